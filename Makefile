@@ -1,0 +1,54 @@
+# make demo   draws the bundled sample frames           make lint   ruff and mypy
+# make test   lint, types and the tests                 make bench  the benchmarks
+# Each sets up .venv by itself, once; nothing is needed but Python 3.11 or newer and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# compiled kernels, keyed by a hash of all sources
+NUMBA_CACHE = NUMBA_CACHE_DIR="$$($(BIN)/python tools/numba_cache.py)"
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test test-slow lint bench coverage clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.has-core
+	@$(NUMBA_CACHE) $(BIN)/depthforest demo
+
+test: lint
+	$(NUMBA_CACHE) $(BIN)/python -m pytest
+
+# wheel in a clean environment, the oldest supported packages, kernels as plain Python
+test-slow: $(VENV)/.has-dev
+	$(NUMBA_CACHE) $(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.has-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.has-dev
+	@for script in benchmarks/*.py; do echo "== $$script"; $(NUMBA_CACHE) $(BIN)/python $$script || exit 1; done
+
+coverage: $(VENV)/.has-dev
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest
+	$(BIN)/python -m coverage report --skip-covered
+
+clean:
+	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis demo build dist
+
+$(VENV)/.has-python: 
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "depthforest needs Python 3.11 or newer; name one: make PYTHON=python3.12"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.has-core: pyproject.toml | $(VENV)/.has-python
+	@echo "installing depthforest into $(VENV), once ..."
+	$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.has-dev: pyproject.toml | $(VENV)/.has-python
+	@echo "installing depthforest and its development tools into $(VENV), once ..."
+	$(PIP_INSTALL) --editable ".[dev]"
+	@touch $@ $(VENV)/.has-core

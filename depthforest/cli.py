@@ -1,0 +1,244 @@
+"""The command line: one thin function per command. Heavy modules are imported inside the functions that need them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from depthforest import __version__
+from depthforest.errors import DepthForestError, DepthForestWarning
+
+if TYPE_CHECKING:
+    from depthforest.frames import Frame
+
+app = typer.Typer(
+    name="depthforest",
+    help="Label every pixel of a depth image with a body part, on a CPU.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+MAX_SHEET_PICTURES = 60
+SHEET_CELL_PX = 320
+
+
+def _complete_camera(incomplete: str) -> list[str]:
+    from depthforest.camera import PRESETS
+
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
+def _complete_scale(incomplete: str) -> list[str]:
+    from depthforest.units import NAMED_SCALES
+
+    return [name for name in NAMED_SCALES if name.startswith(incomplete)]
+
+
+# the options of every command that reads frames
+Inputs = Annotated[
+    list[str], typer.Argument(help="Frames, folders, globs; - for a raw gray16le stream.", metavar="IN...")
+]
+CameraOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Preset (kinect_v1, kinect_v1@320x240, ...), fx,fy,cx,cy[,WxH], or a .json file.",
+        autocompletion=_complete_camera,
+    ),
+]
+ScaleOption = Annotated[
+    str | None,
+    typer.Option(help="Metres per unit, or mm, cm, m, tum, sun3d.", autocompletion=_complete_scale),
+]
+FlipOption = Annotated[bool, typer.Option("--flip", help="The pictures are mirrored: turn them back.")]
+RotateOption = Annotated[int, typer.Option(help="Turn the pictures clockwise by 90, 180 or 270 degrees.")]
+SizeOption = Annotated[str | None, typer.Option(help="WxH of raw dumps and streams.")]
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"depthforest {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[  # handled by its callback
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")] = Path("demo"),
+) -> None:
+    """Draw the bundled sample frames: shaded depth, body parts, joints."""
+    from depthforest import drawing
+    from depthforest.datasets import open_dataset
+    from depthforest.files import make_folder
+    from depthforest.resources import samples_folder
+
+    samples = open_dataset(samples_folder())
+    make_folder(output)
+    table = _frame_table()
+    rows = []
+    for name, frame in zip(samples.names, samples, strict=True):
+        parts = drawing.overlay(frame, frame.parts, frame.part_set)
+        skeletons = drawing.draw_joints(parts, frame.camera, frame.joints.values())
+        row = drawing.side_by_side([drawing.shade(frame), parts, skeletons])
+        drawing.write_picture(output / f"{name}.png", row)
+        drawing.write_labels(output / f"{name}.parts.png", frame.parts, frame.part_set)
+        rows.append(row)
+        _add_frame(table, name, frame)
+    drawing.write_picture(output / "legend.png", drawing.legend(samples.part_set, columns=2))
+    drawing.write_picture(output / "sheet.png", drawing.contact_sheet(rows, columns=1, titles=samples.names))
+    _print(table)
+    print(f"Look at {output / 'sheet.png'}: each sample frame shaded, with its parts (legend.png) and its joints.")
+
+
+@app.command()
+def show(
+    inputs: Inputs,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")],
+    camera: CameraOption = None,
+    scale: ScaleOption = None,
+    flip: FlipOption = False,
+    rotate: RotateOption = 0,
+    size: SizeOption = None,
+) -> None:
+    """Open depth frames and draw them shaded: see whether units, camera and orientation are read rightly."""
+    from depthforest import drawing
+    from depthforest.files import make_folder
+    from depthforest.reading import read_frames
+
+    frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
+    make_folder(output)
+    table = _frame_table()
+    failures: list[DepthForestError] = []
+    cells: dict[str, Any] = {}
+    taken: set[str] = set()
+    n_drawn = 0
+    for name, frame in _with_progress(frames.named(), frames.total):
+        if isinstance(frame, DepthForestError):
+            failures.append(frame)
+            continue
+        picture = drawing.shade(frame)
+        stem = _output_stem(name, taken)
+        drawing.write_picture(output / f"{stem}.shaded.png", picture)
+        n_drawn += 1
+        if len(cells) < MAX_SHEET_PICTURES:
+            cells[stem] = drawing.contact_sheet([picture], cell_width=SHEET_CELL_PX)
+            _add_frame(table, stem, frame)
+    if len(cells) > 1:
+        drawing.write_picture(output / "sheet.png", drawing.contact_sheet([*cells.values()], titles=[*cells]))
+    if cells:
+        _print(table)
+        listed = f", the first {len(cells)} are listed" if n_drawn > len(cells) else ""
+        print(f"frames drawn into {output}: {n_drawn}{listed}")
+    for failure in failures:
+        _complain("error", failure)
+    if failures:
+        raise typer.Exit(1)
+
+
+def _output_stem(name: str, taken: set[str]) -> str:
+    """Return a file name for an input's output: no folders in it, and never the same twice."""
+    path, _, page = name.partition("#")
+    stem = base = Path(path).stem + (f"_{int(page):06d}" if page else "")
+    number = 2
+    while stem in taken:
+        stem, number = f"{base}_{number}", number + 1
+    taken.add(stem)
+    return stem
+
+
+def _with_progress(items: Any, total: int | None) -> Any:
+    """Iterate with a progress bar on a terminal; silently elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        yield from progress.track(items, total=total)
+
+
+def _frame_table() -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("frame", overflow="fold")
+    for title in ("size", "readings", "nearest", "median", "farthest"):
+        table.add_column(title, justify="right")
+    return table
+
+
+def _add_frame(table: Any, name: str, frame: Frame) -> None:
+    import numpy as np
+
+    readings = frame.depth_mm[frame.depth_mm > 0]
+    spans = np.percentile(readings, (0, 50, 100)) / 1000 if readings.size else ()
+    size = f"{frame.camera.width} x {frame.camera.height}"
+    table.add_row(name, size, f"{readings.size / frame.depth_mm.size:.0%}", *(f"{m:.2f} m" for m in spans))
+
+
+def _print(table: Any) -> None:
+    from rich.console import Console
+
+    Console(highlight=False).print(table)
+
+
+def _complain(kind: str, message: object) -> None:
+    """Print one line on standard error."""
+    text = " ".join(str(message).split()) or type(message).__name__
+    print(f"depthforest: {kind}: {text}", file=sys.stderr)
+
+
+def _warn_in_one_line(said: set[str]) -> Any:
+    def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        if issubclass(category, DepthForestWarning) and str(message) not in said:
+            said.add(str(message))
+            _complain("warning", message)
+
+    return show_warning
+
+
+def main() -> None:
+    """Run the command line; exit 0, 1 for failure, 2 for misuse, 130 when interrupted."""
+    is_debugging = os.environ.get("DEPTHFOREST_DEBUG", "") not in ("", "0")
+    warnings.simplefilter("always", DepthForestWarning)
+    warnings.showwarning = _warn_in_one_line(set())
+    try:
+        code = app(standalone_mode=False, prog_name="depthforest")
+    except Exception as error:
+        if is_debugging:
+            raise
+        code = _report(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _report(error: Exception) -> int:
+    """Print what went wrong in one line and return the exit code."""
+    if isinstance(error, DepthForestError):
+        _complain("error", error)
+        return error.exit_code
+    if hasattr(error, "format_message"):  # typer's own complaints about options and arguments
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "depthforest"
+        _complain("error", f"{error.format_message()} (see {command} --help)")
+        return 2
+    if isinstance(error, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: let the last flush succeed
+        return 1
+    if isinstance(error, typer.Abort):
+        _complain("error", "aborted")
+        return 1
+    _complain("error", f"internal: {type(error).__name__}: {error}; DEPTHFOREST_DEBUG=1 shows where")
+    return 1

@@ -1,0 +1,271 @@
+"""Pictures: shaded depth, coloured parts, overlays, skeletons, contact sheets; as arrays and as PNG.
+
+Every picture is an RGB array (rows, cols, 3) of uint8; inputs are never modified.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.camera import Camera
+from depthforest.errors import UsageError
+from depthforest.files import replacing
+from depthforest.frames import Frame, Joints
+from depthforest.parts import BONES, JOINTS, NO_PART, PartSet, spread_colors
+
+Picture = npt.NDArray[np.uint8]
+Floats32 = npt.NDArray[np.float32]
+Color = tuple[int, int, int]
+
+LIGHT = np.array([-0.35, -0.55, -0.75], dtype=np.float32)
+"""Direction to the light in camera space: above and left of the camera, behind it."""
+
+AMBIENT = 0.25
+JUMP_M_PER_M = 0.03
+"""Neighbouring readings that differ by more than this share of their depth lie on different surfaces."""
+
+SMOOTHING_PX = 5
+"""Side of the window that evens out sensor noise before normals are taken; edges are kept."""
+
+TINTS = ((1.0, 0.55), (0.96, 0.62), (0.88, 0.80))
+"""Share of red, green and blue in the light, (near, far): warm in front, cool behind."""
+
+FONT = cv2.FONT_HERSHEY_SIMPLEX
+LEFT_COLOR: Color = (255, 170, 60)
+RIGHT_COLOR: Color = (70, 170, 255)
+MIDDLE_COLOR: Color = (240, 240, 240)
+PEOPLE_COLORS: npt.NDArray[np.uint8] = np.array([(0, 0, 0), *spread_colors(255)], dtype=np.uint8)
+"""Colour of each person id; black for nobody."""
+
+
+def shade(frame: Frame) -> Picture:
+    """Return a frame lit like a statue: surface normals under one light, tinted from near (warm) to far (cool).
+
+    Pixels without a reading are black.
+    """
+    is_reading = frame.depth_mm > 0
+    if not is_reading.any():
+        return np.zeros((*frame.shape, 3), dtype=np.uint8)
+    depth = frame.depth_mm.astype(np.float32)
+    near, far = np.percentile(depth[is_reading], (2, 98))
+    distance = np.clip((depth - np.float32(near)) / np.float32(max(far - near, 1.0)), 0, 1)
+    light = np.where(is_reading, 255 * (AMBIENT + (1 - AMBIENT) * _facing_light(frame)), 0)
+    channels = [light * (near_tint + (far_tint - near_tint) * distance) for near_tint, far_tint in TINTS]
+    return np.stack([c.astype(np.uint8) for c in channels], axis=-1)
+
+
+def _facing_light(frame: Frame) -> Floats32:
+    """Return the cosine between surface and light, 0 to 1; 0.5 where the neighbours don't lie on one surface."""
+    depth = frame.depth_mm.astype(np.float32) * np.float32(1e-3)
+    jump = JUMP_M_PER_M * float(np.median(depth[depth > 0]))
+    # holes lie far off every surface, so that the filter does not mix them in
+    holes = np.where(depth > 0, depth, np.float32(100.0))
+    filtered = cv2.bilateralFilter(holes, SMOOTHING_PX, jump, SMOOTHING_PX / 2, borderType=cv2.BORDER_REPLICATE)
+    smooth = np.where(depth > 0, filtered, np.nan).astype(np.float32)
+    camera = frame.camera
+    # the normal of z(row, col) seen through a pinhole: d/dcol x d/drow of ((col-cx)z/fx, (row-cy)z/fy, z)
+    normal_x = _surface_slope(smooth) * np.float32(camera.fx)
+    normal_y = _surface_slope(smooth.T).T * np.float32(camera.fy)
+    x = ((np.arange(camera.width) - camera.cx) / camera.fx).astype(np.float32)
+    y = ((np.arange(camera.height) - camera.cy) / camera.fy).astype(np.float32)[:, None]
+    normal_z = -(smooth + x * normal_x + y * normal_y)
+    along = LIGHT[0] * normal_x + LIGHT[1] * normal_y + LIGHT[2] * normal_z
+    length = np.sqrt(normal_x**2 + normal_y**2 + normal_z**2) * np.float32(np.linalg.norm(LIGHT))
+    cosine = np.abs(along) / length
+    return np.where(np.isnan(cosine), np.float32(0.5), np.minimum(cosine, np.float32(1)))
+
+
+def _surface_slope(depth: Floats32) -> Floats32:
+    """Return dz/dcol from the neighbours on the same surface: both, or the one that is; NaN if none."""
+    step = np.diff(depth, axis=1)
+    is_surface = np.abs(step) <= JUMP_M_PER_M * depth[:, 1:]
+    step = np.where(is_surface, step, np.float32(0))
+    total, n_known = np.zeros_like(depth), np.zeros_like(depth)
+    total[:, 1:] += step
+    total[:, :-1] += step
+    n_known[:, 1:] += is_surface
+    n_known[:, :-1] += is_surface
+    with np.errstate(invalid="ignore"):
+        return np.asarray(total / n_known, dtype=np.float32)
+
+
+def color_parts(parts: npt.NDArray[np.uint8], part_set: PartSet) -> Picture:
+    """Return labels in their colours; black where there is no part."""
+    part_set.check_labels(parts)
+    return part_set.color_table[parts]
+
+
+def overlay(frame: Frame, parts: npt.NDArray[np.uint8], part_set: PartSet, *, opacity: float = 0.75) -> Picture:
+    """Return the shaded frame with its parts painted on; the shading shows through."""
+    if parts.shape != frame.shape:
+        raise UsageError(f"parts of shape {parts.shape} cannot be laid over a frame of shape {frame.shape}")
+    if not 0 <= opacity <= 1:
+        raise UsageError(f"opacity lies between 0 and 1, got {opacity}")
+    shaded = shade(frame)
+    # paint, then let the light of the shading fall on it
+    light = 0.35 + (0.65 / 255) * shaded.max(axis=2, keepdims=True).astype(np.float32)
+    painted = color_parts(parts, part_set) * light
+    mixed = opacity * painted + (1 - opacity) * shaded
+    return np.where((parts != NO_PART)[..., None], mixed.astype(np.uint8), shaded)
+
+
+def draw_joints(picture: Picture, camera: Camera, people: Iterable[Joints]) -> Picture:
+    """Return a picture with skeletons: left bones warm, right bones cool; hollow dots for hidden joints."""
+    _check_picture(picture)
+    drawn = np.ascontiguousarray(picture).copy()
+    size = max(1, round(min(picture.shape[:2]) / 160))
+    for joints in people:
+        known = {name: joints[name] for name in JOINTS if name in joints}
+        pixels = camera.project([j.position for j in known.values()]) if known else np.empty((0, 2))
+        at = {
+            name: (round(float(col)), round(float(row)))
+            for name, (row, col) in zip(known, pixels, strict=True)
+            if np.isfinite((row, col)).all() and abs(row) < 1e5 and abs(col) < 1e5
+        }
+        for a, b in BONES:
+            if a in at and b in at:
+                cv2.line(drawn, at[a], at[b], (20, 20, 20), size + 2, cv2.LINE_AA)
+                cv2.line(drawn, at[a], at[b], _side_color(b), size, cv2.LINE_AA)
+        for name, centre in at.items():
+            cv2.circle(drawn, centre, size + 2, (20, 20, 20), -1, cv2.LINE_AA)
+            thickness = -1 if known[name].is_visible else 1
+            cv2.circle(drawn, centre, size + 1, _side_color(name), thickness, cv2.LINE_AA)
+    return drawn
+
+
+def _side_color(joint: str) -> Color:
+    return {"_l": LEFT_COLOR, "_r": RIGHT_COLOR}.get(joint[-2:], MIDDLE_COLOR)
+
+
+def side_by_side(pictures: Sequence[Picture], *, gap_px: int = 4) -> Picture:
+    """Return pictures in one row, centred vertically on black."""
+    return contact_sheet(pictures, columns=max(1, len(pictures)), gap_px=gap_px)
+
+
+def contact_sheet(
+    pictures: Sequence[Picture],
+    *,
+    columns: int | None = None,
+    titles: Sequence[str] | None = None,
+    cell_width: int | None = None,
+    gap_px: int = 4,
+) -> Picture:
+    """Return pictures in a grid.
+
+    Parameters
+    ----------
+    pictures : sequence of RGB arrays
+        Of any sizes; each is centred in a cell as large as the largest.
+    columns : int, optional
+        Omitted: about as wide as high.
+    titles : sequence of str, optional
+        One line above each picture.
+    cell_width : int, optional
+        Shrink or enlarge pictures to this width in pixels.
+    gap_px : int
+        Black between cells.
+    """
+    if len(pictures) == 0:
+        raise UsageError("a contact sheet needs at least one picture")
+    if titles is not None and len(titles) != len(pictures):
+        raise UsageError(f"expected one title for each of {len(pictures)} pictures, got {len(titles)}")
+    for picture in pictures:
+        _check_picture(picture)
+    if cell_width is not None:
+        pictures = [_resized(p, cell_width) for p in pictures]
+    height = max(p.shape[0] for p in pictures)
+    width = max(p.shape[1] for p in pictures)
+    head = 18 if titles is not None else 0
+    n_cols = columns if columns is not None else _square_columns(len(pictures), width, height + head)
+    if n_cols < 1:
+        raise UsageError(f"columns must be 1 or more, got {columns}")
+    n_rows = -(-len(pictures) // n_cols)
+    n_cols = min(n_cols, len(pictures))
+    step_row, step_col = height + head + gap_px, width + gap_px
+    sheet = np.zeros((n_rows * step_row - gap_px, n_cols * step_col - gap_px, 3), dtype=np.uint8)
+    for i, picture in enumerate(pictures):
+        row, col = i // n_cols * step_row, i % n_cols * step_col
+        top, left = row + head + (height - picture.shape[0]) // 2, col + (width - picture.shape[1]) // 2
+        sheet[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
+        if titles is not None:
+            cell = np.ascontiguousarray(sheet[row : row + head, col : col + width])
+            cv2.putText(cell, _fitting(titles[i], width), (2, 13), FONT, 0.42, (230, 230, 230), 1, cv2.LINE_AA)
+            sheet[row : row + head, col : col + width] = cell
+    return sheet
+
+
+def _square_columns(n: int, width: int, height: int) -> int:
+    """Columns that make a sheet of `n` cells about 3:2."""
+    return min(n, max(1, round(math.sqrt(1.5 * n * height / width))))
+
+
+def _resized(picture: Picture, width: int) -> Picture:
+    scale = width / picture.shape[1]
+    size = width, max(1, round(picture.shape[0] * scale))
+    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_NEAREST))
+
+
+def _fitting(text: str, width: int) -> str:
+    """Return a title cut to a width in pixels; OpenCV's font has no other letters than ASCII."""
+    text = text.encode("ascii", "replace").decode()
+    while len(text) > 1 and cv2.getTextSize(text, FONT, 0.42, 1)[0][0] > width - 4:
+        text = text[:-1]
+    return text
+
+
+def legend(part_set: PartSet, *, columns: int = 1) -> Picture:
+    """Return the part names beside their colours."""
+    n_rows = -(-len(part_set) // columns)
+    row_px, col_px = 18, 40 + max(cv2.getTextSize(n, FONT, 0.42, 1)[0][0] for n in part_set.names)
+    picture = np.zeros((n_rows * row_px + 4, columns * col_px, 3), dtype=np.uint8)
+    for i, (name, color) in enumerate(zip(part_set.names, part_set.colors, strict=True)):
+        row, col = i % n_rows * row_px, i // n_rows * col_px
+        cv2.rectangle(picture, (col + 6, row + 4), (col + 26, row + 18), color, -1)
+        cv2.putText(picture, _fitting(name, col_px), (col + 32, row + 16), FONT, 0.42, (230, 230, 230), 1, cv2.LINE_AA)
+    return picture
+
+
+def write_picture(path: str | Path, picture: Picture) -> None:
+    """Write an RGB picture as PNG."""
+    _check_picture(picture)
+    _write_png(path, picture)
+
+
+def write_labels(path: str | Path, parts: npt.NDArray[np.uint8], part_set: PartSet) -> None:
+    """Write labels as an indexed PNG: viewers show the colours, tools read the label indices."""
+    part_set.check_labels(parts)
+    _write_png(path, parts, palette=part_set.color_table)
+
+
+def write_people(path: str | Path, people: npt.NDArray[np.uint8]) -> None:
+    """Write person ids as an indexed PNG, black for nobody."""
+    _write_png(path, people, palette=PEOPLE_COLORS)
+
+
+def write_depth(path: str | Path, depth_mm: npt.NDArray[np.uint16]) -> None:
+    """Write depth as a 16-bit PNG in millimetres."""
+    if depth_mm.ndim != 2 or depth_mm.dtype != np.uint16:
+        raise UsageError(f"expected uint16 millimetres of shape (rows, cols), got {depth_mm.dtype} of {depth_mm.shape}")
+    _write_png(path, depth_mm)
+
+
+def _write_png(path: str | Path, array: npt.NDArray[Any], palette: npt.NDArray[np.uint8] | None = None) -> None:
+    from PIL import Image
+
+    image = Image.fromarray(np.ascontiguousarray(array))
+    if palette is not None:
+        image.putpalette(palette.tobytes(), rawmode="RGB")
+    with replacing(path) as file:
+        image.save(file, format="PNG", compress_level=4)
+
+
+def _check_picture(picture: Picture) -> None:
+    if picture.ndim != 3 or picture.shape[2] != 3 or picture.dtype != np.uint8 or 0 in picture.shape:
+        raise UsageError(f"expected an RGB picture (rows, cols, 3) of uint8, got {picture.dtype} of {picture.shape}")

@@ -1,0 +1,78 @@
+"""Files: read with clear errors, write to a temporary name and rename, list in the order a person counts.
+
+The one place that touches the disk for whole files; it knows no image format.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from depthforest.errors import DepthForestError
+
+
+def natural_key(name: str) -> tuple[list[int | str], str]:
+    """Return a sort key under which `frame2` comes before `frame10`."""
+    # re.split with a group alternates text and digits, so that like is always compared with like
+    pieces = re.split(r"(\d+)", name)
+    return [int(p) if i % 2 else p.lower() for i, p in enumerate(pieces)], name
+
+
+def reason(error: OSError) -> str:
+    """Return what the operating system said, without the path."""
+    return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def read_bytes(path: Path, error_type: type[DepthForestError]) -> bytes:
+    """Return a file's bytes, or raise `error_type` with one clear line."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise error_type(f"{path}: cannot be read: {reason(error)}") from None
+    if not content:
+        raise error_type(f"{path}: is empty (0 bytes); was it copied or written to the end?")
+    return content
+
+
+def read_json(path: Path, error_type: type[DepthForestError]) -> Any:
+    """Return a JSON file's content, or raise `error_type` with one clear line."""
+    content = read_bytes(path, error_type)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise error_type(f"{path}: is not valid JSON: {error}") from None
+
+
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a temporary file beside `path` that takes its place when the block ends well.
+
+    Whatever goes wrong inside, an existing file stays as it was and no partial file is left.
+    """
+    path = Path(path)
+    # short, so that a long but legal file name does not become too long
+    temporary = path.with_name(f".{secrets.token_hex(6)}.part")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+        temporary.replace(path)
+    except OSError as error:
+        raise DepthForestError(f"{path}: cannot be written: {reason(error)}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def make_folder(path: str | Path) -> Path:
+    """Create a folder and its parents, or raise DepthForestError with one clear line."""
+    path = Path(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DepthForestError(f"{path}: cannot be made a folder: {reason(error)}") from None
+    return path

@@ -1,0 +1,244 @@
+"""Reading frames: one file with `read_depth`, folders, globs, stacks and streams with `read_frames`."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TypeAlias
+
+from depthforest.camera import Camera, check_rotation, parse_size
+from depthforest.errors import DepthForestError, FrameError, UsageError
+from depthforest.files import natural_key, reason
+from depthforest.formats import DEPTH_SUFFIXES, Page, Size, count_pages, read_pages, read_stream
+from depthforest.frames import Frame
+from depthforest.units import Scale, check_scale
+
+PathLike: TypeAlias = str | Path
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How raw pictures become frames; the same for every way of reading.
+
+    Parameters
+    ----------
+    camera : Camera, str, Path, optional
+        As in `Camera.parse`. None: what the file tells (PCD), else the preset of that size, with a warning.
+    scale : float or str, optional
+        Metres per unit, or "mm", "cm", "m", "tum", "sun3d".
+    flip : bool
+        The pictures are mirrored: turn them back.
+    rotate : int
+        Turn clockwise by 90, 180 or 270 degrees.
+    size : (width, height) or "WxH", optional
+        Of plain 16-bit dumps and streams; omitted, the camera's.
+    """
+
+    camera: Camera | PathLike | None = None
+    scale: Scale = None
+    flip: bool = False
+    rotate: int = 0
+    size: Size | str | None = None
+
+    def __post_init__(self) -> None:
+        check_scale(self.scale)
+        check_rotation(self.rotate)
+        size = parse_size(self.size) if isinstance(self.size, str) else self.size
+        if self.camera is not None:
+            # parsed once, so that a broken camera is refused before the first frame; numbers may wait for a size
+            is_complete = not (isinstance(self.camera, str) and self.camera.count(",") == 3 and size is None)
+            camera = Camera.parse(self.camera, size) if is_complete else self.camera
+            object.__setattr__(self, "camera", camera)
+            if size is None and isinstance(camera, Camera):
+                size = camera.width, camera.height
+        object.__setattr__(self, "size", size)
+
+    @property
+    def raw_size(self) -> Size | None:
+        """(width, height) of pictures that don't tell their own."""
+        assert not isinstance(self.size, str)
+        return self.size
+
+    def frame(self, page: Page, name: str) -> Frame:
+        """Make a frame of a raw page."""
+        camera = self.camera if self.camera is not None else page.camera
+        return Frame.from_array(page.values, camera, scale=self.scale, flip=self.flip, rotate=self.rotate, name=name)
+
+
+def read_depth(
+    path: PathLike,
+    camera: Camera | PathLike | None = None,
+    *,
+    scale: Scale = None,
+    flip: bool = False,
+    rotate: int = 0,
+    size: Size | str | None = None,
+) -> Frame:
+    """Read one depth image.
+
+    Opens 16-bit PNG, 16-bit and float TIFF, PGM, `.npy` and `.npz`, organised PCD, and raw little-endian 16-bit dumps.
+
+    Parameters
+    ----------
+    path : str or Path
+    camera, scale, flip, rotate, size
+        See `ReadOptions`.
+
+    Returns
+    -------
+    Frame
+        Millimetres, upright, not mirrored, without lens distortion.
+    """
+    options = ReadOptions(camera, scale, flip, rotate, size)
+    file = Path(path)
+    if file.is_dir():
+        raise FrameError(f"{path}: is a folder; read_frames reads its frames, read_depth reads one file")
+    pages = read_pages(file, options.raw_size)
+    page = next(pages)
+    if next(pages, None) is not None:
+        raise FrameError(f"{path}: holds more than one picture; read_frames reads them one by one")
+    return options.frame(page, str(path))
+
+
+def read_frames(
+    source: PathLike | Iterable[PathLike],
+    camera: Camera | PathLike | None = None,
+    *,
+    scale: Scale = None,
+    flip: bool = False,
+    rotate: int = 0,
+    size: Size | str | None = None,
+) -> FrameSequence:
+    """Read frames one by one: of folders (in natural order), globs, multi-page TIFF, stacks, dumps, or a stream.
+
+    Parameters
+    ----------
+    source : str, Path, or several of them
+        ``"-"`` reads raw little-endian 16-bit pictures of the given size from standard input.
+    camera, scale, flip, rotate, size
+        See `ReadOptions`.
+
+    Returns
+    -------
+    FrameSequence
+        Iterate it for frames. Nothing is decoded before, and one frame is in memory at a time.
+    """
+    sources = [source] if isinstance(source, str | Path) else list(source)
+    return FrameSequence(sources, ReadOptions(camera, scale, flip, rotate, size))
+
+
+class FrameSequence:
+    """A lazy sequence of frames of one size; see `read_frames`."""
+
+    def __init__(self, sources: list[PathLike], options: ReadOptions, stdin: IO[bytes] | None = None) -> None:
+        if not sources:
+            raise UsageError("no input given; name files, folders, globs, or - for a stream on standard input")
+        self._options = options
+        self._stdin = stdin
+        self._sources: list[Path | str] = [s for source in sources for s in _listed(source)]
+        if STDIN in self._sources and options.raw_size is None:
+            raise UsageError("a stream on standard input has no header; give its size, as in 640x480, or the camera")
+
+    @property
+    def total(self) -> int | None:
+        """How many frames there are, as far as headers tell; None for a stream."""
+        n = 0
+        for source in self._sources:
+            if isinstance(source, str):
+                return None
+            try:
+                n += count_pages(source, self._options.raw_size)
+            except DepthForestError:
+                n += 1  # one failure to report
+        return n
+
+    def __iter__(self) -> Iterator[Frame]:
+        for _, frame in self.named():
+            if isinstance(frame, DepthForestError):
+                raise frame
+            yield frame
+
+    def named(self) -> Iterator[tuple[str, Frame | DepthForestError]]:
+        """Yield (name, frame), or (name, error) for what cannot be read, and go on with the next."""
+        first: tuple[str, tuple[int, int]] | None = None
+        for source in self._sources:
+            for name, page in self._pages(source):
+                try:
+                    if isinstance(page, DepthForestError):
+                        raise page
+                    frame = self._options.frame(page, name)
+                    if first is None:
+                        first = name, frame.shape
+                    elif frame.shape != first[1]:
+                        raise FrameError(
+                            f"{name}: is {_size_text(frame.shape)} but {first[0]} {_size_text(first[1])}; "
+                            "the frames of a sequence have one size"
+                        )
+                except DepthForestError as error:
+                    yield name, error
+                    continue
+                yield name, frame
+
+    def _pages(self, source: Path | str) -> Iterator[tuple[str, Page | DepthForestError]]:
+        """Yield the raw pages of one source under the names that messages and outputs use."""
+        name, is_paged, number = str(source), False, 0
+        try:
+            if isinstance(source, str):
+                name, is_paged = "stdin", True
+                pages = self._streamed()
+            else:
+                is_paged = count_pages(source, self._options.raw_size) > 1
+                pages = read_pages(source, self._options.raw_size)
+            for page in pages:
+                yield f"{name}#{number}" if is_paged else name, page
+                number += 1
+        except DepthForestError as error:
+            yield f"{name}#{number}" if is_paged else name, error
+
+    def _streamed(self) -> Iterator[Page]:
+        assert self._options.raw_size is not None  # checked when the sequence was made
+        stream = self._stdin if self._stdin is not None else _standard_input()
+        return map(Page, read_stream(stream, self._options.raw_size, "stdin"))
+
+
+def _listed(source: PathLike) -> list[Path | str]:
+    """Return the files that one input means, in natural order."""
+    if source == STDIN:
+        return [STDIN]
+    path = Path(source)
+    if path.is_dir():
+        return list(_folder(path))
+    if not path.exists() and glob.has_magic(str(source)):
+        names = glob.glob(str(source), recursive=True)  # noqa: PTH207  # Path.glob takes no absolute patterns
+        files = [Path(n) for n in sorted(names, key=natural_key) if Path(n).is_file()]
+        if not files:
+            raise FrameError(f"{source}: no file matches")
+        return list(files)
+    return [path]
+
+
+def _folder(path: Path) -> list[Path]:
+    try:
+        names = sorted((f.name for f in path.iterdir() if f.is_file()), key=natural_key)
+    except OSError as error:
+        raise FrameError(f"{path}: the folder cannot be read: {reason(error)}") from None
+    if "dataset.json" in names:
+        raise FrameError(f"{path}: is a data set; open_dataset opens it, and its frames alone are in {path / 'depth'}")
+    files = [path / n for n in names if n.lower().endswith(DEPTH_SUFFIXES) and not n.startswith(".")]
+    if not files:
+        raise FrameError(f"{path}: the folder holds no depth images ({', '.join(DEPTH_SUFFIXES)})")
+    return files
+
+
+def _standard_input() -> IO[bytes]:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("expected a stream on standard input, as in: ffmpeg ... -f rawvideo -pix_fmt gray16le - | ...")
+    return sys.stdin.buffer
+
+
+def _size_text(shape: tuple[int, int]) -> str:
+    return f"{shape[1]} x {shape[0]}"

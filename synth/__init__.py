@@ -1,0 +1,33 @@
+"""Synthetic depth frames: labeled pixels to train and judge body labeling with."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from synth.analytic import Box as Box
+    from synth.analytic import Plane as Plane
+    from synth.analytic import Sphere as Sphere
+    from synth.analytic import cast as cast
+    from synth.mannequin import Mannequin as Mannequin
+    from synth.mannequin import sample_frames as sample_frames
+
+# public name -> module that defines it; imported when first used (PEP 562)
+_HOMES = {
+    "Box": "analytic",
+    "Mannequin": "mannequin",
+    "Plane": "analytic",
+    "Sphere": "analytic",
+    "cast": "analytic",
+    "sample_frames": "mannequin",
+}
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        return getattr(import_module(f"synth.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'synth' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
