@@ -255,9 +255,9 @@ class Camera:
         """
         self._require_ideal_lens("used to project")
         xyz = _last_axis(points, 3, "points")
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inverse = np.where(xyz[..., 2] > 0, 1 / xyz[..., 2], np.nan)
-        return np.stack((self.fy * xyz[..., 1] * inverse + self.cy, self.fx * xyz[..., 0] * inverse + self.cx), axis=-1)
+        z = np.where(xyz[..., 2] > 0, xyz[..., 2], np.nan)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.stack((self.fy * xyz[..., 1] / z + self.cy, self.fx * xyz[..., 0] / z + self.cx), axis=-1)
 
     def unproject(self, pixels: npt.ArrayLike, depth: npt.ArrayLike) -> Floats:
         """Return the camera-space points (..., 3) of pixels (..., 2) = (row, col) at depths (...) in metres."""
@@ -271,7 +271,7 @@ class Camera:
         self._require_ideal_lens("used to unproject")
         if depth_mm.shape != self.shape:
             raise CameraError(f"depth of shape {depth_mm.shape} does not fit a {self.width} x {self.height} camera")
-        z = np.where(depth_mm > 0, depth_mm * np.float32(1e-3), np.float32(np.nan))
+        z = np.where(depth_mm > 0, depth_mm / np.float32(1000), np.float32(np.nan))
         points = np.empty((*self.shape, 3), dtype=np.float32)
         points[..., 0] = z * ((np.arange(self.width) - self.cx) / self.fx).astype(np.float32)
         points[..., 1] = z * ((np.arange(self.height) - self.cy) / self.fy).astype(np.float32)[:, None]

@@ -24,7 +24,7 @@ import numpy as np
 from depthforest.camera import Camera
 from depthforest.drawing import write_depth, write_labels, write_people
 from depthforest.errors import CameraError, DatasetError, DepthForestError
-from depthforest.files import make_folder, natural_key, read_bytes, read_json, reason, replacing
+from depthforest.files import is_folder, make_folder, natural_key, read_bytes, read_json, reason, replacing
 from depthforest.formats import read_labels, read_pages
 from depthforest.frames import Joint, Joints, LabeledFrame
 from depthforest.parts import JOINTS, NO_PART, PartSet
@@ -192,7 +192,7 @@ def _joint_rows(name: str, frame: LabeledFrame) -> Iterator[tuple[object, ...]]:
 
 
 def _read_description(path: Path) -> Mapping[str, object]:
-    if not path.is_dir():
+    if not is_folder(path, DatasetError):
         raise DatasetError(f"{path}: is not a folder; a data set is a folder with dataset.json, depth/ and parts/")
     if not (path / "dataset.json").exists():
         raise DatasetError(f"{path}: has no dataset.json; a data set is a folder with dataset.json, depth/ and parts/")

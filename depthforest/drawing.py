@@ -63,7 +63,7 @@ def shade(frame: Frame) -> Picture:
 
 def _facing_light(frame: Frame) -> Floats32:
     """Return the cosine between surface and light, 0 to 1; 0.5 where the neighbours don't lie on one surface."""
-    depth = frame.depth_mm.astype(np.float32) * np.float32(1e-3)
+    depth = frame.depth_mm / np.float32(1000)
     jump = JUMP_M_PER_M * float(np.median(depth[depth > 0]))
     # holes lie far off every surface, so that the filter does not mix them in
     holes = np.where(depth > 0, depth, np.float32(100.0))

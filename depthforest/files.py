@@ -68,6 +68,14 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
             temporary.unlink(missing_ok=True)
 
 
+def is_folder(path: Path, error_type: type[DepthForestError]) -> bool:
+    """Tell whether a path is a folder; raise `error_type` where the system does not let us look."""
+    try:
+        return path.is_dir()
+    except OSError as error:
+        raise error_type(f"{path}: cannot be read: {reason(error)}") from None
+
+
 def make_folder(path: str | Path) -> Path:
     """Create a folder and its parents, or raise DepthForestError with one clear line."""
     path = Path(path)

@@ -6,6 +6,7 @@ checked before memory is taken for what it promises.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import struct
@@ -36,6 +37,7 @@ _MAGIC = {
     b"MM\0+": "tiff",
     b"\x93NUMPY": "npy",
     b"PK\x03\x04": "npz",
+    b"PK\x05\x06": "npz",  # without a member
     b"# .PCD": "pcd",
     b"VERSION": "pcd",
     b"\xff\xd8\xff": "jpeg",
@@ -110,7 +112,7 @@ def count_pages(path: Path, size: Size | None = None) -> int:
     if kind == "npy":
         return _n_pictures(_open_npy(path), path)
     if kind == "npz":
-        with _NpzStream(path) as (_, shape, _):
+        with _open_npz(path) as (_, shape, _):
             return shape[0] if _is_stack(shape) else 1
     if kind == "raw":
         return path.stat().st_size // _raw_frame_bytes(path, size)
@@ -244,7 +246,7 @@ def _check_numpy(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> Non
 def _open_npy(path: Path) -> Raw:
     try:
         array: Raw = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError, SyntaxError, TypeError, OverflowError) as error:
+    except Exception as error:  # as above
         raise FrameError(f"{path}: cannot be read as a NumPy array of numbers: {_first_line(error)}") from None
     _check_numpy(array.shape, array.dtype, str(path))
     return array
@@ -267,51 +269,43 @@ def _read_npy(path: Path) -> Iterator[Raw]:
         yield np.array(array[i])
 
 
-class _NpzStream:
-    """Open the depth array of an .npz as a stream; enters to (stream at its data, shape, dtype)."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> tuple[IO[bytes], tuple[int, ...], np.dtype[Any]]:
+@contextlib.contextmanager
+def _open_npz(path: Path) -> Iterator[tuple[IO[bytes], tuple[int, ...], np.dtype[Any]]]:
+    """Open the depth array of an .npz: a stream that stands at its data, its shape and dtype."""
+    with contextlib.ExitStack() as stack:
         try:
-            self.archive = zipfile.ZipFile(self.path)
-            try:
-                self.stream = self.archive.open(self._member())
-                return self.stream, *self._header()
-            except BaseException:
-                self.archive.close()
-                raise
+            archive = stack.enter_context(zipfile.ZipFile(path))
+            stream = stack.enter_context(archive.open(_npz_member(archive, path)))
+            shape, dtype = _npz_header(stream, path)
         except FrameError:
             raise
         except Exception as error:  # zipfile and the header parser raise many kinds on broken bytes
-            raise FrameError(f"{self.path}: cannot be read as .npz: {_first_line(error)}") from None
+            raise FrameError(f"{path}: cannot be read as .npz: {_first_line(error)}") from None
+        yield stream, shape, dtype
 
-    def __exit__(self, *_: object) -> None:
-        self.stream.close()
-        self.archive.close()
 
-    def _member(self) -> str:
-        names = [n[:-4] for n in self.archive.namelist() if n.endswith(".npy")]
-        for name in (*_NPZ_NAMES, *names):
-            if name in names and (name in _NPZ_NAMES or len(names) == 1):
-                return f"{name}.npy"
+def _npz_member(archive: zipfile.ZipFile, path: Path) -> str:
+    names = [n[:-4] for n in archive.namelist() if n.endswith(".npy")]
+    name = next((n for n in _NPZ_NAMES if n in names), names[0] if len(names) == 1 else None)
+    if name is None:
         raise FrameError(
-            f"{self.path}: holds {', '.join(names) or 'no arrays'}; expected one array, or one called depth or depth_mm"
+            f"{path}: holds {', '.join(names) or 'no arrays'}; expected one array, or one called depth or depth_mm"
         )
+    return f"{name}.npy"
 
-    def _header(self) -> tuple[tuple[int, ...], np.dtype[Any]]:
-        version = np.lib.format.read_magic(self.stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, is_fortran, dtype = read(self.stream)
-        if is_fortran:
-            raise FrameError(f"{self.path}: its array is in Fortran order; save np.ascontiguousarray(depth)")
-        _check_numpy(shape, dtype, str(self.path))
-        return shape, dtype
+
+def _npz_header(stream: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read(stream)
+    if is_fortran:
+        raise FrameError(f"{path}: its array is in Fortran order; save np.ascontiguousarray(depth)")
+    _check_numpy(shape, dtype, str(path))
+    return shape, dtype
 
 
 def _read_npz(path: Path) -> Iterator[Raw]:
-    with _NpzStream(path) as (stream, shape, dtype):
+    with _open_npz(path) as (stream, shape, dtype):
         n, picture = (shape[0], shape[1:]) if _is_stack(shape) else (1, shape)
         if n == 0:
             raise FrameError(f"{path}: is a stack of 0 pictures")

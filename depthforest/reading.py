@@ -11,7 +11,7 @@ from typing import IO, TypeAlias
 
 from depthforest.camera import Camera, check_rotation, parse_size
 from depthforest.errors import DepthForestError, FrameError, UsageError
-from depthforest.files import natural_key, reason
+from depthforest.files import is_folder, natural_key, reason
 from depthforest.formats import DEPTH_SUFFIXES, Page, Size, count_pages, read_pages, read_stream
 from depthforest.frames import Frame
 from depthforest.units import Scale, check_scale
@@ -95,7 +95,7 @@ def read_depth(
     """
     options = ReadOptions(camera, scale, flip, rotate, size)
     file = Path(path)
-    if file.is_dir():
+    if is_folder(file, FrameError):
         raise FrameError(f"{path}: is a folder; read_frames reads its frames, read_depth reads one file")
     pages = read_pages(file, options.raw_size)
     page = next(pages)
@@ -210,7 +210,7 @@ def _listed(source: PathLike) -> list[Path | str]:
     if source == STDIN:
         return [STDIN]
     path = Path(source)
-    if path.is_dir():
+    if is_folder(path, FrameError):
         return list(_folder(path))
     if not path.exists() and glob.has_magic(str(source)):
         names = glob.glob(str(source), recursive=True)  # noqa: PTH207  # Path.glob takes no absolute patterns

@@ -199,19 +199,15 @@ def _warn_if_implausible(values: npt.NDArray[Any], unit: _Unit, name: str) -> No
             f"the farthest reading would be {farthest_m:.3g} m; a label or 8-bit picture, metres or centimetres "
             "as whole numbers? Pass scale (metres per unit, or cm, m)"
         )
-    elif median_m > SUSPICIOUS_FAR_M or _has_common_factor(values, readings, median_m):
+    elif median_m > SUSPICIOUS_FAR_M or (median_m > 3.0 and _divisor(readings) > 1):
         hint = f"half of the readings would be beyond {median_m:.3g} m; {_far_cause(readings)}"
     if hint:
         warnings.warn(f"{name}: {hint}", DepthForestWarning, stacklevel=3)
 
 
-def _has_common_factor(values: npt.NDArray[Any], readings: npt.NDArray[Any], median_m: float) -> bool:
-    """Tell whether readings beyond 3 m all divide by 5 or 8: true of TUM and SUN3D files, not of millimetres."""
-    return values.dtype.kind != "f" and median_m > 3.0 and len(np.unique(readings)) > 50 and _divisor(readings) > 1
-
-
 def _divisor(readings: npt.NDArray[Any]) -> int:
-    if readings.dtype.kind == "f":
+    """Return 8 or 5 if many different readings all divide by it: true of SUN3D and TUM files, not of millimetres."""
+    if readings.dtype.kind == "f" or len(np.unique(readings)) < 50:
         return 1
     return next((n for n in (8, 5) if not (readings % n).any()), 1)
 

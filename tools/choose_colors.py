@@ -5,7 +5,8 @@ vision, for the three kinds of colour blindness (Machado et al. 2009, severity 1
 black-and-white print; every colour keeps away from black and white; all others differ as far as is left.
 The person's left is warm, the right cool: that axis survives red-green blindness.
 
-Run `python tools/choose_colors.py` and paste its output into `depthforest/parts.py`.
+Run `python tools/choose_colors.py body31 --seed 1` (or `regions15 --seed 0`) and paste its output into
+`depthforest/parts.py`.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from __future__ import annotations
 import argparse
 import colorsys
 import itertools
-import json
-from pathlib import Path
 
 import numpy as np
 from skimage import color
+
+from depthforest.parts import PART_SETS
 
 VISIONS = {
     "normal": np.eye(3),
@@ -33,6 +34,32 @@ VISIONS = {
 }
 CHANNEL_LEVELS = (0, 40, 80, 120, 160, 200, 230, 255)
 LIGHTNESS_RANGE = (30.0, 90.0)  # CIE L*: away from the black background and from white paper
+_CHAINS = (
+    ("head_upper", "head_lower"),
+    ("torso_upper", "shoulder", "arm_upper", "elbow", "arm_lower", "wrist", "hand"),
+    ("torso_upper", "torso_lower", "leg_upper", "knee", "leg_lower", "ankle", "foot"),
+)
+_REGION_CHAINS = (("torso", "upper_arm", "forearm", "hand"), ("torso", "thigh", "shin", "foot"))
+TOUCHING = {
+    "body31": [
+        *((f"{a}_{s}", f"{b}_{s}") for s in "lr" for chain in _CHAINS for a, b in itertools.pairwise(chain)),
+        *((f"{a}_{s}", "neck") for s in "lr" for a in ("head_upper", "head_lower", "torso_upper", "shoulder")),
+        *((f"{a}_l", f"{a}_r") for a in ("head_upper", "head_lower", "torso_upper", "torso_lower", "leg_upper")),
+    ],
+    "regions15": [
+        *(
+            (a if a == "torso" else f"{a}_{s}", f"{b}_{s}")
+            for s in "lr"
+            for chain in _REGION_CHAINS
+            for a, b in itertools.pairwise(chain)
+        ),
+        ("head", "neck"),
+        ("neck", "torso"),
+        ("thigh_l", "thigh_r"),
+    ],
+}
+"""Pairs of parts that share a border on the body, by part set."""
+
 WARM_HUES = ((0.90, 1.0), (0.0, 0.22))
 COOL_HUES = ((0.42, 0.78),)
 
@@ -98,13 +125,12 @@ def anneal(names: list[str], touching: set[tuple[int, int]], n_steps: int, seed:
 def main() -> None:
     """Choose and print the colours of one part set, with the distances reached."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("graph", type=Path, help='JSON: {"names": [...], "touching": [[a, b], ...]}')
+    parser.add_argument("part_set", choices=TOUCHING)
     parser.add_argument("--steps", type=int, default=60_000)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    graph = json.loads(args.graph.read_text())
-    names = graph["names"]
-    touching = {(names.index(a), names.index(b)) for a, b in graph["touching"]}
+    names = list(PART_SETS[args.part_set].names)
+    touching = {(names.index(a), names.index(b)) for a, b in TOUCHING[args.part_set]}
     rgb = anneal(names, touching, args.steps, args.seed)
     normal, worst, grey = distances(rgb.astype(float))
     off = ~np.eye(len(names), dtype=bool)

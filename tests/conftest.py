@@ -1,0 +1,38 @@
+"""Fixtures for all tests, and numba's cache: one folder per state of the sources, set before anything compiles."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+SHARED_DATA = TOP.parent / "shared" / "data"
+
+
+def _numba_cache_folder() -> str:
+    spec = importlib.util.spec_from_file_location("numba_cache", TOP / "tools" / "numba_cache.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return str(module.cache_folder())
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", _numba_cache_folder())
+
+
+@pytest.fixture
+def shared_data() -> Callable[[str], Path]:
+    """Return a finder of real data that is never committed; the test is skipped where it is missing."""
+
+    def find(name: str) -> Path:
+        path = SHARED_DATA / name
+        if not path.exists():
+            pytest.skip(f"needs shared/data/{name} beside the checkout, which is not distributed")
+        return path
+
+    return find
