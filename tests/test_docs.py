@@ -1,0 +1,80 @@
+"""What README and docs say is what the code does."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import depthforest as df
+
+TOP = Path(__file__).resolve().parent.parent
+PAGES = sorted([*TOP.glob("*.md"), *TOP.glob("docs/*.md"), *TOP.glob("models/*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(TOP).as_posix())
+def test_links_and_pictures_exist(page):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+def test_the_readmes_python_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(np.full((480, 640), 1500, np.uint16)).save("frame.png")
+    from depthforest.resources import samples_folder
+
+    df.write_dataset("data", df.open_dataset(samples_folder()))
+    blocks = re.findall(r"```python\n(.*?)```", (TOP / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) == 2
+    exec("\n".join(blocks), {})
+    assert (tmp_path / "frame.shaded.png").is_file()
+    assert list(df.open_dataset("copy")) == list(df.open_dataset("data"))
+
+
+def test_the_readmes_commands_run(tmp_path):
+    Image.fromarray(np.full((480, 640), 1500, np.uint16)).save(tmp_path / "frame.png")
+    text = (TOP / "README.md").read_text()
+    commands = re.findall(r"^depthforest (.+)$", text, re.MULTILINE)
+    assert commands
+    for command in commands:
+        done = subprocess.run([sys.executable, "-m", "depthforest", *command.split()], cwd=tmp_path, check=False)
+        assert done.returncode == 0, command
+    targets = set(re.findall(r"^make (\w+)", text, re.MULTILINE))
+    assert targets >= {"demo", "test"}
+    for target in targets:
+        assert re.search(rf"^{target}:", (TOP / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_every_module_has_a_paragraph():
+    architecture = (TOP / "docs" / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"`([\w.]+)`", " ".join(re.findall(r"^\*\*(.+?)\*\*", architecture, re.MULTILINE))))
+    modules = {p.stem for p in (TOP / "depthforest").glob("*.py") if not p.stem.startswith("_")}
+    modules |= {f"synth.{p.stem}" for p in (TOP / "synth").glob("*.py") if not p.stem.startswith("_")}
+    assert named == modules
+
+
+def test_rooms_import_only_what_stands_above_them():
+    """The order of the paragraphs is the order of the imports."""
+    architecture = (TOP / "docs" / "ARCHITECTURE.md").read_text()
+    paragraphs = re.findall(r"^\*\*(.+?)\*\*", architecture, re.MULTILINE)
+    level = {name: i for i, text in enumerate(paragraphs) for name in re.findall(r"`([\w.]+)`", text)}
+    for name, own in level.items():
+        path = TOP / ("" if name.startswith("synth.") else "depthforest") / (name.replace(".", "/") + ".py")
+        imported = re.findall(r"^\s*from (depthforest|synth)\.(\w+) import", path.read_text(), re.MULTILINE)
+        for package, module in imported:
+            other = module if package == "depthforest" else f"synth.{module}"
+            assert level[other] <= own, f"{name} imports {other}"
+
+
+def test_conventions_example_is_a_data_set_description():
+    import json
+
+    blocks = re.findall(r"```json\n(.*?)```", (TOP / "docs" / "CONVENTIONS.md").read_text(), re.DOTALL)
+    camera, dataset = map(json.loads, blocks)
+    assert df.Camera.from_dict(camera).distortion
+    df.Camera.from_dict(dataset["camera"])
+    assert df.PartSet.from_dict(dataset["parts"]).mirror == (0, 2, 1)
