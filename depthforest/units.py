@@ -152,7 +152,7 @@ def _usual_unit(values: npt.NDArray[Any], name: str) -> _Unit:
     readings = _readings(values)
     if readings.size == 0:
         return _Unit(1.0)
-    median = float(np.median(readings))
+    median = float(np.median(readings.astype(np.float64)))
     if median <= MAX_ROOM_M:
         return _Unit(1.0)
     if 1000 * SUSPICIOUS_NEAR_M <= median <= 1000 * MAX_ROOM_M:
@@ -184,7 +184,7 @@ def _warn_if_implausible(values: npt.NDArray[Any], unit: _Unit, name: str) -> No
     readings = _readings(values)
     if readings.size == 0:
         return
-    median_m = float(np.median(readings)) * unit.metres
+    median_m = float(np.median(readings.astype(np.float64))) * unit.metres
     farthest_m = float(readings.max()) * unit.metres
     hint = ""
     if values.dtype.kind == "f" and np.nanmax(values) == 1:
