@@ -17,7 +17,8 @@ from PIL import Image
 
 import depthforest as df
 from depthforest.drawing import shade, write_depth
-from synth.mannequin import Mannequin, Viewpoint, render
+from synth.config import Config
+from synth.generator import Generator
 
 N_REPEATS = 15
 
@@ -35,7 +36,7 @@ def median_ms(work: Callable[[], object]) -> float:
 
 def main() -> None:
     camera = df.Camera.preset("kinect_v1")
-    sample = render(Viewpoint(camera), [Mannequin((0.0, 2.5))], [])
+    sample = Generator(Config(camera="kinect_v1", n_bodies=1))[0]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "frame.png"
         write_depth(path, sample.depth_mm)

@@ -79,22 +79,24 @@ class Camera:
         if base not in PRESETS:
             raise CameraError(f"no camera preset is called {base!r}; presets: {', '.join(PRESETS)}")
         camera = PRESETS[base]
-        return camera.scaled(*parse_size(size)) if size else camera
+        return camera.scaled(*parse_size(size)) if "@" in name else camera
 
     @classmethod
-    def parse(cls, value: Camera | str | Path, size: tuple[int, int] | None = None) -> Camera:
+    def parse(cls, value: CameraLike, size: tuple[int, int] | None = None) -> Camera:
         """Return the camera that a user named.
 
         Parameters
         ----------
-        value : Camera, str or Path
-            A camera; a preset as in `preset`; numbers ``"fx,fy,cx,cy"`` or ``"fx,fy,cx,cy,WxH"``; or the path of a
-            JSON file with the fields of this class.
+        value : Camera, str, Path or mapping
+            A camera; a preset as in `preset`; numbers ``"fx,fy,cx,cy"`` or ``"fx,fy,cx,cy,WxH"``; the path of a JSON
+            file with the fields of this class; or a mapping with these fields.
         size : (width, height), optional
             Size of the picture it belongs to, for numbers that come without one.
         """
         if isinstance(value, Camera):
             return value
+        if isinstance(value, Mapping):
+            return cls.from_dict(value)
         if isinstance(value, str) and value.partition("@")[0] in PRESETS:
             return cls.preset(value)
         if isinstance(value, str) and "," in value:
@@ -122,6 +124,14 @@ class Camera:
         if size is None:
             raise CameraError(f"camera {text!r} has no picture size; append it, as in {text},640x480")
         return cls(fx, fy, cx, cy, *size)
+
+    @classmethod
+    def from_matrix(cls, matrix: npt.ArrayLike, width: int, height: int, distortion: Sequence[float] = ()) -> Camera:
+        """Build a camera from the 3 x 3 matrix that OpenCV and ROS call K."""
+        k = np.asarray(matrix, dtype=np.float64)
+        if k.shape != (3, 3) or (k[[1, 2, 2], [0, 0, 1]] != 0).any() or k[2, 2] != 1 or k[0, 1] != 0:
+            raise CameraError(f"a camera matrix is [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], got {k.tolist()}")
+        return cls(float(k[0, 0]), float(k[1, 1]), float(k[0, 2]), float(k[1, 2]), width, height, tuple(distortion))
 
     @classmethod
     def from_json(cls, path: str | Path) -> Camera:
@@ -195,6 +205,7 @@ class Camera:
 
     def cropped(self, row: int, col: int, height: int, width: int) -> Camera:
         """Return the camera of the window of `height` x `width` pixels whose first pixel is (row, col)."""
+        row, col, height, width = (_whole("a crop's corner and size", v) for v in (row, col, height, width))
         if not (row >= 0 and col >= 0 and row + height <= self.height and col + width <= self.width):
             raise CameraError(
                 f"crop of {width} x {height} at row {row}, col {col} leaves the {self.width} x {self.height} picture"
@@ -289,7 +300,7 @@ class Camera:
 def check_rotation(degrees: int) -> int:
     """Return a clockwise rotation in degrees if it is 0, 90, 180 or 270."""
     if degrees not in (0, 90, 180, 270):
-        raise CameraError(f"rotate takes 0, 90, 180 or 270 degrees clockwise, got {degrees}")
+        raise CameraError(f"rotate takes 0, 90, 180 or 270 degrees clockwise, got {degrees!r}")
     return int(degrees)
 
 
@@ -332,6 +343,9 @@ def _last_axis(values: npt.ArrayLike, n: int, name: str) -> Floats:
         raise CameraError(f"{name} must have a last axis of length {n}, got shape {array.shape}")
     return array
 
+
+CameraLike = Camera | str | Path | Mapping[str, Any]
+"""What `Camera.parse` takes."""
 
 _KINECT_V1 = Camera(525.0, 525.0, 319.5, 239.5, 640, 480)
 PRESETS: dict[str, Camera] = {

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import re
 import sys
 import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from depthforest import __version__
-from depthforest.errors import DepthForestError, DepthForestWarning
+from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
 
 if TYPE_CHECKING:
-    from depthforest.frames import Frame
+    from depthforest.frames import Frame, LabeledFrame
 
 app = typer.Typer(
     name="depthforest",
@@ -25,6 +29,7 @@ app = typer.Typer(
 )
 
 MAX_SHEET_PICTURES = 60
+PREVIEW_FRAMES = 24
 SHEET_CELL_PX = 320
 
 
@@ -57,6 +62,7 @@ ScaleOption = Annotated[
 ]
 FlipOption = Annotated[bool, typer.Option("--flip", help="The pictures are mirrored: turn them back.")]
 RotateOption = Annotated[int, typer.Option(help="Turn the pictures clockwise by 90, 180 or 270 degrees.")]
+ThreadsOption = Annotated[int | None, typer.Option(help="Omitted: one for each core.")]
 SizeOption = Annotated[str | None, typer.Option(help="WxH of raw dumps and streams.")]
 
 
@@ -91,7 +97,7 @@ def demo(
     rows = []
     for name, frame in zip(samples.names, samples, strict=True):
         parts = drawing.overlay(frame, frame.parts, frame.part_set)
-        skeletons = drawing.draw_joints(parts, frame.camera, frame.joints.values())
+        skeletons = drawing.draw_joints(parts, frame.camera, frame.joints)
         row = drawing.side_by_side([drawing.shade(frame), parts, skeletons])
         drawing.write_picture(output / f"{name}.png", row)
         drawing.write_labels(output / f"{name}.parts.png", frame.parts, frame.part_set)
@@ -100,7 +106,9 @@ def demo(
     drawing.write_picture(output / "legend.png", drawing.legend(samples.part_set, columns=2))
     drawing.write_picture(output / "sheet.png", drawing.contact_sheet(rows, columns=1, titles=samples.names))
     _print(table)
-    print(f"Look at {output / 'sheet.png'}: each sample frame shaded, with its parts (legend.png) and its joints.")
+    print(
+        f"Look at {output / 'sheet.png'}: each frame shaded, with its parts (legend.png) and joints (hidden: hollow)."
+    )
 
 
 @app.command()
@@ -119,23 +127,27 @@ def show(
     from depthforest.reading import read_frames
 
     frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
+    if any(Path(given).resolve() == output.resolve() for given in inputs):
+        raise UsageError(f"{output}: is an input; name another folder for the pictures")
     make_folder(output)
     table = _frame_table()
     failures: list[DepthForestError] = []
     cells: dict[str, Any] = {}
     taken: set[str] = set()
     n_drawn = 0
-    for name, frame in _with_progress(frames.named(), frames.total):
-        if isinstance(frame, DepthForestError):
-            failures.append(frame)
-            continue
-        picture = drawing.shade(frame)
-        stem = _output_stem(name, taken)
-        drawing.write_picture(output / f"{stem}.shaded.png", picture)
-        n_drawn += 1
-        if len(cells) < MAX_SHEET_PICTURES:
-            cells[stem] = drawing.contact_sheet([picture], cell_width=SHEET_CELL_PX)
-            _add_frame(table, stem, frame)
+    with _progress_bar(frames.total) as advance:
+        for name, frame in frames.named():
+            advance(1)
+            if isinstance(frame, DepthForestError):
+                failures.append(frame)
+                continue
+            picture = drawing.shade(frame)
+            stem = _unused(name.stem, taken)
+            drawing.write_picture(output / f"{stem}.shaded.png", picture)
+            n_drawn += 1
+            if len(cells) < MAX_SHEET_PICTURES:
+                cells[stem] = drawing.contact_sheet([picture], cell_width=SHEET_CELL_PX)
+                _add_frame(table, stem, frame)
     if len(cells) > 1:
         drawing.write_picture(output / "sheet.png", drawing.contact_sheet([*cells.values()], titles=[*cells]))
     if cells:
@@ -148,26 +160,93 @@ def show(
         raise typer.Exit(1)
 
 
-def _output_stem(name: str, taken: set[str]) -> str:
-    """Return a file name for an input's output: no folders in it, and never the same twice."""
-    path, _, page = name.partition("#")
-    stem = base = Path(path).stem + (f"_{int(page):06d}" if page else "")
-    number = 2
+@app.command()
+def synth(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the data set.")] = None,
+    frames: Annotated[int, typer.Option("--frames", "-n", help="How many frames.", min=1)] = 1000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same frames.", min=0)] = 0,
+    config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
+    camera: CameraOption = None,
+    sensor: Annotated[str | None, typer.Option(help="ideal, kinect_v1, tof, stereo, ...")] = None,
+    bodies: Annotated[str | None, typer.Option(help="procedural, makehuman or both.")] = None,
+    mocap: Annotated[str | None, typer.Option(help="Folder of BVH clips.")] = None,
+    kind: Annotated[str, typer.Option("--format", help="folder or zarr.")] = "folder",
+    preview: Annotated[bool, typer.Option("--preview", help="Write a contact sheet beside the data.")] = False,
+    threads: ThreadsOption = None,
+    show_config: Annotated[bool, typer.Option("--show-config", help="Print the configuration and stop.")] = False,
+) -> None:
+    """Make labeled frames of synthetic people in rooms; run it again to go on after an interruption."""
+    from dataclasses import replace
+
+    from synth.config import Config
+
+    given: dict[str, Any] = {"camera": camera, "sensor": sensor, "bodies": bodies, "mocap": mocap}
+    base = Config.load(config) if config is not None else Config()
+    chosen = replace(base, **{name: value for name, value in given.items() if value is not None})
+    if show_config:
+        print(chosen.to_toml(), end="")
+        return
+    if output is None:
+        raise UsageError("name a folder for the frames with -o")
+    with _status("reading bodies and poses, compiling ..."):
+        from synth.generator import Generator
+        from synth.production import produce
+
+        generator = Generator(chosen, seed, n=frames)
+        generator[0]
+    with _progress_bar(frames) as advance:
+        data = produce(generator, output, frames, kind=kind, threads=threads, progress=advance)
+    if preview:
+        from depthforest import drawing
+
+        cells = [_labeled_picture(frame) for frame in data[: min(frames, PREVIEW_FRAMES)]]
+        drawing.write_picture(output / "preview.png", drawing.contact_sheet(cells))
+    print(f"{len(data)} frames in {output}" + (f"; look at {output / 'preview.png'}" if preview else ""))
+
+
+def _unused(base: str, taken: set[str]) -> str:
+    """Return a name that was not used before: the base, or the base with a number."""
+    stem, number = base, 2
     while stem in taken:
         stem, number = f"{base}_{number}", number + 1
     taken.add(stem)
     return stem
 
 
-def _with_progress(items: Any, total: int | None) -> Any:
-    """Iterate with a progress bar on a terminal; silently elsewhere."""
+@contextlib.contextmanager
+def _progress_bar(total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show a bar with rate and time left on a terminal, nothing elsewhere; yields a function that counts frames."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    columns = TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}")
     console = Console(stderr=True)
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        yield from progress.track(items, total=total)
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as progress:
+        task = progress.add_task("frames", total=total, rate="")
+
+        def advance(n: int) -> None:
+            speed = progress.tasks[0].speed
+            progress.update(task, advance=n, rate=f"{speed:.0f}/s" if speed else "")
+
+        yield advance
+
+
+@contextlib.contextmanager
+def _status(text: str) -> Iterator[None]:
+    """Show on a terminal what takes a while."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status(text) if console.is_terminal else contextlib.nullcontext():
+        yield
+
+
+def _labeled_picture(frame: LabeledFrame) -> Any:
+    """Return a labeled frame shaded, and beside it with parts and joints."""
+    from depthforest import drawing
+
+    parts = drawing.overlay(frame, frame.parts, frame.part_set)
+    return drawing.side_by_side([drawing.shade(frame), drawing.draw_joints(parts, frame.camera, frame.joints)])
 
 
 def _frame_table() -> Any:
@@ -176,17 +255,18 @@ def _frame_table() -> Any:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("frame", overflow="fold")
     for title in ("size", "readings", "nearest", "median", "farthest"):
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=True)
     return table
 
 
 def _add_frame(table: Any, name: str, frame: Frame) -> None:
     import numpy as np
+    from rich.markup import escape
 
     readings = frame.depth_mm[frame.depth_mm > 0]
     spans = np.percentile(readings, (0, 50, 100)) / 1000 if readings.size else ()
     size = f"{frame.camera.width} x {frame.camera.height}"
-    table.add_row(name, size, f"{readings.size / frame.depth_mm.size:.0%}", *(f"{m:.2f} m" for m in spans))
+    table.add_row(escape(name), size, f"{readings.size / frame.depth_mm.size:.0%}", *(f"{m:.2f} m" for m in spans))
 
 
 def _print(table: Any) -> None:
@@ -195,9 +275,19 @@ def _print(table: Any) -> None:
     Console(highlight=False).print(table)
 
 
+# messages speak of arguments; whoever typed a command typed options
+_OPTIONS = (
+    (r"\b(scale|camera|rotate|flip|size)='([^']*)'", r"--\1 \2"),
+    (r"\b(scale|camera|rotate|flip|size)=", r"--\1 "),
+    (r"\b([Pp])ass (the right |its )?(scale|camera|size)\b", r"\1ass \2--\3"),
+)
+
+
 def _complain(kind: str, message: object) -> None:
     """Print one line on standard error."""
     text = " ".join(str(message).split()) or type(message).__name__
+    for pattern, option in _OPTIONS:
+        text = re.sub(pattern, option, text)
     print(f"depthforest: {kind}: {text}", file=sys.stderr)
 
 
@@ -213,6 +303,9 @@ def _warn_in_one_line(said: set[str]) -> Any:
 def main() -> None:
     """Run the command line; exit 0, 1 for failure, 2 for misuse, 130 when interrupted."""
     is_debugging = os.environ.get("DEPTHFOREST_DEBUG", "") not in ("", "0")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name in letters that the terminal lacks must not stop us
     warnings.simplefilter("always", DepthForestWarning)
     warnings.showwarning = _warn_in_one_line(set())
     try:
@@ -232,7 +325,8 @@ def _report(error: Exception) -> int:
     if hasattr(error, "format_message"):  # typer's own complaints about options and arguments
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "depthforest"
-        _complain("error", f"{error.format_message()} (see {command} --help)")
+        if error.format_message():  # empty when help was shown because nothing else was asked for
+            _complain("error", f"{error.format_message()} (see {command} --help)")
         return 2
     if isinstance(error, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: let the last flush succeed

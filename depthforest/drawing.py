@@ -6,7 +6,7 @@ Every picture is an RGB array (rows, cols, 3) of uint8; inputs are never modifie
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ SMOOTHING_PX = 5
 TINTS = ((1.0, 0.55), (0.96, 0.62), (0.88, 0.80))
 """Share of red, green and blue in the light, (near, far): warm in front, cool behind."""
 
+MAX_CELL_PX = 10_000
 FONT = cv2.FONT_HERSHEY_SIMPLEX
 LEFT_COLOR: Color = (255, 170, 60)
 RIGHT_COLOR: Color = (70, 170, 255)
@@ -50,6 +51,8 @@ def shade(frame: Frame) -> Picture:
 
     Pixels without a reading are black.
     """
+    if not isinstance(frame, Frame):
+        raise UsageError(f"expected a Frame, got {type(frame).__name__}; Frame.from_array makes one of an array")
     is_reading = frame.depth_mm > 0
     if not is_reading.any():
         return np.zeros((*frame.shape, 3), dtype=np.uint8)
@@ -116,9 +119,13 @@ def overlay(frame: Frame, parts: npt.NDArray[np.uint8], part_set: PartSet, *, op
     return np.where((parts != NO_PART)[..., None], mixed.astype(np.uint8), shaded)
 
 
-def draw_joints(picture: Picture, camera: Camera, people: Iterable[Joints]) -> Picture:
-    """Return a picture with skeletons: left bones warm, right bones cool; hollow dots for hidden joints."""
+def draw_joints(picture: Picture, camera: Camera, people: Mapping[int, Joints] | Iterable[Joints]) -> Picture:
+    """Return a picture with skeletons: left bones warm, right bones cool; hollow dots for hidden joints.
+
+    `people` is `LabeledFrame.joints`, or the joints of each person.
+    """
     _check_picture(picture)
+    people = people.values() if isinstance(people, Mapping) else people
     drawn = np.ascontiguousarray(picture).copy()
     size = max(1, round(min(picture.shape[:2]) / 160))
     for joints in people:
@@ -178,6 +185,8 @@ def contact_sheet(
         raise UsageError(f"expected one title for each of {len(pictures)} pictures, got {len(titles)}")
     for picture in pictures:
         _check_picture(picture)
+    if cell_width is not None and not 1 <= cell_width <= MAX_CELL_PX:
+        raise UsageError(f"cell_width must be from 1 to {MAX_CELL_PX} pixels, got {cell_width}")
     if cell_width is not None:
         pictures = [_resized(p, cell_width) for p in pictures]
     height = max(p.shape[0] for p in pictures)
@@ -222,6 +231,8 @@ def _fitting(text: str, width: int) -> str:
 
 def legend(part_set: PartSet, *, columns: int = 1) -> Picture:
     """Return the part names beside their colours."""
+    if columns < 1:
+        raise UsageError(f"columns must be 1 or more, got {columns}")
     n_rows = -(-len(part_set) // columns)
     row_px, col_px = 18, 40 + max(cv2.getTextSize(n, FONT, 0.42, 1)[0][0] for n in part_set.names)
     picture = np.zeros((n_rows * row_px + 4, columns * col_px, 3), dtype=np.uint8)
@@ -259,6 +270,8 @@ def write_depth(path: str | Path, depth_mm: npt.NDArray[np.uint16]) -> None:
 def _write_png(path: str | Path, array: npt.NDArray[Any], palette: npt.NDArray[np.uint8] | None = None) -> None:
     from PIL import Image
 
+    if Path(path).suffix.lower() != ".png":
+        raise UsageError(f"{path}: pictures are written as PNG; give a name that ends in .png")
     image = Image.fromarray(np.ascontiguousarray(array))
     if palette is not None:
         image.putpalette(palette.tobytes(), rawmode="RGB")

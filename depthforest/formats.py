@@ -7,10 +7,12 @@ checked before memory is taken for what it promises.
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,11 +155,11 @@ def read_labels(path: Path) -> npt.NDArray[np.uint8]:
 # -- pictures ----------------------------------------------------------------------------------------------------------
 
 
-def _open_image(path: Path, kind: str) -> Any:
+def _open_image(path: Path, kind: str, file: IO[bytes] | None = None) -> Any:
     from PIL import Image
 
     try:
-        return Image.open(path, formats=[kind])
+        return Image.open(path if file is None else file, formats=[kind])
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise FrameError(f"{path}: its header asks for too many pixels: {error}") from None
     except Exception as error:  # a decoder of untrusted bytes may raise anything
@@ -178,14 +180,29 @@ def _decoded(image: Any, path: Path) -> Raw:
 
 
 def _read_png(path: Path) -> Raw:
-    with path.open("rb") as file:
-        header = file.read(24)
-    if len(header) < 24:
-        raise FrameError(f"{path}: is truncated: {len(header)} bytes are no PNG")
-    width, height = struct.unpack(">II", header[16:24])
+    content = read_bytes(path, FrameError)
+    if len(content) < 33:
+        raise FrameError(f"{path}: is truncated: {len(content)} bytes are no PNG")
+    width, height = struct.unpack(">II", content[16:24])
     check_size(width, height, str(path), FrameError)
-    with _open_image(path, "PNG") as image:
+    _check_png(content, path)
+    with _open_image(path, "PNG", io.BytesIO(content)) as image:
         return _decoded(image, path)
+
+
+def _check_png(content: bytes, path: Path) -> None:
+    """Compare the check sums of all chunks: decoders let damaged pixels pass."""
+    start, kind = 8, b""
+    while kind != b"IEND":
+        if start + 12 > len(content):
+            raise FrameError(f"{path}: is truncated; copy it again, or leave it out")
+        n_bytes, kind = struct.unpack(">I4s", content[start : start + 8])
+        end = start + 8 + n_bytes
+        if end + 4 > len(content):
+            raise FrameError(f"{path}: is truncated; copy it again, or leave it out")
+        if zlib.crc32(content[start + 4 : end]) != int.from_bytes(content[end : end + 4], "big"):
+            raise FrameError(f"{path}: is damaged: a check sum is wrong; copy it again, or leave it out")
+        start = end + 4
 
 
 def _read_tiff(path: Path) -> Iterator[Raw]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.camera import Camera, check_rotation, check_size
-from depthforest.errors import CameraError, DepthForestWarning, FrameError
+from depthforest.camera import Camera, CameraLike, check_rotation, check_size
+from depthforest.errors import CameraError, DepthForestWarning, FrameError, PartSetError
 from depthforest.parts import BODY31, JOINTS, NO_PART, PartSet
 from depthforest.units import MAX_MM, DepthMM, Scale, to_millimetres
 
@@ -39,8 +39,11 @@ class Joint:
     confidence: float = 1.0
 
     def __post_init__(self) -> None:
-        position = tuple(float(p) for p in self.position)
-        if len(position) != 3 or not np.isfinite(position).all():
+        try:
+            position = tuple(float(p) for p in self.position)
+        except (TypeError, ValueError):
+            position = ()
+        if len(position) != 3 or not all(map(math.isfinite, position)):
             raise FrameError(f"a joint's position is three finite numbers in metres, got {self.position!r}")
         if not 0 <= self.confidence <= 1:
             raise FrameError(f"a joint's confidence lies between 0 and 1, got {self.confidence!r}")
@@ -51,7 +54,7 @@ class Joint:
 Joints = Mapping[str, Joint]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frame:
     """A depth picture and its camera.
 
@@ -75,6 +78,8 @@ class Frame:
             depth_mm = np.where(depth_mm == MAX_MM, np.uint16(0), depth_mm)
         else:
             depth_mm = to_millimetres(depth_mm)
+        if not isinstance(self.camera, Camera):
+            raise CameraError(f"a Frame needs a Camera, got {self.camera!r}; Frame.from_array takes names and numbers")
         if self.camera.distortion:
             raise CameraError("a Frame needs an ideal lens; Frame.from_array and read_depth undistort")
         object.__setattr__(self, "depth_mm", _frozen(depth_mm))
@@ -84,7 +89,7 @@ class Frame:
     def from_array(
         cls,
         raw: npt.ArrayLike,
-        camera: Camera | str | Path | None = None,
+        camera: CameraLike | None = None,
         *,
         scale: Scale = None,
         flip: bool = False,
@@ -97,7 +102,7 @@ class Frame:
         ----------
         raw : array (rows, cols)
             Integers in millimetres or floats in metres, unless `scale` says otherwise.
-        camera : Camera, str or Path, optional
+        camera : Camera, str, Path or mapping, optional
             As in `Camera.parse`. It describes the sensor itself: upright in its own housing, not mirrored. None guesses
             a preset by the size of the picture and warns.
         scale : float or str, optional
@@ -119,6 +124,13 @@ class Frame:
             sensor = fitted_camera(sensor, depth_mm.shape)
         except CameraError as error:
             raise CameraError(f"{name}: {error}") from None
+        if not (0 <= sensor.cx < width and 0 <= sensor.cy < height):
+            warnings.warn(
+                f"the principal point ({sensor.cx:g}, {sensor.cy:g}) lies outside pictures of {width} x {height}; "
+                "is it right?",
+                DepthForestWarning,
+                stacklevel=2,
+            )
         depth_mm = sensor.undistort(np.ascontiguousarray(depth_mm))
         return Frame(np.rot90(depth_mm, -rotate // 90), sensor.without_distortion().rotated(rotate))
 
@@ -138,8 +150,16 @@ class Frame:
 
     __hash__ = None  # type: ignore[assignment]  # compares by the content of arrays
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle through the constructor, so that the copy is checked and read-only as well."""
+        return type(self), tuple(_plain(getattr(self, entry.name)) for entry in fields(self))
 
-@dataclass(frozen=True, eq=False)
+    def __repr__(self) -> str:
+        share = np.count_nonzero(self.depth_mm) / self.depth_mm.size
+        return f"{type(self).__name__}({self.camera.width} x {self.camera.height}, {share:.0%} readings)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class LabeledFrame(Frame):
     """A frame with the truth: the part and the person of every pixel, and the joints.
 
@@ -164,6 +184,8 @@ class LabeledFrame(Frame):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not isinstance(self.part_set, PartSet):
+            raise PartSetError(f"part_set must be a PartSet, got {self.part_set!r}")
         parts = _label_picture(self.parts, self.shape, "parts")
         self.part_set.check_labels(parts)
         people = _label_picture(self.people, self.shape, "people")
@@ -241,6 +263,11 @@ def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     array = np.ascontiguousarray(array)
     array.setflags(write=False)
     return array
+
+
+def _plain(value: Any) -> Any:
+    """Return mappings that cannot be pickled as dicts."""
+    return {key: _plain(v) for key, v in value.items()} if isinstance(value, Mapping) else value
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -7,9 +7,10 @@ more byte, how far back it starts (plus 1). Input is untrusted, so that this ker
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from depthforest.kernels import kernel
 
 _READS_PAST_INPUT = -1
 _WRITES_PAST_OUTPUT = -2
@@ -21,7 +22,7 @@ _MESSAGES = {
 }
 
 
-@numba.njit(nogil=True, cache=True)
+@kernel
 def _decompress(packed: npt.NDArray[np.uint8], unpacked: npt.NDArray[np.uint8]) -> int:
     """Unpack into `unpacked`; return how many bytes were written, or a negative error code."""
     n_in, n_out = packed.size, unpacked.size

@@ -80,7 +80,10 @@ class PartSet:
         return _read_only(table)
 
     def check_labels(self, labels: npt.NDArray[np.uint8], name: str = "parts") -> None:
-        """Raise PartSetError if a label is neither a part of this set nor `NO_PART`."""
+        """Raise PartSetError unless labels are uint8, each a part of this set or `NO_PART`."""
+        if not isinstance(labels, np.ndarray) or labels.dtype != np.uint8:
+            got = labels.dtype if isinstance(labels, np.ndarray) else type(labels).__name__
+            raise PartSetError(f"{name}: expected an array of uint8 labels, got {got}")
         is_bad = (labels >= len(self)) & (labels != NO_PART)
         if is_bad.any():
             bad = int(labels[is_bad][0])
@@ -138,8 +141,10 @@ class Grouping:
             odd = sorted(set(self.groups) ^ set(self.source.names))
             raise PartSetError(f"a grouping must name every source part once; missing or unknown: {_listed(odd)}")
         for name, targets in self.groups.items():
-            if not targets:
-                raise PartSetError(f"part {name!r} is mapped to nothing; name at least one coarse part")
+            if not targets or isinstance(targets, str):
+                raise PartSetError(
+                    f"part {name!r} is mapped to {targets!r}; expected one or more coarse parts in a tuple"
+                )
             for target in targets:
                 self.target.index(target)
         object.__setattr__(self, "groups", dict(self.groups))

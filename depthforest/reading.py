@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from depthforest.camera import Camera, check_rotation, parse_size
+import numpy as np
+
+from depthforest.camera import Camera, CameraLike, check_rotation, check_size, parse_size
 from depthforest.errors import DepthForestError, FrameError, UsageError
 from depthforest.files import is_folder, natural_key, reason
 from depthforest.formats import DEPTH_SUFFIXES, Page, Size, count_pages, read_pages, read_stream
@@ -26,7 +28,7 @@ class ReadOptions:
 
     Parameters
     ----------
-    camera : Camera, str, Path, optional
+    camera : Camera, str, Path or mapping, optional
         As in `Camera.parse`. None: what the file tells (PCD), else the preset of that size, with a warning.
     scale : float or str, optional
         Metres per unit, or "mm", "cm", "m", "tum", "sun3d".
@@ -38,7 +40,7 @@ class ReadOptions:
         Of plain 16-bit dumps and streams; omitted, the camera's.
     """
 
-    camera: Camera | PathLike | None = None
+    camera: CameraLike | None = None
     scale: Scale = None
     flip: bool = False
     rotate: int = 0
@@ -47,14 +49,14 @@ class ReadOptions:
     def __post_init__(self) -> None:
         check_scale(self.scale)
         check_rotation(self.rotate)
-        size = parse_size(self.size) if isinstance(self.size, str) else self.size
+        size = _checked_size(self.size)
         if self.camera is not None:
-            # parsed once, so that a broken camera is refused before the first frame; numbers may wait for a size
+            # parsed at once, so that a broken camera is refused before the first frame; numbers may wait for a size
             is_complete = not (isinstance(self.camera, str) and self.camera.count(",") == 3 and size is None)
-            camera = Camera.parse(self.camera, size) if is_complete else self.camera
-            object.__setattr__(self, "camera", camera)
-            if size is None and isinstance(camera, Camera):
-                size = camera.width, camera.height
+            camera = Camera.parse(self.camera, size if is_complete else (1, 1))
+            if is_complete:
+                object.__setattr__(self, "camera", camera)
+                size = size or (camera.width, camera.height)
         object.__setattr__(self, "size", size)
 
     @property
@@ -65,13 +67,16 @@ class ReadOptions:
 
     def frame(self, page: Page, name: str) -> Frame:
         """Make a frame of a raw page."""
-        camera = self.camera if self.camera is not None else page.camera
+        camera = self.camera
+        if camera is None and page.camera is not None:
+            # fitted to the picture as it was delivered; from_array wants the sensor's own
+            camera = page.camera.flipped() if self.flip else page.camera
         return Frame.from_array(page.values, camera, scale=self.scale, flip=self.flip, rotate=self.rotate, name=name)
 
 
 def read_depth(
     path: PathLike,
-    camera: Camera | PathLike | None = None,
+    camera: CameraLike | None = None,
     *,
     scale: Scale = None,
     flip: bool = False,
@@ -85,8 +90,16 @@ def read_depth(
     Parameters
     ----------
     path : str or Path
-    camera, scale, flip, rotate, size
-        See `ReadOptions`.
+    camera : Camera, str, Path or mapping, optional
+        As in `Camera.parse`. None: what the file tells (PCD), else the preset of that size, with a warning.
+    scale : float or str, optional
+        Metres per unit, or "mm", "cm", "m", "tum", "sun3d".
+    flip : bool
+        The picture is mirrored: turn it back.
+    rotate : int
+        Turn clockwise by 90, 180 or 270 degrees.
+    size : (width, height) or "WxH", optional
+        Of a plain 16-bit dump; omitted, the camera's.
 
     Returns
     -------
@@ -106,7 +119,7 @@ def read_depth(
 
 def read_frames(
     source: PathLike | Iterable[PathLike],
-    camera: Camera | PathLike | None = None,
+    camera: CameraLike | None = None,
     *,
     scale: Scale = None,
     flip: bool = False,
@@ -120,7 +133,7 @@ def read_frames(
     source : str, Path, or several of them
         ``"-"`` reads raw little-endian 16-bit pictures of the given size from standard input.
     camera, scale, flip, rotate, size
-        See `ReadOptions`.
+        As in `read_depth`.
 
     Returns
     -------
@@ -129,6 +142,22 @@ def read_frames(
     """
     sources = [source] if isinstance(source, str | Path) else list(source)
     return FrameSequence(sources, ReadOptions(camera, scale, flip, rotate, size))
+
+
+@dataclass(frozen=True)
+class FrameName:
+    """Where a frame comes from: a file, and the page in it if it has several."""
+
+    path: Path
+    page: int | None = None
+
+    def __str__(self) -> str:
+        return str(self.path) if self.page is None else f"{self.path}#{self.page}"
+
+    @property
+    def stem(self) -> str:
+        """A file name for what is made of the frame: without folder and ending."""
+        return self.path.stem if self.page is None else f"{self.path.stem}_{self.page:06d}"
 
 
 class FrameSequence:
@@ -157,52 +186,65 @@ class FrameSequence:
         return n
 
     def __iter__(self) -> Iterator[Frame]:
-        for _, frame in self.named():
+        """Yield the frames; raise at the first that cannot be read or has another size."""
+        first: tuple[FrameName, tuple[int, int]] | None = None
+        for name, frame in self.named():
             if isinstance(frame, DepthForestError):
                 raise frame
+            if first is None:
+                first = name, frame.shape
+            elif frame.shape != first[1]:
+                raise FrameError(
+                    f"{name}: is {_size_text(frame.shape)} but {first[0]} {_size_text(first[1])}; "
+                    "the frames of a sequence have one size"
+                )
             yield frame
 
-    def named(self) -> Iterator[tuple[str, Frame | DepthForestError]]:
-        """Yield (name, frame), or (name, error) for what cannot be read, and go on with the next."""
-        first: tuple[str, tuple[int, int]] | None = None
+    def named(self) -> Iterator[tuple[FrameName, Frame | DepthForestError]]:
+        """Yield (name, frame) of any sizes, or (name, error) for what cannot be read, and go on with the next."""
         for source in self._sources:
             for name, page in self._pages(source):
                 try:
                     if isinstance(page, DepthForestError):
                         raise page
-                    frame = self._options.frame(page, name)
-                    if first is None:
-                        first = name, frame.shape
-                    elif frame.shape != first[1]:
-                        raise FrameError(
-                            f"{name}: is {_size_text(frame.shape)} but {first[0]} {_size_text(first[1])}; "
-                            "the frames of a sequence have one size"
-                        )
+                    frame = self._options.frame(page, str(name))
                 except DepthForestError as error:
                     yield name, error
                     continue
                 yield name, frame
 
-    def _pages(self, source: Path | str) -> Iterator[tuple[str, Page | DepthForestError]]:
+    def __repr__(self) -> str:
+        return f"FrameSequence of {len(self._sources)} sources, the first {self._sources[0]}"
+
+    def _pages(self, source: Path | str) -> Iterator[tuple[FrameName, Page | DepthForestError]]:
         """Yield the raw pages of one source under the names that messages and outputs use."""
-        name, is_paged, number = str(source), False, 0
+        path = source if isinstance(source, Path) else Path("stdin")
+        is_paged, number = isinstance(source, str), 0
         try:
             if isinstance(source, str):
-                name, is_paged = "stdin", True
                 pages = self._streamed()
             else:
                 is_paged = count_pages(source, self._options.raw_size) > 1
                 pages = read_pages(source, self._options.raw_size)
             for page in pages:
-                yield f"{name}#{number}" if is_paged else name, page
+                yield FrameName(path, number if is_paged else None), page
                 number += 1
         except DepthForestError as error:
-            yield f"{name}#{number}" if is_paged else name, error
+            yield FrameName(path, number if is_paged else None), error
 
     def _streamed(self) -> Iterator[Page]:
         assert self._options.raw_size is not None  # checked when the sequence was made
         stream = self._stdin if self._stdin is not None else _standard_input()
         return map(Page, read_stream(stream, self._options.raw_size, "stdin"))
+
+
+def _checked_size(size: Size | str | None) -> Size | None:
+    if size is None or isinstance(size, str):
+        return parse_size(size) if size is not None else None
+    if not isinstance(size, tuple | list) or len(size) != 2 or not all(isinstance(v, int | np.integer) for v in size):
+        raise UsageError(f"size must be (width, height) in pixels, or text such as 640x480; got {size!r}")
+    check_size(size[0], size[1], "size", UsageError)
+    return int(size[0]), int(size[1])
 
 
 def _listed(source: PathLike) -> list[Path | str]:

@@ -29,7 +29,7 @@ SUSPICIOUS_FAR_M = 8.0
 """A median beyond this is not a room seen by such a camera: the unit is probably another."""
 
 SUSPICIOUS_NEAR_M = 0.15
-"""A farthest reading nearer than this is closer than any depth camera focuses."""
+"""A tenth of all readings nearer than this is closer than any depth camera focuses."""
 
 JUDGED_READINGS = 10_000
 """About so many readings, spread over the picture, decide whether a unit is plausible."""
@@ -90,7 +90,7 @@ def to_millimetres(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "dept
     array (rows, cols), uint16
         Always a new array.
     """
-    values = _one_channel(np.asarray(raw), name)
+    values = _one_channel(np.ma.filled(raw, 0) if isinstance(raw, np.ma.MaskedArray) else np.asarray(raw), name)
     unit = check_scale(scale)
     is_float = values.dtype.kind == "f"
     if unit is None and values.dtype.itemsize == 1:
@@ -99,17 +99,19 @@ def to_millimetres(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "dept
             "a label picture. Export the raw depth, or pass scale (metres per unit) if the steps have a known size"
         )
     if unit is not None and unit.has_rotated_bits:
-        if values.dtype != np.uint16:
+        if values.dtype.kind != "u" or values.dtype.itemsize != 2:
             raise FrameError(f"{name}: scale sun3d expects 16-bit unsigned values, got {values.dtype}")
+        values = values.astype(np.uint16)  # in native byte order
         values = (values >> 3) | (values << 13)
     if unit is None:
         unit = _usual_unit(values, name)
         _warn_if_implausible(values, unit, name)
+    raw_values = values
     if not is_float:
         values = np.where(values == MAX_MM, 0, values)
     if values.dtype == np.uint16 and unit.metres == NAMED_SCALES["mm"]:
         if not values.any():
-            warnings.warn(_no_reading(values, name), DepthForestWarning, stacklevel=2)
+            warnings.warn(_no_reading(raw_values, unit, name), DepthForestWarning, stacklevel=2)
         return values
     with np.errstate(invalid="ignore", over="ignore"):
         millimetres = np.rint(values * np.float64(unit.metres * 1000))
@@ -121,7 +123,7 @@ def to_millimetres(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "dept
             f"(median {np.median(millimetres[is_reading]) / 1000:.4g} m); pass the right scale"
         )
     if not is_reading.any():
-        warnings.warn(_no_reading(values * unit.metres, name), DepthForestWarning, stacklevel=2)
+        warnings.warn(_no_reading(raw_values, unit, name), DepthForestWarning, stacklevel=2)
     return np.where(is_reading & ~is_too_far, millimetres, 0).astype(np.uint16)
 
 
@@ -129,10 +131,12 @@ def _one_channel(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     if values.ndim == 3 and values.shape[2] == 1:
         values = values[..., 0]
     if values.ndim == 3 and values.shape[2] in (2, 3, 4):
-        raise FrameError(
-            f"{name}: has {values.shape[2]} channels, a colour picture; depth has one. A colour-mapped preview cannot "
-            "be turned back into distances: export the raw 16-bit depth"
+        hint = (
+            "if these are pages of a TIFF stack, write it with photometric='minisblack'"
+            if values.dtype.itemsize > 1
+            else "a colour-mapped preview cannot be turned back into distances: export the raw 16-bit depth"
         )
+        raise FrameError(f"{name}: has {values.shape[2]} channels, a colour picture; depth has one; {hint}")
     if values.ndim == 3:
         raise FrameError(
             f"{name}: is a stack of shape {values.shape}; expected one picture (read stacks with read_frames)"
@@ -185,7 +189,7 @@ def _warn_if_implausible(values: npt.NDArray[Any], unit: _Unit, name: str) -> No
     if readings.size == 0:
         return
     median_m = float(np.median(readings.astype(np.float64))) * unit.metres
-    farthest_m = float(readings.max()) * unit.metres
+    near_m = float(np.quantile(readings.astype(np.float64), 0.1)) * unit.metres
     hint = ""
     if values.dtype.kind == "f" and np.nanmax(values) == 1:
         hint = "values end at exactly 1, as in a picture normalised to 0..1; export unscaled depth"
@@ -194,9 +198,9 @@ def _warn_if_implausible(values: npt.NDArray[Any], unit: _Unit, name: str) -> No
             f"many pixels are exactly {KINECT_NO_DISPARITY}, the no-reading code of raw Kinect disparity; "
             "ask the driver for millimetres (registered depth)"
         )
-    elif farthest_m < SUSPICIOUS_NEAR_M:
+    elif near_m < SUSPICIOUS_NEAR_M:
         hint = (
-            f"the farthest reading would be {farthest_m:.3g} m; a label or 8-bit picture, metres or centimetres "
+            f"a tenth of the readings would be within {near_m:.3g} m; a label or 8-bit picture, centimetres or metres "
             "as whole numbers? Pass scale (metres per unit, or cm, m)"
         )
     elif median_m > SUSPICIOUS_FAR_M or (median_m > 3.0 and _divisor(readings) > 1):
@@ -224,10 +228,14 @@ def _is_kinect_disparity(values: npt.NDArray[Any]) -> bool:
     return bool(values.max() == KINECT_NO_DISPARITY and (values == KINECT_NO_DISPARITY).mean() > 0.01)
 
 
-def _no_reading(metres: npt.NDArray[Any], name: str) -> str:
-    finite = metres[np.isfinite(metres)]
-    if finite.size and (finite < 0).mean() > 0.5:
-        return f"{name}: has no reading, most values are negative; if z points backwards here (OpenGL), pass scale=-1"
+def _no_reading(values: npt.NDArray[Any], unit: _Unit, name: str) -> str:
+    finite = values[np.isfinite(values)]
     if finite.size == 0:
         return f"{name}: has no reading, every value is NaN or infinite"
-    return f"{name}: has no reading, every value is 0; was the camera covered, or the wrong stream saved?"
+    if not finite.any():
+        return f"{name}: has no reading, every value is 0; was the camera covered, or the wrong stream saved?"
+    if (finite == MAX_MM).all():
+        return f"{name}: has no reading, every value is {MAX_MM}, which drivers write for none"
+    if (finite < 0).mean() > 0.5 and unit.metres > 0:
+        return f"{name}: has no reading, most values are negative; if z points backwards here (OpenGL), pass scale=-1"
+    return f"{name}: has no reading: no value is above 0 at {unit.metres:g} m per unit; pass the right scale"

@@ -8,17 +8,23 @@ if TYPE_CHECKING:
     from synth.analytic import Plane as Plane
     from synth.analytic import Sphere as Sphere
     from synth.analytic import cast as cast
-    from synth.mannequin import Mannequin as Mannequin
-    from synth.mannequin import sample_frames as sample_frames
+    from synth.body import Body as Body
+    from synth.body import Pose as Pose
+    from synth.config import Config as Config
+    from synth.generator import Generator as Generator
+    from synth.production import produce as produce
 
 # public name -> module that defines it; imported when first used (PEP 562)
 _HOMES = {
+    "Body": "body",
     "Box": "analytic",
-    "Mannequin": "mannequin",
+    "Config": "config",
+    "Generator": "generator",
     "Plane": "analytic",
+    "Pose": "body",
     "Sphere": "analytic",
     "cast": "analytic",
-    "sample_frames": "mannequin",
+    "produce": "production",
 }
 __all__ = [*_HOMES]
 

@@ -1,10 +1,8 @@
 import naive
 import numpy as np
-import pytest
 
 from depthforest.camera import Camera
 from synth.analytic import Box, Plane, Sphere, camera_rays, cast
-from synth.mannequin import Mannequin
 
 CAMERA = Camera(30.0, 30.0, 15.5, 11.5, 32, 24)
 
@@ -56,16 +54,3 @@ def test_the_nearest_wins_and_equals_go_to_the_first():
     depth, index = cast(CAMERA, [])
     assert np.isinf(depth).all()
     assert (index == -1).all()
-
-
-def test_a_mannequin_knows_left_from_right():
-    joints = Mannequin((0.0, 2.0)).joints()
-    # facing the camera, the person's left is on the camera's right
-    assert joints["hand_l"][0] > 0.1 > -0.1 > joints["hand_r"][0]
-    assert joints["foot_l"][2] < joints["ankle_l"][2], "toes point at the camera"
-    turned = Mannequin((0.0, 2.0), yaw=np.pi / 2).joints()
-    assert turned["foot_l"][0] > turned["ankle_l"][0], "turned to their left, toes point to the camera's right"
-    assert joints["ankle_l"][1] == pytest.approx(0.08)
-    np.testing.assert_allclose(
-        np.linalg.norm(turned["hand_l"] - turned["elbow_l"]), np.linalg.norm(joints["hand_l"] - joints["elbow_l"])
-    )

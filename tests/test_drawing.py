@@ -109,6 +109,7 @@ def test_skeletons_are_drawn_where_they_project():
     assert rows.max() < row + 6
     assert cols.min() >= 67 - 6
     assert cols.max() <= 92 + 6
+    np.testing.assert_array_equal(drawing.draw_joints(black, CAMERA, {1: joints}), drawn)
     np.testing.assert_array_equal(drawing.draw_joints(black, CAMERA, [{}]), black)
     far = {"head": df.Joint((1e9, 0, 1.0)), "neck": df.Joint((0, 0, 1.0))}
     assert drawing.draw_joints(black, CAMERA, [far]).any()
@@ -166,4 +167,12 @@ def test_broken_pictures_are_refused_and_nothing_is_left(tmp_path):
         drawing.contact_sheet([np.zeros((4, 4, 3), np.uint8)], columns=0)
     with pytest.raises(DepthForestError, match="cannot be written: no such file or directory"):
         drawing.write_picture(tmp_path / "no" / "a.png", np.zeros((4, 4, 3), np.uint8))
+    with pytest.raises(UsageError, match=r"give a name that ends in \.png"):
+        drawing.write_picture(tmp_path / "a.jpg", np.zeros((4, 4, 3), np.uint8))
+    with pytest.raises(UsageError, match="cell_width must be from 1 to"):
+        drawing.contact_sheet([np.zeros((4, 4, 3), np.uint8)], cell_width=0)
+    with pytest.raises(UsageError, match="columns must be 1 or more"):
+        drawing.legend(BODY31, columns=0)
+    with pytest.raises(UsageError, match="expected a Frame, got ndarray"):
+        drawing.shade(np.zeros((4, 4), np.uint16))
     assert list(tmp_path.iterdir()) == []

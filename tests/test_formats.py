@@ -196,6 +196,23 @@ def truncated_png():
     return file.getvalue()[:-700]
 
 
+def damaged_png():
+    """One bit of the pixels is wrong, as after a bad copy."""
+    file = io.BytesIO()
+    Image.fromarray(DEPTH).save(file, format="PNG")
+    content = bytearray(file.getvalue())
+    content[len(content) // 2] ^= 1
+    return bytes(content)
+
+
+def bad_header_png():
+    """All check sums are right, but no picture has 7 bits a pixel."""
+    chunks = b""
+    for kind, content in ((b"IHDR", struct.pack(">IIBBBBB", 4, 4, 7, 0, 0, 0, 0)), (b"IEND", b"")):
+        chunks += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    return b"\x89PNG\r\n\x1a\n" + chunks
+
+
 def npy(shape, dtype="<u2"):
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
@@ -230,9 +247,10 @@ SMALL_CLOUD = np.ones((4, 5, 3), np.float32)
     [
         (b"", "is empty (0 bytes)"),
         (huge_png(), "60000 x 60000 pixels; expected 1 to 67108864"),
-        (truncated_png(), "is truncated or damaged"),
+        (truncated_png(), "is truncated; copy it again"),
+        (damaged_png(), "is damaged: a check sum is wrong; copy it again"),
         (b"\x89PNG\r\n\x1a\n123", "is truncated: 11 bytes are no PNG"),
-        (b"\x89PNG\r\n\x1a\n" + b"\0\0\0\x0dIHDR\0\0\0\x04\0\0\0\x04" + bytes(40), "cannot be opened as PNG"),
+        (bad_header_png(), "cannot be opened as PNG"),
         (jpeg(), "is a JPEG picture of 8 bits a channel, which cannot hold depth"),
         (b"BM" + bytes(60), "is a BMP picture"),
         (b"II*\0" + bytes(4), "cannot be opened as TIFF"),

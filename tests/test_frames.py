@@ -1,4 +1,6 @@
+import copy
 import dataclasses
+import pickle
 import warnings
 
 import numpy as np
@@ -124,6 +126,7 @@ def test_points():
         ({"joints": {1: {"head": (0, 0, 1)}}}, FrameError, "must be a Joint, got tuple"),
         ({"joints": {1: {"head": df.Joint((0, 0, 1), confidence=0.5)}}}, FrameError, "the truth has 1"),
         ({"depth_mm": np.zeros((24, 32, 3), np.uint8)}, FrameError, "3 channels"),
+        ({"part_set": "body31"}, PartSetError, "part_set must be a PartSet, got 'body31'"),
     ],
 )
 def test_broken_labels_are_refused(changes, error, message):
@@ -141,8 +144,29 @@ def test_joints_are_checked_and_frozen():
         df.Joint((0, 0, float("nan")))
     with pytest.raises(FrameError, match="three finite numbers"):
         df.Joint((0, 0))
+    with pytest.raises(FrameError, match="three finite numbers"):
+        df.Joint(None)
     with pytest.raises(FrameError, match="between 0 and 1"):
         df.Joint((0, 0, 1), confidence=2)
+
+
+def test_frames_travel_to_worker_processes():
+    joints = {1: {"head": df.Joint((0, 0.5, 2), is_visible=False)}}
+    for frame in (df.Frame(DEPTH, CAMERA), labeled(joints=joints)):
+        for copied in (pickle.loads(pickle.dumps(frame)), copy.deepcopy(frame)):
+            assert copied == frame
+            assert not copied.depth_mm.flags.writeable
+    assert repr(labeled()) == "LabeledFrame(32 x 24, 100% readings)"
+
+
+def test_cameras_in_the_forms_that_drivers_give():
+    matrix = [[100, 0, 15.5], [0, 100, 11.5], [0, 0, 1]]
+    assert df.Camera.from_matrix(matrix, 32, 24) == CAMERA
+    assert df.Frame.from_array(DEPTH, CAMERA.to_dict()).camera == CAMERA
+    with pytest.raises(CameraError, match=r"a camera matrix is \[\[fx, 0, cx\]"):
+        df.Camera.from_matrix(np.eye(4), 32, 24)
+    with pytest.raises(CameraError, match=r"a Frame needs a Camera, got 'kinect_v1'; Frame\.from_array takes names"):
+        df.Frame(DEPTH, "kinect_v1")
 
 
 def test_one_pixel():

@@ -20,11 +20,13 @@ here = Path.cwd()
 assert here not in Path(df.__file__).parents, df.__file__
 assert "site-packages" in df.__file__ and "site-packages" in synth.__file__
 samples = df.open_dataset(samples_folder())
-assert len(samples) == 4
+assert len(samples) == 6
 assert models_folder().name == "_models" and (models_folder() / "README.md").is_file()
 np.save("a.npy", np.full((480, 640), 1.5, np.float32))
 frame = df.read_depth("a.npy", camera="kinect_v1")
 assert (frame.depth_mm == 1500).all()
+frame = synth.Generator(synth.Config(camera="kinect_v1@80x60", n_bodies=1))[0]
+assert len(frame.joints[1]) == 19
 from depthforest.lzf import decompress
 assert decompress(bytes([0, 65, 32, 0]), 4).tobytes() == b"AAAA"
 print("used", df.__version__)

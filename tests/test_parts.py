@@ -159,14 +159,18 @@ def test_unknown_names_and_labels_are_refused():
         BODY31.check_labels(labels)
     with pytest.raises(PartSetError, match="outside the part set"):
         BODY31_TO_REGIONS15.apply(labels)
+    with pytest.raises(PartSetError, match="expected an array of uint8 labels, got int64"):
+        BODY31.check_labels(labels.astype(np.int64) - 256)
 
 
 def test_groupings_must_cover_their_source():
     pair, one = PartSet(("a", "b")), PartSet(("all",))
     with pytest.raises(PartSetError, match="missing or unknown: b"):
         Grouping(pair, one, {"a": ("all",)})
-    with pytest.raises(PartSetError, match="'b' is mapped to nothing"):
+    with pytest.raises(PartSetError, match=r"'b' is mapped to \(\); expected one or more"):
         Grouping(pair, one, {"a": ("all",), "b": ()})
+    with pytest.raises(PartSetError, match="'b' is mapped to 'all'; expected one or more coarse parts in a tuple"):
+        Grouping(pair, one, {"a": ("all",), "b": "all"})
     with pytest.raises(PartSetError, match="no part is called 'none'"):
         Grouping(pair, one, {"a": ("all",), "b": ("none",)})
 

@@ -77,7 +77,7 @@ def test_stacks_pages_and_dumps(tmp_path):
         frames = df.read_frames(tmp_path / name, CAMERA)
         assert frames.total == 12
         np.testing.assert_array_equal(depths(frames), STACK)
-    assert [name.rpartition("#")[2] for name, _ in frames.named()] == [str(i) for i in range(12)]
+    assert [(name.page, name.stem) for name, _ in frames.named()] == [(i, f"a_{i:06d}") for i in range(12)]
 
 
 def test_a_stream():
@@ -133,9 +133,9 @@ def test_a_bad_frame_is_named_and_the_rest_goes_on(folder):
     (folder / "frame5.png").write_bytes((folder / "frame5.png").read_bytes()[:300])
     outcomes = dict(df.read_frames(folder, CAMERA).named())
     bad = [n for n, f in outcomes.items() if isinstance(f, DepthForestError)]
-    assert [os.path.basename(n) for n in bad] == ["frame5.png"]  # noqa: PTH119
+    assert [n.path.name for n in bad] == ["frame5.png"]
     assert len(outcomes) == 12
-    with pytest.raises(FrameError, match=r"frame5\.png: is truncated or damaged"):
+    with pytest.raises(FrameError, match=r"frame5\.png: is truncated"):
         list(df.read_frames(folder, CAMERA))
 
 
@@ -180,6 +180,9 @@ def test_unreadable_folders_are_refused(tmp_path):
         (lambda p: df.read_depth(p / "b.npy", CAMERA, rotate=30), CameraError, "0, 90, 180 or 270"),
         (lambda p: df.read_depth(p / "b.npy", CAMERA, scale="feet"), UsageError, "scale 'feet' is unknown"),
         (lambda p: df.read_depth(p / "b.npy", "kinect"), CameraError, "'kinect' is no camera"),
+        (lambda p: df.read_depth(p / "b.npy", "5,5,a,b"), CameraError, "camera numbers are fx,fy,cx,cy"),
+        (lambda p: df.read_depth(p / "c.bin", None, size=(0, 0)), UsageError, "size: 0 x 0 pixels"),
+        (lambda p: df.read_depth(p / "c.bin", None, size=640), UsageError, "size must be (width, height) in pixels"),
         (lambda p: df.read_depth(p / "c.bin", None), FrameError, "pass its size, as in 640x480"),
     ],
 )
@@ -192,6 +195,22 @@ def test_misuse_is_answered(tmp_path, use, error, message):
     with pytest.raises(error) as caught:
         use(tmp_path)
     assert message in str(caught.value)
+
+
+def test_a_mirrored_cloud_is_turned_back_with_its_camera(tmp_path):
+    from test_formats import pcd
+
+    off_centre = df.Camera(40.0, 40.0, 10.0, 12.0, 32, 24)
+    points = off_centre.unproject_frame(STACK[0])
+    mirrored = points[:, ::-1] * np.array([-1, 1, 1], dtype=np.float32)
+    (tmp_path / "m.pcd").write_bytes(pcd("binary", mirrored))
+    frame = df.read_depth(tmp_path / "m.pcd", flip=True)
+    np.testing.assert_allclose(frame.points(), points, atol=2e-3)
+
+
+def test_a_principal_point_outside_is_doubted(folder):
+    with pytest.warns(df.DepthForestWarning, match=r"the principal point \(300, 12\) lies outside"):
+        df.read_depth(folder / "frame0.png", "40,40,300,12")
 
 
 # -- real files --------------------------------------------------------------------------------------------------------

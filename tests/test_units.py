@@ -96,8 +96,10 @@ def test_65535_is_no_reading():
         (ROOM * 5, ["TUM", "5000 per metre", "scale='tum'"]),
         ((ROOM << 3).astype(np.uint16), ["SUN3D", "scale='sun3d'"]),
         (np.where(ROOM > 1500, 2047, ROOM // 2).astype(np.uint16), ["2047", "raw Kinect disparity", "millimetres"]),
-        ((ROOM // 1000).astype(np.uint16), ["farthest reading would be 0.003 m", "scale", "cm, m"]),
+        ((ROOM // 1000).astype(np.uint16), ["a tenth of the readings would be within 0.001 m", "scale", "cm, m"]),
+        ((ROOM // 10).astype(np.uint16), ["a tenth of the readings would be within 0.1", "centimetres"]),
         (np.zeros((4, 4), np.uint16), ["no reading", "every value is 0"]),
+        (np.full((4, 4), 65535, np.uint16), ["no reading", "every value is 65535"]),
         (np.zeros((4, 4)), ["no reading", "every value is 0"]),
         (np.full((4, 4), np.nan), ["every value is NaN or infinite"]),
         (ROOM / -1000.0, ["negative", "OpenGL", "scale=-1"]),
@@ -167,6 +169,26 @@ def test_nonsense_scales_are_refused(scale, message):
     with pytest.raises(UsageError) as error:
         to_millimetres(ROOM, scale=scale)
     assert message in str(error.value)
+
+
+def test_a_scale_that_leaves_nothing_is_named():
+    with pytest.warns(DepthForestWarning, match="no value is above 0 at -1 m per unit; pass the right scale"):
+        to_millimetres(ROOM, scale=-1)
+
+
+def test_masked_pixels_are_no_reading():
+    masked = np.ma.masked_array(ROOM, mask=ROOM > 2000)
+    np.testing.assert_array_equal(converted(masked), np.where(ROOM > 2000, 0, ROOM))
+
+
+def test_sun3d_in_the_other_byte_order():
+    rotated = ((ROOM << 3) | (ROOM >> 13)).astype(">u2")
+    np.testing.assert_array_equal(converted(rotated, scale="sun3d"), ROOM)
+
+
+def test_pages_that_were_written_as_colour_are_explained():
+    with pytest.raises(FrameError, match=r"has 3 channels, .* photometric='minisblack'"):
+        to_millimetres(np.zeros((4, 4, 3), np.uint16))
 
 
 def test_sun3d_needs_16_bits():

@@ -5,11 +5,32 @@ from __future__ import annotations
 import shutil
 
 from depthforest.datasets import write_dataset
+from depthforest.frames import LabeledFrame
 from depthforest.resources import samples_folder
-from synth.mannequin import sample_frames
+from synth.config import Config
+from synth.generator import Generator
+
+CONFIG = Config(n_bodies=48)
+SEED = 2026
+CHOSEN = {
+    "reaching": 16,
+    "sitting_three": 41,
+    "arms_out": 45,
+    "two_near": 35,
+    "behind_table": 49,
+    "upper_body": 20,
+}
+"""Frames that show much: near and far, sitting and standing, cut and hidden, alone and not."""
+
+
+def sample_frames() -> dict[str, LabeledFrame]:
+    """Return the sample frames by name."""
+    frames = Generator(CONFIG, SEED)
+    return {name: frames[index] for name, index in CHOSEN.items()}
+
 
 if __name__ == "__main__":
-    frames = sample_frames()
+    made = sample_frames()
     shutil.rmtree(samples_folder(), ignore_errors=True)
-    dataset = write_dataset(samples_folder(), frames.values(), names=list(frames))
+    dataset = write_dataset(samples_folder(), made.values(), names=list(made))
     print(f"{len(dataset)} frames in {dataset.path}")

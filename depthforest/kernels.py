@@ -1,0 +1,22 @@
+"""The one decorator of compiled kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function when it is first called: serial, without the GIL, kept on disk for the next process.
+
+    Divisions follow IEEE as in numpy, because the checks that raise ZeroDivisionError keep loops from vectorising. On a
+    machine where no folder for numba's cache can be written, kernels are compiled in every process.
+    """
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        compiled: Callable[..., Any] = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # numba found no place for its cache
+        compiled = numba.njit(**options)(function)
+    return compiled

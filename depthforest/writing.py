@@ -1,0 +1,217 @@
+"""Labeled frames to disk, block by block: what is written stays written, and a stopped run goes on where it was.
+
+A store is a folder of pictures or a Zarr group; `datasets` reads both. Frames are written in blocks of `BLOCK`. A block
+that is complete leaves a mark in `.blocks`, beside the identity of the run: the text of what made the frames. Another
+identity is refused. A store can be opened once `finish` has described it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from depthforest.drawing import write_depth, write_labels, write_people
+from depthforest.errors import DatasetError
+from depthforest.files import make_folder, read_bytes, reason, replacing
+from depthforest.frames import LabeledFrame
+from depthforest.parts import JOINTS
+
+BLOCK = 64
+"""Frames that are written together."""
+
+ZARR_CHUNK = 16
+"""Frames in a compressed chunk of a Zarr store: a few MB, so that reading one frame stays cheap. Divides `BLOCK`."""
+
+DEPTH_SCALE = 0.001
+"""Metres per unit of stored depth: millimetres, as in memory, so that nothing is lost."""
+
+JOINT_COLUMNS = ("frame", "person", "joint", "x", "y", "z", "visible")
+MARKS = ".blocks"
+FORMATS = ("folder", "zarr")
+
+
+def open_store(path: str | Path, kind: str, *, identity: str, max_people: int = 255) -> Store:
+    """Open a store for writing, new or begun.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder that is new, empty, or was begun with the same identity.
+    kind : "folder" or "zarr"
+    identity : str
+        What makes the frames; a store begun with another is refused.
+    max_people : int
+        The largest person id with joints; a Zarr store has room for so many.
+    """
+    if kind not in FORMATS:
+        raise DatasetError(f"format must be one of {', '.join(FORMATS)}, got {kind!r}")
+    path = make_folder(path)
+    _check_identity(path, f"format = {kind}\n{identity}")
+    return FolderStore(path) if kind == "folder" else ZarrStore(path, max_people)
+
+
+class Store(ABC):
+    """A data set in the making."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def is_done(self, block: int, n_frames: int) -> bool:
+        """Tell whether a block of so many frames is complete."""
+        return (self.path / MARKS / _mark(block, n_frames)).exists()
+
+    def write(self, block: int, frames: Sequence[LabeledFrame], names: Sequence[str] | None = None) -> None:
+        """Write one block of frames; several threads may write different blocks."""
+        try:
+            mark = self._write(block, frames, names or [f"{block * BLOCK + i:06d}" for i in range(len(frames))])
+        except OSError as error:
+            raise DatasetError(f"{self.path}: cannot be written: {reason(error)}") from None
+        with replacing(self.path / MARKS / _mark(block, len(frames))) as file:
+            file.write(mark)
+
+    @abstractmethod
+    def _write(self, block: int, frames: Sequence[LabeledFrame], names: Sequence[str]) -> bytes:
+        """Write the frames and return what to leave in the block's mark."""
+
+    @abstractmethod
+    def prepare(self, n_frames: int, like: LabeledFrame) -> None:
+        """Make room for `n_frames` like this one."""
+
+    @abstractmethod
+    def finish(self, n_frames: int, like: LabeledFrame) -> None:
+        """Describe the store, so that it can be opened; all blocks are complete."""
+
+    def _marks(self, n_frames: int) -> Iterator[bytes]:
+        for block in range(-(-n_frames // BLOCK)):
+            n = min(BLOCK, n_frames - block * BLOCK)
+            yield (self.path / MARKS / _mark(block, n)).read_bytes()
+
+
+class FolderStore(Store):
+    """One PNG for depth, parts and people of each frame, and one table of joints."""
+
+    def prepare(self, n_frames: int, like: LabeledFrame) -> None:  # noqa: ARG002
+        """See `Store.prepare`."""
+        for kind in ("depth", "parts", "people"):
+            make_folder(self.path / kind)
+
+    def _write(self, block: int, frames: Sequence[LabeledFrame], names: Sequence[str]) -> bytes:  # noqa: ARG002
+        rows: list[tuple[object, ...]] = []
+        for name, frame in zip(names, frames, strict=True):
+            write_depth(self.path / "depth" / f"{name}.png", frame.depth_mm)
+            write_labels(self.path / "parts" / f"{name}.png", frame.parts, frame.part_set)
+            write_people(self.path / "people" / f"{name}.png", frame.people)
+            rows += _joint_rows(name, frame)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        return text.getvalue().encode()
+
+    def finish(self, n_frames: int, like: LabeledFrame) -> None:
+        """See `Store.finish`."""
+        with replacing(self.path / "joints.csv") as file:
+            file.write((",".join(JOINT_COLUMNS) + "\n").encode())
+            for mark in self._marks(n_frames):
+                file.write(mark)
+        with replacing(self.path / "dataset.json") as file:
+            file.write(json.dumps(description(like), indent=1).encode())
+
+
+class ZarrStore(Store):
+    """Arrays over frames, compressed in chunks of `ZARR_CHUNK`: one store of a few GB for 100,000 frames."""
+
+    def __init__(self, path: Path, max_people: int) -> None:
+        super().__init__(path)
+        self._max_people = max_people
+        self._group: Any = import_zarr().open_group(path, mode="a")
+
+    def prepare(self, n_frames: int, like: LabeledFrame) -> None:
+        """See `Store.prepare`."""
+        shape, people = like.shape, (self._max_people, len(JOINTS))
+        for name, dtype, rest, fill in (
+            ("depth", "uint16", shape, 0),
+            ("parts", "uint8", shape, 255),
+            ("people", "uint8", shape, 0),
+            ("joints", "float64", (*people, 3), float("nan")),
+            ("visible", "uint8", people, 0),
+        ):
+            if name not in self._group:
+                chunks = (ZARR_CHUNK, *rest)
+                self._group.create_array(name, shape=(n_frames, *rest), chunks=chunks, dtype=dtype, fill_value=fill)
+            elif self._group[name].shape[0] < n_frames:
+                self._group[name].resize((n_frames, *rest))
+
+    def _write(self, block: int, frames: Sequence[LabeledFrame], names: Sequence[str]) -> bytes:  # noqa: ARG002
+        n, start = len(frames), block * BLOCK
+        joints = np.full((n, self._max_people, len(JOINTS), 3), np.nan)
+        visible = np.zeros(joints.shape[:3], dtype=np.uint8)
+        for i, frame in enumerate(frames):
+            for person, its_joints in frame.joints.items():
+                if person > self._max_people:
+                    raise DatasetError(
+                        f"person {person} has joints, but the store has room for {self._max_people} people"
+                    )
+                for name, joint in its_joints.items():
+                    where = i, person - 1, JOINTS.index(name)
+                    joints[where], visible[where] = joint.position, joint.is_visible
+        for name, values in (
+            ("depth", np.stack([f.depth_mm for f in frames])),
+            ("parts", np.stack([f.parts for f in frames])),
+            ("people", np.stack([f.people for f in frames])),
+            ("joints", joints),
+            ("visible", visible),
+        ):
+            self._group[name][start : start + n] = values
+        return b""
+
+    def finish(self, n_frames: int, like: LabeledFrame) -> None:
+        """See `Store.finish`."""
+        self._group.attrs["dataset"] = description(like) | {"n_frames": n_frames}
+
+
+def description(frame: LabeledFrame) -> dict[str, Any]:
+    """Return what is true of all frames of a data set that holds this one."""
+    return {"camera": frame.camera.to_dict(), "depth_scale": DEPTH_SCALE, "parts": frame.part_set.to_dict()}
+
+
+def import_zarr() -> Any:
+    """Return the zarr module, or say how to get it."""
+    try:
+        import zarr
+    except ImportError:
+        raise DatasetError("Zarr stores need the zarr package: pip install 'depthforest[zarr]'") from None
+    return zarr
+
+
+def _mark(block: int, n_frames: int) -> str:
+    return f"{block:06d}-{n_frames:02d}"
+
+
+def _joint_rows(name: str, frame: LabeledFrame) -> Iterator[tuple[object, ...]]:
+    for person, joints in frame.joints.items():
+        for joint_name, joint in joints.items():
+            # repr gives the shortest text that reads back as the same number
+            yield name, person, joint_name, *map(repr, joint.position), int(joint.is_visible)
+
+
+def _check_identity(path: Path, identity: str) -> None:
+    """Claim an empty folder for this identity, or compare with the one that claimed it."""
+    marker = path / MARKS / "identity"
+    if marker.exists():
+        begun = read_bytes(marker, DatasetError).decode(errors="replace")
+        for there, here in zip_longest(begun.splitlines(), identity.splitlines(), fillvalue="nothing"):
+            if there != here:
+                raise DatasetError(f"{path}: was begun with `{there}`, now it is `{here}`; name another output folder")
+        return
+    if any(path.iterdir()):
+        raise DatasetError(f"{path}: holds other things already; name a new folder")
+    make_folder(path / MARKS)
+    with replacing(marker) as file:
+        file.write(identity.encode())

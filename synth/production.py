@@ -1,0 +1,61 @@
+"""Production: many generated frames to disk, on all cores, resumable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from depthforest.datasets import FolderDataset, ZarrDataset, open_dataset
+from depthforest.threads import map_in_order
+from depthforest.writing import BLOCK, open_store
+from synth.config import ConfigError
+from synth.generator import Generator
+
+VERSION = 1
+"""Of the frames: raise it whenever the same (config, seed, index) gives other bytes than before."""
+
+
+def produce(
+    generator: Generator,
+    path: str | Path,
+    n: int,
+    *,
+    kind: str = "folder",
+    threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> FolderDataset | ZarrDataset:
+    """Write the first `n` frames of a generator as a data set and return it opened.
+
+    A run that was stopped goes on where it was, a larger `n` adds frames, and a folder that holds frames of another
+    configuration or seed is refused.
+
+    Parameters
+    ----------
+    generator : Generator
+    path : str or Path
+    n : int
+        1 to the generator's length.
+    kind : "folder" or "zarr"
+    threads : int, optional
+        Omitted: one for each core.
+    progress : callable, optional
+        Called with the number of frames of every block that is there, also those of an earlier run.
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= len(generator):
+        raise ConfigError(f"the number of frames must be from 1 to {len(generator)}, got {n!r}")
+    identity = f"version = {VERSION}\nseed = {generator.seed}\n{generator.config.to_toml()}"
+    store = open_store(path, kind, identity=identity, max_people=generator.config.max_people)
+    like = generator[0]
+    store.prepare(n, like)
+
+    def complete(block: int) -> int:
+        frames = range(block * BLOCK, min((block + 1) * BLOCK, n))
+        if not store.is_done(block, len(frames)):
+            store.write(block, [generator[i] for i in frames])
+        return len(frames)
+
+    for n_done in map_in_order(complete, range(-(-n // BLOCK)), threads=threads):
+        if progress is not None:
+            progress(n_done)
+    store.finish(n, like)
+    return open_dataset(path)

@@ -1,0 +1,308 @@
+"""Scenes: people and furniture on a floor between walls, and a camera that looks at them.
+
+World space: metres, x to the camera's right, y up, z towards the camera (right-handed); the camera is above the origin
+and looks along -z. At yaw 0 a person faces the camera, the person's left on the camera's right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.camera import Camera
+from depthforest.kernels import kernel
+from synth.body import Body
+from synth.config import Config
+from synth.furniture import KINDS, LOW_KINDS, SEATS, Piece, turn_about_y
+from synth.rendering import Mesh
+from synth.skeleton import BONE
+from synth.skinning import PosedBody
+
+Floats = npt.NDArray[np.float64]
+Floats32 = npt.NDArray[np.float32]
+
+CLEARANCE = 0.02
+"""Metres that furniture keeps from skin."""
+
+CAMERA_CLEARANCE = 0.35
+"""Metres around the camera that stay free."""
+
+VOXEL = 0.08
+"""Metres: people who share a cube of this size have run into each other."""
+
+PROBED_EVERY = 5
+"""One vertex in so many is tested for collisions; a body has one every 1 to 2 cm."""
+
+CEILING = (2.4, 3.2)
+TRIES = 8
+"""How often a place for a piece or a person is looked for before it is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Person:
+    """A posed body before it has a place: its parts come from `body`, its shape from `posed`."""
+
+    body: Body
+    posed: PosedBody
+
+    def placed(self, x: float, z: float, yaw: float) -> PlacedPerson:
+        """Return the person at (x, z), turned by `yaw`."""
+        turn = turn_about_y(yaw)
+        move = np.array([x, 0.0, z])
+        vertices = self.posed.vertices @ turn.T.astype(np.float32) + move.astype(np.float32)
+        return PlacedPerson(self, x, z, yaw, vertices, self.posed.joints @ turn.T + move)
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedPerson:
+    """A person in the world: vertices (n, 3) and joints (19, 3) in world space."""
+
+    person: Person
+    x: float
+    z: float
+    yaw: float
+    vertices: Floats32
+    joints: Floats
+
+    @property
+    def probes(self) -> Floats32:
+        """Some of the vertices, for tests of collision."""
+        return self.vertices[::PROBED_EVERY]
+
+
+@dataclass(frozen=True)
+class View:
+    """A camera above the origin of the world: its height in metres, tilt down and roll clockwise in radians."""
+
+    camera: Camera
+    height: float
+    tilt: float
+    roll: float
+
+    @property
+    def rotation(self) -> Floats:
+        """World axes to camera axes, (3, 3)."""
+        (ct, st), (cr, sr) = ((np.cos(a), np.sin(a)) for a in (self.tilt, self.roll))
+        tilt = np.array([[1, 0, 0], [0, ct, -st], [0, st, ct]])
+        # the camera turned clockwise sees the world turned counter-clockwise
+        roll = np.array([[cr, sr, 0], [-sr, cr, 0], [0, 0, 1]])
+        return np.asarray(roll @ tilt @ np.diag([1.0, -1.0, -1.0]))
+
+    def to_camera(self, points: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """Return world points (..., 3) in camera space, in their own precision."""
+        rotation = self.rotation.astype(points.dtype)
+        return (points - np.array([0, self.height, 0], dtype=points.dtype)) @ rotation.T
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What the camera looks at: people, the main one first; furniture and walls as (vertices, faces) in world space."""
+
+    view: View
+    people: tuple[PlacedPerson, ...]
+    things: tuple[tuple[Floats, npt.NDArray[np.int32]], ...] = field(default=())
+
+    def meshes(self) -> list[Mesh]:
+        """Return everything in camera space; person ids count from 1."""
+        found = [
+            Mesh(self.view.to_camera(p.vertices), p.person.body.faces, p.person.body.face_parts, i, is_closed=True)
+            for i, p in enumerate(self.people, start=1)
+        ]
+        if self.things:
+            first = np.cumsum([0, *(len(v) for v, _ in self.things[:-1])])
+            vertices = np.concatenate([v for v, _ in self.things])
+            faces = np.concatenate([f + n for (_, f), n in zip(self.things, first, strict=True)]).astype(np.int32)
+            found.append(Mesh(self.view.to_camera(vertices).astype(np.float32), faces))
+        return found
+
+
+def compose(rng: np.random.Generator, config: Config, camera: Camera, people: Sequence[Person]) -> Scene:
+    """Draw a scene: where everyone stands, what stands around them, where the camera is."""
+    main, view, placed = _place_main(rng, config, camera, people[0])
+    everyone = [main]
+    for other in people[1:]:
+        spot = _free_spot(rng, config, camera, other, everyone)
+        if spot is not None:
+            everyone.append(spot)
+    things, pieces = list(placed), [(main.x, main.z)] if placed else []
+    probes = np.concatenate([p.probes for p in everyone])
+    for person in everyone[1:]:
+        seat = _seat(rng, config, person, probes)
+        if seat is not None:
+            things.append(seat)
+    if rng.random() < config.furnished_share:
+        n_pieces = int(rng.integers(config.furniture[0], config.furniture[1] + 1))
+        blocks = rng.random() < config.blocked_share
+        for i in range(n_pieces):
+            piece = _furnish(rng, config, camera, view, main, probes, pieces, is_between=blocks and i == 0)
+            if piece is not None:
+                things.append(piece)
+    things += _room(rng, config, view, np.concatenate([probes, *(v for v, _ in things)]))
+    return Scene(view, tuple(everyone), tuple(things))
+
+
+def _place_main(
+    rng: np.random.Generator, config: Config, camera: Camera, person: Person
+) -> tuple[PlacedPerson, View, list[tuple[Floats, npt.NDArray[np.int32]]]]:
+    """Place the main person and aim the camera; returns the seat, too, if one is needed."""
+    is_near = rng.random() < config.near_share
+    distance = rng.uniform(*(config.near_distance if is_near else config.far_distance))
+    half_width = camera.width / 2 / camera.fx
+    x = rng.uniform(-config.off_center, config.off_center) * half_width * distance
+    if rng.random() < config.yaw_front_share:
+        yaw = np.radians(rng.normal(0.0, config.yaw_front_spread))
+    else:
+        yaw = rng.uniform(-np.pi, np.pi)
+    placed = person.placed(x, -distance, yaw)
+    height = rng.uniform(*config.camera_height)
+    low, high = float(placed.probes[:, 1].min()), float(placed.probes[:, 1].max())
+    # near views look at chest and face, far ones at the middle of the body
+    aim = rng.uniform(0.6, 0.95) if is_near else rng.uniform(0.4, 0.6)
+    wanted = np.arctan2(height - (low + aim * (high - low)), distance)
+    wanted += rng.normal(0.0, 0.15) * camera.height / 2 / camera.fy
+    tilt = float(np.clip(wanted, *np.radians(config.camera_tilt)))
+    view = View(camera, height, tilt, float(np.radians(rng.uniform(*config.camera_roll))))
+    seat = _seat(rng, config, placed, placed.probes)
+    return placed, view, [seat] if seat is not None else []
+
+
+def _free_spot(
+    rng: np.random.Generator, config: Config, camera: Camera, person: Person, others: Sequence[PlacedPerson]
+) -> PlacedPerson | None:
+    """Return the person somewhere in view where nobody else is; None if there is no room."""
+    taken = np.concatenate([_voxels(p.probes) for p in others])
+    half_width = camera.width / 2 / camera.fx
+    for _ in range(TRIES):
+        distance = rng.uniform(min(1.0, config.far_distance[0]), config.depth_limit)
+        x = rng.uniform(-1.0, 1.0) * half_width * distance
+        placed = person.placed(x, -distance, rng.uniform(-np.pi, np.pi))
+        if not np.isin(_voxels(placed.probes), taken).any():
+            return placed
+    return None
+
+
+def _voxels(points: Floats32) -> npt.NDArray[np.int64]:
+    """Return one number for each cube of `VOXEL` metres that holds a point."""
+    cells = np.floor(points / VOXEL).astype(np.int64) + 512
+    return np.unique((cells[:, 0] << 40) | (cells[:, 1] << 20) | cells[:, 2])
+
+
+def is_sitting(posed: PosedBody) -> bool:
+    """Tell whether a posed body sits: thighs about level, trunk up, hips neither on the floor nor standing."""
+    head = posed.bone_heads
+    for side in ("Left", "Right"):
+        thigh = head[BONE[f"{side}Leg"]] - head[BONE[f"{side}UpLeg"]]
+        if abs(thigh[1]) > 0.55 * np.linalg.norm(thigh):
+            return False
+    hips = head[BONE["Hips"]]
+    trunk = head[BONE["Neck"]] - hips
+    return bool(trunk[1] > 0.7 * np.linalg.norm(trunk) and hips[1] > 0.3)
+
+
+def _seat(
+    rng: np.random.Generator, config: Config, placed: PlacedPerson, probes: Floats32
+) -> tuple[Floats, npt.NDArray[np.int32]] | None:
+    """Return something under a person who sits, fitted to seat and back; None for others."""
+    posed = placed.person.posed
+    if not is_sitting(posed) or rng.random() > config.seat_share:
+        return None
+    around = posed.vertices  # body space, the hips above the origin
+    below_hips = (np.abs(around[:, 0]) < 0.14) & (np.abs(around[:, 2] + 0.02) < 0.12)
+    height = float(around[below_hips, 1].min()) - CLEARANCE if below_hips.any() else 0.45
+    is_back = (np.abs(around[:, 0]) < 0.22) & (around[:, 1] > height + 0.12) & (around[:, 1] < height + 0.6)
+    reach = -float(around[is_back, 2].min()) + CLEARANCE if is_back.any() else 0.2
+    if height < 0.2:
+        return None
+    for index in rng.permutation(len(SEATS)):
+        piece: Piece = SEATS[int(index)](rng, height, reach)
+        if not _touches(piece, placed.x, placed.z, placed.yaw, probes):
+            return piece.mesh(placed.x, placed.z, placed.yaw)
+    return None
+
+
+def _touches(piece: Piece, x: float, z: float, yaw: float, probes: Floats32) -> bool:
+    """Tell whether any of some points lies in a piece, or within `CLEARANCE` of it."""
+    return bool(_any_inside(probes, piece.boxes, x, z, np.cos(yaw), np.sin(yaw), CLEARANCE))
+
+
+@kernel
+def _any_inside(points: Floats32, boxes: Floats, x: float, z: float, cos: float, sin: float, margin: float) -> bool:
+    """Tell whether a point (n, 3) lies in a box (m, 2, 3), centre and half size, turned about y and moved to (x, z)."""
+    for i in range(len(points)):
+        east, up, south = points[i, 0] - x, points[i, 1], points[i, 2] - z
+        own_x, own_z = cos * east - sin * south, sin * east + cos * south
+        for k in range(len(boxes)):
+            if (
+                abs(own_x - boxes[k, 0, 0]) < boxes[k, 1, 0] + margin
+                and abs(up - boxes[k, 0, 1]) < boxes[k, 1, 1] + margin
+                and abs(own_z - boxes[k, 0, 2]) < boxes[k, 1, 2] + margin
+            ):
+                return True
+    return False
+
+
+def _furnish(
+    rng: np.random.Generator,
+    config: Config,
+    camera: Camera,
+    view: View,
+    main: PlacedPerson,
+    probes: Floats32,
+    taken: list[tuple[float, float]],
+    *,
+    is_between: bool,
+) -> tuple[Floats, npt.NDArray[np.int32]] | None:
+    """Return a piece of furniture where nobody and nothing is; between camera and main person if asked."""
+    half_width = camera.width / 2 / camera.fx
+    for _ in range(TRIES):
+        kinds = LOW_KINDS if is_between else KINDS
+        piece = kinds[int(rng.integers(len(kinds)))](rng)
+        low, high = piece.extent
+        radius = float(np.hypot(*np.maximum(-low, high)[[0, 2]]))
+        yaw = np.pi / 2 * rng.integers(4) + rng.normal(0.0, 0.2)
+        if is_between:
+            share = rng.uniform(0.4, 0.85)
+            x, z = main.x * share + rng.normal(0.0, 0.25), main.z * share
+        else:
+            distance = rng.uniform(0.8, config.depth_limit)
+            x, z = rng.uniform(-1.2, 1.2) * half_width * distance, -distance
+            # tall things that would hide the main person stand elsewhere
+            hides = distance < -main.z and abs(x / distance + main.x / main.z) * distance < radius + 0.3
+            if hides and high[1] > 0.5:
+                continue
+        is_free = all(np.hypot(x - a, z - b) > 0.6 * radius for a, b in taken)
+        is_off_camera = np.hypot(x, z) > radius + CAMERA_CLEARANCE or high[1] < view.height - CAMERA_CLEARANCE
+        if is_free and is_off_camera and not _touches(piece, x, z, yaw, probes):
+            taken.append((x, z))
+            return piece.mesh(x, z, yaw)
+    return None
+
+
+def _room(
+    rng: np.random.Generator, config: Config, view: View, content: npt.NDArray[np.floating]
+) -> list[tuple[Floats, npt.NDArray[np.int32]]]:
+    """Return the floor and perhaps walls and a ceiling around all content, points (n, 3)."""
+    back = min(float(content[:, 2].min()), -1.0) - rng.uniform(0.1, 1.8)
+    left, right = min(float(content[:, 0].min()), -0.6) - 0.1, max(float(content[:, 0].max()), 0.6) + 0.1
+    has_walls = rng.random() < config.wall_share
+    side = int(rng.integers(4)) if has_walls else 0  # 1: a wall on the left, 2: on the right
+    ceiling = rng.uniform(*CEILING) + max(0.0, view.height - 2.0)
+    far_x, near_z = 12.0, 1.0
+    walls: list[Floats] = [_quad((-far_x, 0, near_z), (2 * far_x, 0, 0), (0, 0, -14.0))]
+    if has_walls:
+        walls.append(_quad((-far_x, 0, back), (2 * far_x, 0, 0), (0, ceiling, 0)))
+        if side == 1:
+            walls.append(_quad((left - rng.uniform(0, 1), 0, near_z), (0, 0, back - near_z), (0, ceiling, 0)))
+        if side == 2:
+            walls.append(_quad((right + rng.uniform(0, 1), 0, near_z), (0, 0, back - near_z), (0, ceiling, 0)))
+        walls.append(_quad((-far_x, ceiling, near_z), (2 * far_x, 0, 0), (0, 0, -14.0)))
+    faces = np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int32)
+    return [(corners, faces) for corners in walls]
+
+
+def _quad(corner: tuple[float, float, float], a: tuple[float, float, float], b: tuple[float, float, float]) -> Floats:
+    origin, u, v = (np.array(t, dtype=np.float64) for t in (corner, a, b))
+    return np.stack((origin, origin + u, origin + u + v, origin + v))

@@ -1,0 +1,201 @@
+import pickle
+import threading
+
+import numpy as np
+import pytest
+
+import synth
+from depthforest.errors import CameraError, DepthForestError
+from depthforest.parts import BODY31, JOINT_PARTS, JOINTS, NO_PART
+from synth.config import Config, ConfigError
+from synth.generator import Generator
+
+SMALL = Config(camera="kinect_v1@160x120", n_bodies=6)
+
+
+@pytest.fixture(scope="module")
+def frames():
+    return Generator(SMALL, seed=3, n=200)
+
+
+def test_a_frame_depends_on_config_seed_and_index_alone(frames):
+    again = Generator(SMALL, seed=3, n=9)
+    for i in (5, 0, 8, 5):  # any order
+        assert again[i] == frames[i]
+    assert Generator(SMALL, seed=4)[0] != frames[0]
+    assert frames[1] != frames[2]
+    assert frames[-1] == frames[199]
+    assert frames[3:5] == [frames[3], frames[4]]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_change_nothing(frames, threads):
+    made = list(Generator(SMALL, seed=3).frames(0, 12, threads=threads))
+    assert made == [frames[i] for i in range(12)]
+
+
+def test_several_threads_may_use_one_generator():
+    shared, outcomes = Generator(SMALL, seed=3), {}
+
+    def work(number):
+        outcomes[number] = [shared[i] for i in range(6)]
+
+    workers = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+
+
+def test_it_travels_to_worker_processes(frames):
+    copy = pickle.loads(pickle.dumps(frames))
+    assert len(copy) == 200
+    assert copy[7] == frames[7]
+
+
+def test_frames_hold_people_parts_and_joints(frames):
+    seen = np.zeros(31, dtype=int)
+    for i in range(40):
+        frame = frames[i]
+        assert frame.shape == (120, 160)
+        has_part = frame.parts != NO_PART
+        assert has_part.mean() >= 0.5 * SMALL.least_visible
+        assert (frame.people[has_part] > 0).all()
+        assert (frame.depth_mm[has_part] > 0).all(), "a pixel without a reading has no part"
+        assert set(np.unique(frame.people)) - {0} <= set(frame.joints)
+        for joints in frame.joints.values():
+            assert set(joints) == set(JOINTS)
+        seen += np.bincount(frame.parts[has_part], minlength=31)
+    assert (seen > 0).all()
+    # left and right are equally common
+    for part, mirrored in enumerate(BODY31.mirror):
+        assert 0.3 < seen[part] / seen[mirrored] < 3.4
+
+
+def test_visible_joints_lie_just_behind_their_parts():
+    """Without sensor noise, the surface before a visible joint belongs to its person, and mostly to its parts."""
+    frames = Generator(Config(camera="kinect_v1@320x240", sensor="ideal", n_bodies=6), seed=5)
+    n_visible = n_on_part = 0
+    for i in range(30):
+        frame = frames[i]
+        for person, joints in frame.joints.items():
+            for name, joint in joints.items():
+                if not joint.is_visible:
+                    continue
+                row, col = np.rint(frame.camera.project(joint.position)).astype(int)
+                assert frame.people[row, col] == person
+                assert joint.position[2] - frame.depth_mm[row, col] / 1000 < 0.26
+                n_visible += 1
+                n_on_part += BODY31.names[frame.parts[row, col]] in JOINT_PARTS[name]
+    assert n_visible > 300
+    assert n_on_part / n_visible > 0.7
+
+
+def test_a_person_facing_the_camera_has_the_left_on_the_right_of_the_picture():
+    config = Config(yaw_front_share=1.0, yaw_front_spread=0.0, sensor="ideal", furnished_share=0.0, near_share=0.0)
+    for i in range(10):
+        joints = Generator(config, seed=1)[i].joints[1]
+        if joints["hip_l"].position[2] > 0:
+            assert joints["hip_l"].position[0] > joints["hip_r"].position[0]
+
+
+def test_people_come_in_the_stated_shares():
+    config = Config(camera="kinect_v1@80x60", n_bodies=3, people_shares=(0.5, 0.5), sensor="ideal", furnished_share=0.0)
+    n_people = [len(f.joints) for f in Generator(config, seed=0).frames(0, 80)]
+    assert 0.3 < np.mean([n == 2 for n in n_people]) < 0.7
+
+
+def test_near_views_are_near():
+    near = Generator(Config(camera="kinect_v1@80x60", n_bodies=3, near_share=1.0, people_shares=(1.0,)), seed=0)
+    far = Generator(Config(camera="kinect_v1@80x60", n_bodies=3, near_share=0.0, people_shares=(1.0,)), seed=0)
+    near_depths = [f.joints[1]["spine"].position[2] for f in near.frames(0, 20)]
+    far_depths = [f.joints[1]["spine"].position[2] for f in far.frames(0, 20)]
+    assert np.median(near_depths) < 1.5
+    assert np.median(far_depths) > 2.0
+
+
+def bvh_clip(folder, name="01_01", n=4):
+    """Write a tiny clip on the CMU skeleton in which the left arm rises."""
+    from synth.skeleton import BONE_NAMES, PARENTS
+
+    children = {i: [c for c in range(len(BONE_NAMES)) if PARENTS[c] == i] for i in range(-1, len(BONE_NAMES))}
+    offsets = {"LeftArm": "2 1 0", "RightArm": "-2 1 0", "LeftUpLeg": "1 -1 0", "RightUpLeg": "-1 -1 0"}
+
+    def node(i, indent):
+        name = BONE_NAMES[i]
+        side = 1 if name.startswith("L") else -1
+        default = (
+            f"{4 * side} 0 0"
+            if any(w in name for w in ("ForeArm", "Hand", "Finger", "Thumb"))
+            else "0 -7 0"
+            if name.endswith(("Leg", "Foot")) and "Up" not in name
+            else "0 0 2"
+            if "Toe" in name
+            else "0 2 0"
+        )
+        channels = (
+            "6 Xposition Yposition Zposition Zrotation Yrotation Xrotation"
+            if i == 0
+            else "3 Zrotation Yrotation Xrotation"
+        )
+        lines = [
+            f"{'ROOT' if i == 0 else 'JOINT'} {name}",
+            "{",
+            f"OFFSET {'0 0 0' if i == 0 else offsets.get(name, default)}",
+            f"CHANNELS {channels}",
+        ]
+        for child in children[i]:
+            lines += node(child, indent + 1)
+        if not children[i]:
+            lines += ["End Site", "{", "OFFSET 0 1 0", "}"]
+        return [*lines, "}"]
+
+    n_values = 3 + 3 * len(BONE_NAMES)
+    arm = 3 + 3 * BONE_NAMES.index("LeftArm")
+    rows = []
+    for t in range(n):
+        row = [0.0] * n_values
+        row[1] = 15.0
+        row[arm] = 20.0 * t
+        rows.append(" ".join(map(str, row)))
+    text = ["HIERARCHY", *node(0, 0), "MOTION", f"Frames: {n}", "Frame Time: 0.2", *rows]
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.bvh").write_text("\n".join(text) + "\n")
+    return folder
+
+
+def test_mocap_drives_bodies(tmp_path):
+    folder = bvh_clip(tmp_path / "clips")
+    config = Config(camera="kinect_v1@80x60", n_bodies=2, mocap=str(folder), mocap_share=1.0, sensor="ideal")
+    frame = Generator(config, seed=0)[0]
+    assert frame.joints[1]
+    bvh_clip(tmp_path / "clips", "02_01")
+    config = Config(camera="kinect_v1@80x60", n_bodies=2, mocap=str(folder), without_subjects=("01", "02"))
+    with pytest.raises(ConfigError, match="without_subjects leaves no pose"):
+        Generator(config)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"camera": "webcam"}, CameraError, "'webcam' is no camera"),
+        ({"camera": "500,500,320,240"}, CameraError, "has no picture size"),
+        ({"sensor": "eye"}, DepthForestError, "no sensor is called 'eye'"),
+        ({"mocap": "no_such_folder"}, DepthForestError, "no_such_folder"),
+        ({"bodies": "makehuman", "makehuman_folder": "no_such_folder"}, DepthForestError, "no_such_folder"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(changes, error, message):
+    with pytest.raises(error, match=message):
+        Generator(Config(**changes))
+
+
+def test_misuse_is_refused(frames):
+    with pytest.raises(ConfigError, match="seed must be a whole number, 0 or more; got -1"):
+        Generator(SMALL, seed=-1)
+    with pytest.raises(ConfigError, match=r"n must be a whole number, 0 or more; got 1\.5"):
+        Generator(SMALL, n=1.5)
+    with pytest.raises(IndexError, match="frame 200 of 200"):
+        frames[200]
+    assert synth.Generator is Generator
