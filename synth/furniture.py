@@ -72,12 +72,35 @@ def table(rng: np.random.Generator) -> Piece:
     return Piece("table", (top, *_legs(half_x, half_z, height - 0.03, rng.uniform(0.03, 0.07))))
 
 
-def chair(rng: np.random.Generator, seat_height: float | None = None, reach: float | None = None) -> Piece:
-    """Draw a chair; its seat can be given a height, and its back a distance behind the origin."""
-    height = seat_height if seat_height is not None else rng.uniform(0.42, 0.50)
-    half_x, half_z = rng.uniform(0.20, 0.26), rng.uniform(0.20, 0.25)
-    back_z = -half_z if reach is None else -max(reach, 0.12)
-    front_z = half_z if reach is None else back_z + 2 * half_z
+@dataclass(frozen=True)
+class Sitter:
+    """What a seat must fit: metres, relative to the point on the floor below the hips, facing +z.
+
+    Parameters
+    ----------
+    height : float
+        Of the underside of the thighs.
+    reach : float
+        From the hips back to the back.
+    front : float
+        From the hips forward to where the legs bend down.
+    """
+
+    height: float
+    reach: float
+    front: float
+
+
+def _random_sitter(rng: np.random.Generator) -> Sitter:
+    return Sitter(rng.uniform(0.40, 0.50), rng.uniform(0.18, 0.25), rng.uniform(0.2, 0.3))
+
+
+def chair(rng: np.random.Generator, sitter: Sitter | None = None) -> Piece:
+    """Draw a chair, fitted to a sitter if there is one."""
+    fit = sitter or _random_sitter(rng)
+    height, back_z = fit.height, -max(fit.reach, 0.12)
+    half_x = rng.uniform(0.20, 0.26)
+    front_z = min(back_z + rng.uniform(0.40, 0.50), fit.front)
     middle, half_seat = (back_z + front_z) / 2, (front_z - back_z) / 2
     seat: Slab = ((0, height - 0.02, middle), (half_x, 0.02, half_seat))
     legs = tuple(((x, y, z + middle), h) for (x, y, z), h in _legs(half_x, half_seat, height - 0.04, 0.035))
@@ -87,27 +110,39 @@ def chair(rng: np.random.Generator, seat_height: float | None = None, reach: flo
     return Piece("chair", (seat, back, *posts, *legs))
 
 
-def stool(rng: np.random.Generator, seat_height: float | None = None, reach: float | None = None) -> Piece:
-    """Draw a stool or crate to sit on."""
-    height = seat_height if seat_height is not None else rng.uniform(0.40, 0.6)
-    half, middle = rng.uniform(0.16, 0.22), 0.05 if reach is None else max(0.16, reach) * -0.5 + 0.08
+def stool(rng: np.random.Generator, sitter: Sitter | None = None) -> Piece:
+    """Draw a stool, or a crate to sit on."""
+    fit = sitter or _random_sitter(rng)
+    height, front_z = fit.height, min(fit.front, 0.25)
+    half = min(rng.uniform(0.16, 0.22), (front_z + 0.2) / 2)
+    middle = front_z - half
     if rng.random() < 0.5:
         return Piece("crate", (((0, height / 2, middle), (half, height / 2, half)),))
     legs = tuple(((x, y, z + middle), h) for (x, y, z), h in _legs(half, half, height - 0.04, 0.03))
     return Piece("stool", (((0, height - 0.02, middle), (half, 0.02, half)), *legs))
 
 
-def sofa(rng: np.random.Generator, seat_height: float | None = None, reach: float | None = None) -> Piece:
+def pedestal(rng: np.random.Generator, sitter: Sitter | None = None) -> Piece:
+    """Draw a small seat on one leg, which leaves room for feet below and clothes around."""
+    fit = sitter or _random_sitter(rng)
+    half = rng.uniform(0.10, 0.14)
+    middle = min(fit.front, 0.1) - half
+    foot: Slab = ((0, 0.015, middle), (0.15, 0.015, 0.15))
+    leg: Slab = ((0, fit.height / 2, middle), (0.025, fit.height / 2 - 0.02, 0.025))
+    return Piece("pedestal", (((0, fit.height - 0.02, middle), (half, 0.02, half)), leg, foot))
+
+
+def sofa(rng: np.random.Generator, sitter: Sitter | None = None) -> Piece:
     """Draw a sofa or armchair with a back and arms."""
-    height = seat_height if seat_height is not None else rng.uniform(0.38, 0.46)
+    fit = sitter or _random_sitter(rng)
+    height, back_z = fit.height, -max(fit.reach, 0.14)
     half_x = rng.choice([0.42, 0.75, 1.0]) * rng.uniform(0.9, 1.1)
-    back_z = -(0.28 if reach is None else max(reach, 0.14))
-    front_z = back_z + rng.uniform(0.55, 0.65)
+    front_z = min(back_z + rng.uniform(0.55, 0.65), fit.front)
     middle, half_z = (back_z + front_z) / 2, (front_z - back_z) / 2
     thick = rng.uniform(0.08, 0.12)
     back_half = rng.uniform(0.2, 0.27)
     slabs: list[Slab] = [
-        ((0, height / 2 + 0.02, middle), (half_x, height / 2 - 0.02, half_z)),
+        ((0, height / 2 + 0.01, middle), (half_x, height / 2 - 0.01, half_z)),
         ((0, height / 2 + back_half, back_z - thick), (half_x, height / 2 + back_half, thick)),
     ]
     slabs += [((s * (half_x + 0.07), 0.30, middle - 0.05), (0.07, 0.30, half_z + 0.05)) for s in (-1, 1)]
@@ -139,6 +174,6 @@ def crate(rng: np.random.Generator) -> Piece:
 KINDS: tuple[Callable[[np.random.Generator], Piece], ...] = (table, table, chair, chair, sofa, shelf, crate)
 """What stands in a room, as often as it is named."""
 
-SEATS: tuple[Callable[[np.random.Generator, float, float], Piece], ...] = (chair, chair, sofa, stool)
+SEATS: tuple[Callable[[np.random.Generator, Sitter], Piece], ...] = (chair, chair, sofa, stool)
 LOW_KINDS: tuple[Callable[[np.random.Generator], Piece], ...] = (table, table, chair, crate)
 """What may stand between the camera and a person."""

@@ -16,7 +16,7 @@ from depthforest.camera import Camera
 from depthforest.kernels import kernel
 from synth.body import Body
 from synth.config import Config
-from synth.furniture import KINDS, LOW_KINDS, SEATS, Piece, turn_about_y
+from synth.furniture import KINDS, LOW_KINDS, SEATS, Piece, Sitter, pedestal, turn_about_y
 from synth.rendering import Mesh
 from synth.skeleton import BONE
 from synth.skinning import PosedBody
@@ -26,6 +26,12 @@ Floats32 = npt.NDArray[np.float32]
 
 CLEARANCE = 0.02
 """Metres that furniture keeps from skin."""
+
+SEAT_GAP = 0.025
+"""Metres between a seat and who sits on it: a little more than `CLEARANCE`."""
+
+LOWEST_SEAT = 0.2
+"""Metres: who sits lower, squats."""
 
 CAMERA_CLEARANCE = 0.35
 """Metres around the camera that stay free."""
@@ -209,18 +215,28 @@ def _seat(
     posed = placed.person.posed
     if not is_sitting(posed) or rng.random() > config.seat_share:
         return None
-    around = posed.vertices  # body space, the hips above the origin
-    below_hips = (np.abs(around[:, 0]) < 0.14) & (np.abs(around[:, 2] + 0.02) < 0.12)
-    height = float(around[below_hips, 1].min()) - CLEARANCE if below_hips.any() else 0.45
-    is_back = (np.abs(around[:, 0]) < 0.22) & (around[:, 1] > height + 0.12) & (around[:, 1] < height + 0.6)
-    reach = -float(around[is_back, 2].min()) + CLEARANCE if is_back.any() else 0.2
-    if height < 0.2:
+    sitter = _sitter(posed)
+    if sitter.height < LOWEST_SEAT:
         return None
-    for index in rng.permutation(len(SEATS)):
-        piece: Piece = SEATS[int(index)](rng, height, reach)
+    for make in (*(SEATS[int(i)] for i in rng.permutation(len(SEATS))), pedestal):
+        piece = make(rng, sitter)
         if not _touches(piece, placed.x, placed.z, placed.yaw, probes):
             return piece.mesh(placed.x, placed.z, placed.yaw)
     return None
+
+
+def _sitter(posed: PosedBody) -> Sitter:
+    """Return the room that a sitting body leaves for a seat."""
+    x, y, z = posed.vertices.T  # body space, the hips above the origin
+    is_middle = np.abs(x) < 0.3
+    is_below = is_middle & (np.abs(z - 0.03) < 0.12)
+    height = float(y[is_below].min()) - SEAT_GAP if is_below.any() else 0.0
+    is_back = is_middle & (y > height + 0.1) & (y < height + 0.7) & (z < 0.05)
+    reach = -float(z[is_back].min()) + SEAT_GAP if is_back.any() else 0.2
+    # legs and skirts that hang down through the plane of the seat end it
+    hangs = is_middle & (z > 0.1) & (y < height + SEAT_GAP) & (y > height - 0.15)
+    front = float(z[hangs].min()) - SEAT_GAP if hangs.any() else 0.35
+    return Sitter(height, reach, min(front, 0.4))
 
 
 def _touches(piece: Piece, x: float, z: float, yaw: float, probes: Floats32) -> bool:

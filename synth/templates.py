@@ -13,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from synth.body import WEIGHTS_PER_VERTEX
+from synth.borders import cut_at_borders
 from synth.figure_tables import CHILD, MAN, WOMAN
 from synth.figures import ARM_AXES, LEG_AXES, Figure
 from synth.implicit import Floats, Ints, mesh_half, mirrored_half, unique_edges
+from synth.labels import face_parts
 from synth.skeleton import BONE, BONE_MIRROR, N_BONES
 
 FIGURES: dict[str, Figure] = {"man": MAN, "woman": WOMAN, "child": CHILD}
@@ -40,6 +42,8 @@ class Template:
         Heads of all bones, of both sides.
     faces : array (m, 3), int32
         Of the whole body; `source` says which vertex of the half each of its vertices is or mirrors.
+    face_parts : array (m,), uint8
+        Their labels; faces are cut along the borders of parts.
     source : array (n,), int64
         The first n_half are the half itself.
     arm, leg : array (n_half,), float64
@@ -52,6 +56,7 @@ class Template:
     vertices: Floats
     bones: Floats
     faces: npt.NDArray[np.int32]
+    face_parts: npt.NDArray[np.uint8]
     source: Ints
     arm: Floats
     leg: Floats
@@ -70,11 +75,14 @@ def template(name: str) -> Template:
         CELL * figure.top,
         figure.lenses(),
     )
-    vertices, faces, source = mirrored_half(half, half_faces)
     bones = bone_heads(figure)
-    shares = _smoothed(_bone_shares(figure, vertices, bones), faces)
-    weight_bones, weights = _strongest(shares, vertices[:, 0] == 0, source, len(half))
-    left = shares[: len(half)]
+    vertices, faces, _ = mirrored_half(half, half_faces)
+    left = _smoothed(_bone_shares(figure, vertices, bones), faces)[: len(half)]
+    itself = np.arange(len(half))
+    cut = cut_at_borders(half, half_faces, bones, *_strongest(left, half[:, 0] == 0, itself, len(half)))
+    half, left = cut.extend(half), cut.extend(left)
+    vertices, faces, source = mirrored_half(half, cut.faces.astype(np.int64))
+    weight_bones, weights = _strongest(left, half[:, 0] == 0, source, len(half))
     arm = left[
         :, [BONE[f"Left{b}"] for b in ("Arm", "ForeArm", "Hand", "FingerBase", "HandFinger1")] + [BONE["LThumb"]]
     ]
@@ -84,6 +92,7 @@ def template(name: str) -> Template:
         vertices=half,
         bones=bones,
         faces=faces.astype(np.int32),
+        face_parts=face_parts(vertices, faces, bones, weight_bones, weights),
         source=source,
         arm=arm.sum(axis=1),
         leg=left[:, legs].sum(axis=1),

@@ -98,10 +98,11 @@ def test_the_tests_pass_on_the_oldest_supported_packages(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_tests_pass_without_compilation():
+def test_kernels_pass_as_plain_python():
     """Plain Python checks what kernels don't: an index past the end raises."""
+    files = [f"tests/test_{n}.py" for n in ("formats", "skinning", "rendering", "sensors", "diversity", "scene")]
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(TOP / "tests")]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
     done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
 
