@@ -1,8 +1,8 @@
 """How fast labeled frames are made, and what of that is the bare drawing of the body.
 
-320 x 240, one person in a furnished room, kinect_v1 noise; MakeHuman bodies where the data are installed, mocap poses where
-clips are at hand (`--mocap FOLDER`), else the built-in ones: the first line says which. Compiled and warmed up before
-anything is timed; threads alternate, so that a noisy machine is noisy for all.
+320 x 240, one person in a furnished room, kinect_v1 noise; MakeHuman bodies where the data are installed, mocap poses
+where clips are at hand (`--mocap FOLDER`), else the built-in ones: the first line says which. Compiled and warmed up
+before anything is timed; threads alternate, so that a noisy machine is noisy for all.
 """
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ def main() -> None:
         for n in counts:
             rates[n].append(rate(frames, 1000 * (round_ + 1), n))
     for n in counts:
-        print(
-            f"{n} thread{'s' * (n > 1)}: {statistics.median(rates[n]):6.0f} frames/s (of {N_ROUNDS}: best {max(rates[n]):.0f})"
-        )
+        print(f"threads {n}: {statistics.median(rates[n]):4.0f} frames/s, the best of {N_ROUNDS} {max(rates[n]):.0f}")
 
     canvas = Canvas(frames.camera.shape)
     scenes = [frames.scene(i)[0] for i in range(150)]

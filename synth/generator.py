@@ -117,15 +117,14 @@ class Generator(Sequence[LabeledFrame]):
         """Return a person's joints; visible where this person's surface is seen close before them."""
         positions = scene.view.to_camera(scene.people[person - 1].joints)
         pixels = np.rint(np.nan_to_num(self.camera.project(positions), nan=-1.0, posinf=-1.0, neginf=-1.0))
-        found = {}
-        for name, position, (row, col) in zip(JOINTS, positions, pixels, strict=True):
-            is_visible = 0 <= row < self.camera.height and 0 <= col < self.camera.width
-            if is_visible:
-                at = int(row), int(col)
-                behind = position[2] - float(rendered.depth[at])
-                is_visible = bool(rendered.people[at] == person and behind < DEEPEST_JOINT)
-            found[name] = Joint(tuple(position.tolist()), is_visible)
-        return found
+        is_inside = np.asarray(((pixels >= 0) & (pixels < self.camera.shape)).all(axis=1))
+        rows, cols = np.where(is_inside[:, None], pixels, 0).astype(np.int64).T
+        is_before = positions[:, 2] - rendered.depth[rows, cols] < DEEPEST_JOINT
+        is_visible = is_inside & (rendered.people[rows, cols] == person) & is_before
+        return {
+            name: Joint((x, y, z), seen)
+            for name, (x, y, z), seen in zip(JOINTS, positions.tolist(), is_visible.tolist(), strict=True)
+        }
 
     def _person(self, rng: np.random.Generator, index: int, number: int) -> Person:
         body = self._bodies[int(rng.integers(self.config.n_bodies))]

@@ -6,8 +6,10 @@ and looks along -z. At yaw 0 a person faces the camera, the person's left on the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -56,27 +58,38 @@ class Person:
 
     def placed(self, x: float, z: float, yaw: float) -> PlacedPerson:
         """Return the person at (x, z), turned by `yaw`."""
-        turn = turn_about_y(yaw)
-        move = np.array([x, 0.0, z])
-        vertices = self.posed.vertices @ turn.T.astype(np.float32) + move.astype(np.float32)
-        return PlacedPerson(self, x, z, yaw, vertices, self.posed.joints @ turn.T + move)
+        return PlacedPerson(self, x, z, yaw)
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedPerson:
-    """A person in the world: vertices (n, 3) and joints (19, 3) in world space."""
+    """A person in the world, at (x, z), turned by `yaw` radians."""
 
     person: Person
     x: float
     z: float
     yaw: float
-    vertices: Floats32
-    joints: Floats
 
     @property
+    def move(self) -> tuple[Floats, Floats]:
+        """Rotation (3, 3) and translation (3,) from body space to world space."""
+        return turn_about_y(self.yaw), np.array([self.x, 0.0, self.z])
+
+    @cached_property
+    def vertices(self) -> Floats32:
+        """Array (n, 3): the surface in world space."""
+        return moved(self.person.posed.vertices, *self.move)
+
+    @cached_property
     def probes(self) -> Floats32:
         """Some of the vertices, for tests of collision."""
-        return self.vertices[::PROBED_EVERY]
+        return moved(self.person.posed.vertices[::PROBED_EVERY], *self.move)
+
+    @property
+    def joints(self) -> Floats:
+        """Array (19, 3): the joints in world space."""
+        turn, shift = self.move
+        return self.person.posed.joints @ turn.T + shift
 
 
 @dataclass(frozen=True)
@@ -97,10 +110,9 @@ class View:
         roll = np.array([[cr, sr, 0], [-sr, cr, 0], [0, 0, 1]])
         return np.asarray(roll @ tilt @ np.diag([1.0, -1.0, -1.0]))
 
-    def to_camera(self, points: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-        """Return world points (..., 3) in camera space, in their own precision."""
-        rotation = self.rotation.astype(points.dtype)
-        return (points - np.array([0, self.height, 0], dtype=points.dtype)) @ rotation.T
+    def to_camera(self, points: Floats) -> Floats:
+        """Return world points (..., 3) in camera space."""
+        return np.asarray((points - np.array([0, self.height, 0])) @ self.rotation.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,16 +125,34 @@ class Scene:
 
     def meshes(self) -> list[Mesh]:
         """Return everything in camera space; person ids count from 1."""
-        found = [
-            Mesh(self.view.to_camera(p.vertices), p.person.body.faces, p.person.body.face_parts, i, is_closed=True)
-            for i, p in enumerate(self.people, start=1)
-        ]
+        found = []
+        for i, placed in enumerate(self.people, start=1):
+            # from body space to camera space in one go
+            turn, shift = placed.move
+            body = placed.person.body
+            surface = moved(placed.person.posed.vertices, self.view.rotation @ turn, self.view.to_camera(shift))
+            found.append(Mesh(surface, body.faces, body.face_parts, i, is_closed=True))
         if self.things:
             first = np.cumsum([0, *(len(v) for v, _ in self.things[:-1])])
             vertices = np.concatenate([v for v, _ in self.things])
             faces = np.concatenate([f + n for (_, f), n in zip(self.things, first, strict=True)]).astype(np.int32)
             found.append(Mesh(self.view.to_camera(vertices).astype(np.float32), faces))
         return found
+
+
+def moved(points: Floats32, rotation: Floats, translation: Floats) -> Floats32:
+    """Return points (n, 3), turned and moved."""
+    out = np.empty((len(points), 3), dtype=np.float32)
+    _move(np.ascontiguousarray(points), rotation.astype(np.float32), translation.astype(np.float32), out)
+    return out
+
+
+@kernel
+def _move(points: Floats32, rotation: Floats32, translation: Floats32, out: Floats32) -> None:
+    for i in range(len(points)):
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        for k in range(3):
+            out[i, k] = rotation[k, 0] * x + rotation[k, 1] * y + rotation[k, 2] * z + translation[k]
 
 
 def compose(rng: np.random.Generator, config: Config, camera: Camera, people: Sequence[Person]) -> Scene:
@@ -241,7 +271,7 @@ def _sitter(posed: PosedBody) -> Sitter:
 
 def _touches(piece: Piece, x: float, z: float, yaw: float, probes: Floats32) -> bool:
     """Tell whether any of some points lies in a piece, or within `CLEARANCE` of it."""
-    return bool(_any_inside(probes, piece.boxes, x, z, np.cos(yaw), np.sin(yaw), CLEARANCE))
+    return bool(_any_inside(probes, piece.boxes, x, z, math.cos(yaw), math.sin(yaw), CLEARANCE))
 
 
 @kernel
@@ -277,8 +307,8 @@ def _furnish(
         kinds = LOW_KINDS if is_between else KINDS
         piece = kinds[int(rng.integers(len(kinds)))](rng)
         low, high = piece.extent
-        radius = float(np.hypot(*np.maximum(-low, high)[[0, 2]]))
-        yaw = np.pi / 2 * rng.integers(4) + rng.normal(0.0, 0.2)
+        radius = math.hypot(max(-low[0], high[0]), max(-low[2], high[2]))
+        yaw = math.pi / 2 * int(rng.integers(4)) + rng.normal(0.0, 0.2)
         if is_between:
             share = rng.uniform(0.4, 0.85)
             x, z = main.x * share + rng.normal(0.0, 0.25), main.z * share
@@ -289,8 +319,8 @@ def _furnish(
             hides = distance < -main.z and abs(x / distance + main.x / main.z) * distance < radius + 0.3
             if hides and high[1] > 0.5:
                 continue
-        is_free = all(np.hypot(x - a, z - b) > 0.6 * radius for a, b in taken)
-        is_off_camera = np.hypot(x, z) > radius + CAMERA_CLEARANCE or high[1] < view.height - CAMERA_CLEARANCE
+        is_free = all(math.hypot(x - a, z - b) > 0.6 * radius for a, b in taken)
+        is_off_camera = math.hypot(x, z) > radius + CAMERA_CLEARANCE or high[1] < view.height - CAMERA_CLEARANCE
         if is_free and is_off_camera and not _touches(piece, x, z, yaw, probes):
             taken.append((x, z))
             return piece.mesh(x, z, yaw)
