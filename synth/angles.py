@@ -13,7 +13,7 @@ from synth.body import Floats
 from synth.kinematics import REFERENCE_HEADS, turns
 from synth.skeleton import BONE, N_BONES, PARENTS
 
-# Normal ranges of motion as clinics use them (American Academy of Orthopaedic Surgeons, Joint Motion, and its kin), in
+# Normal ranges of motion as clinics use them (published tables differ by 10 to 20 degrees), in
 # degrees. The pelvis may have any attitude: bodies lie and fall.
 _CENTRAL_LIMITS: dict[str, tuple[float, float]] = {
     "pelvis_tilt": (-180, 180),  # forwards

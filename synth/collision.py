@@ -34,7 +34,7 @@ LYING_TRUNK = 0.11
 LYING_FOOT, LYING_HAND = 0.25, 0.45
 """Metres above the floor that feet and hands of a lying body may be: on the floor, and on the body."""
 
-# Shares of the body's mass by Dempster (as in Winter's Biomechanics), half of each segment at either end.
+# Rough shares of the body's mass, in line with common biomechanical tables; half of each segment at either end.
 _MASSES: tuple[tuple[str, str, float], ...] = (
     ("Neck", "Head", 0.081),
     ("Hips", "Neck", 0.497),

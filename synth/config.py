@@ -44,6 +44,8 @@ class Config:
         Of the people.
     mocap : str
         A folder of BVH clips; empty uses the built-in pose families alone.
+    mocap_names : str
+        A JSON file {joint of the clips: bone of `skeleton.BONE_NAMES`}; empty takes CMU's names.
     mocap_share : float
         Of the poses, where there is a folder.
     mocap_distance : float
@@ -86,6 +88,7 @@ class Config:
     child_share: float = 0.12
     clothed_share: float = 0.85
     mocap: str = ""
+    mocap_names: str = ""
     mocap_share: float = 0.8
     mocap_distance: float = 0.05
     without_subjects: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from synth.body import Body, Pose
 from synth.clothing import dress, sample_outfit
 from synth.config import Config, ConfigError
 from synth.kinematics import joint_positions
-from synth.mocap import PoseLibrary, load_poses
+from synth.mocap import CMU_NAMES, NameMap, PoseLibrary, load_poses
 from synth.poses import FamilyPose, sample_poses
 from synth.rendering import Canvas, Rendered, render
 from synth.scene import Person, Scene, compose
@@ -199,8 +199,8 @@ class _Bodies:
 
 
 @lru_cache(maxsize=2)
-def _load_poses(folder: str) -> PoseLibrary:
-    return load_poses(folder)
+def _load_poses(folder: str, names: str) -> PoseLibrary:
+    return load_poses(folder, names=NameMap.from_json(names) if names else CMU_NAMES)
 
 
 @lru_cache(maxsize=2)
@@ -208,7 +208,7 @@ def _load_library(config: Config) -> PoseLibrary:
     """Return the poses of the clips: without the subjects left out, thinned."""
     from synth.diversity import thin_poses
 
-    library = _load_poses(config.mocap)
+    library = _load_poses(config.mocap, config.mocap_names)
     left_out = set(config.without_subjects)
     kept = np.array([s not in left_out for s in library.subjects])[library.clip_index]
     if not kept.any():

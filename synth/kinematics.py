@@ -16,9 +16,9 @@ from synth.skeleton import BONE_NAMES, N_BONES, PARENTS
 REFERENCE_STATURE = 1.75
 """Metres."""
 
-# Metres, left side. Segment lengths as shares of stature by Drillis and Contini 1966 (as in Winter's Biomechanics):
-# upper arm 0.186, forearm 0.146, thigh 0.245, shank 0.246, ankle 0.039; shoulder height 0.818. Hip and shoulder joints
-# lie inside the breadths that they quote; the trunk's joints follow the usual places of the CMU skeleton.
+# Metres, left side. Round shares of stature, in line with common anthropometric tables: upper arm 0.186, forearm 0.146,
+# thigh 0.245, shank 0.246, ankle 0.039; shoulder height 0.818. The trunk's joints follow the usual places of the CMU
+# skeleton.
 _HEADS: dict[str, tuple[float, float, float]] = {
     "Hips": (0.0, 0.985, 0.0),
     "LHipJoint": (0.0, 0.985, 0.0),

@@ -124,8 +124,8 @@ class TimeOfFlight(_Sensor):
     near_m: float = 0.5
     far_m: float = 4.5
     focal_px: float = 365.456  # Kinect v2, 512 pixels wide
-    # Standard deviation of depth: base + gain z^2 / cos metres, 1.3 mm at 1 m and 5.8 mm at 4 m. Chosen within what is
-    # published: 1.5 to tens of mm (Corti et al., Kinect v2), at most 17 mm (Microsoft, Azure).
+    # Standard deviation of depth: base + gain z^2 / cos metres, 1.3 mm at 1 m and 5.8 mm at 4 m. Nominal: not
+    # fitted to a real camera.
     noise_base_m: float = 0.0010
     noise_gain: float = 0.0003
     noise_window_px: float = 1.5  # nearly independent pixels

@@ -1,3 +1,5 @@
+import dataclasses
+import json
 import pickle
 import threading
 
@@ -9,6 +11,7 @@ from depthforest.errors import CameraError, DepthForestError
 from depthforest.parts import BODY31, JOINT_PARTS, JOINTS, NO_PART
 from synth.config import Config, ConfigError
 from synth.generator import Generator
+from synth.skeleton import BONE_NAMES
 
 SMALL = Config(camera="kinect_v1@160x120", n_bodies=6)
 
@@ -117,7 +120,7 @@ def test_near_views_are_near():
 
 def bvh_clip(folder, name="01_01", n=4):
     """Write a tiny clip on the CMU skeleton in which the left arm rises."""
-    from synth.skeleton import BONE_NAMES, PARENTS
+    from synth.skeleton import PARENTS
 
     children = {i: [c for c in range(len(BONE_NAMES)) if PARENTS[c] == i] for i in range(-1, len(BONE_NAMES))}
     offsets = {"LeftArm": "2 1 0", "RightArm": "-2 1 0", "LeftUpLeg": "1 -1 0", "RightUpLeg": "-1 -1 0"}
@@ -170,6 +173,9 @@ def test_mocap_drives_bodies(tmp_path):
     config = Config(camera="kinect_v1@80x60", n_bodies=2, mocap=str(folder), mocap_share=1.0, sensor="ideal")
     frame = Generator(config, seed=0)[0]
     assert frame.joints[1]
+    names = {bone: bone for bone in BONE_NAMES}
+    (tmp_path / "names.json").write_text(json.dumps(names))
+    assert Generator(dataclasses.replace(config, mocap_names=str(tmp_path / "names.json")), seed=0)[0] == frame
     bvh_clip(tmp_path / "clips", "02_01")
     config = Config(camera="kinect_v1@80x60", n_bodies=2, mocap=str(folder), without_subjects=("01", "02"))
     with pytest.raises(ConfigError, match="without_subjects leaves no pose"):

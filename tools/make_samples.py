@@ -10,15 +10,15 @@ from depthforest.resources import samples_folder
 from synth.config import Config
 from synth.generator import Generator
 
-CONFIG = Config(n_bodies=48)
-SEED = 2026
+CONFIG = Config(n_bodies=48, clothed_share=1.0)
+SEED = 77
 CHOSEN = {
-    "reaching": 16,
-    "sitting_three": 41,
-    "arms_out": 45,
-    "two_near": 35,
-    "behind_table": 49,
-    "upper_body": 20,
+    "on_sofa": 70,
+    "two_people": 44,
+    "hand_to_face": 22,
+    "pointing": 30,
+    "behind_box": 53,
+    "coat": 11,
 }
 """Frames that show much: near and far, sitting and standing, cut and hidden, alone and not."""
 
