@@ -80,7 +80,7 @@ def main() -> None:
     whole = milliseconds(lambda i: frames[i])
     print(f"one frame on one thread                {whole:6.2f} ms")
     person = scenes[0].people[0].person
-    pose = frames._library[0] if frames._library is not None else frames._built_in(0, 0).pose
+    pose = frames._library[0] if frames._library is not None else frames._built_in(0).pose
     for name, work in (
         ("pose and skin the body", lambda _: pose_body(person.body, pose)),
         ("draw body and room", lambda i: render(frames.camera, scenes[i].meshes(), canvas=canvas)),

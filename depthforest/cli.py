@@ -7,6 +7,7 @@ import io
 import os
 import re
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +31,8 @@ app = typer.Typer(
 
 MAX_SHEET_PICTURES = 60
 PREVIEW_FRAMES = 24
+LOG_SECONDS = 30
+"""How often a long command says where it is when its output goes to a file."""
 SHEET_CELL_PX = 320
 
 
@@ -188,14 +191,22 @@ def synth(
         return
     if output is None:
         raise UsageError("name a folder for the frames with -o")
+    from depthforest.writing import check_claim
+    from synth.production import identity
+
+    check_claim(output, kind, identity=identity(chosen, seed))
     with _status("reading bodies and poses, compiling ..."):
         from synth.generator import Generator
         from synth.production import produce
 
         generator = Generator(chosen, seed, n=frames)
         generator[0]
-    with _progress_bar(frames) as advance:
-        data = produce(generator, output, frames, kind=kind, threads=threads, progress=advance)
+    try:
+        with _progress_bar(frames) as advance:
+            data = produce(generator, output, frames, kind=kind, threads=threads, progress=advance)
+    except KeyboardInterrupt:
+        _complain("warning", f"stopped; the same command goes on with what is in {output}")
+        raise
     if preview:
         from depthforest import drawing
 
@@ -221,7 +232,7 @@ def _progress_bar(total: int | None) -> Iterator[Callable[[int], None]]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda _: None
+        yield _log_lines(total)
         return
     columns = TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}")
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
@@ -232,6 +243,22 @@ def _progress_bar(total: int | None) -> Iterator[Callable[[int], None]]:
             progress.update(task, advance=n, rate=f"{speed:.0f}/s" if speed else "")
 
         yield advance
+
+
+def _log_lines(total: int | None) -> Callable[[int], None]:
+    """Return a function that counts frames and prints a line every `LOG_SECONDS`, for logs."""
+    began = said = time.monotonic()
+    n_done = 0
+
+    def advance(n: int) -> None:
+        nonlocal said, n_done
+        n_done += n
+        now = time.monotonic()
+        if now - said >= LOG_SECONDS:
+            said = now
+            print(f"{n_done} of {total or 'a stream'} frames, {n_done / (now - began):.0f}/s", flush=True)
+
+    return advance
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ class Joint:
     position : (x, y, z)
         Metres.
     is_visible : bool
-        Whether the camera sees the part of the body around it: neither hidden nor outside the picture.
+        Whether the frame shows the part of the body around it: neither hidden nor outside the picture.
     confidence : float
         0 to 1; 1 for the truth.
     """

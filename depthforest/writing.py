@@ -7,6 +7,7 @@ identity is refused. A store can be opened once `finish` has described it.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -51,11 +52,40 @@ def open_store(path: str | Path, kind: str, *, identity: str, max_people: int = 
     max_people : int
         The largest person id with joints; a Zarr store has room for so many.
     """
+    check_claim(path, kind, identity=identity)
+    path = make_folder(path)
+    make_folder(path / MARKS)
+    with replacing(path / MARKS / "identity") as file:
+        file.write(_claim(kind, identity).encode())
+    return FolderStore(path) if kind == "folder" else ZarrStore(path, max_people)
+
+
+def check_claim(path: str | Path, kind: str, *, identity: str) -> None:
+    """Raise DatasetError if `open_store` would refuse this path; nothing is written."""
     if kind not in FORMATS:
         raise DatasetError(f"format must be one of {', '.join(FORMATS)}, got {kind!r}")
-    path = make_folder(path)
-    _check_identity(path, f"format = {kind}\n{identity}")
-    return FolderStore(path) if kind == "folder" else ZarrStore(path, max_people)
+    path = Path(path)
+    try:
+        marker = path / MARKS / "identity"
+        if marker.exists():
+            begun = read_bytes(marker, DatasetError).decode(errors="replace")
+            lines = zip_longest(begun.splitlines(), _claim(kind, identity).splitlines(), fillvalue="nothing")
+            for there, here in lines:
+                if there != here:
+                    raise DatasetError(
+                        f"{path}: was begun with `{there}`, now it is `{here}`; name another output folder"
+                    )
+        elif path.exists() and not path.is_dir():
+            raise DatasetError(f"{path}: is a file; name a folder")
+        # a run that was killed before it wrote its identity leaves an empty folder of marks
+        elif path.exists() and any(f.name != MARKS or any(f.iterdir()) for f in path.iterdir()):
+            raise DatasetError(f"{path}: holds other things already; name a new folder")
+    except OSError as error:
+        raise DatasetError(f"{path}: cannot be made a folder: {reason(error)}") from None
+
+
+def _claim(kind: str, identity: str) -> str:
+    return f"format = {kind}\n{identity}"
 
 
 class Store(ABC):
@@ -64,16 +94,19 @@ class Store(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    def n_finished(self) -> int:
+        """Return how many frames the finished store has; 0 if it is not finished."""
+        marker = self.path / MARKS / "finished"
+        return int(marker.read_text()) if marker.exists() else 0
+
     def is_done(self, block: int, n_frames: int) -> bool:
         """Tell whether a block of so many frames is complete."""
         return (self.path / MARKS / _mark(block, n_frames)).exists()
 
     def write(self, block: int, frames: Sequence[LabeledFrame], names: Sequence[str] | None = None) -> None:
         """Write one block of frames; several threads may write different blocks."""
-        try:
+        with self._clear_errors():
             mark = self._write(block, frames, names or [f"{block * BLOCK + i:06d}" for i in range(len(frames))])
-        except OSError as error:
-            raise DatasetError(f"{self.path}: cannot be written: {reason(error)}") from None
         with replacing(self.path / MARKS / _mark(block, len(frames))) as file:
             file.write(mark)
 
@@ -81,13 +114,33 @@ class Store(ABC):
     def _write(self, block: int, frames: Sequence[LabeledFrame], names: Sequence[str]) -> bytes:
         """Write the frames and return what to leave in the block's mark."""
 
-    @abstractmethod
     def prepare(self, n_frames: int, like: LabeledFrame) -> None:
-        """Make room for `n_frames` like this one."""
+        """Make room for `n_frames` like this one; until `finish`, the store cannot be opened."""
+        with self._clear_errors():
+            (self.path / MARKS / "finished").unlink(missing_ok=True)
+            self._prepare(n_frames, like)
 
-    @abstractmethod
     def finish(self, n_frames: int, like: LabeledFrame) -> None:
         """Describe the store, so that it can be opened; all blocks are complete."""
+        with self._clear_errors():
+            for leftover in self.path.glob("**/.*.part"):  # of a run that was killed while it wrote
+                leftover.unlink(missing_ok=True)
+            self._finish(n_frames, like)
+        with replacing(self.path / MARKS / "finished") as file:
+            file.write(str(n_frames).encode())
+
+    @abstractmethod
+    def _prepare(self, n_frames: int, like: LabeledFrame) -> None: ...
+
+    @abstractmethod
+    def _finish(self, n_frames: int, like: LabeledFrame) -> None: ...
+
+    @contextlib.contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise DatasetError(f"{self.path}: cannot be written: {reason(error)}") from None
 
     def _marks(self, n_frames: int) -> Iterator[bytes]:
         for block in range(-(-n_frames // BLOCK)):
@@ -98,8 +151,8 @@ class Store(ABC):
 class FolderStore(Store):
     """One PNG for depth, parts and people of each frame, and one table of joints."""
 
-    def prepare(self, n_frames: int, like: LabeledFrame) -> None:  # noqa: ARG002
-        """See `Store.prepare`."""
+    def _prepare(self, n_frames: int, like: LabeledFrame) -> None:  # noqa: ARG002
+        (self.path / "dataset.json").unlink(missing_ok=True)
         for kind in ("depth", "parts", "people"):
             make_folder(self.path / kind)
 
@@ -114,8 +167,7 @@ class FolderStore(Store):
         csv.writer(text, lineterminator="\n").writerows(rows)
         return text.getvalue().encode()
 
-    def finish(self, n_frames: int, like: LabeledFrame) -> None:
-        """See `Store.finish`."""
+    def _finish(self, n_frames: int, like: LabeledFrame) -> None:
         with replacing(self.path / "joints.csv") as file:
             file.write((",".join(JOINT_COLUMNS) + "\n").encode())
             for mark in self._marks(n_frames):
@@ -130,10 +182,12 @@ class ZarrStore(Store):
     def __init__(self, path: Path, max_people: int) -> None:
         super().__init__(path)
         self._max_people = max_people
-        self._group: Any = import_zarr().open_group(path, mode="a")
+        zarr = import_zarr()
+        with self._clear_errors():
+            self._group: Any = zarr.open_group(path, mode="a")
 
-    def prepare(self, n_frames: int, like: LabeledFrame) -> None:
-        """See `Store.prepare`."""
+    def _prepare(self, n_frames: int, like: LabeledFrame) -> None:
+        self._group.attrs.pop("dataset", None)
         shape, people = like.shape, (self._max_people, len(JOINTS))
         for name, dtype, rest, fill in (
             ("depth", "uint16", shape, 0),
@@ -171,8 +225,7 @@ class ZarrStore(Store):
             self._group[name][start : start + n] = values
         return b""
 
-    def finish(self, n_frames: int, like: LabeledFrame) -> None:
-        """See `Store.finish`."""
+    def _finish(self, n_frames: int, like: LabeledFrame) -> None:
         self._group.attrs["dataset"] = description(like) | {"n_frames": n_frames}
 
 
@@ -199,19 +252,3 @@ def _joint_rows(name: str, frame: LabeledFrame) -> Iterator[tuple[object, ...]]:
         for joint_name, joint in joints.items():
             # repr gives the shortest text that reads back as the same number
             yield name, person, joint_name, *map(repr, joint.position), int(joint.is_visible)
-
-
-def _check_identity(path: Path, identity: str) -> None:
-    """Claim an empty folder for this identity, or compare with the one that claimed it."""
-    marker = path / MARKS / "identity"
-    if marker.exists():
-        begun = read_bytes(marker, DatasetError).decode(errors="replace")
-        for there, here in zip_longest(begun.splitlines(), identity.splitlines(), fillvalue="nothing"):
-            if there != here:
-                raise DatasetError(f"{path}: was begun with `{there}`, now it is `{here}`; name another output folder")
-        return
-    if any(path.iterdir()):
-        raise DatasetError(f"{path}: holds other things already; name a new folder")
-    make_folder(path / MARKS)
-    with replacing(marker) as file:
-        file.write(identity.encode())

@@ -42,12 +42,16 @@ class Config:
         How many people there are to draw from; each with their own measures and clothes.
     child_share, clothed_share : float
         Of the people.
+    n_poses : int
+        How many built-in poses there are to draw from.
     mocap : str
         A folder of BVH clips; empty uses the built-in pose families alone.
     mocap_names : str
         A JSON file {joint of the clips: bone of `skeleton.BONE_NAMES`}; empty takes CMU's names.
     mocap_share : float
         Of the poses, where there is a folder.
+    mocap_clearance : float
+        Poses whose lowest foot is higher above its rest, in leg lengths, are left out: who jumps, hangs or climbs.
     mocap_distance : float
         Poses of the clips are thinned until no two are closer than this in their largest joint distance.
     without_subjects : tuple of str
@@ -61,7 +65,7 @@ class Config:
     near_distance, far_distance : range
         Of the main person from the camera in those two kinds of frames.
     depth_limit : float
-        No other person and no furniture is farther.
+        No other person and no furniture is farther; what is beyond the sensor's range has joints but no pixels.
     camera_height, camera_tilt, camera_roll : range
         Above the floor; downwards; clockwise. The camera is aimed at the main person as far as the tilt allows.
     off_center : float
@@ -77,7 +81,7 @@ class Config:
     blocked_share : float
         Of the furnished rooms have a piece between the camera and the main person.
     least_visible : float
-        Share of the picture that the main person must cover; a scene with less is drawn anew.
+        Share of the picture that the main person must cover within the sensor's range; a scene with less is drawn anew.
     """
 
     camera: str = "kinect_v1@320x240"
@@ -87,9 +91,11 @@ class Config:
     n_bodies: int = 64
     child_share: float = 0.12
     clothed_share: float = 0.85
+    n_poses: int = 4096
     mocap: str = ""
     mocap_names: str = ""
     mocap_share: float = 0.8
+    mocap_clearance: float = 0.2
     mocap_distance: float = 0.05
     without_subjects: tuple[str, ...] = ()
     people_shares: tuple[float, ...] = (0.75, 0.2, 0.05)
@@ -97,7 +103,7 @@ class Config:
     yaw_front_spread: float = 45.0
     near_share: float = 0.35
     near_distance: Range = (0.6, 1.5)
-    far_distance: Range = (1.6, 4.0)
+    far_distance: Range = (1.6, 4.2)
     depth_limit: float = 5.0
     camera_height: Range = (0.6, 2.2)
     camera_tilt: Range = (-10.0, 35.0)
@@ -122,11 +128,13 @@ class Config:
             _check_span(name, getattr(self, name), 0, 1)
         _check_span("least_visible", self.least_visible, 0, 0.2)
         _check_span("n_bodies", self.n_bodies, 1, 100_000)
+        _check_span("n_poses", self.n_poses, 1, 1_000_000)
+        _check_span("mocap_clearance", self.mocap_clearance, 0, 10)
         _check_span("mocap_distance", self.mocap_distance, 0, 1)
         _check_span("yaw_front_spread", self.yaw_front_spread, 0, 360)
         _check_span("depth_limit", self.depth_limit, 0.5, 20)
         for name, low, high in (
-            ("near_distance", 0.3, 10),
+            ("near_distance", 0.5, 10),
             ("far_distance", 0.3, 10),
             ("camera_height", 0.05, 4),
             ("camera_tilt", -80, 80),

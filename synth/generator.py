@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import overload
@@ -10,8 +12,9 @@ from typing import overload
 import numpy as np
 
 from depthforest.camera import Camera
+from depthforest.errors import DepthForestWarning
 from depthforest.frames import Joint, LabeledFrame
-from depthforest.parts import JOINTS
+from depthforest.parts import BODY31, JOINT_PARTS, JOINTS
 from depthforest.threads import map_in_order
 from synth.body import Body, Pose
 from synth.clothing import dress, sample_outfit
@@ -21,7 +24,7 @@ from synth.mocap import CMU_NAMES, NameMap, PoseLibrary, load_poses
 from synth.poses import FamilyPose, sample_poses
 from synth.rendering import Canvas, Rendered, render
 from synth.scene import Person, Scene, compose
-from synth.sensors import find_sensor, sense
+from synth.sensors import Sensed, find_sensor, sense
 from synth.skinning import PosedBody, pose_body
 
 # streams of random numbers that never meet: the second word of every seed
@@ -37,7 +40,15 @@ FLOOR_TOLERANCE = 0.03
 """Metres that a body may sink into the floor before it is lifted onto it: soft soles and shoes."""
 
 DEEPEST_JOINT = 0.25
-"""Metres: a joint is visible if its person's surface is seen in front of it, at most so far."""
+"""Metres: the surface that makes a joint visible is at most so far before it."""
+
+JOINT_WINDOW = 0.02
+"""Metres beside a joint that are looked at for its parts: edges fray, and a joint lies off the middle of its band."""
+
+_CARRIES = np.array(
+    [[name in JOINT_PARTS[joint] for name in (*BODY31.names, *[""] * (256 - len(BODY31)))] for joint in JOINTS]
+)
+"""Array (19, 256): whether a part carries a joint."""
 
 
 class Generator(Sequence[LabeledFrame]):
@@ -66,7 +77,7 @@ class Generator(Sequence[LabeledFrame]):
         self._bodies = _Bodies(self.config, self.seed)
         self._library = _load_library(self.config) if self.config.mocap else None
         self._canvases = threading.local()
-        self._pose_block = lru_cache(maxsize=16)(self._draw_pose_block)
+        self._poses: dict[int, list[FamilyPose]] = {}
 
     def __len__(self) -> int:
         return self._n
@@ -78,10 +89,10 @@ class Generator(Sequence[LabeledFrame]):
     def __getitem__(self, index: int | slice) -> LabeledFrame | list[LabeledFrame]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(self._n))]
-        number = int(index) + (self._n if index < 0 else 0)
-        if not 0 <= number < self._n:
-            raise IndexError(f"frame {index} of {self._n}")
-        return self._make(number)
+        number = operator.index(index)
+        if not -self._n <= number < self._n:
+            raise IndexError(f"frame {number} of {self._n}")
+        return self._make(number % self._n)
 
     def frames(self, start: int = 0, stop: int | None = None, *, threads: int | None = None) -> Iterator[LabeledFrame]:
         """Yield frames from `start` to `stop`, in order, made on several threads."""
@@ -94,15 +105,23 @@ class Generator(Sequence[LabeledFrame]):
         """
         config = self.config
         rng = np.random.default_rng([self.seed, _FRAMES, index])
-        canvas = self._canvas()
+        canvas, sensor = self._canvas(), find_sensor(config.sensor)
         least = config.least_visible * self.camera.width * self.camera.height
         for _ in range(MAX_SCENES):
             n_people = 1 + int(rng.choice(config.max_people, p=config.people_shares))
-            people = [self._person(rng, index, i) for i in range(n_people)]
+            people = [self._person(rng) for _ in range(n_people)]
             scene = compose(rng, config, self.camera, people)
             rendered = render(self.camera, scene.meshes(), canvas=canvas)
-            if np.count_nonzero(rendered.people == 1) >= least:
+            in_range = (rendered.depth >= sensor.near_m) & (rendered.depth <= sensor.far_m)
+            if np.count_nonzero((rendered.people == 1) & in_range) >= least:
                 break
+        else:
+            warnings.warn(
+                f"in {MAX_SCENES} scenes the main person never covered {config.least_visible:g} of the picture; "
+                "mend distances, camera height and tilt, or least_visible",
+                DepthForestWarning,
+                stacklevel=2,
+            )
         return scene, rendered, rng
 
     def _make(self, index: int) -> LabeledFrame:
@@ -110,39 +129,45 @@ class Generator(Sequence[LabeledFrame]):
         sensed = sense(
             rendered.depth, rendered.parts, rendered.people, self.camera, self.config.sensor, rng, rendered.facing
         )
-        joints = {i: self._joints(scene, i, rendered) for i in range(1, len(scene.people) + 1)}
+        joints = {i: self._joints(scene, i, sensed) for i in range(1, len(scene.people) + 1)}
         return LabeledFrame(sensed.depth_mm, self.camera, sensed.parts, sensed.people, joints)
 
-    def _joints(self, scene: Scene, person: int, rendered: Rendered) -> dict[str, Joint]:
-        """Return a person's joints; visible where this person's surface is seen close before them."""
+    def _joints(self, scene: Scene, person: int, sensed: Sensed) -> dict[str, Joint]:
+        """Return a person's joints; visible where the sensor shows, at or beside their pixel, a part that has them."""
         positions = scene.view.to_camera(scene.people[person - 1].joints)
-        pixels = np.rint(np.nan_to_num(self.camera.project(positions), nan=-1.0, posinf=-1.0, neginf=-1.0))
-        is_inside = np.asarray(((pixels >= 0) & (pixels < self.camera.shape)).all(axis=1))
-        rows, cols = np.where(is_inside[:, None], pixels, 0).astype(np.int64).T
-        is_before = positions[:, 2] - rendered.depth[rows, cols] < DEEPEST_JOINT
-        is_visible = is_inside & (rendered.people[rows, cols] == person) & is_before
-        return {
-            name: Joint((x, y, z), seen)
-            for name, (x, y, z), seen in zip(JOINTS, positions.tolist(), is_visible.tolist(), strict=True)
-        }
+        pixels = np.nan_to_num(self.camera.project(positions), nan=-1e6, posinf=-1e6, neginf=-1e6)
+        found = {}
+        for i, (name, (x, y, z)) in enumerate(zip(JOINTS, positions.tolist(), strict=True)):
+            row, col = (round(float(np.clip(p, -1e6, 1e6))) for p in pixels[i])
+            reach = max(1, round(JOINT_WINDOW * self.camera.fx / max(z, 0.1)))
+            window = (
+                slice(max(0, row - reach), max(0, row + reach + 1)),
+                slice(max(0, col - reach), max(0, col + reach + 1)),
+            )
+            shown = _CARRIES[i][sensed.parts[window]] & (sensed.people[window] == person)
+            behind = z - sensed.depth_mm[window] / 1000
+            found[name] = Joint((x, y, z), bool((shown & (behind < DEEPEST_JOINT)).any()))
+        return found
 
-    def _person(self, rng: np.random.Generator, index: int, number: int) -> Person:
+    def _person(self, rng: np.random.Generator) -> Person:
         body = self._bodies[int(rng.integers(self.config.n_bodies))]
         if self._library is not None and rng.random() < self.config.mocap_share:
             pose, is_lying = self._library[int(rng.integers(len(self._library)))], False
         else:
-            family_pose = self._built_in(index, number)
+            family_pose = self._built_in(int(rng.integers(self.config.n_poses)))
             pose, is_lying = family_pose.pose, family_pose.is_lying
         if rng.random() < 0.5:
             pose = pose.mirrored()
         return Person(body, _grounded(body, pose, is_lying))
 
-    def _built_in(self, index: int, number: int) -> FamilyPose:
-        block, offset = divmod(index * self.config.max_people + number, POSE_BLOCK)
-        return self._pose_block(block)[offset]
-
-    def _draw_pose_block(self, block: int) -> list[FamilyPose]:
-        return sample_poses(np.random.default_rng([self.seed, _POSES, block]), POSE_BLOCK)
+    def _built_in(self, number: int) -> FamilyPose:
+        """Return a built-in pose: it depends on (seed, number) alone and is drawn when it is first met."""
+        block, offset = divmod(number, POSE_BLOCK)
+        # drawn twice by two threads, it is the same block
+        if block not in self._poses:
+            rng = np.random.default_rng([self.seed, _POSES, block])
+            self._poses[block] = sample_poses(rng, POSE_BLOCK)
+        return self._poses[block][offset]
 
     def _canvas(self) -> Canvas:
         if not hasattr(self._canvases, "canvas"):
@@ -213,6 +238,9 @@ def _load_library(config: Config) -> PoseLibrary:
     kept = np.array([s not in left_out for s in library.subjects])[library.clip_index]
     if not kept.any():
         raise ConfigError(f"without_subjects leaves no pose of {config.mocap}")
+    kept &= library.foot_clearance <= config.mocap_clearance
+    if not kept.any():
+        raise ConfigError(f"mocap_clearance leaves no pose of {config.mocap}")
     library = library.take(np.flatnonzero(kept))
     if config.mocap_distance > 0:
         library = library.take(thin_poses(joint_positions(library.rotations), config.mocap_distance))

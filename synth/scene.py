@@ -92,6 +92,39 @@ class PlacedPerson:
         return self.person.posed.joints @ turn.T + shift
 
 
+@dataclass(frozen=True, eq=False)
+class PlacedPiece:
+    """A piece of furniture in the world, at (x, z), turned by `yaw` radians."""
+
+    piece: Piece
+    x: float
+    z: float
+    yaw: float
+
+    def touches(self, points: Floats32) -> bool:
+        """Tell whether any of some points lies in the piece, or within `CLEARANCE` of it."""
+        cos, sin = math.cos(self.yaw), math.sin(self.yaw)
+        return bool(_any_inside(points, self.piece.boxes, self.x, self.z, cos, sin, CLEARANCE))
+
+    @cached_property
+    def footprint(self) -> Floats:
+        """Array (4, 2): corners of the floor it takes, in order, as (x, z)."""
+        (low_x, _, low_z), (high_x, _, high_z) = self.piece.extent
+        corners = np.array([(low_x, low_z), (high_x, low_z), (high_x, high_z), (low_x, high_z)])
+        cos, sin = math.cos(self.yaw), math.sin(self.yaw)
+        return np.asarray(corners @ np.array([[cos, -sin], [sin, cos]]) + (self.x, self.z))
+
+    def overlaps(self, other: PlacedPiece) -> bool:
+        """Tell whether two pieces stand on the same floor: no side of either keeps them apart."""
+        both = self.footprint, other.footprint
+        for corners in both:
+            for side in corners[1] - corners[0], corners[2] - corners[1]:
+                mine, theirs = (c @ side for c in both)
+                if mine.max() <= theirs.min() or theirs.max() <= mine.min():
+                    return False
+        return True
+
+
 @dataclass(frozen=True)
 class View:
     """A camera above the origin of the world: its height in metres, tilt down and roll clockwise in radians."""
@@ -157,33 +190,32 @@ def _move(points: Floats32, rotation: Floats32, translation: Floats32, out: Floa
 
 def compose(rng: np.random.Generator, config: Config, camera: Camera, people: Sequence[Person]) -> Scene:
     """Draw a scene: where everyone stands, what stands around them, where the camera is."""
-    main, view, placed = _place_main(rng, config, camera, people[0])
+    main, view = _place_main(rng, config, camera, people[0])
     everyone = [main]
     for other in people[1:]:
         spot = _free_spot(rng, config, camera, other, everyone)
         if spot is not None:
             everyone.append(spot)
-    things, pieces = list(placed), [(main.x, main.z)] if placed else []
     probes = np.concatenate([p.probes for p in everyone])
-    for person in everyone[1:]:
-        seat = _seat(rng, config, person, probes)
+    pieces: list[PlacedPiece] = []
+    for person in everyone:
+        seat = _seat(rng, config, person, probes, pieces)
         if seat is not None:
-            things.append(seat)
+            pieces.append(seat)
     if rng.random() < config.furnished_share:
         n_pieces = int(rng.integers(config.furniture[0], config.furniture[1] + 1))
         blocks = rng.random() < config.blocked_share
         for i in range(n_pieces):
-            piece = _furnish(rng, config, camera, view, main, probes, pieces, is_between=blocks and i == 0)
+            piece = _furnish(rng, config, view, main, probes, pieces, is_between=blocks and i == 0)
             if piece is not None:
-                things.append(piece)
+                pieces.append(piece)
+    things = [p.piece.mesh(p.x, p.z, p.yaw) for p in pieces]
     things += _room(rng, config, view, np.concatenate([probes, *(v for v, _ in things)]))
     return Scene(view, tuple(everyone), tuple(things))
 
 
-def _place_main(
-    rng: np.random.Generator, config: Config, camera: Camera, person: Person
-) -> tuple[PlacedPerson, View, list[tuple[Floats, npt.NDArray[np.int32]]]]:
-    """Place the main person and aim the camera; returns the seat, too, if one is needed."""
+def _place_main(rng: np.random.Generator, config: Config, camera: Camera, person: Person) -> tuple[PlacedPerson, View]:
+    """Place the main person and aim the camera."""
     is_near = rng.random() < config.near_share
     distance = rng.uniform(*(config.near_distance if is_near else config.far_distance))
     half_width = camera.width / 2 / camera.fx
@@ -201,8 +233,7 @@ def _place_main(
     wanted += rng.normal(0.0, 0.15) * camera.height / 2 / camera.fy
     tilt = float(np.clip(wanted, *np.radians(config.camera_tilt)))
     view = View(camera, height, tilt, float(np.radians(rng.uniform(*config.camera_roll))))
-    seat = _seat(rng, config, placed, placed.probes)
-    return placed, view, [seat] if seat is not None else []
+    return placed, view
 
 
 def _free_spot(
@@ -239,8 +270,8 @@ def is_sitting(posed: PosedBody) -> bool:
 
 
 def _seat(
-    rng: np.random.Generator, config: Config, placed: PlacedPerson, probes: Floats32
-) -> tuple[Floats, npt.NDArray[np.int32]] | None:
+    rng: np.random.Generator, config: Config, placed: PlacedPerson, probes: Floats32, others: Sequence[PlacedPiece]
+) -> PlacedPiece | None:
     """Return something under a person who sits, fitted to seat and back; None for others."""
     posed = placed.person.posed
     if not is_sitting(posed) or rng.random() > config.seat_share:
@@ -249,9 +280,9 @@ def _seat(
     if sitter.height < LOWEST_SEAT:
         return None
     for make in (*(SEATS[int(i)] for i in rng.permutation(len(SEATS))), pedestal):
-        piece = make(rng, sitter)
-        if not _touches(piece, placed.x, placed.z, placed.yaw, probes):
-            return piece.mesh(placed.x, placed.z, placed.yaw)
+        seat = PlacedPiece(make(rng, sitter), placed.x, placed.z, placed.yaw)
+        if not seat.touches(probes) and not any(seat.overlaps(other) for other in others):
+            return seat
     return None
 
 
@@ -267,11 +298,6 @@ def _sitter(posed: PosedBody) -> Sitter:
     hangs = is_middle & (z > 0.1) & (y < height + SEAT_GAP) & (y > height - 0.15)
     front = float(z[hangs].min()) - SEAT_GAP if hangs.any() else 0.35
     return Sitter(height, reach, min(front, 0.4))
-
-
-def _touches(piece: Piece, x: float, z: float, yaw: float, probes: Floats32) -> bool:
-    """Tell whether any of some points lies in a piece, or within `CLEARANCE` of it."""
-    return bool(_any_inside(probes, piece.boxes, x, z, math.cos(yaw), math.sin(yaw), CLEARANCE))
 
 
 @kernel
@@ -293,16 +319,15 @@ def _any_inside(points: Floats32, boxes: Floats, x: float, z: float, cos: float,
 def _furnish(
     rng: np.random.Generator,
     config: Config,
-    camera: Camera,
     view: View,
     main: PlacedPerson,
     probes: Floats32,
-    taken: list[tuple[float, float]],
+    others: Sequence[PlacedPiece],
     *,
     is_between: bool,
-) -> tuple[Floats, npt.NDArray[np.int32]] | None:
+) -> PlacedPiece | None:
     """Return a piece of furniture where nobody and nothing is; between camera and main person if asked."""
-    half_width = camera.width / 2 / camera.fx
+    half_width = view.camera.width / 2 / view.camera.fx
     for _ in range(TRIES):
         kinds = LOW_KINDS if is_between else KINDS
         piece = kinds[int(rng.integers(len(kinds)))](rng)
@@ -319,11 +344,10 @@ def _furnish(
             hides = distance < -main.z and abs(x / distance + main.x / main.z) * distance < radius + 0.3
             if hides and high[1] > 0.5:
                 continue
-        is_free = all(math.hypot(x - a, z - b) > 0.6 * radius for a, b in taken)
+        placed = PlacedPiece(piece, x, z, yaw)
         is_off_camera = math.hypot(x, z) > radius + CAMERA_CLEARANCE or high[1] < view.height - CAMERA_CLEARANCE
-        if is_free and is_off_camera and not _touches(piece, x, z, yaw, probes):
-            taken.append((x, z))
-            return piece.mesh(x, z, yaw)
+        if is_off_camera and not placed.touches(probes) and not any(placed.overlaps(other) for other in others):
+            return placed
     return None
 
 

@@ -81,13 +81,13 @@ def test_demo_writes_pictures(tmp_path):
     assert result.returncode == 0, result.stderr
     assert said(result) == []
     names = {f.name for f in (tmp_path / "pictures").iterdir()}
-    assert names >= {"sheet.png", "legend.png", "on_sofa.png", "two_people.parts.png"}
+    assert names >= {"sheet.png", "legend.png", "on_chair.png", "two_people.parts.png"}
     with Image.open(tmp_path / "pictures" / "sheet.png") as sheet:
         assert len(np.unique(np.asarray(sheet).reshape(-1, 3), axis=0)) > 1000
     with Image.open(tmp_path / "pictures" / "two_people.parts.png") as labels:
         assert labels.mode == "P"
         assert len(np.unique(np.asarray(labels))) > 15
-    assert "on_sofa" in result.stdout.decode()
+    assert "on_chair" in result.stdout.decode()
 
 
 def test_show_draws_frames(frames, tmp_path):

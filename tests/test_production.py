@@ -1,3 +1,4 @@
+import json
 import resource
 import shutil
 import signal
@@ -49,6 +50,45 @@ def test_more_frames_are_added_and_nothing_is_redone(frames, tmp_path, kind):
     assert len(data) == 140
     for i in (3, 69, 100, 139):
         assert data[i] == frames[i]
+
+
+@pytest.mark.parametrize("kind", ["folder", "zarr"])
+def test_fewer_frames_change_nothing(frames, tmp_path, kind):
+    produce(frames, tmp_path / "out", 20, kind=kind)
+    data = produce(frames, tmp_path / "out", 10, kind=kind)
+    assert list(data) == [frames[i] for i in range(20)]
+
+
+@pytest.mark.parametrize("kind", ["folder", "zarr"])
+def test_a_store_that_grows_is_unfinished_meanwhile(frames, tmp_path, kind):
+    produce(frames, tmp_path / "out", 64, kind=kind)
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        produce(frames, tmp_path / "out", 190, kind=kind, threads=1, progress=stop)
+    with pytest.raises(DatasetError, match="is unfinished; run what began it again to go on"):
+        df.open_dataset(tmp_path / "out")
+    assert list(produce(frames, tmp_path / "out", 190, kind=kind))[150:] == [frames[i] for i in range(150, 190)]
+
+
+def test_changed_files_are_another_config(tmp_path):
+    camera = tmp_path / "cam.json"
+    camera.write_text(json.dumps({"fx": 40, "fy": 40, "cx": 20, "cy": 15, "width": 40, "height": 30}))
+    config = Config(camera=str(camera), n_bodies=2, sensor="ideal")
+    produce(Generator(config, seed=1), tmp_path / "out", 3)
+    camera.write_text(camera.read_text().replace('"fx": 40', '"fx": 41'))
+    with pytest.raises(DatasetError, match=r"was begun with `camera = .*40\.0.* now it is `camera = .*41\.0"):
+        produce(Generator(config, seed=1), tmp_path / "out", 3)
+
+
+def test_what_a_killed_run_left_is_swept(frames, tmp_path):
+    (tmp_path / "out" / MARKS).mkdir(parents=True)  # killed before it wrote its identity
+    produce(frames, tmp_path / "out", 3)
+    (tmp_path / "out" / "depth" / ".0123.part").write_text("half")
+    produce(frames, tmp_path / "out", 5)
+    assert not list((tmp_path / "out").rglob(".*.part"))
 
 
 def test_another_config_is_refused(frames, tmp_path):
@@ -107,8 +147,10 @@ def test_misuse_is_refused(frames, tmp_path):
     with pytest.raises(DatasetError, match="format must be one of folder, zarr, got 'hdf5'"):
         produce(frames, tmp_path / "out", 3, kind="hdf5")
     (tmp_path / "file").touch()
-    with pytest.raises(df.DepthForestError, match="cannot be made a folder"):
+    with pytest.raises(df.DepthForestError, match="is a file; name a folder"):
         produce(frames, tmp_path / "file", 3)
+    with pytest.raises(df.DepthForestError, match="cannot be made a folder"):
+        produce(frames, tmp_path / "file" / "out", 3)
 
 
 # -- the command -------------------------------------------------------------------------------------------------------

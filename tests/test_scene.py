@@ -6,7 +6,7 @@ from synth import furniture, procedural
 from synth.config import Config
 from synth.furniture import KINDS, SEATS, Sitter, turn_about_y
 from synth.poses import sample_pose
-from synth.scene import Person, View, compose, is_sitting
+from synth.scene import Person, PlacedPiece, View, compose, is_sitting
 from synth.skinning import pose_body
 
 CAMERA = Camera.preset("kinect_v1@160x120")
@@ -87,6 +87,31 @@ def test_nothing_stands_in_anyone(body):
             for placed in scene.people:
                 assert is_inside(placed.vertices, mesh).mean() < 0.002
     assert n_pieces > 40
+
+
+def test_furniture_does_not_stand_in_furniture(body):
+    config = Config(furnished_share=1.0, furniture=(8, 8), seat_share=1.0)
+    n_pairs = 0
+    for seed in range(10):
+        scene = compose(np.random.default_rng(seed), config, CAMERA, [person(body, "sitting", seed)])
+        pieces = [mesh for mesh in scene.things if len(mesh[0]) % 8 == 0]
+        for i, (vertices, _) in enumerate(pieces):
+            for other in pieces[:i]:
+                n_pairs += 1
+                assert not is_inside(vertices, other).any()
+                assert not is_inside(other[0], (vertices, None)).any()
+    assert n_pairs > 100
+
+
+def test_footprints_turn_with_their_pieces():
+    piece = furniture.crate(np.random.default_rng(0))
+    placed = PlacedPiece(piece, 0.5, -2.0, 0.6)
+    corners = placed.footprint
+    vertices, _ = piece.mesh(0.5, -2.0, 0.6)
+    for corner in corners:
+        assert np.abs(vertices[:, [0, 2]] - corner).sum(axis=1).min() < 1e-9
+    assert placed.overlaps(PlacedPiece(piece, 0.55, -2.0, -1.0))
+    assert not placed.overlaps(PlacedPiece(piece, 3.0, -2.0, -1.0))
 
 
 def test_who_sits_has_a_seat_below(body):

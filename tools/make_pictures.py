@@ -22,7 +22,7 @@ from synth.rendering import render
 from synth.scene import Person, Scene, View
 from synth.skinning import pose_body
 
-FRONT = ("on_sofa", "two_people")
+FRONT = ("gesture_near", "two_people")
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 
 STAGES = {
@@ -89,7 +89,7 @@ def labeled(frame: LabeledFrame) -> Picture:
 def sensors() -> Picture:
     """Return one scene through every kind of sensor, shaded and labeled."""
     names = ("ideal", "kinect_v1", "tof", "stereo")
-    frames = [Generator(Config(sensor=name, n_bodies=48, clothed_share=1.0), seed=77)[70] for name in names]
+    frames = [Generator(Config(sensor=name, n_bodies=48, clothed_share=1.0), seed=78)[26] for name in names]
     cells = [drawing.shade(f) for f in frames] + [labeled(f) for f in frames]
     return drawing.contact_sheet(cells, columns=4, titles=[*names, *[""] * 4])
 
