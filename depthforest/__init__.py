@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from depthforest.datasets import write_dataset as write_dataset
     from depthforest.errors import DepthForestError as DepthForestError
     from depthforest.errors import DepthForestWarning as DepthForestWarning
+    from depthforest.evaluation import Evaluation as Evaluation
+    from depthforest.evaluation import evaluate as evaluate
+    from depthforest.forest import Forest as Forest
     from depthforest.frames import Frame as Frame
     from depthforest.frames import Joint as Joint
     from depthforest.frames import LabeledFrame as LabeledFrame
@@ -18,20 +21,27 @@ if TYPE_CHECKING:
     from depthforest.parts import PartSet as PartSet
     from depthforest.reading import read_depth as read_depth
     from depthforest.reading import read_frames as read_frames
+    from depthforest.trainconfig import TrainConfig as TrainConfig
+    from depthforest.training import train as train
 
 # public name -> module that defines it; imported when first used (PEP 562)
 _HOMES = {
     "Camera": "camera",
     "DepthForestError": "errors",
     "DepthForestWarning": "errors",
+    "Evaluation": "evaluation",
+    "Forest": "forest",
     "Frame": "frames",
     "Grouping": "parts",
     "Joint": "frames",
     "LabeledFrame": "frames",
     "PartSet": "parts",
+    "TrainConfig": "trainconfig",
+    "evaluate": "evaluation",
     "open_dataset": "datasets",
     "read_depth": "reading",
     "read_frames": "reading",
+    "train": "training",
     "write_dataset": "datasets",
 }
 __all__ = [*_HOMES, "__version__"]

@@ -10,8 +10,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional, cast
 
 import typer
 
@@ -179,13 +180,8 @@ def synth(
     show_config: Annotated[bool, typer.Option("--show-config", help="Print the configuration and stop.")] = False,
 ) -> None:
     """Make labeled frames of synthetic people in rooms; run it again to go on after an interruption."""
-    from dataclasses import replace
-
-    from synth.config import Config
-
     given: dict[str, Any] = {"camera": camera, "sensor": sensor, "bodies": bodies, "mocap": mocap}
-    base = Config.load(config) if config is not None else Config()
-    chosen = replace(base, **{name: value for name, value in given.items() if value is not None})
+    chosen = _synth_config(config, given)
     if show_config:
         print(chosen.to_toml(), end="")
         return
@@ -213,6 +209,154 @@ def synth(
         cells = [_labeled_picture(frame) for frame in data[: min(frames, PREVIEW_FRAMES)]]
         drawing.write_picture(output / "preview.png", drawing.contact_sheet(cells))
     print(f"{len(data)} frames in {output}" + (f"; look at {output / 'preview.png'}" if preview else ""))
+
+
+def _with_fields_of(config: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command one option for each field of a config dataclass, so that none can be forgotten.
+
+    The field's first line in the class's docstring is the option's help; omitted options arrive as None.
+    """
+    import inspect
+    from dataclasses import fields
+
+    module, _, name = config.rpartition(".")
+    config_type = getattr(import_module(module), name)
+    helps = dict(re.findall(r"^    (\w+) : .*\n        (.+)$", config_type.__doc__ or "", re.MULTILINE))
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        given = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        added = []
+        for entry in fields(config_type):
+            text = f"{helps.get(entry.name, '').rstrip('.:')} [default: {entry.default}]".strip()
+            option = typer.Option(f"--{entry.name.replace('_', '-')}", help=text, show_default=False)
+            annotation: Any = Annotated[Optional[cast(Any, type(entry.default))], option]  # noqa: UP045
+            kind = inspect.Parameter.KEYWORD_ONLY
+            added.append(inspect.Parameter(entry.name, kind, default=None, annotation=annotation))
+        parameters = [*given, *added]
+        command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in parameters}
+        return command
+
+    return decorate
+
+
+@app.command()
+@_with_fields_of("depthforest.trainconfig.TrainConfig")
+def train(
+    *,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    data: Annotated[Path | None, typer.Option(help="A data set; omitted, frames are made while training.")] = None,
+    frames: Annotated[int, typer.Option(help="How many synthetic frames.", min=1)] = 2000,
+    synth_config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
+    camera: CameraOption = None,
+    sensor: Annotated[str | None, typer.Option(help="Of synthetic frames: ideal, kinect_v1, tof, stereo, ...")] = None,
+    bodies: Annotated[str | None, typer.Option(help="Of synthetic frames: procedural, makehuman or both.")] = None,
+    mocap: Annotated[str | None, typer.Option(help="Folder of BVH clips for synthetic frames.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with any of the numbers below.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder that keeps the run; default MODEL.checkpoint.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    threads: ThreadsOption = None,
+    shards: Annotated[
+        int | None, typer.Option(help="Parts that the frames are cut into; default one a thread.")
+    ] = None,
+    memory: Annotated[float | None, typer.Option(help="Budget in MB beside the frames.")] = None,
+    **numbers: Any,
+) -> None:
+    """Train a forest on labeled frames: your own data set, or synthetic people made on the fly."""
+    from dataclasses import replace
+
+    from depthforest.trainconfig import TrainConfig
+
+    base = TrainConfig.load(config) if config is not None else TrainConfig()
+    chosen = replace(base, **{name: value for name, value in numbers.items() if value is not None})
+    if output.is_dir():
+        raise UsageError(f"{output}: is a folder; name a file for the model")
+    source: Any
+    if data is not None:
+        if any(v is not None for v in (synth_config, camera, sensor, bodies, mocap)):
+            raise UsageError("--data brings its own frames; leave out the options of synthetic ones")
+        from depthforest.datasets import open_dataset
+
+        source = open_dataset(data)
+    else:
+        given: dict[str, Any] = {"camera": camera, "sensor": sensor, "bodies": bodies, "mocap": mocap}
+        with _status("reading bodies and poses ..."):
+            from synth.generator import Generator
+
+            source = Generator(_synth_config(synth_config, given), chosen.seed, n=frames)
+    options: dict[str, Any] = {} if memory is None else {"memory_mb": memory}
+    folder = checkpoint if checkpoint is not None else output.with_name(f"{output.name}.checkpoint")
+    with _status("compiling ..."):
+        from depthforest import training
+    with _live_lines() as tell:
+        try:
+            forest = training.train(
+                source,
+                chosen,
+                progress=tell,
+                threads=threads,
+                shards=shards,
+                checkpoint=folder,
+                resume=resume,
+                **options,
+            )
+        except KeyboardInterrupt:
+            _complain("warning", f"stopped; the same command with --resume goes on from {folder}")
+            raise
+    forest.save(output)
+    print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
+
+
+@app.command()
+def info(
+    path: Annotated[Path, typer.Argument(help="A model file, or the checkpoint folder of a training run.")],
+) -> None:
+    """Print what a model or a checkpoint is; everything in it is checked on the way."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from depthforest.info import describe
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in describe(path):
+        table.add_row(escape(name), escape(value))
+    Console(highlight=False).print(table)
+
+
+def _synth_config(config: Path | None, given: dict[str, Any]) -> Any:
+    """Return the configuration of a file, changed by what was given on the command line."""
+    from dataclasses import replace
+
+    from synth.config import Config
+
+    base = Config.load(config) if config is not None else Config()
+    return replace(base, **{name: value for name, value in given.items() if value is not None})
+
+
+@contextlib.contextmanager
+def _live_lines() -> Iterator[Callable[[object], None]]:
+    """Show the latest news in one live line on a terminal; print them one below the other elsewhere."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        yield lambda news: print(news, flush=True)
+        return
+    with console.status("reading frames ...") as status:
+
+        def tell(news: object) -> None:
+            if getattr(news, "event", "") == "level":
+                status.update(str(news))
+            else:
+                console.print(str(news))
+
+        yield tell
 
 
 def _unused(base: str, taken: set[str]) -> str:

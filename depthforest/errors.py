@@ -35,5 +35,9 @@ class DatasetError(DepthForestError, ValueError):
     """A data set that is broken or cannot be written."""
 
 
+class ModelError(DepthForestError, ValueError):
+    """A model, or a file of one, that is broken, of another kind or of an unknown version."""
+
+
 class DepthForestWarning(UserWarning):
     """Something was assumed or looks wrong; the message says what and how to say it better."""

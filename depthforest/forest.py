@@ -1,0 +1,430 @@
+"""Forest: the nodes and leaves of all trees as flat, read-only columns; checks, files, and the plain walk.
+
+    roots       int32 (trees,)          where each tree begins
+    offsets     float32 (nodes, 4)      u_x, u_y, v_x, v_y in metres
+    thresholds  int16 (nodes,)          millimetres
+    children    int32 (nodes, 2)        left, right
+    leaves      uint8 (leaves, parts)   distributions in 255ths
+
+A root or child of 0 or more is a node, one below 0 is leaf `~value`. A pixel goes right where its response (see
+`features`) is above the threshold. The plain walk, one pixel at a time, is the reference of everything faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest import modelfile
+from depthforest.errors import DepthForestError, ModelError
+from depthforest.features import (
+    BACKGROUND_MM,
+    MAX_OFFSET_M,
+    check_background,
+    check_mask,
+    focal_lengths,
+    masked_depth,
+    pixel_scale,
+    scaled_response,
+)
+from depthforest.frames import Frame
+from depthforest.kernels import kernel
+from depthforest.modelfile import Column, ModelFile, plain
+from depthforest.parts import NO_PART, PartSet
+
+KIND = "depth_forest"
+FORMAT_VERSION = 1
+
+MAX_TREES = 1024
+MAX_NODES = 2**24
+"""More than the largest file holds."""
+
+MAX_DEPTH = 64
+"""Splits between a root and a leaf: three times what has been found useful, and it bounds the time of a walk."""
+
+LEAF_SUM = 255
+"""Sum of a leaf's row: the largest that uint8 holds when one part has it all."""
+
+MAX_LEAF_ERROR = 1 / LEAF_SUM
+"""A stored probability differs from the one it was made of by less than this."""
+
+UNITS = {"offsets": "m", "thresholds": "mm"}
+
+SCHEMA = {
+    "roots": Column("int32", ("trees",)),
+    "offsets": Column("float32", ("nodes", 4)),
+    "thresholds": Column("int16", ("nodes",)),
+    "children": Column("int32", ("nodes", 2)),
+    "leaves": Column("uint8", ("leaves", "parts")),
+}
+_KEYS = ("background_mm", "config", "joints", "mirror", "parts", "scores", "units")
+
+Leaves = npt.NDArray[np.uint8]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forest:
+    """Decision trees that give every pixel of a person a distribution over parts.
+
+    Parameters
+    ----------
+    roots : array (n_trees,), int32
+        Node index, or ``~leaf`` for a tree without a split.
+    offsets : array (n_nodes, 4), float32
+        Probe offsets u_x, u_y, v_x, v_y in metres, x right and y down.
+    thresholds : array (n_nodes,), int16
+        Millimetres; a pixel goes right if its response is larger.
+    children : array (n_nodes, 2), int32
+        Left and right: node index, or ``~leaf``. Every node and every leaf is used exactly once.
+    leaves : array (n_leaves, n_parts), uint8
+        Distributions in 255ths: each row sums to 255; `quantise_leaves` makes them.
+    part_set : PartSet
+        What the parts are.
+    background_mm : int
+        What a probe reads off the person.
+    config : mapping, optional
+        How it was trained; anything that JSON holds. Nothing that doesn't shape the forest.
+    joints : mapping, optional
+        Parameters of the joint proposals, tuned for this forest.
+    scores : mapping, optional
+        What it reached, and on what.
+    mirror : bool
+        Whether `walk` also walks the mirrored pixel unless told otherwise.
+
+    Notes
+    -----
+    The arrays are checked, copied and made read-only; a ModelError says what is wrong with them.
+    """
+
+    roots: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.float32]
+    thresholds: npt.NDArray[np.int16]
+    children: npt.NDArray[np.int32]
+    leaves: Leaves
+    part_set: PartSet
+    background_mm: int = BACKGROUND_MM
+    config: Mapping[str, Any] = field(default_factory=dict)
+    joints: Mapping[str, Any] | None = None
+    scores: Mapping[str, Any] = field(default_factory=dict)
+    mirror: bool = False
+
+    def __post_init__(self) -> None:
+        columns = {name: np.array(getattr(self, name), order="C") for name in SCHEMA}
+        if not isinstance(self.part_set, PartSet):
+            raise ModelError(f"part_set must be a PartSet, got {self.part_set!r}")
+        if not isinstance(self.mirror, bool):
+            raise ModelError(f"mirror must be true or false, got {self.mirror!r}")
+        lengths = modelfile.check_columns(columns, SCHEMA)
+        if lengths["parts"] != len(self.part_set):
+            raise ModelError(f"leaves have {lengths['parts']} parts, the part set {len(self.part_set)}")
+        _check_links(columns["roots"], columns["children"], lengths["leaves"])
+        _check_values(columns["offsets"], columns["leaves"])
+        for name, array in columns.items():
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        try:
+            object.__setattr__(self, "background_mm", check_background(self.background_mm))
+        except DepthForestError as error:
+            raise ModelError(str(error)) from None
+        for name in ("config", "joints", "scores"):
+            value = getattr(self, name)
+            if not isinstance(value, Mapping) and not (name == "joints" and value is None):
+                raise ModelError(f"{name} must be a mapping, got {type(value).__name__}")
+            object.__setattr__(self, name, plain(value, name))
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees it has."""
+        return len(self.roots)
+
+    @property
+    def n_nodes(self) -> int:
+        """How many splits all trees have."""
+        return len(self.thresholds)
+
+    @property
+    def n_leaves(self) -> int:
+        """How many leaves all trees have: one more than splits in each tree."""
+        return len(self.leaves)
+
+    @property
+    def depth(self) -> int:
+        """Splits between a root and its deepest leaf."""
+        return len(levels(self.roots, self.children))
+
+    @property
+    def parts(self) -> PartSet:
+        """The part set."""
+        return self.part_set
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the forest to a file, as docs/MODEL_FORMAT.md says; equal forests give equal bytes."""
+        content = {
+            "background_mm": self.background_mm,
+            "config": self.config,
+            "joints": self.joints,
+            "mirror": self.mirror,
+            "parts": self.part_set.to_dict(),
+            "scores": self.scores,
+            "units": UNITS,
+        }
+        modelfile.write(path, KIND, FORMAT_VERSION, content, {name: getattr(self, name) for name in SCHEMA})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Forest:
+        """Read a forest from a file, and check everything."""
+        return cls.from_file(modelfile.read(path))
+
+    @classmethod
+    def from_file(cls, file: ModelFile) -> Forest:
+        """Make the forest that a file holds."""
+        file.expect(KIND, FORMAT_VERSION, SCHEMA, _KEYS)
+        content = file.content
+        try:
+            if content["units"] != UNITS:
+                raise ModelError(f"units must be {UNITS}, got {modelfile.shown(content['units'])}")
+            part_set = PartSet.from_dict(content["parts"], "parts")
+            options = {key: content[key] for key in _KEYS if key not in ("parts", "units")}
+            return cls(**{**file.columns, **options, "part_set": part_set})
+        except DepthForestError as error:
+            raise ModelError(f"{file.name}: {modelfile.one_line(error)}") from None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Forest):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in SCHEMA) and all(
+            getattr(self, name) == getattr(other, name)
+            for name in ("part_set", "background_mm", "config", "joints", "scores", "mirror")
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # compares by the content of arrays
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle through the constructor, so that the copy is checked and read-only as well."""
+        return type(self), tuple(getattr(self, entry.name) for entry in fields(self))
+
+    def __repr__(self) -> str:
+        return f"Forest({self.n_trees} trees, depth {self.depth}, {self.n_leaves} leaves, {len(self.part_set)} parts)"
+
+    # -- the plain walk ------------------------------------------------------------------------------------------------
+
+    def walk(self, frame: Frame, mask: Mask | None = None, *, mirror: bool | None = None) -> npt.NDArray[np.float32]:
+        """Return the distribution over parts of every pixel of a person: the mean of the leaves it reaches.
+
+        Parameters
+        ----------
+        frame : Frame
+        mask : array (rows, cols), bool, optional
+            Which pixels are the person; omitted: all.
+        mirror : bool, optional
+            Walk a second time as in the mirrored picture, and take the mean; omitted: as the model says.
+
+        Returns
+        -------
+        array (n_pixels, n_parts), float32
+            One row for each pixel of the mask, in the order of ``frame.depth_mm[mask]``; it sums to 1. A pixel without
+            a reading has no features: it is not walked, and its row is 0.
+        """
+        is_mirrored = self.mirror if mirror is None else mirror
+        n_walks = self.n_trees * (2 if is_mirrored else 1)
+        return self._sums(frame, mask, is_mirrored)[0].astype(np.float32) / np.float32(LEAF_SUM * n_walks)
+
+    def predict(self, frame: Frame, mask: Mask | None = None, *, mirror: bool | None = None) -> npt.NDArray[np.uint8]:
+        """Return the most probable part of every pixel of a person by the plain walk.
+
+        Parameters
+        ----------
+        frame, mask, mirror
+            As in `walk`.
+
+        Returns
+        -------
+        array (rows, cols), uint8
+            Labels; the lowest of equally probable ones; `NO_PART` off the mask and without a reading.
+        """
+        sums, pixels = self._sums(frame, mask, self.mirror if mirror is None else mirror)
+        labels = sums.argmax(axis=1).astype(np.uint8)
+        labels[frame.depth_mm[pixels] == 0] = NO_PART
+        image = np.full(frame.shape, NO_PART, dtype=np.uint8)
+        image[pixels] = labels
+        return image
+
+    def _sums(self, frame: Frame, mask: Mask | None, is_mirrored: bool) -> tuple[npt.NDArray[np.int32], Mask]:
+        """Return the sums of the leaves (n_pixels, n_parts) and the mask they belong to."""
+        pixels = np.ones(frame.shape, dtype=np.bool_) if mask is None else check_mask(mask, frame.shape)
+        fx, fy = focal_lengths(frame.camera)
+        image = masked_depth(frame, pixels)
+        positions = np.argwhere(pixels)
+        sums = np.zeros((len(positions), len(self.part_set)), dtype=np.int32)
+        nodes = self.offsets, self.thresholds, self.children
+        labels = np.arange(len(self.part_set), dtype=np.uint8)
+        _add_leaves(image, positions, (fx, fy), self.background_mm, self.roots, nodes, self.leaves, labels, sums)
+        if is_mirrored:
+            # the mirrored picture has every x offset negated (features), and its left is the person's right
+            labels = np.array(self.part_set.mirror, dtype=np.uint8)
+            _add_leaves(image, positions, (-fx, fy), self.background_mm, self.roots, nodes, self.leaves, labels, sums)
+        return sums, pixels
+
+
+@kernel
+def descend(
+    image: npt.NDArray[np.uint16],
+    row: int,
+    col: int,
+    scales: tuple[np.float32, np.float32],
+    background: int,
+    root: int,
+    nodes: tuple[npt.NDArray[np.float32], npt.NDArray[np.int16], npt.NDArray[np.int32]],
+) -> int:
+    """Return the leaf that a pixel with a reading reaches; `nodes` is (offsets, thresholds, children)."""
+    offsets, thresholds, children = nodes
+    scale_x, scale_y = scales
+    node = root
+    while node >= 0:
+        u_x, u_y, v_x, v_y = offsets[node]
+        difference = scaled_response(image, row, col, u_x, u_y, v_x, v_y, scale_x, scale_y, background)
+        node = children[node, 1] if difference > thresholds[node] else children[node, 0]
+    return ~node
+
+
+@kernel
+def _add_leaves(
+    image: npt.NDArray[np.uint16],
+    positions: npt.NDArray[np.int64],
+    focals: tuple[np.float32, np.float32],
+    background: int,
+    roots: npt.NDArray[np.int32],
+    nodes: tuple[npt.NDArray[np.float32], npt.NDArray[np.int16], npt.NDArray[np.int32]],
+    leaves: Leaves,
+    labels: npt.NDArray[np.uint8],
+    sums: npt.NDArray[np.int32],
+) -> None:
+    """Add the leaf of every tree to the pixels' sums; entry p of a leaf counts for part `labels[p]`."""
+    for i in range(len(positions)):
+        row, col = positions[i]
+        if image[row, col] == 0:
+            continue
+        scales = pixel_scale(focals[0], image[row, col]), pixel_scale(focals[1], image[row, col])
+        for root in roots:
+            leaf = descend(image, row, col, scales, background, root, nodes)
+            for p in range(len(labels)):
+                sums[i, labels[p]] += leaves[leaf, p]
+
+
+def quantise_leaves(probabilities: npt.ArrayLike) -> Leaves:
+    """Return distributions in 255ths that sum to exactly 255, by largest remainders.
+
+    Each entry is rounded down; what is missing to 255 goes to the largest remainders, one each, the lowest part first
+    where they are equal. An entry divided by 255 differs by less than `MAX_LEAF_ERROR` from the probability, and a
+    larger probability never gets a smaller entry.
+
+    Parameters
+    ----------
+    probabilities : array (n_leaves, n_parts), float or whole numbers
+        Not negative, with a finite sum above 0 in each row; rows are divided by their sums, so that counts work too.
+
+    Returns
+    -------
+    array (n_leaves, n_parts), uint8
+    """
+    weights = np.asarray(probabilities)
+    if weights.ndim != 2 or not 1 <= weights.shape[1] <= NO_PART or weights.dtype.kind not in "fiu":
+        raise ModelError(
+            f"leaf distributions must be numbers of shape (leaves, parts), got {weights.dtype} of shape {weights.shape}"
+        )
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    # a running sum has one order of additions everywhere; numpy's sum depends on the machine
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals = np.ascontiguousarray(weights.cumsum(axis=1)[:, -1])
+    bad = ~((weights >= 0).all(axis=1) & np.isfinite(totals) & (totals > 0))
+    if bad.any():
+        raise ModelError(
+            f"leaf distribution {int(np.flatnonzero(bad)[0])} must have no negative entry and a finite sum above 0"
+        )
+    quantised = np.empty(weights.shape, dtype=np.uint8)
+    _quantise(weights, totals, quantised)
+    return quantised
+
+
+@kernel
+def _quantise(weights: npt.NDArray[np.float64], totals: npt.NDArray[np.float64], quantised: Leaves) -> None:
+    remainders = np.empty(weights.shape[1])
+    for leaf in range(len(weights)):
+        n_missing = LEAF_SUM
+        for p in range(len(remainders)):
+            scaled = weights[leaf, p] / totals[leaf] * LEAF_SUM
+            entry = int(scaled)
+            quantised[leaf, p] = entry
+            remainders[p] = scaled - entry
+            n_missing -= entry
+        for _ in range(n_missing):
+            largest = np.argmax(remainders)
+            quantised[leaf, largest] += 1
+            remainders[largest] = -1.0
+
+
+def levels(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32]) -> list[npt.NDArray[np.int32]]:
+    """Return the nodes at depth 0, 1, ... of sound links, or the first `MAX_DEPTH` + 1 levels of deeper ones."""
+    found: list[npt.NDArray[np.int32]] = []
+    level = roots[roots >= 0]
+    while len(level) and len(found) <= MAX_DEPTH:
+        found.append(level)
+        below = children[level].ravel()
+        level = below[below >= 0]
+    return found
+
+
+def _check_links(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32], n_leaves: int) -> None:
+    """Raise ModelError unless roots and children are trees that use every node and leaf exactly once."""
+    n_nodes = len(children)
+    if not 1 <= len(roots) <= MAX_TREES:
+        raise ModelError(f"a forest has 1 to {MAX_TREES} trees, got {len(roots)}")
+    if n_nodes > MAX_NODES:
+        raise ModelError(f"a forest has at most {MAX_NODES} nodes, got {n_nodes}")
+    for name, links in (("root", roots), ("child", children)):
+        is_bad = (links >= n_nodes) | (links < -n_leaves)
+        if is_bad.any():
+            where = np.argwhere(is_bad)[0]
+            raise ModelError(
+                f"{name} {where.tolist()} is {links[tuple(where)]}, outside the {n_nodes} nodes and {n_leaves} leaves"
+            )
+    links = np.concatenate((roots, children.ravel()))
+    for name, used, n in (("node", links[links >= 0], n_nodes), ("leaf", ~links[links < 0], n_leaves)):
+        n_uses = np.bincount(used, minlength=n)
+        if (n_uses != 1).any():
+            index = int(np.flatnonzero(n_uses != 1)[0])
+            raise ModelError(
+                f"{name} {index} has {n_uses[index]} parents; every node and leaf has one, or is the root of one tree"
+            )
+    # Each has one parent now, so that no walk from a root meets a node twice: it ends, and a cycle is what it misses.
+    found = levels(roots, children)
+    if len(found) > MAX_DEPTH:
+        raise ModelError(f"a tree is deeper than {MAX_DEPTH} splits")
+    is_found = np.zeros(n_nodes, dtype=np.bool_)
+    for level in found:
+        is_found[level] = True
+    if not is_found.all():
+        raise ModelError(f"node {int(np.flatnonzero(~is_found)[0])} is part of a cycle: no root leads to it")
+
+
+def _check_values(offsets: npt.NDArray[np.float32], leaves: Leaves) -> None:
+    is_bad = ~(np.abs(offsets) <= MAX_OFFSET_M).all(axis=1)  # NaN is not <= either
+    if is_bad.any():
+        node = int(np.flatnonzero(is_bad)[0])
+        raise ModelError(
+            f"offsets of node {node} must be finite and at most {MAX_OFFSET_M:g} m, got {offsets[node].tolist()}"
+        )
+    sums = leaves.sum(axis=1, dtype=np.int64)
+    if (sums != LEAF_SUM).any():
+        leaf = int(np.flatnonzero(sums != LEAF_SUM)[0])
+        raise ModelError(f"leaf {leaf} sums to {sums[leaf]}, expected {LEAF_SUM}; quantise_leaves makes such rows")

@@ -1,0 +1,368 @@
+"""Growing: one tree, level by level over shards. Histograms of all shards are added, splits chosen, pixels moved.
+
+A level's open nodes and their candidates go in batches that fit the memory budget. What the budget, the number of
+shards and of threads are does not change the tree: everything that is added is a whole number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.candidates import Candidates, Keys, child_keys, draw, root_key
+from depthforest.errors import UsageError
+from depthforest.features import MAX_OFFSET_M
+from depthforest.kernels import kernel
+from depthforest.shards import OUT, Batch, Shard, Splits
+from depthforest.splitting import (
+    MAX_COUNT,
+    NO_SPLIT,
+    check_criterion,
+    gain_of_score,
+    information_table,
+    score_histograms,
+)
+from depthforest.sweeping import score_pixels
+from depthforest.threads import map_in_order, thread_count
+from depthforest.trainconfig import MAX_DEPTH, MAX_WEIGHT, TrainConfig
+
+WEIGHT_UNIT = 4
+"""Class weights are whole quarters."""
+
+BYTES_PER_COUNT = 4
+
+TASKS_PER_THREAD = 4
+"""Scoring is cut into so many pieces a thread, because nodes take unequal time."""
+
+_OPEN = np.iinfo(np.int32).min
+"""A child with the value `_OPEN + i` is open node i."""
+
+_LAST_OPEN = -(2**30)
+
+Counts = npt.NDArray[np.int64]
+Follow = Callable[[Counts, Callable[[Shard], object]], object]
+
+
+@dataclass
+class GrowingTree:
+    """A tree as columns, some of whose children may still be open.
+
+    Parameters
+    ----------
+    root : int
+        0, ~0, or open.
+    offsets : array (n_nodes, 4), float32
+    thresholds : array (n_nodes,), int16
+    children : array (n_nodes, 2), int32
+        0 or more: node; below 0: leaf `~value`; from -2^31: open node.
+    leaf_counts : array (n_leaves, n_parts), int64
+        Training pixels of each leaf.
+    open_keys : array (n_open,), uint64
+    level : int
+        Of the open nodes.
+    """
+
+    root: int
+    offsets: npt.NDArray[np.float32]
+    thresholds: npt.NDArray[np.int16]
+    children: npt.NDArray[np.int32]
+    leaf_counts: Counts
+    open_keys: Keys
+    level: int = 0
+
+    @classmethod
+    def start(cls, tree: int, n_parts: int, config: TrainConfig) -> GrowingTree:
+        """Return a tree whose root is open."""
+        return cls(
+            int(_OPEN),
+            np.zeros((0, 4), np.float32),
+            np.zeros(0, np.int16),
+            np.zeros((0, 2), np.int32),
+            np.zeros((0, n_parts), np.int64),
+            root_key(config.seed, tree),
+        )
+
+    @property
+    def n_open(self) -> int:
+        """How many nodes are open."""
+        return len(self.open_keys)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to grow."""
+        return self.n_open == 0
+
+    def check(self) -> None:
+        """Raise UsageError unless each node, leaf and open node has one parent, and nodes come after their parents."""
+        n_nodes, n_leaves = len(self.children), len(self.leaf_counts)
+        links = np.concatenate(([self.root], self.children.ravel())).astype(np.int64)
+        nodes, leaves, opened = (
+            links[links >= 0],
+            ~links[(links < 0) & (links > _LAST_OPEN)],
+            links[links <= _LAST_OPEN],
+        )
+        for found, n in ((nodes, n_nodes), (leaves, n_leaves), (opened - _OPEN, self.n_open)):
+            if not np.array_equal(np.sort(found), np.arange(n)):
+                raise UsageError("its links are broken")
+        children = self.children.astype(np.int64)
+        if (n_nodes and self.root != 0) or ((children >= 0) & (children <= np.arange(n_nodes)[:, None])).any():
+            raise UsageError("its nodes are not in order")
+        if not np.isfinite(self.offsets).all() or np.abs(self.offsets).max(initial=0) > MAX_OFFSET_M:
+            raise UsageError("its probes are out of range")
+        if self.leaf_counts.min(initial=0) < 0 or not 0 <= self.level <= MAX_DEPTH + 1:
+            raise UsageError("its leaves or its level are out of range")
+
+    def close_level(self, splits: Splits, counts: Counts) -> None:
+        """Make nodes and leaves of the open nodes, and open the nodes' children."""
+        is_split = splits.children[:, 0] >= 0
+        n_split = int(is_split.sum())
+        fates = np.empty(self.n_open, dtype=np.int32)
+        fates[is_split] = len(self.children) + np.arange(n_split, dtype=np.int32)
+        fates[~is_split] = ~(len(self.leaf_counts) + np.arange(self.n_open - n_split, dtype=np.int32))
+        if self.root <= _LAST_OPEN:
+            self.root = int(fates[0])
+        flat = self.children.ravel()
+        where = np.flatnonzero(flat <= _LAST_OPEN)
+        flat[where] = fates[flat[where] - _OPEN]
+        self.children = np.concatenate((flat.reshape(-1, 2), _OPEN + splits.children[is_split])).astype(np.int32)
+        self.offsets = np.concatenate((self.offsets, splits.probes[is_split]))
+        self.thresholds = np.concatenate((self.thresholds, splits.thresholds[is_split].astype(np.int16)))
+        self.leaf_counts = np.concatenate((self.leaf_counts, counts[~is_split]))
+        self.open_keys = child_keys(self.open_keys[is_split])
+        self.level += 1
+
+    def place(self, shard: Shard) -> npt.NDArray[np.int32]:
+        """Walk a shard's pixels from the root; put them at open nodes and return the leaf of each, -1 if open."""
+        ends = shard.walk(self.root, self.offsets, self.thresholds, self.children)
+        is_open = ends <= _LAST_OPEN
+        shard.nodes[:] = np.where(is_open, ends - _OPEN, OUT)
+        return np.where(is_open, -1, ~ends).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Level:
+    """What growing one level took and gave."""
+
+    n_nodes: int
+    n_splits: int
+    n_pixels: int
+    n_evaluations: int
+    gain: float
+    """Mean over the training pixels that were split: bits, or gini impurity."""
+
+
+@dataclass
+class Grower:
+    """Everything that growing a tree needs besides the tree.
+
+    Parameters
+    ----------
+    shards : sequence of Shard
+    config : TrainConfig
+    weights : array (n_parts,), int64
+        Of the classes.
+    scratch_bytes : int
+        Memory for what a batch counts.
+    threads : int, optional
+    on_batch : callable
+        Called after every batch; whatever it raises stops the growing.
+    """
+
+    shards: Sequence[Shard]
+    config: TrainConfig
+    weights: Counts
+    scratch_bytes: int
+    threads: int | None = None
+    on_batch: Callable[[], object] = field(default=lambda: None)
+
+    def grow_level(self, tree: GrowingTree, follow: Follow | None = None) -> Level:
+        """Split the open nodes of a tree, or make leaves of them, and move the pixels of all shards.
+
+        `follow` is called with the class counts (n_open, n_parts) of the open nodes and a function that moves the
+        pixels of any other shard.
+        """
+        counts = self._summed(tree.n_open)
+        totals = counts.sum(axis=1)
+        is_tried = (totals >= self.config.min_pixels) & (np.count_nonzero(counts, axis=1) > 1)
+        is_tried &= tree.level < self.config.depth
+        tried = np.flatnonzero(is_tried)
+        scores = np.full(tree.n_open, -np.inf)
+        chosen = np.full((tree.n_open, 2), NO_SPLIT, dtype=np.int32)
+        for nodes, first, last, is_dense in self._batches(tried, totals):
+            drawn = draw(tree.open_keys[nodes], first, last, self.config)
+            batch = Batch(nodes, tree.n_open, is_dense, drawn)
+            its_scores, its_chosen = scores[nodes], chosen[nodes]
+            (self._score_dense if is_dense else self._score_sparse)(batch, counts, first, its_scores, its_chosen)
+            scores[nodes], chosen[nodes] = its_scores, its_chosen
+            self.on_batch()
+        splits, gains = self._splits(tree, counts, scores, chosen)
+        is_split = splits.children[:, 0] >= 0
+        list(map_in_order(lambda shard: shard.apply(splits), self.shards, threads=self.threads))
+        if follow is not None:
+            follow(counts, lambda shard: shard.apply(splits))
+        n_pixels = int(totals[tried].sum())
+        tree.close_level(splits, counts)
+        mean_gain = float((gains[is_split] * totals[is_split]).sum() / max(int(totals[is_split].sum()), 1))
+        return Level(len(tried), int(is_split.sum()), n_pixels, n_pixels * self.config.candidates, mean_gain)
+
+    def _summed(self, n_open: int) -> Counts:
+        counts = map_in_order(lambda shard: shard.class_counts(n_open), self.shards, threads=self.threads)
+        return np.asarray(sum(counts))
+
+    def _batches(self, tried: Counts, totals: Counts) -> Iterator[tuple[Counts, int, int, bool]]:
+        """Yield (nodes, first candidate, last candidate, whether dense) that fit the memory together."""
+        cells = len(self.weights) * (self.config.thresholds + 1) * BYTES_PER_COUNT
+        n_all = self.config.candidates
+        for is_dense in (True, False):
+            nodes = tried[(totals[tried] >= cells) == is_dense]
+            if not len(nodes):
+                continue
+            # of one candidate: bins (copied once where they are merged), its draw, and tables of all shards
+            costs = totals[nodes] + Candidates.BYTES
+            costs += cells * (len(self.shards) + 1) if is_dense else totals[nodes]
+            width = min(n_all, self.scratch_bytes // int(costs.max()))
+            if width < 1:
+                raise UsageError(
+                    f"one candidate of a node of {int(totals[nodes].max())} pixels needs "
+                    f"{int(costs.max()) / 2**20:.2f} MB, half of the memory budget is "
+                    f"{self.scratch_bytes / 2**20:.2f} MB; raise memory_mb"
+                )
+            if width > 64:
+                width = n_all if width >= n_all else width // 64 * 64
+            for first in range(0, n_all, width):
+                last = min(first + width, n_all)
+                # greedy packs of neighbours
+                ends = np.cumsum(costs) * (last - first)
+                begin = 0
+                while begin < len(nodes):
+                    before = ends[begin - 1] if begin else 0
+                    end = max(int(np.searchsorted(ends, before + self.scratch_bytes, side="right")), begin + 1)
+                    yield nodes[begin:end], first, last, is_dense
+                    begin = end
+
+    def _score_dense(
+        self, batch: Batch, counts: Counts, first: int, scores: npt.NDArray[np.float64], chosen: npt.NDArray[np.int32]
+    ) -> None:
+        n_bins = self.config.thresholds + 1
+        tables = list(map_in_order(lambda s: s.count(batch, n_bins), self.shards, threads=self.threads))
+        table, is_gini = information_table(), check_criterion(self.config.criterion)
+        pieces = self._pieces(len(batch.nodes), batch.n_candidates)
+
+        def score(piece: tuple[int, int, int]) -> tuple[float, npt.NDArray[np.int32]]:
+            node, start, stop = piece
+            summed = tables[0][node : node + 1, start:stop]
+            for other in tables[1:]:
+                summed = summed + other[node : node + 1, start:stop]
+            totals = counts[batch.nodes[node : node + 1]]
+            best, split = np.full(1, -np.inf), np.full((1, 2), NO_SPLIT, dtype=np.int32)
+            summed = np.ascontiguousarray(summed)
+            score_histograms(table, is_gini, summed, totals, self.weights, first + start, best, split)
+            return float(best[0]), split[0]
+
+        results = map_in_order(score, pieces, threads=self.threads)
+        for (node, _, _), (best, split) in zip(pieces, results, strict=True):
+            if best > scores[node]:  # pieces come in rising candidates: the lowest keeps a tie
+                scores[node], chosen[node] = best, split
+
+    def _pieces(self, n_nodes: int, n_candidates: int) -> list[tuple[int, int, int]]:
+        wanted = -(-TASKS_PER_THREAD * thread_count(self.threads) // n_nodes)
+        width = max(16, -(-n_candidates // wanted))
+        return [(n, c, min(c + width, n_candidates)) for n in range(n_nodes) for c in range(0, n_candidates, width)]
+
+    def _score_sparse(
+        self, batch: Batch, counts: Counts, first: int, scores: npt.NDArray[np.float64], chosen: npt.NDArray[np.int32]
+    ) -> None:
+        answers = list(map_in_order(lambda shard: shard.bins(batch), self.shards, threads=self.threads))
+        table, is_gini = information_table(), check_criterion(self.config.criterion)
+        starts = np.concatenate(([0], np.cumsum(counts[batch.nodes].sum(axis=1))))
+        n_pieces = TASKS_PER_THREAD * thread_count(self.threads)
+        cuts = np.unique(np.searchsorted(starts, np.linspace(0, starts[-1], n_pieces + 1)))
+        n_bins = self.config.thresholds + 1
+
+        def score(piece: tuple[int, int]) -> None:
+            begin, end = piece
+            bins, labels, own = _merged(answers, starts, begin, end)
+            score_pixels(
+                table, is_gini, bins, labels, own, self.weights, n_bins, first, scores[begin:end], chosen[begin:end]
+            )
+
+        list(map_in_order(score, list(pairwise(cuts.tolist())), threads=self.threads))
+
+    def _splits(
+        self, tree: GrowingTree, counts: Counts, scores: npt.NDArray[np.float64], chosen: npt.NDArray[np.int32]
+    ) -> tuple[Splits, npt.NDArray[np.float64]]:
+        """Return the splits that gain enough, their children numbered in order."""
+        n = tree.n_open
+        gains = np.zeros(n)
+        _fill_gains(
+            information_table(), check_criterion(self.config.criterion), counts * self.weights, scores, chosen, gains
+        )
+        is_split = gains > self.config.min_gain
+        splits = Splits(np.zeros((n, 4), np.float32), np.zeros(n, np.int32), np.full((n, 2), OUT, dtype=np.int32))
+        where = np.flatnonzero(is_split)
+        for candidate in np.unique(chosen[where, 0]).tolist():
+            nodes = where[chosen[where, 0] == candidate]
+            drawn = draw(tree.open_keys[nodes], candidate, candidate + 1, self.config)
+            splits.probes[nodes] = drawn.probes[:, :, 0]
+            splits.thresholds[nodes] = drawn.thresholds(chosen[nodes, 1])
+        splits.children[where] = np.arange(2 * len(where), dtype=np.int32).reshape(-1, 2)
+        return splits, gains
+
+
+def class_weights(counts: Counts, power: float) -> Counts:
+    """Return whole class weights for class counts, as `TrainConfig.class_weights` says."""
+    if power == 0:
+        weights = np.ones(len(counts), dtype=np.int64)
+    else:
+        ratios = (counts.max() / np.maximum(counts, 1)) ** power
+        weights = np.clip(np.rint(WEIGHT_UNIT * ratios), WEIGHT_UNIT, WEIGHT_UNIT * MAX_WEIGHT).astype(np.int64)
+    if int((counts * weights).sum()) > MAX_COUNT:
+        raise UsageError(
+            f"{int(counts.sum())} training pixels a tree weigh more than {MAX_COUNT}; draw fewer pixels or frames"
+        )
+    return weights
+
+
+@kernel
+def _fill_gains(table, is_gini, counts, scores, chosen, out):  # type: ignore[no-untyped-def]
+    for i in range(len(scores)):
+        if chosen[i, 0] >= 0:
+            out[i] = gain_of_score(table, is_gini, counts[i], scores[i])
+
+
+def _merged(
+    answers: Sequence[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], Counts]], starts: Counts, begin: int, end: int
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], Counts]:
+    """Return bins, labels and starts of some nodes, with the pixels of all shards."""
+    own = starts[begin : end + 1] - starts[begin]
+    if len(answers) == 1:
+        bins, labels, _ = answers[0]
+        rows = slice(int(starts[begin]), int(starts[end]))
+        return bins[rows], labels[rows], own
+    merged_bins = np.empty((int(own[-1]), answers[0][0].shape[1]), dtype=np.uint8)
+    merged_labels = np.empty(int(own[-1]), dtype=np.uint8)
+    places = own[:-1].copy()
+    for bins, labels, its_starts in answers:
+        _copy_rows(bins, labels, its_starts[begin : end + 1], places, merged_bins, merged_labels)
+    return merged_bins, merged_labels, own
+
+
+@kernel
+def _copy_rows(
+    bins: npt.NDArray[np.uint8],
+    labels: npt.NDArray[np.uint8],
+    starts: Counts,
+    places: Counts,
+    out: npt.NDArray[np.uint8],
+    out_labels: npt.NDArray[np.uint8],
+) -> None:
+    """Copy each node's rows to where its pixels go on, and remember how far that is."""
+    for i in range(len(places)):
+        for row in range(starts[i], starts[i + 1]):
+            out[places[i]] = bins[row]
+            out_labels[places[i]] = labels[row]
+            places[i] += 1

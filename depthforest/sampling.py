@@ -1,0 +1,194 @@
+"""Sampling: frames to training pixels. Each person is cropped, and pixels are drawn by (seed, stream, frame).
+
+A crop holds one person's depth alone, everything else set to the background value, inside a border of one such pixel: a
+probe that is clamped to the crop reads what `features.read_probe` would read, without a branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.candidates import STREAM_FRAMES, STREAM_PIXELS, key_of, numbers
+from depthforest.errors import DatasetError
+from depthforest.features import MAX_OFFSET_PX, focal_lengths
+from depthforest.frames import LabeledFrame
+from depthforest.parts import NO_PART, PartSet
+from depthforest.trainconfig import TrainConfig
+
+OUT_OF_BAG = 2**32
+"""Stream of the pixels that judge trees: no tree has this number."""
+
+MAX_JUDGES = 256
+"""Frames out of bag that judge a tree, at most: enough for a percent, and few enough to keep in memory."""
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """Training pixels of some frames, frame by frame, with the crops that their probes read.
+
+    Parameters
+    ----------
+    depth : array (n,), uint16
+        All crops one after the other, row by row; millimetres.
+    starts : array (n_pixels,), int64
+        Where the pixel's crop begins in `depth`.
+    shapes : array (n_pixels, 2), int32
+        Rows and columns of the crop, border included.
+    places : array (n_pixels, 2), int32
+        Row and column of the pixel in its crop.
+    scales : array (n_pixels, 2), float32
+        Pixels per metre at the pixel's depth, x and y: `features.pixel_scale`.
+    labels : array (n_pixels,), uint8
+    visible : array (n_parts,), int64
+        How many pixels of each part the frames show, drawn or not.
+    per_frame : array (n_frames,), int64
+        How many of the pixels are each frame's.
+    """
+
+    depth: npt.NDArray[np.uint16]
+    starts: npt.NDArray[np.int64]
+    shapes: npt.NDArray[np.int32]
+    places: npt.NDArray[np.int32]
+    scales: npt.NDArray[np.float32]
+    labels: npt.NDArray[np.uint8]
+    visible: npt.NDArray[np.int64]
+    per_frame: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of all arrays."""
+        arrays = (self.depth, self.starts, self.shapes, self.places, self.scales, self.labels, self.visible)
+        return sum(array.nbytes for array in arrays)
+
+
+def frames_of_tree(
+    n_frames: int, tree: int, config: TrainConfig
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the frames that a tree is grown on, those with the lowest random numbers, and some that judge it."""
+    drawn = numbers(key_of(STREAM_FRAMES, config.seed, tree), np.arange(n_frames, dtype=np.uint64))
+    order = np.argsort(drawn, kind="stable")
+    n = config.frames_of(n_frames)
+    return np.sort(order[:n]), np.sort(order[n : n + MAX_JUDGES])
+
+
+def quotas(available: npt.NDArray[np.int64], n: int, balance: float) -> npt.NDArray[np.int64]:
+    """Return how many pixels to draw of each part: about `n` in all, and never more than there are.
+
+    A part's share is blended between its share of the pixels (balance 0) and the same for every part that is there
+    (balance 1). What a small part cannot give is asked of the others.
+    """
+    available = np.asarray(available, dtype=np.int64)
+    total = int(available.sum())
+    if total <= n:
+        return available.copy()
+    wanted = (1 - balance) * available / total + balance * (available > 0) / np.count_nonzero(available)
+    quota = np.zeros_like(available)
+    for _ in range(len(available) + 1):
+        is_open = quota < available
+        left = n - int(quota.sum())
+        if left <= 0 or not is_open.any():
+            break
+        shares = np.where(is_open, wanted, 0.0)
+        quota = np.minimum(available, quota + np.floor(left * shares / shares.sum()).astype(np.int64))
+        if int(quota.sum()) + np.count_nonzero(quota < available) >= n:
+            break
+    # the last few, one each, to the parts with the most pixels left; ties to the lowest label
+    rest = np.argsort(-(available - quota), kind="stable")[: n - int(quota.sum())]
+    quota[rest] += quota[rest] < available[rest]
+    return quota
+
+
+def draw_pixels(frame: LabeledFrame, index: int, stream: int, config: TrainConfig) -> npt.NDArray[np.int64]:
+    """Return the training pixels of a frame as flat positions, in rising order.
+
+    Parameters
+    ----------
+    frame : LabeledFrame
+    index : int
+        Its number in the data set.
+    stream : int
+        The tree, or `OUT_OF_BAG`.
+    config : TrainConfig
+    """
+    where = np.flatnonzero((frame.parts != NO_PART) & (frame.depth_mm > 0))
+    labels = frame.parts.ravel()[where]
+    available = np.bincount(labels, minlength=len(frame.part_set)).astype(np.int64)
+    quota = quotas(available, config.pixels_per_frame, config.class_balance)
+    drawn = numbers(key_of(STREAM_PIXELS, config.seed, stream, index), where.astype(np.uint64))
+    order = np.lexsort((drawn, labels))
+    # position of each pixel among those of its part, by its random number
+    first = np.concatenate(([0], np.cumsum(available)))[labels[order]]
+    return np.sort(where[order[np.arange(len(order)) - first < quota[labels[order]]]])
+
+
+def read_pixels(
+    source: Sequence[LabeledFrame], indices: Sequence[int], stream: int, config: TrainConfig, part_set: PartSet
+) -> Pixels:
+    """Read frames of a data set, crop their people and draw their training pixels."""
+    depth: list[npt.NDArray[np.uint16]] = []
+    columns: list[tuple[npt.NDArray[np.generic], ...]] = []
+    visible = np.zeros(len(part_set), dtype=np.int64)
+    per_frame = np.zeros(len(indices), dtype=np.int64)
+    n_before = 0
+    for i, index in enumerate(indices):
+        frame = checked_frame(source, int(index), part_set)
+        chosen = draw_pixels(frame, int(index), stream, config)
+        per_frame[i] = len(chosen)
+        shown = (frame.parts != NO_PART) & (frame.depth_mm > 0)
+        visible += np.bincount(frame.parts[shown], minlength=len(part_set))
+        focal = np.array(focal_lengths(frame.camera), dtype=np.float32)
+        rows, cols = np.divmod(chosen, frame.shape[1])
+        people = frame.people[rows, cols]
+        for person in np.unique(people):
+            mine = people == person
+            crop, top, left = crop_person(frame, int(person), config.background_mm)
+            n = int(mine.sum())
+            place = np.stack((rows[mine] - top, cols[mine] - left), axis=1).astype(np.int32)
+            # features.pixel_scale, in the same two float32 operations
+            scale = (focal * np.float32(1000)) / frame.depth_mm[rows[mine], cols[mine]].astype(np.float32)[:, None]
+            columns.append((
+                np.full(n, n_before, dtype=np.int64),
+                np.tile(np.array(crop.shape, dtype=np.int32), (n, 1)),
+                place,
+                scale.astype(np.float32),
+                frame.parts[rows[mine], cols[mine]],
+            ))  # fmt: skip
+            depth.append(crop.ravel())
+            n_before += crop.size
+    if not columns:
+        return Pixels(
+            np.zeros(0, np.uint16), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), np.zeros((0, 2), np.int32),
+            np.zeros((0, 2), np.float32), np.zeros(0, np.uint8), visible, per_frame,
+        )  # fmt: skip
+    starts, shapes, places, scales, labels = (np.concatenate(c) for c in zip(*columns, strict=True))
+    return Pixels(np.concatenate(depth), starts, shapes, places, scales, labels, visible, per_frame)
+
+
+def crop_person(frame: LabeledFrame, person: int, background_mm: int) -> tuple[npt.NDArray[np.uint16], int, int]:
+    """Return a person's crop and the row and column of the frame that are its first: one before the person's."""
+    mask = (frame.people == person) & (frame.depth_mm > 0)
+    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    top, left = int(rows[0]), int(cols[0])
+    inside = np.s_[top : int(rows[-1]) + 1, left : int(cols[-1]) + 1]
+    crop = np.full((len(mask[inside]) + 2, mask[inside].shape[1] + 2), background_mm, dtype=np.uint16)
+    crop[1:-1, 1:-1] = np.where(mask[inside], frame.depth_mm[inside], np.uint16(background_mm))
+    return crop, top - 1, left - 1
+
+
+def checked_frame(source: Sequence[LabeledFrame], index: int, part_set: PartSet) -> LabeledFrame:
+    """Return a frame of a data set if it can be trained on."""
+    frame = source[index]
+    if not isinstance(frame, LabeledFrame):
+        raise DatasetError(f"frame {index} is a {type(frame).__name__}; training needs LabeledFrames")
+    if frame.part_set != part_set:
+        raise DatasetError(f"frame {index} has another part set than frame 0; a forest has one")
+    if max(frame.shape) > MAX_OFFSET_PX:
+        raise DatasetError(f"frame {index} has {frame.shape} pixels; training takes up to {MAX_OFFSET_PX} a side")
+    return frame

@@ -1,0 +1,338 @@
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import naive_training as naive
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+from depthforest.camera import Camera
+from depthforest.candidates import child_keys, draw, root_key
+from depthforest.datasets import open_dataset
+from depthforest.errors import DatasetError, UsageError
+from depthforest.evaluation import evaluate
+from depthforest.features import masked_depth, responses
+from depthforest.forest import Forest, quantise_leaves
+from depthforest.frames import LabeledFrame
+from depthforest.growing import class_weights
+from depthforest.parts import PartSet
+from depthforest.sampling import draw_pixels, frames_of_tree
+from depthforest.trainconfig import TrainConfig
+from depthforest.training import leaf_distributions, train
+from synth.config import Config
+from synth.generator import Generator
+from synth.production import produce
+
+COLUMNS = ("roots", "offsets", "thresholds", "children", "leaves")
+SMALL = TrainConfig(trees=2, depth=7, candidates=30, thresholds=12, pixels_per_frame=60, seed=3)
+
+
+def digest(forest):
+    return hashlib.sha256(b"".join(getattr(forest, name).tobytes() for name in COLUMNS)).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def people():
+    """Frames with one to three people, small."""
+    generator = Generator(Config(n_bodies=4, camera="kinect_v1@80x60"), seed=1, n=24)
+    return list(generator)
+
+
+def blob_frame(rng, labels=(0, 1, 2), shape=(24, 32)):
+    """One lumpy person on a camera of a tiny picture."""
+    rows, cols = np.indices(shape)
+    depth = 1500 + 40 * rng.integers(-6, 7, shape) + 6 * rows
+    inside = ((rows - shape[0] / 2) / 9) ** 2 + ((cols - shape[1] / 2) / 12) ** 2 < 1
+    parts = np.where(inside, rng.choice(labels, shape), 255).astype(np.uint8)
+    people = inside.astype(np.uint8)
+    people[:, shape[1] // 2 :] *= 2
+    depth_mm = np.where(inside | (rng.random(shape) < 0.5), depth, 0).astype(np.uint16)
+    depth_mm[rng.random(shape) < 0.05] = 0
+    camera = Camera(30.0, 33.0, 16.0, 12.0, shape[1], shape[0])
+    return LabeledFrame(depth_mm, camera, parts, people, {}, PartSet(("a", "b", "c")))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"criterion": "gini"},
+        {"class_weights": 0.7, "probe_shape": "square", "zero_share": 1.0},
+        {"criterion": "gini", "class_weights": 1.0, "probe_shape": "disc", "thresholds": 1, "threshold_scales": 1},
+        {"min_gain": 0.015, "min_pixels": 12, "leaf_smoothing": 0.0},
+    ],
+)
+def test_the_naive_twin_grows_the_same_tree(changes):
+    rng = np.random.default_rng(5)
+    frames = [blob_frame(rng, (0, 0, 0, 1, 1, 2)) for _ in range(5)]
+    settings = {
+        "trees": 2,
+        "depth": 4,
+        "candidates": 8,
+        "thresholds": 7,
+        "pixels_per_frame": 40,
+        "seed": 11,
+        "frames_per_tree": 0.8,
+    }
+    config = TrainConfig(**settings | changes)
+    forest = train(frames, config)
+    n_nodes = n_leaves = 0
+    for tree in range(2):
+        chosen, _ = frames_of_tree(5, tree, config)
+        pixels = []
+        for f in chosen.tolist():
+            where = draw_pixels(frames[f], f, tree, config)
+            quota = np.bincount(frames[f].parts.ravel()[where], minlength=3)
+            drawn = naive.draw_pixels(frames[f], f, tree, config, quota)
+            assert [divmod(p, 32) for p in where.tolist()] == drawn
+            pixels += [(f, row, col, int(frames[f].parts[row, col])) for row, col in drawn]
+        weights = class_weights(np.array(naive.counted(pixels, 3)), config.class_weights).tolist()
+        offsets, thresholds, children, leaves = naive.grow(frames, pixels, tree, 3, weights, config)
+        assert len(offsets) >= 2
+        nodes = slice(n_nodes, n_nodes + len(offsets))
+        np.testing.assert_array_equal(forest.offsets[nodes], np.array(offsets, dtype=np.float32))
+        np.testing.assert_array_equal(forest.thresholds[nodes], thresholds)
+        shifted = np.where(np.array(children) >= 0, np.array(children) + n_nodes, np.array(children) - n_leaves)
+        np.testing.assert_array_equal(forest.children[nodes], shifted)
+        expected = quantise_leaves(leaf_distributions(np.array(leaves), config.leaf_smoothing))
+        np.testing.assert_array_equal(forest.leaves[n_leaves : n_leaves + len(leaves)], expected)
+        n_nodes += len(offsets)
+        n_leaves += len(leaves)
+    assert (forest.n_nodes, forest.n_leaves) == (n_nodes, n_leaves)
+
+
+def test_threads_shards_and_memory_do_not_change_a_byte(people):
+    expected = digest(train(people, SMALL, threads=1, shards=1))
+    for options in (
+        {"threads": 2},
+        {"threads": 2, "shards": 7},
+        {"threads": 1, "shards": 2, "memory_mb": 0.1},
+        {"threads": 3, "shards": 100, "memory_mb": 0.5},
+        {"memory_mb": 4},
+    ):
+        assert digest(train(people, SMALL, **options)) == expected, options
+    assert digest(train(people, replace(SMALL, seed=4))) != expected
+
+
+class Counting(Sequence):
+    """A data set that counts how often its frames are read."""
+
+    def __init__(self, frames):
+        self.frames, self.n_read = frames, 0
+
+    def __len__(self):
+        return len(self.frames)
+
+    def __getitem__(self, index):
+        self.n_read += 1
+        return self.frames[index]
+
+
+def test_frames_that_do_not_fit_are_read_again_from_the_store(people, tmp_path):
+    generator = Generator(Config(n_bodies=4, camera="kinect_v1@80x60"), seed=1, n=24)
+    data = produce(generator, tmp_path / "data", 24, kind="zarr")
+    plenty, tight = Counting(data), Counting(open_dataset(tmp_path / "data"))
+    expected = digest(train(plenty, SMALL))
+    assert digest(train(tight, SMALL, memory_mb=0.05, shards=3)) == expected
+    assert plenty.n_read < 6 * 24
+    assert tight.n_read > 20 * 24
+    assert digest(train(people, SMALL)) == expected
+
+
+def test_the_walk_of_the_forest_puts_pixels_where_training_had_them(people):
+    """Leaves counted again by the plain walk are those that training counted."""
+    config = replace(SMALL, trees=1, frames_per_tree=1.0, leaf_smoothing=0.0)
+    forest = train(people, config)
+    counts = np.zeros((forest.n_leaves, len(forest.part_set)), dtype=np.int64)
+    # every leaf holds a distribution that names the leaf, so that the walk tells where a pixel ends
+    n_parts = len(forest.part_set)
+    assert forest.n_leaves < 255 * n_parts
+    tagged = np.zeros((forest.n_leaves, n_parts), dtype=np.uint8)
+    for leaf in range(forest.n_leaves):
+        first = leaf % n_parts
+        tagged[leaf, first] = 255 - leaf // n_parts
+        tagged[leaf, (first + 1) % n_parts] += leaf // n_parts
+    keys = {row.tobytes(): leaf for leaf, row in enumerate(tagged)}
+    tagging = Forest(forest.roots, forest.offsets, forest.thresholds, forest.children, tagged, forest.part_set)
+    for index, frame in enumerate(people):
+        where = draw_pixels(frame, index, 0, config)
+        for person in np.unique(frame.people.ravel()[where]):
+            mask = frame.people == person
+            rows = np.rint(tagging.walk(frame, mask) * 255).astype(np.uint8)
+            readings = np.flatnonzero(mask & (frame.depth_mm > 0))
+            if len(rows) == mask.sum():
+                readings = np.flatnonzero(mask)
+            ends = dict(zip(readings.tolist(), rows, strict=True))
+            for pixel in where[frame.people.ravel()[where] == person].tolist():
+                counts[keys[ends[pixel].tobytes()], frame.parts.ravel()[pixel]] += 1
+    np.testing.assert_array_equal(quantise_leaves(counts), forest.leaves)
+
+
+def planted_split(views, chosen, key, config):
+    """Return the candidate of a node that divides its pixels most evenly: (probes, threshold, goes right by view)."""
+    drawn = draw(key, 0, config.candidates, config)
+    n = sum(int(mine.sum()) for mine in chosen)
+    best = None
+    for candidate in range(config.candidates):
+        probes = drawn.probes[:, :, candidate]
+        answers = [responses(image, pixels, probes, camera)[:, 0] for image, pixels, camera in views]
+        step = int(drawn.steps[0, candidate])
+        for threshold in int(drawn.lows[0, candidate]) + step - 1 + step * np.arange(config.thresholds):
+            n_right = sum(int((mine & (a > threshold)).sum()) for mine, a in zip(chosen, answers, strict=True))
+            if best is None or abs(2 * n_right - n) < best[0]:
+                best = abs(2 * n_right - n), probes[0], threshold, [a > threshold for a in answers]
+    return best[1:]
+
+
+def test_a_planted_tree_is_recovered():
+    """Labels made by a tree of candidates that the trainer will meet give that tree again, and no other."""
+    generator = Generator(Config(n_bodies=4, camera="kinect_v1@80x60", people_shares=(1.0,)), seed=2, n=40)
+    config = TrainConfig(
+        trees=1, depth=2, candidates=20, thresholds=10, pixels_per_frame=400, frames_per_tree=1.0, class_balance=0
+    )
+    views = []
+    for frame in generator:
+        image = masked_depth(frame, person=1)
+        views.append((image, np.argwhere(image > 0), frame.camera))
+    root = root_key(config.seed, 0)
+    everything = [np.ones(len(pixels), dtype=bool) for _, pixels, _ in views]
+    first, _, is_right = planted_split(views, everything, root, config)
+    left_key, right_key = (key[None] for key in child_keys(root))
+    left, _, left_answers = planted_split(views, [~r for r in is_right], left_key, config)
+    right, _, right_answers = planted_split(views, is_right, right_key, config)
+    frames = []
+    for i, (image, pixels, camera) in enumerate(views):
+        parts = np.full(image.shape, 255, dtype=np.uint8)
+        parts[tuple(pixels.T)] = np.where(is_right[i], 2 + right_answers[i], 0 + left_answers[i])
+        people = (parts != 255).astype(np.uint8)
+        frames.append(LabeledFrame(image, camera, parts, people, {}, PartSet(tuple("abcd"))))
+    forest = train(frames[:30], config)
+    np.testing.assert_array_equal(forest.offsets, [first, left, right])
+    assert evaluate(forest, frames[30:]).mean_class_accuracy > 0.99
+
+
+def features_of(frames, config, probes):
+    """Return the responses (n, k) and labels of the pixels that tree 0 draws."""
+    rows, labels = [], []
+    for index, frame in enumerate(frames):
+        where = draw_pixels(frame, index, 0, config)
+        for person in np.unique(frame.people.ravel()[where]):
+            mine = where[frame.people.ravel()[where] == person]
+            pixels = np.stack(np.divmod(mine, frame.shape[1]), axis=1)
+            rows.append(responses(masked_depth(frame, person=int(person)), pixels, probes, frame.camera))
+            labels.append(frame.parts.ravel()[mine])
+    return np.concatenate(rows), np.concatenate(labels)
+
+
+def test_it_is_as_accurate_as_scikit_learn():
+    """A random forest on a matrix of the same features, as many of them a node, is neither better nor worse."""
+    frames = list(Generator(Config(n_bodies=4, camera="kinect_v1@80x60"), seed=6, n=160))
+    config = TrainConfig(
+        trees=4, depth=9, candidates=40, pixels_per_frame=120, frames_per_tree=1.0, class_balance=0.0, min_pixels=2
+    )
+    probes = draw(root_key(99, 0), 0, 600, config).probes[0].T
+    train_x, train_y = features_of(frames[:120], config, probes)
+    test_x, test_y = features_of(frames[120:], config, probes)
+    # every tree of ours draws pixels of its own; these are the same for all, so that only the growing differs
+    judge = RandomForestClassifier(
+        n_estimators=4, max_depth=9, max_features=40, bootstrap=False, criterion="entropy", random_state=0, n_jobs=1
+    )
+    expected = judge.fit(train_x, train_y).score(test_x, test_y)
+    forest = train(frames[:120], config)
+    n_right = n = 0
+    for index, frame in enumerate(frames[120:]):
+        where = draw_pixels(frame, index, 0, config)
+        for person in np.unique(frame.people.ravel()[where]):
+            mine = where[frame.people.ravel()[where] == person]
+            found = forest.predict(frame, frame.people == person).ravel()[mine]
+            n_right += int((found == frame.parts.ravel()[mine]).sum())
+            n += len(mine)
+    assert n == len(test_y)
+    assert 0.2 < expected < 0.9
+    assert n_right / n == pytest.approx(expected, abs=0.04)
+
+
+def test_the_order_of_frames_only_changes_what_is_drawn(people):
+    """With all pixels and all frames taken, the order of frames is irrelevant."""
+    config = replace(SMALL, frames_per_tree=1.0, pixels_per_frame=100_000, trees=1, depth=5)
+    assert digest(train(people[:6], config)) == digest(train(people[:6][::-1], config))
+
+
+def test_leaves_can_follow_true_frequencies(people):
+    config = replace(SMALL, class_balance=1.0, trees=1, depth=1, frames_per_tree=1.0)
+    drawn, true = (train(people, replace(config, leaf_counts=kind)).leaves for kind in ("drawn", "true"))
+    counts = np.sum([np.bincount(f.parts[(f.parts != 255) & (f.depth_mm > 0)], minlength=31) for f in people], axis=0)
+    common, rare = counts.argmax(), np.where(counts > 0, counts, 10**9).argmin()
+    assert true[:, common].sum() > 1.5 * drawn[:, common].sum()
+    assert true[:, rare].sum() <= drawn[:, rare].sum()
+
+
+def test_smoothing_gives_every_part_a_chance():
+    counts = np.array([[8, 0, 0], [0, 1, 1]])
+    np.testing.assert_allclose(leaf_distributions(counts, 0.0), counts)
+    smoothed = leaf_distributions(counts, 2.0)
+    np.testing.assert_allclose(smoothed, counts + 2 * np.array([0.8, 0.1, 0.1]))
+    np.testing.assert_allclose(leaf_distributions(counts, 0.0, np.array([8, 10, 2])), counts * [0.5, 5, 1])
+
+
+def test_out_of_bag_accuracy_is_told_and_honest(people):
+    news = []
+    forest = train(people, replace(SMALL, frames_per_tree=0.7, depth=9), progress=news.append)
+    levels = [n for n in news if n.event == "level"]
+    trees = [n for n in news if n.event == "tree"]
+    assert [n.tree for n in trees] == [0, 1]
+    assert levels[0].n_evaluations == levels[0].n_pixels * SMALL.candidates
+    assert levels[0].n_pixels == round(0.7 * 24) * 60
+    assert all(0 < n.gain < 5 for n in levels)
+    assert levels[0].out_of_bag < trees[0].out_of_bag < 0.6
+    assert trees[1].forest_out_of_bag == pytest.approx(forest.scores["out_of_bag"]["mean_class_accuracy"], abs=1e-6)
+    everything = train(people, replace(SMALL, frames_per_tree=1.0))
+    assert everything.scores == {}
+
+
+def without_people(frame):
+    parts, nobody = np.full_like(frame.parts, 255), np.zeros_like(frame.people)
+    return LabeledFrame(frame.depth_mm, frame.camera, parts, nobody, {}, frame.part_set)
+
+
+def test_bad_data_is_one_clear_line(people):
+    one_part = LabeledFrame(
+        people[0].depth_mm, people[0].camera, np.where(people[0].parts < 255, 0, 255).astype(np.uint8),
+        people[0].people, {}, PartSet(("all",)),
+    )  # fmt: skip
+    same_label = LabeledFrame(
+        one_part.depth_mm, one_part.camera, one_part.parts, one_part.people, {}, PartSet(("x", "y"))
+    )
+    for source, message in (
+        ([], "at least one frame, got an empty one"),
+        (iter(people), "at least one frame, got a list_iterator"),
+        ([1, 2], "frame 0 is a int"),
+        ([one_part], r"the part set has one part \(all\)"),
+        ([same_label], "all training pixels are x"),
+        ([people[0], same_label], "frame 1 has another part set"),
+        ([without_people(people[0])] * 3, "none of the 3 frames shows a labeled person"),
+    ):
+        with pytest.raises(DatasetError, match=message) as caught:
+            train(source, replace(SMALL, frames_per_tree=1.0))
+        assert "\n" not in str(caught.value)
+    with pytest.raises(DatasetError, match=r"a tree has \d+ training pixels, fewer than min_pixels \(100000\)"):
+        train(people, replace(SMALL, min_pixels=100_000))
+    # one frame without people among others is no harm
+    train([without_people(people[0]), *people[1:]], SMALL)
+
+
+def test_bad_options_are_one_clear_line(people):
+    for options, message in (
+        ({"shards": 0}, "shards must be a whole number"),
+        ({"threads": 0}, "threads must be a whole number"),
+        ({"memory_mb": 0}, "memory_mb must be a number"),
+        ({"memory_mb": float("nan")}, "memory_mb must be a number"),
+        ({"memory_mb": 0.001}, "one candidate of a node of .* raise memory_mb"),
+        ({"progress": 3}, "progress must be a callable"),
+        ({"resume": True}, "resume needs the folder"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            train(people, SMALL, **options)
+    with pytest.raises(UsageError, match="config must be a TrainConfig, got dict"):
+        train(people, {"trees": 3})
