@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import overload
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from depthforest.camera import Camera
 from depthforest.errors import CameraError, DatasetError, DepthForestError, PartSetError
 from depthforest.files import is_folder, natural_key, read_bytes, read_json, reason
 from depthforest.formats import read_labels, read_pages
-from depthforest.frames import Joint, Joints, LabeledFrame
+from depthforest.frames import FrameSource, Joint, Joints, LabeledFrame
 from depthforest.parts import JOINTS, NO_PART, PartSet
 from depthforest.units import to_millimetres
 from depthforest.writing import BLOCK, JOINT_COLUMNS, MARKS, Store, import_zarr, open_store
@@ -42,7 +41,7 @@ def open_dataset(path: str | Path) -> FolderDataset | ZarrDataset:
         raise DatasetError(f"{path}: cannot be read: {reason(error)}") from None
 
 
-class FolderDataset(Sequence[LabeledFrame]):
+class FolderDataset(FrameSource):
     """The labeled frames of a folder, in natural order of their names.
 
     Attributes
@@ -75,16 +74,8 @@ class FolderDataset(Sequence[LabeledFrame]):
     def __len__(self) -> int:
         return len(self.names)
 
-    @overload
-    def __getitem__(self, index: int) -> LabeledFrame: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[LabeledFrame]: ...
-    def __getitem__(self, index: int | slice) -> LabeledFrame | list[LabeledFrame]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        return self._frame(self.names[index])
-
-    def _frame(self, name: str) -> LabeledFrame:
+    def _frame(self, number: int) -> LabeledFrame:
+        name = self.names[number]
         depth_path = self.path / "depth" / f"{name}.png"
         try:
             raw = next(read_pages(depth_path)).values
@@ -116,7 +107,7 @@ class FolderDataset(Sequence[LabeledFrame]):
         return _read_joints(path, set(self.names)) if path.exists() else {}
 
 
-class ZarrDataset(Sequence[LabeledFrame]):
+class ZarrDataset(FrameSource):
     """The labeled frames of a Zarr store.
 
     Attributes
@@ -149,14 +140,7 @@ class ZarrDataset(Sequence[LabeledFrame]):
     def __len__(self) -> int:
         return len(self.names)
 
-    @overload
-    def __getitem__(self, index: int) -> LabeledFrame: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[LabeledFrame]: ...
-    def __getitem__(self, index: int | slice) -> LabeledFrame | list[LabeledFrame]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        number = range(len(self))[index]
+    def _frame(self, number: int) -> LabeledFrame:
         try:
             depth_mm, parts, people, positions, visible = (np.asarray(a[number]) for a in self._arrays.values())
             joints = {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import operator
 import warnings
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -195,6 +197,27 @@ class LabeledFrame(Frame):
         object.__setattr__(self, "parts", _frozen(parts))
         object.__setattr__(self, "people", _frozen(people))
         object.__setattr__(self, "joints", _checked_joints(self.joints))
+
+
+class FrameSource(Sequence[LabeledFrame]):
+    """Labeled frames that are read or made when they are asked for; a slice gives a list."""
+
+    @abstractmethod
+    def _frame(self, number: int) -> LabeledFrame:
+        """Return the frame of a number from 0 to len(self) - 1."""
+
+    @overload
+    def __getitem__(self, index: int) -> LabeledFrame: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[LabeledFrame]: ...
+    def __getitem__(self, index: int | slice) -> LabeledFrame | list[LabeledFrame]:
+        n = len(self)
+        if isinstance(index, slice):
+            return [self._frame(i) for i in range(*index.indices(n))]
+        number = operator.index(index)
+        if not -n <= number < n:
+            raise IndexError(f"frame {number} of {n}")
+        return self._frame(number % n)
 
 
 def fitted_camera(camera: Camera, shape: tuple[int, ...]) -> Camera:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import overload
 
 import numpy as np
 
 from depthforest.camera import Camera
 from depthforest.errors import DepthForestWarning
-from depthforest.frames import Joint, LabeledFrame
+from depthforest.frames import FrameSource, Joint, LabeledFrame
 from depthforest.parts import BODY31, JOINT_PARTS, JOINTS
 from depthforest.threads import map_in_order
 from synth.body import Body, Pose
@@ -51,7 +49,7 @@ _CARRIES = np.array(
 """Array (19, 256): whether a part carries a joint."""
 
 
-class Generator(Sequence[LabeledFrame]):
+class Generator(FrameSource):
     """Labeled frames that are made when they are asked for.
 
     Parameters
@@ -81,18 +79,6 @@ class Generator(Sequence[LabeledFrame]):
 
     def __len__(self) -> int:
         return self._n
-
-    @overload
-    def __getitem__(self, index: int) -> LabeledFrame: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[LabeledFrame]: ...
-    def __getitem__(self, index: int | slice) -> LabeledFrame | list[LabeledFrame]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(self._n))]
-        number = operator.index(index)
-        if not -self._n <= number < self._n:
-            raise IndexError(f"frame {number} of {self._n}")
-        return self._make(number % self._n)
 
     def frames(self, start: int = 0, stop: int | None = None, *, threads: int | None = None) -> Iterator[LabeledFrame]:
         """Yield frames from `start` to `stop`, in order, made on several threads."""
@@ -124,8 +110,8 @@ class Generator(Sequence[LabeledFrame]):
             )
         return scene, rendered, rng
 
-    def _make(self, index: int) -> LabeledFrame:
-        scene, rendered, rng = self.scene(index)
+    def _frame(self, number: int) -> LabeledFrame:
+        scene, rendered, rng = self.scene(number)
         sensed = sense(
             rendered.depth, rendered.parts, rendered.people, self.camera, self.config.sensor, rng, rendered.facing
         )
