@@ -121,18 +121,21 @@ class Generator(FrameSource):
     def _joints(self, scene: Scene, person: int, sensed: Sensed) -> dict[str, Joint]:
         """Return a person's joints; visible where the sensor shows, at or beside their pixel, a part that has them."""
         positions = scene.view.to_camera(scene.people[person - 1].joints)
-        pixels = np.nan_to_num(self.camera.project(positions), nan=-1e6, posinf=-1e6, neginf=-1e6)
+        far_off = 1e6  # pixels: no window around it meets the picture
+        pixels = np.nan_to_num(self.camera.project(positions), nan=-far_off, posinf=far_off, neginf=-far_off)
+        at = np.rint(np.clip(pixels, -far_off, far_off)).astype(np.int64).tolist()
         found = {}
-        for i, (name, (x, y, z)) in enumerate(zip(JOINTS, positions.tolist(), strict=True)):
-            row, col = (round(float(np.clip(p, -1e6, 1e6))) for p in pixels[i])
+        for i, (name, (x, y, z), (row, col)) in enumerate(zip(JOINTS, positions.tolist(), at, strict=True)):
             reach = max(1, round(JOINT_WINDOW * self.camera.fx / max(z, 0.1)))
-            window = (
-                slice(max(0, row - reach), max(0, row + reach + 1)),
-                slice(max(0, col - reach), max(0, col + reach + 1)),
-            )
-            shown = _CARRIES[i][sensed.parts[window]] & (sensed.people[window] == person)
-            behind = z - sensed.depth_mm[window] / 1000
-            found[name] = Joint((x, y, z), bool((shown & (behind < DEEPEST_JOINT)).any()))
+            rows, cols = (slice(max(0, p - reach), max(0, p + reach + 1)) for p in (row, col))
+            mine = sensed.people[rows, cols] == person
+            is_visible = bool(mine.any())
+            if is_visible:
+                mine &= _CARRIES[i][sensed.parts[rows, cols]] & (
+                    sensed.depth_mm[rows, cols] > 1000 * (z - DEEPEST_JOINT)
+                )
+                is_visible = bool(mine.any())
+            found[name] = Joint((x, y, z), is_visible)
         return found
 
     def _person(self, rng: np.random.Generator) -> Person:
