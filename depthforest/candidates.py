@@ -1,26 +1,38 @@
 """Candidates: the probe pairs and thresholds that a node tries, counted from (seed, tree, path to the node, number).
 
 Nothing is drawn from data or in sequence, so that every shard can make a node's candidates again, alone, in any order.
-Only sums, products, roots and comparisons are used, which IEEE fixes to the bit on every machine.
+Only sums, products, roots and comparisons are used, which IEEE fixes to the bit on every machine. Candidates are small
+(10 bytes) and drawn without a branch, because deep levels draw and read more of them than they have pixels.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from depthforest.kernels import kernel
-from depthforest.trainconfig import LADDER_BITS, PROBE_SHAPES, TrainConfig
+from depthforest.scratch import Scratch
+from depthforest.trainconfig import PROBE_SHAPES, TrainConfig
 
 Keys = npt.NDArray[np.uint64]
 
 # splitmix64: a counter times GOLDEN, mixed by two multiplications, is a random number
 GOLDEN, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_30, _27, _31, _41, _32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(41), np.uint64(32)
-_LOW_23, _LOW_32, _ONE = np.uint64((1 << 23) - 1), np.uint64((1 << 32) - 1), np.uint64(1)
-_HALF_SPAN = np.float32(1 << 23)
+_30, _27, _31, _32, _ONE = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32), np.uint64(1)
+_LOW_32 = np.uint64((1 << 32) - 1)
+
+# a hash of 32 bits, for loops that vectorise: two multiplications between shifts
+GOLDEN_32, HASH_1, HASH_2 = np.uint32(0x9E3779B9), np.uint32(0x7FEB352D), np.uint32(0x846CA68B)
+_16, _15, _LOW_16, _WORDS = np.uint32(16), np.uint32(15), np.uint32(0xFFFF), np.uint32(8)
+
+INTO_DISC = np.float32(0.70703125)
+"""Takes any point of the square into its disc: just below 1 / sqrt(2), and exact in binary."""
+
+MAX_UNITS = 32_767
+"""Probes are whole numbers of a unit, and fit 16 bits."""
 
 STREAM_TREE, STREAM_FRAMES, STREAM_PIXELS = 1, 2, 3
 """First words of keys, so that streams of random numbers never meet."""
@@ -80,98 +92,173 @@ class Candidates:
 
     Parameters
     ----------
-    probes : array (n_nodes, 4, n), float32
-        u_x, u_y, v_x, v_y in metres.
-    lows : array (n_nodes, n), int32
+    probes : array (n_nodes, 4, n), int16
+        u_x, u_y, v_x, v_y in units of `unit_m`.
+    lows : array (n_nodes, n), int16
         Millimetres: a response minus this, divided by the step and clipped, is the bin. The lowest threshold is
         `lows + steps - 1`.
-    steps : array (n_nodes, n), int32
-        Millimetres between thresholds.
-    factors : array (n_nodes, n), uint32
-        2^24 / step, rounded up: what a division by the step is done with.
+    steps : array (n,), int32
+        Millimetres between thresholds, the same for all nodes.
+    unit_m : float32
+        Metres; a power of two, so that products with it are exact.
     """
 
-    probes: npt.NDArray[np.float32]
-    lows: npt.NDArray[np.int32]
+    probes: npt.NDArray[np.int16]
+    lows: npt.NDArray[np.int16]
     steps: npt.NDArray[np.int32]
-    factors: npt.NDArray[np.uint32]
+    unit_m: np.float32
 
-    BYTES = 28
+    BYTES = 10
     """Of one candidate of one node."""
 
-    def thresholds(self, indices: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Return a threshold (n_nodes,) of each node's first ladder, millimetres: bins up to the index are below."""
-        steps = self.steps[:, 0]
-        return np.asarray(self.lows[:, 0] + steps - 1 + indices * steps, dtype=np.int32)
+    @property
+    def metres(self) -> npt.NDArray[np.float32]:
+        """The probes (n_nodes, 4, n) in metres, exact."""
+        return self.probes * self.unit_m
 
 
-def draw(keys: Keys, first: int, last: int, config: TrainConfig) -> Candidates:
-    """Return the candidates `first` to `last` (excluded) of nodes."""
-    shape = (len(keys), last - first)
+def unit_of(probe_range_m: float) -> np.float32:
+    """Return the smallest power of two of which `MAX_UNITS` reach the longest probe, metres."""
+    return np.float32(2.0 ** math.ceil(math.log2(probe_range_m / MAX_UNITS)))
+
+
+def steps_of(numbers: npt.NDArray[np.int64], config: TrainConfig) -> npt.NDArray[np.int32]:
+    """Return the threshold steps of candidates by their numbers, millimetres: the ladders take turns."""
+    steps = [max(1, config.step_mm >> scale) for scale in range(config.threshold_scales)]
+    return np.array(steps, dtype=np.int32)[numbers % config.threshold_scales]
+
+
+def draw(keys: Keys, first: int, last: int, config: TrainConfig, scratch: Scratch | None = None) -> Candidates:
+    """Return the candidates `first` to `last` (excluded) of nodes, in the memory of `scratch` if there is one."""
+    n = last - first
+    unit = unit_of(config.probe_range_m)
+    room = scratch or Scratch()
     drawn = Candidates(
-        np.empty((shape[0], 4, shape[1]), dtype=np.float32),
-        np.empty(shape, dtype=np.int32),
-        np.empty(shape, dtype=np.int32),
-        np.empty(shape, dtype=np.uint32),
+        room.take("probes", (len(keys), 4, n), np.int16),
+        room.take("lows", (len(keys), n), np.int16),
+        steps_of(np.arange(first, last), config),
+        unit,
     )
-    steps = np.array([max(1, config.step_mm >> s) for s in range(config.threshold_scales)], dtype=np.int32)
-    zero = np.uint64(min(round(config.zero_share * 2**32), 2**32))
-    _draw(
-        np.ascontiguousarray(keys), first, np.float32(config.probe_range_m), PROBE_SHAPES.index(config.probe_shape),
-        zero, steps, config.thresholds, drawn.probes, drawn.lows, drawn.steps, drawn.factors,
-    )  # fmt: skip
+    _draw(keys, np.full(len(keys), first), config, drawn.steps[None], unit, drawn.probes, drawn.lows)
     return drawn
 
 
-@kernel
-def _signed_unit(bits):  # type: ignore[no-untyped-def]  # inlined
-    """Return an odd number of 24 bits over 2^23, exact in float32: from -1 to 1, never 0."""
-    return np.float32(np.int32(bits & _LOW_23) * 2 + 1 - (1 << 23)) / _HALF_SPAN
+def draw_chosen(
+    keys: Keys, chosen: npt.NDArray[np.int64], config: TrainConfig
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return one candidate of each node by its number: probes (n, 4) in metres; lows and steps (n,), millimetres."""
+    unit = unit_of(config.probe_range_m)
+    steps = steps_of(chosen, config)
+    probes, lows = np.empty((len(keys), 4, 1), dtype=np.int16), np.empty((len(keys), 1), dtype=np.int16)
+    _draw(keys, chosen, config, steps[:, None], unit, probes, lows)
+    return probes[:, :, 0] * unit, lows[:, 0].astype(np.int32), steps
+
+
+def _draw(
+    keys: Keys,
+    firsts: npt.NDArray[np.int64],
+    config: TrainConfig,
+    steps: npt.NDArray[np.int32],
+    unit: np.float32,
+    probes: npt.NDArray[np.int16],
+    lows: npt.NDArray[np.int16],
+) -> None:
+    zero = np.uint32(round(config.zero_share * 2**16))
+    reach = np.float32(config.probe_range_m) / unit
+    shape = PROBE_SHAPES.index(config.probe_shape)
+    _fill_candidates(
+        np.ascontiguousarray(keys), firsts.astype(np.uint32), shape, reach, zero, np.ascontiguousarray(steps),
+        np.int32(config.thresholds), probes, lows,
+    )  # fmt: skip
 
 
 @kernel
-def _draw_probe(counter, reach, shape, out):  # type: ignore[no-untyped-def]
-    """Draw one probe, and return the next unused counter."""
-    while True:
-        counter += GOLDEN
-        bits = mix(counter)
-        x = _signed_unit(bits)
-        y = _signed_unit(bits >> _41)
-        squared = np.float32(np.float32(x * x) + np.float32(y * y))
-        if shape == 2 or squared <= np.float32(1):
-            break
-    if shape == 0:  # uniform in the disc, times the distance from its middle: uniform in length
-        length = np.sqrt(squared)
-        x = np.float32(x * length)
-        y = np.float32(y * length)
-    out[0] = np.float32(x * reach)
-    out[1] = np.float32(y * reach)
-    return counter
+def _hash(word):  # type: ignore[no-untyped-def]  # inlined: takes and gives uint32
+    word = np.uint32(np.uint32(word ^ np.uint32(word >> _16)) * HASH_1)
+    word = np.uint32(np.uint32(word ^ np.uint32(word >> _15)) * HASH_2)
+    return np.uint32(word ^ np.uint32(word >> _16))
 
 
 @kernel
-def _draw(keys, first, reach, shape, zero, steps, n_thresholds, probes, lows, all_steps, factors):  # type: ignore[no-untyped-def]
-    pair = np.empty(2, dtype=np.float32)
+def _fill_words(key: np.uint64, first: np.uint32, number: int, out: npt.NDArray[np.uint32]) -> None:
+    """Fill random number `number` of each candidate from `first` on. It vectorises, as the two below."""
+    low, high = np.uint32(key & _LOW_32), np.uint32(key >> _32)
+    start = np.uint32(np.uint32(first * _WORDS) + np.uint32(number))
+    for i in range(len(out)):
+        counter = np.uint32(start + np.uint32(np.uint32(i) * _WORDS))
+        out[i] = _hash(np.uint32(_hash(np.uint32(low + np.uint32(counter * GOLDEN_32))) ^ high))
+
+
+@kernel
+def _signed_unit(bits):  # type: ignore[no-untyped-def]  # inlined: takes uint32, gives float32
+    """Return an odd number of 17 bits over 2^16, exact: from -1 to 1, never 0."""
+    return np.float32(np.int32(np.int32(np.int32(bits) * np.int32(2)) - np.int32(65_535))) * np.float32(2.0**-16)
+
+
+@kernel
+def _fill_probes(
+    ones: npt.NDArray[np.uint32],
+    others: npt.NDArray[np.uint32],
+    shape: int,
+    reach: np.float32,
+    xs: npt.NDArray[np.int16],
+    ys: npt.NDArray[np.int16],
+) -> None:
+    """Make probes of two random words each: the first word if it lies in the disc, or the second, moved into it."""
+    for i in range(len(ones)):
+        x, y = _signed_unit(np.uint32(ones[i] & _LOW_16)), _signed_unit(np.uint32(ones[i] >> _16))
+        other_x, other_y = _signed_unit(np.uint32(others[i] & _LOW_16)), _signed_unit(np.uint32(others[i] >> _16))
+        is_in = (shape == 2) | (np.float32(np.float32(x * x) + np.float32(y * y)) <= np.float32(1))
+        other_is_in = np.float32(np.float32(other_x * other_x) + np.float32(other_y * other_y)) <= np.float32(1)
+        shrink = np.float32(1) if other_is_in else INTO_DISC
+        x = x if is_in else np.float32(other_x * shrink)
+        y = y if is_in else np.float32(other_y * shrink)
+        # uniform in the disc, times the distance from its middle: uniform in length
+        length = np.float32(np.sqrt(np.float32(np.float32(x * x) + np.float32(y * y))))
+        length = length if shape == 0 else np.float32(1)
+        xs[i] = np.int16(np.int32(np.float32(np.float32(x * length) * reach)))
+        ys[i] = np.int16(np.int32(np.float32(np.float32(y * length) * reach)))
+
+
+@kernel
+def _fill_lows(
+    words: npt.NDArray[np.uint32],
+    zero: np.uint32,
+    steps: npt.NDArray[np.int32],
+    n_thresholds: np.int32,
+    xs: npt.NDArray[np.int16],
+    ys: npt.NDArray[np.int16],
+    lows: npt.NDArray[np.int16],
+) -> None:
+    """Make some of the probes 0, and shift each ladder by less than a step."""
+    for i in range(len(words)):
+        is_zero = np.uint32(words[i] >> _16) < zero
+        xs[i] = np.int16(0) if is_zero else xs[i]
+        ys[i] = np.int16(0) if is_zero else ys[i]
+        shift = np.int32(np.uint32(np.uint32(words[i] & _LOW_16) * np.uint32(steps[i])) >> _16)
+        half = np.int32(np.int32(n_thresholds * steps[i]) >> np.int32(1))
+        lows[i] = np.int16(np.int32(np.int32(shift - half) - np.int32(steps[i] - np.int32(1))))
+
+
+@kernel
+def _fill_candidates(
+    keys: Keys,
+    firsts: npt.NDArray[np.uint32],
+    shape: int,
+    reach: np.float32,
+    zero: np.uint32,
+    steps: npt.NDArray[np.int32],
+    n_thresholds: np.int32,
+    probes: npt.NDArray[np.int16],
+    lows: npt.NDArray[np.int16],
+) -> None:
+    """Fill the candidates of each node from number `firsts[node]` on; `steps` has a row a node, or one for all."""
+    words = np.empty((2, lows.shape[1]), dtype=np.uint32)
     for node in range(len(keys)):
-        for i in range(probes.shape[2]):
-            # a node's candidates start at mixed counters, so that their streams do not meet
-            counter = mix(keys[node] + np.uint64(first + i + 1) * GOLDEN)
-            counter = _draw_probe(counter, reach, shape, pair)
-            probes[node, 0, i] = pair[0]
-            probes[node, 1, i] = pair[1]
-            counter += GOLDEN
-            bits = mix(counter)
-            step = steps[np.int64((bits & _LOW_32) % np.uint64(len(steps)))]
-            if (bits >> _32) < zero:
-                pair[0] = 0
-                pair[1] = 0
-            else:
-                counter = _draw_probe(counter, reach, shape, pair)
-            probes[node, 2, i] = pair[0]
-            probes[node, 3, i] = pair[1]
-            counter += GOLDEN
-            shift = np.int32(mix(counter) % np.uint64(step))
-            all_steps[node, i] = step
-            lowest = -((n_thresholds * step) // 2) + shift
-            lows[node, i] = lowest - (step - 1)
-            factors[node, i] = (1 << LADDER_BITS) // step + 1
+        for pair in range(2):
+            for k in range(2):
+                _fill_words(keys[node], firsts[node], 2 * pair + k, words[k])
+            _fill_probes(words[0], words[1], shape, reach, probes[node, 2 * pair], probes[node, 2 * pair + 1])
+        _fill_words(keys[node], firsts[node], 4, words[0])
+        its_steps = steps[min(node, len(steps) - 1)]
+        _fill_lows(words[0], zero, its_steps, n_thresholds, probes[node, 2], probes[node, 3], lows[node])

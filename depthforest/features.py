@@ -54,11 +54,18 @@ def pixel_scale(focal: np.float32, depth_mm: int) -> np.float32:
 
 
 @kernel
+def clamped_offset(metres: np.float32, scale: np.float32, lowest: np.float32, highest: np.float32) -> np.int32:
+    """Return `scaled_offset`, clamped to two whole numbers within its own limits: one clamp for both."""
+    pixels = np.float32(metres * scale)
+    pixels = min(max(pixels, lowest), highest)
+    return np.int32(pixels + np.copysign(_BELOW_HALF, pixels))
+
+
+@kernel
 def scaled_offset(metres: np.float32, scale: np.float32) -> np.int32:
     """Return float32(metres * scale), rounded half away from zero and clamped, in whole pixels."""
-    pixels = np.float32(metres * scale)
-    pixels = min(max(pixels, -_LIMIT), _LIMIT)
-    return np.int32(pixels + np.copysign(_BELOW_HALF, pixels))
+    offset: np.int32 = clamped_offset(metres, scale, -_LIMIT, _LIMIT)
+    return offset
 
 
 @kernel

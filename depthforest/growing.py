@@ -13,10 +13,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.candidates import Candidates, Keys, child_keys, draw, root_key
+from depthforest.candidates import Candidates, Keys, child_keys, draw, draw_chosen, root_key
 from depthforest.errors import UsageError
 from depthforest.features import MAX_OFFSET_M
 from depthforest.kernels import kernel
+from depthforest.scratch import Scratch
 from depthforest.shards import OUT, Batch, Shard, Splits
 from depthforest.splitting import (
     MAX_COUNT,
@@ -26,7 +27,7 @@ from depthforest.splitting import (
     information_table,
     score_histograms,
 )
-from depthforest.sweeping import score_pixels
+from depthforest.sweeping import networks, score_pixels
 from depthforest.threads import map_in_order, thread_count
 from depthforest.trainconfig import MAX_DEPTH, MAX_WEIGHT, TrainConfig
 
@@ -37,6 +38,9 @@ BYTES_PER_COUNT = 4
 
 TASKS_PER_THREAD = 4
 """Scoring is cut into so many pieces a thread, because nodes take unequal time."""
+
+PIECE_BYTES = 2 << 20
+"""Bins that are merged and scored as one piece: they stay in the cache between the two."""
 
 _OPEN = np.iinfo(np.int32).min
 """A child with the value `_OPEN + i` is open node i."""
@@ -178,6 +182,7 @@ class Grower:
     scratch_bytes: int
     threads: int | None = None
     on_batch: Callable[[], object] = field(default=lambda: None)
+    _scratch: Scratch = field(default_factory=Scratch)
 
     def grow_level(self, tree: GrowingTree, follow: Follow | None = None) -> Level:
         """Split the open nodes of a tree, or make leaves of them, and move the pixels of all shards.
@@ -193,7 +198,7 @@ class Grower:
         scores = np.full(tree.n_open, -np.inf)
         chosen = np.full((tree.n_open, 2), NO_SPLIT, dtype=np.int32)
         for nodes, first, last, is_dense in self._batches(tried, totals):
-            drawn = draw(tree.open_keys[nodes], first, last, self.config)
+            drawn = draw(tree.open_keys[nodes], first, last, self.config, self._scratch)
             batch = Batch(nodes, tree.n_open, is_dense, drawn)
             its_scores, its_chosen = scores[nodes], chosen[nodes]
             (self._score_dense if is_dense else self._score_sparse)(batch, counts, first, its_scores, its_chosen)
@@ -279,7 +284,9 @@ class Grower:
         answers = list(map_in_order(lambda shard: shard.bins(batch), self.shards, threads=self.threads))
         table, is_gini = information_table(), check_criterion(self.config.criterion)
         starts = np.concatenate(([0], np.cumsum(counts[batch.nodes].sum(axis=1))))
-        n_pieces = TASKS_PER_THREAD * thread_count(self.threads)
+        n_pieces = max(
+            TASKS_PER_THREAD * thread_count(self.threads), int(starts[-1]) * batch.n_candidates // PIECE_BYTES
+        )
         cuts = np.unique(np.searchsorted(starts, np.linspace(0, starts[-1], n_pieces + 1)))
         n_bins = self.config.thresholds + 1
 
@@ -287,8 +294,9 @@ class Grower:
             begin, end = piece
             bins, labels, own = _merged(answers, starts, begin, end)
             score_pixels(
-                table, is_gini, bins, labels, own, self.weights, n_bins, first, scores[begin:end], chosen[begin:end]
-            )
+                table, is_gini, *networks(), bins, labels, own, self.weights, n_bins, first,
+                scores[begin:end], chosen[begin:end],
+            )  # fmt: skip
 
         list(map_in_order(score, list(pairwise(cuts.tolist())), threads=self.threads))
 
@@ -304,11 +312,8 @@ class Grower:
         is_split = gains > self.config.min_gain
         splits = Splits(np.zeros((n, 4), np.float32), np.zeros(n, np.int32), np.full((n, 2), OUT, dtype=np.int32))
         where = np.flatnonzero(is_split)
-        for candidate in np.unique(chosen[where, 0]).tolist():
-            nodes = where[chosen[where, 0] == candidate]
-            drawn = draw(tree.open_keys[nodes], candidate, candidate + 1, self.config)
-            splits.probes[nodes] = drawn.probes[:, :, 0]
-            splits.thresholds[nodes] = drawn.thresholds(chosen[nodes, 1])
+        splits.probes[where], lows, steps = draw_chosen(tree.open_keys[where], chosen[where, 0], self.config)
+        splits.thresholds[where] = lows + steps * (chosen[where, 1] + 1) - 1
         splits.children[where] = np.arange(2 * len(where), dtype=np.int32).reshape(-1, 2)
         return splits, gains
 

@@ -14,21 +14,24 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.candidates import Candidates
-from depthforest.features import scaled_offset
+from depthforest.features import clamped_offset
 from depthforest.frames import LabeledFrame
 from depthforest.kernels import kernel
 from depthforest.parts import PartSet
+from depthforest.prefetching import prefetch
 from depthforest.sampling import Pixels, read_pixels
+from depthforest.scratch import Scratch
 from depthforest.splitting import count_bins
-from depthforest.trainconfig import LADDER_BITS, TrainConfig
+from depthforest.trainconfig import TrainConfig
 
 BLOCK_FRAMES = 32
 """Frames that are read together when a shard doesn't keep its pixels: a few MB."""
 
+_PER_LINE = 32
+"""Numbers of 16 bits in a cache line."""
+
 OUT = -1
 """Node of a pixel that has reached a leaf."""
-
-_SHIFT = np.uint32(LADDER_BITS)
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ class Shard:
         self.per_frame = np.concatenate(per_frame)
         self.nodes = np.zeros(len(self.labels), dtype=np.int32)
         self._kept = kept
-        self._scratch = np.empty(0, dtype=np.uint8)
+        self._scratch = Scratch()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -155,10 +158,9 @@ class Shard:
 
     def class_counts(self, n_open: int) -> npt.NDArray[np.int64]:
         """Return the class counts (n_open, n_parts) of the open nodes."""
-        n_parts = len(self._part_set)
-        is_in = self.nodes != OUT
-        cells = self.nodes[is_in].astype(np.int64) * n_parts + self.labels[is_in]
-        return np.bincount(cells, minlength=n_open * n_parts).reshape(n_open, n_parts).astype(np.int64)
+        counts = np.zeros((n_open, len(self._part_set)), dtype=np.int64)
+        _count_classes(self.nodes, self.labels, counts)
+        return counts
 
     def count(self, batch: Batch, n_bins: int) -> npt.NDArray[np.int32]:
         """Return class histograms (n_nodes, n_candidates, n_parts, n_bins) of a batch of large nodes."""
@@ -178,26 +180,23 @@ class Shard:
         starts : array (n_nodes + 1,), int64
             Where each node's pixels begin.
         """
-        n_parts = len(self._part_set)
         slots = np.full(batch.n_open + 1, OUT, dtype=np.int32)  # the last entry is for pixels that are out
         slots[batch.nodes] = np.arange(len(batch.nodes), dtype=np.int32)
-        slot = slots[self.nodes]
-        ranks = np.empty(len(slot), dtype=np.int64)
-        ends = np.zeros(len(batch.nodes) * n_parts + 1, dtype=np.int64)
-        _rank(slot, self.labels, n_parts, ends, ranks)
-        starts = np.ascontiguousarray(np.concatenate(([0], ends[n_parts - 1 :: n_parts][: len(batch.nodes)])))
-        n = int(starts[-1])
-        if self._scratch.size < n * batch.n_candidates:
-            self._scratch = np.empty(n * batch.n_candidates, dtype=np.uint8)
-        bins = self._scratch[: n * batch.n_candidates].reshape(n, batch.n_candidates)
+        slot = self._scratch.take("slots", self.nodes.shape, np.int32)
+        ranks = self._scratch.take("ranks", self.nodes.shape, np.int64)
+        ends = np.zeros((len(batch.nodes), len(self._part_set)), dtype=np.int64)
+        n = _count_cells(self.nodes, slots, self.labels, slot, ends)
         labels = np.empty(n, dtype=np.uint8)
-        labels[ranks[slot != OUT]] = self.labels[slot != OUT]
+        _rank(slot, self.labels, ends, ranks, labels)
+        starts = np.concatenate(([0], ends[:, -1]))
+        bins = self._scratch.take("bins", (n, batch.n_candidates), np.uint8)
         chosen = batch.candidates
-        n_steps = self._config.thresholds
+        inverses = np.float32(1) / chosen.steps.astype(np.float32)
+        highest = np.float32(self._config.thresholds + 0.5)
         for part, pixels in self._pixels():
             _fill_bins(
                 pixels.depth, pixels.starts, pixels.shapes, pixels.places, pixels.scales, slot[part], ranks[part],
-                chosen.probes, chosen.lows, chosen.steps, chosen.factors, n_steps, bins,
+                chosen.probes, chosen.lows, inverses, chosen.unit_m, highest, bins,
             )  # fmt: skip
         return bins, labels, starts
 
@@ -228,73 +227,120 @@ class Shard:
 
 
 @kernel
-def _rank(
+def _count_classes(nodes: npt.NDArray[np.int32], labels: npt.NDArray[np.uint8], out: npt.NDArray[np.int64]) -> None:
+    for p in range(len(nodes)):
+        if nodes[p] != OUT:
+            out[nodes[p], labels[p]] += 1
+
+
+@kernel
+def _count_cells(
+    nodes: npt.NDArray[np.int32],
     slots: npt.NDArray[np.int32],
     labels: npt.NDArray[np.uint8],
-    n_parts: int,
+    slot: npt.NDArray[np.int32],
+    starts: npt.NDArray[np.int64],
+) -> int:
+    """Fill each pixel's slot, and where each cell (slot, label) starts if pixels are sorted by it; return how many.
+
+    `starts` (n_slots, n_parts) holds zeros. The last of `slots` is that of pixels that are out.
+    """
+    for p in range(len(nodes)):
+        slot[p] = slots[nodes[p]]  # node -1 is the last
+        if slot[p] >= 0:
+            starts[slot[p], labels[p]] += 1
+    n = 0
+    for i in range(starts.shape[0]):
+        for label in range(starts.shape[1]):
+            its_own = starts[i, label]
+            starts[i, label] = n
+            n += its_own
+    return n
+
+
+@kernel
+def _rank(
+    slot: npt.NDArray[np.int32],
+    labels: npt.NDArray[np.uint8],
     ends: npt.NDArray[np.int64],
-    out: npt.NDArray[np.int64],
+    ranks: npt.NDArray[np.int64],
+    out: npt.NDArray[np.uint8],
 ) -> None:
-    """Sort pixels by (slot, label), stable; afterwards `ends[slot * n_parts + label]` is where the cell ends."""
-    for p in range(len(slots)):
-        if slots[p] >= 0:
-            ends[slots[p] * n_parts + labels[p] + 1] += 1
-    for cell in range(len(ends) - 1):
-        ends[cell + 1] += ends[cell]
-    for p in range(len(slots)):
-        if slots[p] >= 0:
-            cell = slots[p] * n_parts + labels[p]
-            out[p] = ends[cell]
-            ends[cell] += 1
+    """Sort pixels by (slot, label), stable: fill each one's rank, and the labels in that order.
+
+    `ends` holds where the cells start, and afterwards where they end.
+    """
+    for p in range(len(slot)):
+        if slot[p] >= 0:
+            rank = ends[slot[p], labels[p]]
+            ends[slot[p], labels[p]] = rank + 1
+            ranks[p] = rank
+            out[rank] = labels[p]
 
 
 @kernel
 def _find_probes(
-    xs: npt.NDArray[np.float32],
-    ys: npt.NDArray[np.float32],
+    xs: npt.NDArray[np.int16],
+    ys: npt.NDArray[np.int16],
     scale_x: np.float32,
     scale_y: np.float32,
     row: np.int32,
     col: np.int32,
-    last_row: np.int32,
+    n_rows: np.int32,
     n_cols: np.int32,
-    out: npt.NDArray[np.int32],
+    out: npt.NDArray[np.uint32],
 ) -> None:
-    """Find each probe's position in the crop, clamped to the border. It vectorises, because it reads no image."""
-    last_col = np.int32(n_cols - 1)
+    """Find each probe's position in the crop, clamped to the border. It vectorises, because it reads no image.
+
+    Positions are unsigned, here and below: an index that may be negative costs a comparison.
+    """
+    left, right = np.float32(-col), np.float32(n_cols - 1 - col)
+    top, bottom = np.float32(-row), np.float32(n_rows - 1 - row)
+    own = np.int32(row * n_cols + col)
     for i in range(len(xs)):
-        r = np.int32(min(max(np.int32(row + scaled_offset(ys[i], scale_y)), np.int32(0)), last_row))
-        c = np.int32(min(max(np.int32(col + scaled_offset(xs[i], scale_x)), np.int32(0)), last_col))
-        out[i] = np.int32(np.int32(r * n_cols) + c)
+        d_row = clamped_offset(np.float32(ys[i]), scale_y, top, bottom)
+        d_col = clamped_offset(np.float32(xs[i]), scale_x, left, right)
+        out[i] = np.uint32(np.int32(own + np.int32(d_row * n_cols)) + d_col)
 
 
 @kernel
 def _subtract(
-    image: npt.NDArray[np.uint16],
-    ones: npt.NDArray[np.int32],
-    others: npt.NDArray[np.int32],
+    depth: npt.NDArray[np.uint16],
+    start: np.uint64,
+    ones: npt.NDArray[np.uint32],
+    others: npt.NDArray[np.uint32],
     out: npt.NDArray[np.int32],
 ) -> None:
-    """Read both probes of each pair: the one place where training reads an image."""
+    """Read both probes of each pair in the crop at `start`: the one place where candidates read an image."""
     for i in range(len(ones)):
-        out[i] = np.int32(image[ones[i]]) - np.int32(image[others[i]])
+        out[i] = np.int32(depth[start + np.uint64(ones[i])]) - np.int32(depth[start + np.uint64(others[i])])
 
 
 @kernel
 def _find_bins(
     responses: npt.NDArray[np.int32],
-    lows: npt.NDArray[np.int32],
-    steps: npt.NDArray[np.int32],
-    factors: npt.NDArray[np.uint32],
-    n_thresholds: int,
+    lows: npt.NDArray[np.int16],
+    inverses: npt.NDArray[np.float32],
+    highest: np.float32,
     out: npt.NDArray[np.uint8],
 ) -> None:
-    """Find the bin of each response: (response - low) / step, clipped to 0 ... n_thresholds."""
-    n_bins = np.int32(n_thresholds + 1)
+    """Find the bin of each response: (response - low) / step, clipped to 0 ... highest.
+
+    Half a millimetre more keeps the quotient so far from whole numbers that its rounding cannot matter.
+    """
     for i in range(len(responses)):
-        highest = np.int32(np.int32(n_bins * steps[i]) - 1)
-        above = np.int32(min(max(np.int32(responses[i] - lows[i]), np.int32(0)), highest))
-        out[i] = np.uint8(np.uint32(np.uint32(above) * factors[i]) >> _SHIFT)
+        above = np.float32(np.int32(responses[i] - np.int32(lows[i]))) + np.float32(0.5)
+        out[i] = np.uint8(np.int32(min(max(np.float32(above * inverses[i]), np.float32(0)), highest)))
+
+
+@kernel
+def _prefetch_candidates(probes: npt.NDArray[np.int16], lows: npt.NDArray[np.int16], node: int) -> None:
+    """Ask for a node's candidates: on deep levels each pixel's are elsewhere in memory."""
+    n = lows.shape[1]
+    for i in range(0, n, _PER_LINE):
+        prefetch(lows, node * n + i)
+    for i in range(0, 4 * n, _PER_LINE):
+        prefetch(probes, node * 4 * n + i)
 
 
 @kernel
@@ -306,26 +352,40 @@ def _fill_bins(
     scales: npt.NDArray[np.float32],
     slots: npt.NDArray[np.int32],
     ranks: npt.NDArray[np.int64],
-    probes: npt.NDArray[np.float32],
-    lows: npt.NDArray[np.int32],
-    steps: npt.NDArray[np.int32],
-    factors: npt.NDArray[np.uint32],
-    n_thresholds: int,
+    probes: npt.NDArray[np.int16],
+    lows: npt.NDArray[np.int16],
+    inverses: npt.NDArray[np.float32],
+    unit: np.float32,
+    highest: np.float32,
     out: npt.NDArray[np.uint8],
 ) -> None:
     """Fill the bins of all candidates of each pixel, image by image, so that depth is read from the cache."""
     n = probes.shape[2]
-    ones, others, responses = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
+    ones, others, responses = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.int32)
     for p in range(len(slots)):
         node = slots[p]
         if node < 0:
             continue
-        x, y, row, col = scales[p, 0], scales[p, 1], places[p, 0], places[p, 1]
-        last_row, n_cols = np.int32(shapes[p, 0] - 1), shapes[p, 1]
-        _find_probes(probes[node, 0], probes[node, 1], x, y, row, col, last_row, n_cols, ones)
-        _find_probes(probes[node, 2], probes[node, 3], x, y, row, col, last_row, n_cols, others)
-        _subtract(depth[starts[p] :], ones, others, responses)
-        _find_bins(responses, lows[node], steps[node], factors[node], n_thresholds, out[ranks[p]])
+        if p + 1 < len(slots):
+            _prefetch_candidates(probes, lows, max(slots[p + 1], 0))
+        # the unit is a power of two: the scale takes it exactly
+        x, y, row, col = scales[p, 0] * unit, scales[p, 1] * unit, places[p, 0], places[p, 1]
+        n_rows, n_cols = shapes[p, 0], shapes[p, 1]
+        _find_probes(probes[node, 0], probes[node, 1], x, y, row, col, n_rows, n_cols, ones)
+        _find_probes(probes[node, 2], probes[node, 3], x, y, row, col, n_rows, n_cols, others)
+        _subtract(depth, np.uint64(starts[p]), ones, others, responses)
+        _find_bins(responses, lows[node], inverses, highest, out[ranks[p]])
+
+
+@kernel
+def _goes_right(depth, start, shape, place, scale, pair, threshold):  # type: ignore[no-untyped-def]  # inlined
+    """Return whether a pixel's response to a pair of probes in metres is above a threshold."""
+    left, right = np.float32(-place[1]), np.float32(shape[1] - 1 - place[1])
+    top, bottom = np.float32(-place[0]), np.float32(shape[0] - 1 - place[0])
+    own = start + place[0] * shape[1] + place[1]
+    one = clamped_offset(pair[1], scale[1], top, bottom) * shape[1] + clamped_offset(pair[0], scale[0], left, right)
+    other = clamped_offset(pair[3], scale[1], top, bottom) * shape[1] + clamped_offset(pair[2], scale[0], left, right)
+    return np.int32(depth[own + one]) - np.int32(depth[own + other]) > threshold
 
 
 @kernel
@@ -341,7 +401,6 @@ def _move(
     nodes: npt.NDArray[np.int32],
 ) -> None:
     """Replace the open node of each pixel by its child's number: right where the response is above the threshold."""
-    found = np.empty(3, np.int32)
     for p in range(len(nodes)):
         node = nodes[p]
         if node < 0:
@@ -349,27 +408,8 @@ def _move(
         if children[node, 0] < 0:
             nodes[p] = OUT
             continue
-        image = depth[starts[p] :]
-        is_right = _response(image, shapes[p], places[p], scales[p], probes[node], found) > thresholds[node]
+        is_right = _goes_right(depth, starts[p], shapes[p], places[p], scales[p], probes[node], thresholds[node])
         nodes[p] = children[node, 1] if is_right else children[node, 0]
-
-
-@kernel
-def _response(
-    image: npt.NDArray[np.uint16],
-    shape: npt.NDArray[np.int32],
-    place: npt.NDArray[np.int32],
-    scale: npt.NDArray[np.float32],
-    pair: npt.NDArray[np.float32],
-    found: npt.NDArray[np.int32],
-) -> np.int32:
-    """Return the response of one pair at one pixel; `found` is scratch (3,)."""
-    last_row = np.int32(shape[0] - 1)
-    one, other, response = found[0:1], found[1:2], found[2:3]
-    _find_probes(pair[0:1], pair[1:2], scale[0], scale[1], place[0], place[1], last_row, shape[1], one)
-    _find_probes(pair[2:3], pair[3:4], scale[0], scale[1], place[0], place[1], last_row, shape[1], other)
-    _subtract(image, one, other, response)
-    return np.int32(response[0])
 
 
 @kernel
@@ -385,11 +425,9 @@ def _walk(
     ends: npt.NDArray[np.int32],
 ) -> None:
     """Walk each pixel from the node it is at to a value below 0."""
-    found = np.empty(3, np.int32)
     for p in range(len(ends)):
         node = ends[p]
-        image = depth[starts[p] :]
         while node >= 0:
-            is_right = _response(image, shapes[p], places[p], scales[p], offsets[node], found) > thresholds[node]
+            is_right = _goes_right(depth, starts[p], shapes[p], places[p], scales[p], offsets[node], thresholds[node])
             node = children[node, 1] if is_right else children[node, 0]
         ends[p] = node

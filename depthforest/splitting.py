@@ -154,9 +154,10 @@ def count_bins(
             for first in range(0, n_candidates, _CHUNK):
                 n = min(_CHUNK, n_candidates - first)
                 run[:] = 0
-                for p in range(begin, end):
-                    for c in range(n):
-                        run[c * n_bins + bins[p, first + c]] += 1
+                for p in range(np.uint64(begin), np.uint64(end)):
+                    for c in range(np.uint64(n)):  # unsigned: an index that may be negative costs a comparison
+                        b = bins[np.uint64(p), np.uint64(first) + np.uint64(c)]
+                        run[np.uint64(c) * np.uint64(n_bins) + np.uint64(b)] += np.int32(1)
                 for c in range(n):
                     for b in range(n_bins):
                         out[i, first + c, label, b] += run[c * n_bins + b]

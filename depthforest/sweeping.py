@@ -1,10 +1,14 @@
 """Sweeping: the best splits of nodes of few pixels, from the pixels' bins and labels themselves.
 
-Deep levels have many nodes with few pixels, where tables of all classes, bins and candidates would be mostly empty. The
-scores are those of `splitting`, to the bit.
+Deep levels have many nodes with few pixels, where tables of all classes, bins and candidates would be mostly empty.
+There, `LANES` candidates are scored side by side: a sorting network puts each one's pixels in the order of their bins
+without a branch, then all lanes move their pixels to the left side one by one. The scores are those of `splitting`, to
+the bit: all sums are whole numbers below 2^53, which float64 holds exactly.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -12,143 +16,261 @@ import numpy.typing as npt
 from depthforest.kernels import kernel
 from depthforest.splitting import NO_SPLIT, Counts, fill_sides, look_up, score_table
 
-_TOGETHER = 16
-"""Candidates whose tables are filled together for a node of few pixels: their tables fit the second cache."""
+LANES = 32
+"""Candidates scored side by side: two registers of 16-bit keys."""
 
-SWEEP_RATIO = 16
-"""A node with fewer pixels than so many times its parts is scored pixel by pixel: measured where the two meet."""
+NETWORK_PIXELS = 256
+"""Largest node that is sorted; above, tables are faster. Measured where the two meet."""
+
+_TOGETHER = 8
+"""Candidates of a larger node whose tables are filled together: with a dozen classes they fit the first cache."""
+
+_LANES = np.uint64(LANES)
+_0, _1, _8, _255 = np.uint64(0), np.uint64(1), np.uint16(8), np.uint16(255)
+
+Floats = npt.NDArray[np.float64]
+Keys = npt.NDArray[np.uint16]
 
 
 @kernel
-def _sort_by_bin(
-    bins: npt.NDArray[np.uint8],
-    start: int,
-    column: int,
-    classes: npt.NDArray[np.uint8],
-    ends: npt.NDArray[np.int32],
-    out: npt.NDArray[np.uint16],
+def _fill_network(n: int, out: Keys) -> int:
+    """Fill the comparisons (n, 2) of Batcher's odd-even merge sort of n keys, and return how many there are.
+
+    Comparisons with keys past the end are left out, as if those were the largest. `out` may be empty.
+    """
+    n_pairs = 0
+    size = 1
+    while size < n:
+        apart = size
+        while apart >= 1:
+            for begin in range(apart % size, n - apart, 2 * apart):
+                for i in range(begin, min(begin + apart, n - apart)):
+                    if i // (2 * size) == (i + apart) // (2 * size):
+                        if n_pairs < len(out):
+                            out[n_pairs, 0] = i
+                            out[n_pairs, 1] = i + apart
+                        n_pairs += 1
+            apart //= 2
+        size *= 2
+    return n_pairs
+
+
+@lru_cache(maxsize=1)
+def networks() -> tuple[Keys, npt.NDArray[np.int64]]:
+    """Return the sorting networks of all sizes up to `NETWORK_PIXELS`: pairs (m, 2), and where each size's begin."""
+    nothing = np.empty((0, 2), dtype=np.uint16)
+    ends = np.cumsum([_fill_network(n, nothing) for n in range(NETWORK_PIXELS + 1)])
+    starts = np.concatenate(([0], ends)).astype(np.int64)
+    pairs = np.empty((int(starts[-1]), 2), dtype=np.uint16)
+    for n in range(NETWORK_PIXELS + 1):
+        _fill_network(n, pairs[starts[n] : starts[n + 1]])
+    return pairs, starts
+
+
+@kernel
+def _fill_keys(
+    bins: npt.NDArray[np.uint8], start: int, column: int, width: int, classes: Keys, n: int, keys: Keys
 ) -> None:
-    """Sort a node's pixels by their bin in a column: `out` holds bin * 256 + class. `ends` (n_bins,) is scratch."""
-    ends[:] = 0
-    for p in range(len(classes)):
-        ends[bins[start + p, column]] += 1
-    place = np.int32(0)
-    for b in range(len(ends)):
-        n = ends[b]
-        ends[b] = place
-        place += n
-    for p in range(len(classes)):
-        b = bins[start + p, column]
-        out[ends[b]] = np.uint16(np.uint16(b) << np.uint16(8)) | np.uint16(classes[p])
-        ends[b] += 1
+    """Fill bin * 256 + class of the node's pixels, `LANES` candidates to a pixel; lanes without a candidate hold 0."""
+    for p in range(n):
+        place, row = np.uint64(p) * _LANES, np.uint64(start + p)
+        if width < LANES:
+            for lane in range(_LANES):
+                keys[place + np.uint64(lane)] = 0
+        for lane in range(np.uint64(width)):
+            b = bins[row, np.uint64(column) + np.uint64(lane)]
+            keys[place + np.uint64(lane)] = (np.uint16(b) << _8) | classes[p]
+
+
+@kernel
+def _sort(pairs: Keys, first: int, last: int, keys: Keys) -> None:
+    """Sort the keys of each lane by the comparisons of a network."""
+    for i in range(first, last):
+        one, other = np.uint64(pairs[i, 0]) * _LANES, np.uint64(pairs[i, 1]) * _LANES
+        for lane in range(_LANES):
+            a, b = keys[one + np.uint64(lane)], keys[other + np.uint64(lane)]
+            keys[one + np.uint64(lane)] = min(a, b)
+            keys[other + np.uint64(lane)] = max(a, b)
 
 
 @kernel
 def _sweep(
     table: Counts,
     is_gini: bool,
-    order: npt.NDArray[np.uint16],
+    is_even: bool,
+    keys: Keys,
+    n: int,
+    total: int,
     weights: Counts,
-    places: Counts,
-    left: Counts,
-    right: Counts,
-    at: Counts,
-    best: float,
-) -> tuple[float, int]:
-    """As `score_table`, for one candidate of a node of few pixels, sorted: they move to the left side one by one.
+    left: Floats,
+    right: Floats,
+    at: npt.NDArray[np.uint32],
+    sums: Floats,
+    n_left: Counts,
+    best: Floats,
+    found: npt.NDArray[np.int32],
+) -> None:
+    """Move the sorted pixels of each lane to the left side, one by one, and keep the best split.
 
-    Whether a split lies between two bins is asked only of the few that beat the best; nothing else branches.
+    Parameters
+    ----------
+    is_even : bool
+        Whether all classes have the same weight, so that all lanes have the same weight on the left.
+    total : int
+        Weight of the node.
+    left, right : array
+        What the next pixel of a class adds to the sums of the sides; entries as `fill_sides` orders them.
+    at : array (n_classes * LANES,)
+        The next entry of each class in each lane.
+    sums : array (2, LANES)
+        Of the left and right side; for entropy, of both in the first.
+    n_left : array (LANES,)
+        Weight on the left, where it is not even.
+    best, found : array (LANES,)
+        Best score, and the number of the last pixel on its left.
     """
-    left_sum, right_sum, n_left, n_right = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    for c in range(len(at)):
-        at[c] = places[c]
-        left_sum += left[places[c]]
-        right_sum += right[places[c]]
-        n_right += (places[c + 1] - places[c] - 1) * weights[c]
-    found = NO_SPLIT
-    last = len(order) - 1
-    for p in range(last):
-        c = order[p] & 255
-        place = at[c]
-        at[c] = place + 1
-        n_left += weights[c]
-        n_right -= weights[c]
-        left_sum += left[place + 1] - left[place]
-        if is_gini:
-            right_sum += right[place + 1] - right[place]
-            score = left_sum / n_left + right_sum / n_right
-        else:
-            score = np.float64(left_sum - look_up(table, n_left) - look_up(table, n_right))
-        if score > best and order[p] >> 8 != order[p + 1] >> 8:
-            best, found = score, int(order[p] >> 8)
-    return best, found
+    is_simple = is_even and not is_gini
+    for p in range(n - 1):
+        place = np.uint64(p) * _LANES
+        both = 0.0
+        if is_simple:
+            on_left = (p + 1) * weights[0]
+            both = np.float64(look_up(table, on_left) + look_up(table, total - on_left))
+        for lane in range(_LANES):
+            i = np.uint64(lane)
+            key = keys[place + i]
+            c = np.uint64(key & _255)
+            entry = at[c * _LANES + i]
+            at[c * _LANES + i] = entry + np.uint32(1)
+            score = sums[_0, i] + left[entry]
+            sums[_0, i] = score
+            if is_simple:
+                score -= both
+            else:
+                on_left = n_left[i] + weights[c]
+                n_left[i] = on_left
+                if is_gini:
+                    on_right = sums[_1, i] + right[entry]
+                    sums[_1, i] = on_right
+                    score = score / on_left + on_right / (total - on_left)
+                else:
+                    score -= np.float64(look_up(table, on_left) + look_up(table, total - on_left))
+            # a split lies between two bins; one branch, which is hardly ever taken
+            if (score > best[i]) & ((key ^ keys[place + _LANES + i]) > _255):
+                best[i] = score
+                found[i] = p
+
+
+@kernel
+def _fill_steps(places: Counts, sides: Counts, out: Floats) -> float:
+    """Fill the differences between the neighbours of each class in `sides`; return what none on the left sums to."""
+    whole = np.int64(0)
+    for c in range(len(places) - 1):
+        whole += sides[places[c]]
+        for i in range(places[c], places[c + 1] - 1):
+            out[i] = sides[i + 1] - sides[i]
+        out[places[c + 1] - 1] = 0
+    return np.float64(whole)
 
 
 @kernel
 def score_pixels(
     table: Counts,
     is_gini: bool,
+    pairs: Keys,
+    pair_starts: npt.NDArray[np.int64],
     bins: npt.NDArray[np.uint8],
     labels: npt.NDArray[np.uint8],
     starts: npt.NDArray[np.int64],
     weights: Counts,
     n_bins: int,
     first: int,
-    scores: npt.NDArray[np.float64],
+    scores: Floats,
     splits: npt.NDArray[np.int32],
 ) -> None:
     """Find the best splits of nodes from the bins (n_pixels, n_candidates) and labels of their pixels.
 
-    Rows `starts[i]` to `starts[i + 1]` are node i's; `scores` and `splits` as in `score_histograms`.
+    `pairs` and `pair_starts` are `networks()`. Rows `starts[i]` to `starts[i + 1]` are node i's; `scores` and `splits`
+    as in `score_histograms`.
     """
     n_candidates, n_classes = bins.shape[1], len(weights)
     largest = 0
     for i in range(len(starts) - 1):
         largest = max(largest, starts[i + 1] - starts[i])
-    classes = np.empty(largest, dtype=np.uint8)
+    classes = np.empty(largest, dtype=np.uint16)
     number = np.empty(n_classes, dtype=np.int64)
-    its_totals, its_weights = np.empty(n_classes, dtype=np.int64), np.empty(n_classes, dtype=np.int64)
-    places, at = np.empty(n_classes + 1, dtype=np.int64), np.empty(n_classes, dtype=np.int64)
+    totals, own_weights = np.empty(n_classes, dtype=np.int64), np.empty(n_classes, dtype=np.int64)
+    places = np.empty(n_classes + 1, dtype=np.int64)
     left, right = np.empty(largest + n_classes, dtype=np.int64), np.empty(largest + n_classes, dtype=np.int64)
-    order, ends = np.empty(largest, dtype=np.uint16), np.empty(n_bins, dtype=np.int32)
+    left_steps, right_steps = np.empty(len(left), dtype=np.float64), np.empty(len(left), dtype=np.float64)
+    keys = np.empty(min(largest, NETWORK_PIXELS) * LANES, dtype=np.uint16)
+    at = np.empty(n_classes * LANES, dtype=np.uint32)
+    lane_sums, n_left = np.empty((2, LANES), dtype=np.float64), np.empty(LANES, dtype=np.int64)
+    best, found = np.empty(LANES, dtype=np.float64), np.empty(LANES, dtype=np.int32)
     sums = np.empty((3, n_bins), dtype=np.int64)
     counts = np.empty((_TOGETHER, n_classes, n_bins), dtype=np.int32)
     for i in range(len(starts) - 1):
         begin, n = starts[i], starts[i + 1] - starts[i]
         # only the classes that the node has: deep nodes have few
         number[:] = -1
-        n_own = 0
+        n_own, total, is_even = 0, np.int64(0), True
         for p in range(n):
             label = labels[begin + p]
             if number[label] < 0:
                 number[label] = n_own
-                its_totals[n_own] = 0
-                its_weights[n_own] = weights[label]
+                totals[n_own] = 0
+                own_weights[n_own] = weights[label]
+                is_even &= weights[label] == own_weights[0]
                 n_own += 1
             classes[p] = number[label]
-            its_totals[classes[p]] += 1
-        # sliced once a node: a slice costs as much as scoring a few pixels
-        own, own_classes, own_order = its_weights[:n_own], classes[:n], order[:n]
-        own_places, own_at = places[: n_own + 1], at[:n_own]
-        fill_sides(table, is_gini, its_totals[:n_own], own, own_places, left, right)
-        is_dense = n > SWEEP_RATIO * n_own
-        for start in range(0, n_candidates, _TOGETHER):
-            width = min(_TOGETHER, n_candidates - start)
-            if is_dense:
+            totals[number[label]] += 1
+            total += weights[label]
+        own, own_places = own_weights[:n_own], places[: n_own + 1]
+        fill_sides(table, is_gini, totals[:n_own], own, own_places, left, right)
+        if n > NETWORK_PIXELS:
+            for start in range(0, n_candidates, _TOGETHER):
+                width = min(_TOGETHER, n_candidates - start)
                 counts[:width, :n_own] = 0
                 for p in range(n):
-                    k = classes[p]
-                    for c in range(width):
-                        counts[c, k, bins[begin + p, start + c]] += 1
-            for c in range(width):
-                if is_dense:
-                    score, found = score_table(
+                    k, row = np.uint64(classes[p]), np.uint64(begin + p)
+                    for c in range(np.uint64(width)):
+                        counts[c, k, np.uint64(bins[row, np.uint64(start) + np.uint64(c)])] += np.int32(1)
+                for c in range(width):
+                    score, threshold = score_table(
                         table, is_gini, counts[c, :n_own], own, own_places, left, right, sums, scores[i]
                     )
-                else:
-                    _sort_by_bin(bins, begin, start + c, own_classes, ends, own_order)
-                    score, found = _sweep(table, is_gini, own_order, own, own_places, left, right, own_at, scores[i])
-                if found != NO_SPLIT:
-                    scores[i] = score
+                    if threshold != NO_SPLIT:
+                        scores[i] = score
+                        splits[i, 0] = first + start + c
+                        splits[i, 1] = threshold
+            continue
+        whole_left = _fill_steps(own_places, left, left_steps)
+        whole_right = _fill_steps(own_places, right, right_steps) if is_gini else 0.0
+        for start in range(0, n_candidates, LANES):
+            width = min(LANES, n_candidates - start)
+            _fill_keys(bins, begin, start, width, classes, n, keys)
+            _sort(pairs, pair_starts[n], pair_starts[n + 1], keys)
+            for c in range(n_own):
+                at[c * LANES : (c + 1) * LANES] = places[c]
+            lane_sums[0], lane_sums[1], n_left[:], best[:], found[:] = whole_left, whole_right, 0, scores[i], NO_SPLIT
+            _sweep(
+                table,
+                is_gini,
+                is_even,
+                keys,
+                n,
+                total,
+                own,
+                left_steps,
+                right_steps,
+                at,
+                lane_sums,
+                n_left,
+                best,
+                found,
+            )
+            for c in range(width):
+                if found[c] != NO_SPLIT and best[c] > scores[i]:
+                    scores[i] = best[c]
                     splits[i, 0] = first + start + c
-                    splits[i, 1] = found
+                    splits[i, 1] = keys[found[c] * LANES + c] >> _8

@@ -26,8 +26,8 @@ MAX_DEPTH = 40
 MAX_THRESHOLDS = 254
 """A bin is one byte, and there is one bin more than thresholds."""
 
-LADDER_BITS = 24
-"""Bins are found by a multiplication and a shift by so many bits, instead of a division."""
+MAX_STEP_MM = 8192
+"""Largest step between thresholds, millimetres: bins are found by a float32 product, exact up to twice that."""
 
 MAX_WEIGHT = 64
 """Largest class weight: a class that is 64 times rarer than the commonest still counts as much."""
@@ -61,7 +61,7 @@ class TrainConfig:
     threshold_range_mm : int
         The ladder reaches from minus to plus this response.
     threshold_scales : int
-        Each pair draws one of so many ladders, each half as wide as the one before.
+        Pairs take turns with so many ladders, each half as wide as the one before.
     probe_range_m : float
         Largest length of a probe.
     probe_shape : "radius", "disc" or "square"
@@ -136,10 +136,10 @@ class TrainConfig:
             raise TrainConfigError(
                 f"frames_per_tree must be a share up to 1 or a whole number above, got {self.frames_per_tree!r}"
             )
-        if (self.thresholds + 1) * self.step_mm**2 >= 2**LADDER_BITS:
+        if self.step_mm > MAX_STEP_MM:
             raise TrainConfigError(
-                f"{self.thresholds} thresholds over +-{self.threshold_range_mm} mm are {self.step_mm} mm apart, which "
-                "is too coarse; use more thresholds or a smaller threshold_range_mm"
+                f"{self.thresholds} thresholds over +-{self.threshold_range_mm} mm are {self.step_mm} mm apart, the "
+                f"most is {MAX_STEP_MM}; use more thresholds or a smaller threshold_range_mm"
             )
 
     @property

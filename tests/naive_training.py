@@ -30,30 +30,42 @@ def number(key: int, counter: int) -> int:
     return mix(key + (counter + 1) * GOLDEN)
 
 
+def hashed(word: int) -> int:
+    word = (word ^ (word >> 16)) * 0x7FEB352D % 2**32
+    word = (word ^ (word >> 15)) * 0x846CA68B % 2**32
+    return word ^ (word >> 16)
+
+
 def candidate(key: int, index: int, config: Any) -> tuple[tuple[Any, ...], list[int]]:
     """Return (u_x, u_y, v_x, v_y) as float32 and the thresholds in millimetres."""
-    counter = mix(key + (index + 1) * GOLDEN)
+    low, high = key % 2**32, key >> 32
 
-    def probe() -> tuple[Any, Any]:
-        nonlocal counter
-        while True:
-            counter += GOLDEN
-            bits = mix(counter)
-            x, y = (F((b % 2**23) * 2 + 1 - 2**23) / F(2**23) for b in (bits, bits >> 41))
-            squared = x * x + y * y
-            if config.probe_shape == "square" or squared <= 1:
-                break
+    def word(number: int) -> int:
+        return hashed(hashed((low + (8 * index + number) * 0x9E3779B9) % 2**32) ^ high)
+
+    unit = 2.0 ** math.ceil(math.log2(config.probe_range_m / 32767))
+
+    def point(bits: int) -> tuple[Any, Any]:
+        return F((bits % 2**16) * 2 - 65535) / F(65536), F((bits >> 16) * 2 - 65535) / F(65536)
+
+    def probe(one: int, other: int) -> tuple[Any, Any]:
+        x, y = point(one)
+        if config.probe_shape != "square" and x * x + y * y > 1:
+            x, y = point(other)
+            if x * x + y * y > 1:
+                x, y = x * F(0.70703125), y * F(0.70703125)
         if config.probe_shape == "radius":
-            x, y = x * np.sqrt(squared), y * np.sqrt(squared)
-        return x * F(config.probe_range_m), y * F(config.probe_range_m)
+            length = np.sqrt(x * x + y * y)
+            x, y = x * length, y * length
+        reach = F(config.probe_range_m) / F(unit)
+        return F(int(x * reach) * unit), F(int(y * reach) * unit)
 
-    u = probe()
-    counter += GOLDEN
-    bits = mix(counter)
-    step = max(1, config.step_mm >> (bits % 2**32 % config.threshold_scales))
-    v = (F(0), F(0)) if (bits >> 32) < round(config.zero_share * 2**32) else probe()
-    counter += GOLDEN
-    lowest = -(config.thresholds * step // 2) + mix(counter) % step
+    step = max(1, config.step_mm >> (index % config.threshold_scales))
+    rest = word(4)
+    u, v = probe(word(0), word(1)), probe(word(2), word(3))
+    if rest >> 16 < round(config.zero_share * 2**16):
+        v = (F(0), F(0))
+    lowest = -(config.thresholds * step // 2) + (rest % 2**16) * step // 2**16
     return (*u, *v), [lowest + i * step for i in range(config.thresholds)]
 
 

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from depthforest.camera import Camera
-from depthforest.candidates import child_keys, draw, key_of, numbers, root_key
+from depthforest.candidates import child_keys, draw, draw_chosen, key_of, numbers, root_key
 from depthforest.features import masked_depth, responses
 from depthforest.frames import LabeledFrame
 from depthforest.parts import PartSet
 from depthforest.sampling import crop_person, draw_pixels, frames_of_tree, quotas, read_pixels
-from depthforest.shards import Batch, Shard
+from depthforest.shards import Batch, Shard, _find_bins
 from depthforest.trainconfig import TrainConfig, TrainConfigError
 
 PARTS = PartSet(("a", "b", "c"))
@@ -101,9 +101,9 @@ def test_bins_of_a_shard_are_those_of_the_features(frame):
                 continue
             image = masked_depth(its_frame, person=int(its_frame.people.ravel()[pixel]))
             place = [divmod(int(pixel), 32)]
-            found = responses(image, place, drawn.probes[node].T, CAMERA, config.background_mm)[0]
-            lowest = drawn.lows[node] + drawn.steps[node] - 1
-            ladder = lowest[:, None] + drawn.steps[node][:, None] * np.arange(9)
+            found = responses(image, place, drawn.metres[node].T, CAMERA, config.background_mm)[0]
+            lowest = drawn.lows[node] + drawn.steps - 1
+            ladder = lowest[:, None] + drawn.steps[:, None] * np.arange(9)
             expected[node].append(
                 (int(its_frame.parts.ravel()[pixel]), *(found[:, None] > ladder).sum(axis=1).tolist())
             )
@@ -156,15 +156,17 @@ def test_candidates_are_drawn_as_the_twin_draws_them(shape):
         assert key == keys[node]
         for i in range(40):
             probes, ladder = naive.candidate(key, 5 + i, config)
-            assert drawn.probes[node, :, i].tolist() == [float(p) for p in probes]
-            step = drawn.steps[node, i]
+            assert drawn.metres[node, :, i].tolist() == [float(p) for p in probes]
+            step = drawn.steps[i]
             assert ladder == [drawn.lows[node, i] + step - 1 + k * step for k in range(6)]
+            chosen, low, its_step = draw_chosen(keys[node : node + 1], np.array([5 + i]), config)
+            assert (chosen[0].tolist(), low[0], its_step[0]) == ([float(p) for p in probes], drawn.lows[node, i], step)
 
 
 @pytest.mark.parametrize(("shape", "mean"), [("radius", 1 / 2), ("disc", 2 / 3)])
 def test_probes_have_the_lengths_that_were_asked_for(shape, mean):
     config = TrainConfig(probe_shape=shape, probe_range_m=0.4, zero_share=0.25)
-    probes = draw(root_key(0, 0), 0, 20_000, config).probes[0]
+    probes = draw(root_key(0, 0), 0, 20_000, config).metres[0]
     lengths = np.hypot(probes[0], probes[1]) / 0.4
     assert lengths.max() <= 1 + 1e-6
     assert lengths.mean() == pytest.approx(mean, abs=0.01)
@@ -173,19 +175,24 @@ def test_probes_have_the_lengths_that_were_asked_for(shape, mean):
 
 
 def test_bins_by_multiplication_are_exact():
-    """For every step that a configuration may have."""
-    for thresholds in (1, 2, 50, 254):
-        for reach in (1, 37, 600, 1447):
-            try:
-                config = TrainConfig(thresholds=thresholds, threshold_range_mm=reach)
-            except TrainConfigError:
-                continue
-            drawn = draw(root_key(0, 0), 0, 3, config)
-            step = int(drawn.steps[0, 0])
-            above = np.arange((thresholds + 1) * step, dtype=np.uint64)
-            found = (above * drawn.factors[0, 0].astype(np.uint64)) >> np.uint64(24)
-            np.testing.assert_array_equal(found, above // np.uint64(step))
-            assert int((above * drawn.factors[0, 0].astype(np.uint64)).max()) < 2**32
+    """For every step that a configuration may have, at all responses that are not clipped and at the largest."""
+    for step in (1, 2, 3, 7, 24, 1000, 8191, 8192):
+        low = -20_000
+        responses = np.arange(-65_535, 65_536, dtype=np.int32)
+        n = len(responses)
+        out = np.empty(n, dtype=np.uint8)
+        inverses = np.full(n, np.float32(1) / np.float32(step))
+        for thresholds in (1, 50, 254):
+            _find_bins(responses, np.full(n, low, np.int16), inverses, np.float32(thresholds + 0.5), out)
+            np.testing.assert_array_equal(out, np.clip((responses - low) // step, 0, thresholds))
+
+
+def test_probes_are_whole_units_of_a_power_of_two():
+    for reach in (0.001, 0.45, 0.5, 1.0, 10.0):
+        drawn = draw(root_key(1, 0), 0, 5000, TrainConfig(probe_range_m=reach, probe_shape="square"))
+        assert np.log2(drawn.unit_m) % 1 == 0
+        assert np.abs(drawn.metres).max() <= reach
+        assert np.abs(drawn.probes).max() > 32_767 / 2.1
 
 
 def test_numbers_do_not_repeat():
@@ -217,7 +224,7 @@ def test_the_config_saves_loads_and_is_light(tmp_path):
         ("frames_per_tree = 0", "frames_per_tree must be a share up to 1 or a whole number above"),
         ("frames_per_tree = 1.5", "frames_per_tree must be a share up to 1 or a whole number above"),
         ("thresholds = 255", "thresholds must be from 1 to 254"),
-        ("thresholds = 3\nthreshold_range_mm = 9000", "is too coarse; use more thresholds"),
+        ("thresholds = 2\nthreshold_range_mm = 9000", "9000 mm apart, the most is 8192; use more thresholds"),
         ("trees = [", "is not valid TOML"),
     ],
 )

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from depthforest import splitting
 from depthforest.errors import UsageError
 from depthforest.splitting import best_split, count_bins, gain, impurity, information_table
-from depthforest.sweeping import SWEEP_RATIO, score_pixels
+from depthforest.sweeping import LANES, NETWORK_PIXELS, _sort, networks, score_pixels
 
 
 def histograms_of(bins, labels, n_classes, n_bins):
@@ -37,7 +37,7 @@ def scored_by_pixels(bins, labels, starts, weights, n_bins, criterion):
     n = len(starts) - 1
     scores, splits = np.full(n, -np.inf), np.full((n, 2), -1, dtype=np.int32)
     is_gini = splitting.check_criterion(criterion)
-    score_pixels(information_table(), is_gini, bins, labels, starts, weights, n_bins, 0, scores, splits)
+    score_pixels(information_table(), is_gini, *networks(), bins, labels, starts, weights, n_bins, 0, scores, splits)
     return scores, splits
 
 
@@ -45,11 +45,11 @@ def scored_by_pixels(bins, labels, starts, weights, n_bins, criterion):
 @given(st.data())
 def test_every_way_to_the_best_split_equals_the_naive_one(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
-    n = data.draw(st.sampled_from([2, 3, 7, 30, 150]))
+    n = data.draw(st.sampled_from([2, 3, 7, 30, 150, 300]))
     n_classes, n_bins = data.draw(st.integers(2, 5)), data.draw(st.sampled_from([2, 3, 9, 51, 255]))
     criterion = data.draw(st.sampled_from(["entropy", "gini"]))
     weights = rng.integers(1, 20, n_classes) if data.draw(st.booleans()) else np.ones(n_classes, dtype=np.int64)
-    n_candidates = data.draw(st.sampled_from([1, 5, 17]))
+    n_candidates = data.draw(st.sampled_from([1, 5, 33]))
     bins = rng.integers(0, n_bins, (n, n_candidates)).astype(np.uint8)
     labels = rng.integers(0, n_classes, n).astype(np.uint8)
     labels[: n // 2] = labels[0]
@@ -65,15 +65,27 @@ def test_every_way_to_the_best_split_equals_the_naive_one(data):
 def test_nodes_of_both_sizes_are_scored_alike():
     """A node on either side of where the sweep gives way to the table, and several nodes in one call."""
     rng = np.random.default_rng(1)
-    sizes = [SWEEP_RATIO * 3, SWEEP_RATIO * 3 + 1, 5, 200]
+    sizes = [NETWORK_PIXELS, NETWORK_PIXELS + 1, 2, 200]
     starts = np.concatenate(([0], np.cumsum(sizes)))
-    bins = rng.integers(0, 12, (starts[-1], 20)).astype(np.uint8)
+    bins = rng.integers(0, 12, (starts[-1], LANES + 1)).astype(np.uint8)
     labels = np.concatenate([np.arange(n) % 3 for n in sizes]).astype(np.uint8)
     weights = np.array([1, 2, 3])
     scores, splits = scored_by_pixels(bins, labels, starts, weights, 12, "entropy")
     for i in range(len(sizes)):
         mine = slice(starts[i], starts[i + 1])
         assert (scores[i], tuple(splits[i])) == naive_best(bins[mine], labels[mine], 3, 12, weights, "entropy")
+
+
+def test_networks_sort():
+    """Every 0-1 sequence that a network sorts wrongly would break it for some keys: here random keys of every size."""
+    pairs, starts = networks()
+    rng = np.random.default_rng(0)
+    assert len(starts) == NETWORK_PIXELS + 2
+    for n in range(NETWORK_PIXELS + 1):
+        keys = rng.integers(0, 40, (n, LANES)).astype(np.uint16)
+        flat = keys.ravel().copy()
+        _sort(pairs, starts[n], starts[n + 1], flat)
+        np.testing.assert_array_equal(flat.reshape(n, LANES), np.sort(keys, axis=0))
 
 
 def test_ties_go_to_the_lowest_candidate_then_threshold():

@@ -175,9 +175,9 @@ def planted_split(views, chosen, key, config):
     n = sum(int(mine.sum()) for mine in chosen)
     best = None
     for candidate in range(config.candidates):
-        probes = drawn.probes[:, :, candidate]
+        probes = drawn.metres[:, :, candidate]
         answers = [responses(image, pixels, probes, camera)[:, 0] for image, pixels, camera in views]
-        step = int(drawn.steps[0, candidate])
+        step = int(drawn.steps[candidate])
         for threshold in int(drawn.lows[0, candidate]) + step - 1 + step * np.arange(config.thresholds):
             n_right = sum(int((mine & (a > threshold)).sum()) for mine, a in zip(chosen, answers, strict=True))
             if best is None or abs(2 * n_right - n) < best[0]:
@@ -231,7 +231,7 @@ def test_it_is_as_accurate_as_scikit_learn():
     config = TrainConfig(
         trees=4, depth=9, candidates=40, pixels_per_frame=120, frames_per_tree=1.0, class_balance=0.0, min_pixels=2
     )
-    probes = draw(root_key(99, 0), 0, 600, config).probes[0].T
+    probes = draw(root_key(99, 0), 0, 600, config).metres[0].T
     train_x, train_y = features_of(frames[:120], config, probes)
     test_x, test_y = features_of(frames[120:], config, probes)
     # every tree of ours draws pixels of its own; these are the same for all, so that only the growing differs
