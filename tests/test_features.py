@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 import depthforest as df
 from depthforest import features
 from depthforest.errors import CameraError, FrameError, UsageError
-from depthforest.features import MAX_OFFSET_PX, masked_depth, pixel_scale, probe_offset, responses, scaled_offset
+from depthforest.features import (
+    MAX_OFFSET_PX,
+    clamped_offset,
+    masked_depth,
+    pixel_scale,
+    probe_offset,
+    responses,
+    scaled_offset,
+)
 from depthforest.kernels import kernel
 
 CAMERA = df.Camera(30.0, 34.0, 7.5, 5.5, 16, 12)
@@ -34,6 +42,12 @@ def _products(metres, scales, out):
 
 
 @kernel
+def _clamped(metres, scales, lows, highs, out):
+    for i in range(len(metres)):
+        out[i] = clamped_offset(metres[i], scales[i], lows[i], highs[i])
+
+
+@kernel
 def _rounded(values, out):
     for i in range(len(values)):
         out[i] = scaled_offset(values[i], np.float32(1))
@@ -54,6 +68,21 @@ def test_scales_agree_to_the_bit_with_single_float32_operations():
     ref = focals * np.float32(1000) / depths.astype(np.float32)
     np.testing.assert_array_equal(comp, ref)
     assert (ref != (focals.astype(np.float64) * 1000 / depths).astype(np.float32)).any()
+
+
+def test_one_clamp_does_for_both():
+    """Clamped to whole numbers before rounding is what clamping after it gives; exact halves and both ends included."""
+    rng = np.random.default_rng(5)
+    n = 100_000
+    metres = rng.normal(0, 0.3, n).astype(np.float32)
+    scales = rng.uniform(1, 2000, n).astype(np.float32)
+    metres[:1000], scales[:1000] = rng.integers(-80, 80, 1000) / np.float32(2), 1
+    lows, highs = -rng.integers(0, 60, n).astype(np.float32), rng.integers(0, 60, n).astype(np.float32)
+    whole, comp = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    _products(metres, scales, whole)
+    _clamped(metres, scales, lows, highs, comp)
+    np.testing.assert_array_equal(comp, np.clip(whole, lows, highs))
+    assert (comp == lows).any() and (comp == highs).any() and (comp == whole).any()
 
 
 def test_products_beside_halves_are_rounded_to_float32_first():

@@ -1,0 +1,35 @@
+import numpy as np
+
+from depthforest.kernels import kernel
+from depthforest.prefetching import prefetch
+from depthforest.scratch import Scratch
+
+
+def test_memory_is_used_again_and_grows():
+    scratch = Scratch()
+    first = scratch.take("a", (3, 4), np.int32)
+    assert (first.shape, first.dtype, first.flags.c_contiguous) == ((3, 4), np.int32, True)
+    again = scratch.take("a", (5,), np.uint8)
+    assert np.shares_memory(first, again)
+    other = scratch.take("b", (5,), np.uint8)
+    assert not np.shares_memory(other, again)
+    larger = scratch.take("a", (100,), np.float64)
+    assert larger.size == 100
+    assert not np.shares_memory(larger, first)
+    assert scratch.take("c", (0, 7), np.int16).shape == (0, 7)
+
+
+@kernel
+def _sum(values, ahead):
+    total = 0
+    for i in range(len(values)):
+        prefetch(values, i + ahead)
+        total += values[i]
+    return total
+
+
+def test_prefetching_changes_nothing():
+    values = np.arange(1000)
+    # far outside too: it is a hint, and never reads
+    for ahead in (0, 8, 10**12):
+        assert _sum(values, ahead) == values.sum()
