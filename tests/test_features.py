@@ -82,7 +82,9 @@ def test_one_clamp_does_for_both():
     _products(metres, scales, whole)
     _clamped(metres, scales, lows, highs, comp)
     np.testing.assert_array_equal(comp, np.clip(whole, lows, highs))
-    assert (comp == lows).any() and (comp == highs).any() and (comp == whole).any()
+    assert (comp == lows).any()
+    assert (comp == highs).any()
+    assert (comp == whole).any()
 
 
 def test_products_beside_halves_are_rounded_to_float32_first():
