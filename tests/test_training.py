@@ -5,7 +5,6 @@ from dataclasses import replace
 import naive_training as naive
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
 
 from depthforest.camera import Camera
 from depthforest.candidates import child_keys, draw, root_key
@@ -210,47 +209,6 @@ def test_a_planted_tree_is_recovered():
     forest = train(frames[:30], config)
     np.testing.assert_array_equal(forest.offsets, [first, left, right])
     assert evaluate(forest, frames[30:]).mean_class_accuracy > 0.99
-
-
-def features_of(frames, config, probes):
-    """Return the responses (n, k) and labels of the pixels that tree 0 draws."""
-    rows, labels = [], []
-    for index, frame in enumerate(frames):
-        where = draw_pixels(frame, index, 0, config)
-        for person in np.unique(frame.people.ravel()[where]):
-            mine = where[frame.people.ravel()[where] == person]
-            pixels = np.stack(np.divmod(mine, frame.shape[1]), axis=1)
-            rows.append(responses(masked_depth(frame, person=int(person)), pixels, probes, frame.camera))
-            labels.append(frame.parts.ravel()[mine])
-    return np.concatenate(rows), np.concatenate(labels)
-
-
-def test_it_is_as_accurate_as_scikit_learn():
-    """A random forest on a matrix of the same features, as many of them a node, is neither better nor worse."""
-    frames = list(Generator(Config(n_bodies=4, camera="kinect_v1@80x60"), seed=6, n=160))
-    config = TrainConfig(
-        trees=4, depth=9, candidates=40, pixels_per_frame=120, frames_per_tree=1.0, class_balance=0.0, min_pixels=2
-    )
-    probes = draw(root_key(99, 0), 0, 600, config).metres[0].T
-    train_x, train_y = features_of(frames[:120], config, probes)
-    test_x, test_y = features_of(frames[120:], config, probes)
-    # every tree of ours draws pixels of its own; these are the same for all, so that only the growing differs
-    judge = RandomForestClassifier(
-        n_estimators=4, max_depth=9, max_features=40, bootstrap=False, criterion="entropy", random_state=0, n_jobs=1
-    )
-    expected = judge.fit(train_x, train_y).score(test_x, test_y)
-    forest = train(frames[:120], config)
-    n_right = n = 0
-    for index, frame in enumerate(frames[120:]):
-        where = draw_pixels(frame, index, 0, config)
-        for person in np.unique(frame.people.ravel()[where]):
-            mine = where[frame.people.ravel()[where] == person]
-            found = forest.predict(frame, frame.people == person).ravel()[mine]
-            n_right += int((found == frame.parts.ravel()[mine]).sum())
-            n += len(mine)
-    assert n == len(test_y)
-    assert 0.2 < expected < 0.9
-    assert n_right / n == pytest.approx(expected, abs=0.04)
 
 
 def test_the_order_of_frames_only_changes_what_is_drawn(people):
