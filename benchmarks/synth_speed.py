@@ -1,8 +1,10 @@
-"""How fast labeled frames are made, and what of that is the bare drawing of the body.
+"""How fast labeled frames are made, how that grows with threads, and what of it is the bare drawing of the body.
 
 320 x 240, one person in a furnished room, kinect_v1 noise; MakeHuman bodies where the data are installed, mocap poses
 where clips are at hand (`--mocap FOLDER`), else the built-in ones: the first line says which. Compiled and warmed up
-before anything is timed; threads alternate, so that a noisy machine is noisy for all.
+before anything is timed. What is compared takes turns, so that a noisy machine is noisy for all; medians of the turns
+count, the best is printed beside them. Threads that only draw bodies say what more threads can give at all: on a busy
+machine little.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import statistics
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from depthforest.threads import thread_count
+from depthforest.threads import map_in_order, thread_count
 from synth.config import Config
 from synth.generator import Generator
 from synth.rendering import Canvas, Mesh, Rendered, render
@@ -27,25 +30,26 @@ from synth.skinning import pose_body
 
 CLIPS = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "cmu_bvh"
 N_FRAMES = 300
-N_ROUNDS = 3
+N_ROUNDS = 5
+N_SCENES = 100
 
 
-def rate(frames: Generator, start: int, threads: int) -> float:
-    """Return frames per second on so many threads."""
+def rate(work: Callable[[int], object], threads: int) -> float:
+    """Return calls per second on so many threads."""
     began = time.perf_counter()
-    for _ in frames.frames(start, start + N_FRAMES, threads=threads):
+    for _ in map_in_order(work, range(N_FRAMES), threads=threads):
         pass
     return N_FRAMES / (time.perf_counter() - began)
 
 
-def milliseconds(work: Callable[[int], object], n: int = 150) -> float:
-    """Return the median time of a call, over different frames."""
+def milliseconds(work: Callable[[int], object]) -> list[float]:
+    """Return the time of every call, over different frames."""
     times = []
-    for i in range(n):
+    for i in range(N_SCENES):
         began = time.perf_counter()
         work(i)
         times.append(1000 * (time.perf_counter() - began))
-    return statistics.median(times)
+    return times
 
 
 def main() -> None:
@@ -63,39 +67,53 @@ def main() -> None:
     )
     print(f"bodies: {bodies}; poses: {'mocap' if mocap else 'built in'}; sensor: {config.sensor}; {config.camera}")
     frames = Generator(config, seed=1, n=10**6)
-    for i in range(120):
+    for i in range(N_FRAMES):
         frames[i]
+    scenes = [frames.scene(i)[0] for i in range(N_SCENES)]
+    closed, both_sides = ([[body_mesh(scene, is_closed)] for scene in scenes] for is_closed in (True, False))
+    local = threading.local()
+
+    def draw(meshes: list[list[Mesh]], i: int) -> Rendered:
+        if not hasattr(local, "canvas"):
+            local.canvas = Canvas(frames.camera.shape)
+        return render(frames.camera, meshes[i % N_SCENES], canvas=local.canvas)
 
     cores = thread_count()
     counts = sorted({1, 2, cores} & set(range(1, cores + 1)))
-    rates: dict[int, list[float]] = {n: [] for n in counts}
-    for round_ in range(N_ROUNDS):
-        for n in counts:
-            rates[n].append(rate(frames, 1000 * (round_ + 1), n))
-    for n in counts:
-        print(f"threads {n}: {statistics.median(rates[n]):4.0f} frames/s, the best of {N_ROUNDS} {max(rates[n]):.0f}")
+    for name, made in (("whole frames", frames.__getitem__), ("bare bodies", partial(draw, closed))):
+        rates = [[rate(made, n) for n in counts] for _ in range(N_ROUNDS)]
+        for n, of_n in zip(counts, zip(*rates, strict=True), strict=True):
+            gain = statistics.median(this / turn[0] for this, turn in zip(of_n, rates, strict=True))
+            print(
+                f"{name}, threads {n}: {statistics.median(of_n):5.0f}/s, the best of {N_ROUNDS} {max(of_n):5.0f}; "
+                f"{gain:.2f} times one thread"
+            )
 
-    canvas = Canvas(frames.camera.shape)
-    scenes = [frames.scene(i)[0] for i in range(150)]
-    whole = milliseconds(lambda i: frames[i])
-    print(f"one frame on one thread                {whole:6.2f} ms")
     person = scenes[0].people[0].person
     pose = frames._library[0] if frames._library is not None else frames._built_in(0).pose
-    for name, work in (
-        ("pose and skin the body", lambda _: pose_body(person.body, pose)),
-        ("draw body and room", lambda i: render(frames.camera, scenes[i].meshes(), canvas=canvas)),
-        ("sensor", lambda i: apply_sensor(frames, canvas.rendered, i)),
-    ):
-        print(f"  {name:36s} {milliseconds(work):6.2f} ms")
-    for name, is_closed in (("body alone, back faces skipped", True), ("body alone, both sides", False)):
-        alone = [[body_mesh(scene, is_closed)] for scene in scenes]
-        bare = milliseconds(partial(draw, frames, canvas, alone))
-        print(f"  {name:36s} {bare:6.2f} ms; a whole frame is {whole / bare:.1f} times that")
-
-
-def draw(frames: Generator, canvas: Canvas, meshes: list[list[Mesh]], i: int) -> None:
-    """Draw one list of meshes."""
-    render(frames.camera, meshes[i], canvas=canvas)
+    meshes = [scene.meshes() for scene in scenes]
+    works: dict[str, Callable[[int], object]] = {
+        "one whole frame on one thread": frames.__getitem__,
+        "pose and skin the body": lambda _: pose_body(person.body, pose),
+        "draw body and room": partial(draw, meshes),
+        "sensor": lambda i: apply_sensor(frames, local.canvas.rendered, i),
+        "body alone, back faces skipped": partial(draw, closed),
+        "body alone, both sides": partial(draw, both_sides),
+    }
+    times: dict[str, list[list[float]]] = {name: [] for name in works}
+    for _ in range(N_ROUNDS):
+        for name, work in works.items():
+            times[name].append(milliseconds(work))
+    medians = {name: [statistics.median(turn) for turn in turns] for name, turns in times.items()}
+    # the mean of every frame's best time: other work on the machine spoils it less than the median, but it does
+    best = {name: statistics.mean(map(min, zip(*turns, strict=True))) for name, turns in times.items()}
+    whole, *_ = works
+    for name in works:
+        line = f"{name:32s} {statistics.median(medians[name]):6.2f} ms, at best {best[name]:6.2f}"
+        if name.startswith("body alone"):
+            ratio = statistics.median(w / b for w, b in zip(medians[whole], medians[name], strict=True))
+            line += f"; a whole frame is {ratio:.2f} times that, at best {best[whole] / best[name]:.2f}"
+        print(line)
 
 
 def body_mesh(scene: Scene, is_closed: bool) -> Mesh:

@@ -42,7 +42,7 @@ class Joint:
 
     def __post_init__(self) -> None:
         try:
-            position = tuple(float(p) for p in self.position)
+            position = tuple(map(float, self.position))
         except (TypeError, ValueError):
             position = ()
         if len(position) != 3 or not all(map(math.isfinite, position)):
@@ -77,7 +77,8 @@ class Frame:
         if depth_mm.dtype == np.uint16 and depth_mm.ndim == 2:
             # millimetres by definition, on the path of every frame: from_array is where units are doubted
             check_size(depth_mm.shape[1], depth_mm.shape[0], "depth", FrameError)
-            depth_mm = np.where(depth_mm == MAX_MM, np.uint16(0), depth_mm)
+            is_void = depth_mm == MAX_MM
+            depth_mm = np.where(is_void, np.uint16(0), depth_mm) if is_void.any() else depth_mm.copy()
         else:
             depth_mm = to_millimetres(depth_mm)
         if not isinstance(self.camera, Camera):
@@ -191,12 +192,36 @@ class LabeledFrame(Frame):
         parts = _label_picture(self.parts, self.shape, "parts")
         self.part_set.check_labels(parts)
         people = _label_picture(self.people, self.shape, "people")
-        n_lost = int(((parts != NO_PART) & (people == 0)).sum())
-        if n_lost:
-            raise FrameError(f"{n_lost} pixels have a part but belong to nobody; people must be 1 or more there")
+        is_lost = (parts != NO_PART) & (people == 0)
+        if is_lost.any():
+            raise FrameError(f"{is_lost.sum()} pixels have a part but belong to nobody; people must be 1 or more there")
         object.__setattr__(self, "parts", _frozen(parts))
         object.__setattr__(self, "people", _frozen(people))
         object.__setattr__(self, "joints", _checked_joints(self.joints))
+
+    @classmethod
+    def _of_own(
+        cls,
+        depth_mm: DepthMM,
+        camera: Camera,
+        parts: npt.NDArray[np.uint8],
+        people: npt.NDArray[np.uint8],
+        joints: Mapping[int, Joints],
+    ) -> LabeledFrame:
+        """Return a frame of BODY31 in arrays that nobody else holds, as right as the constructor would demand.
+
+        For the generator, which makes them so: neither checked nor copied, only made read-only.
+        """
+        frame = object.__new__(cls)
+        frame.__dict__.update(
+            depth_mm=_frozen(depth_mm),
+            camera=camera,
+            parts=_frozen(parts),
+            people=_frozen(people),
+            joints=MappingProxyType({person: MappingProxyType(its) for person, its in joints.items()}),
+            part_set=BODY31,
+        )
+        return frame
 
 
 class FrameSource(Sequence[LabeledFrame]):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,7 @@ class Body:
     to_t_pose: Floats = field(init=False, repr=False)
     """Array (31, 3, 3): the global rotation of every bone that brings the rest into the T-pose."""
 
-    @property
+    @cached_property
     def leg_length(self) -> float:
         """Thigh plus shin in metres, mean of both sides."""
         lengths = [
@@ -133,8 +134,11 @@ class Pose:
 
     def mirrored(self) -> Pose:
         """Return the pose as seen in a mirror: left and right change places."""
-        flip = np.array([-1.0, 1.0, 1.0], dtype=np.float32)
-        return Pose(flip[:, None] * self.rotations[BONE_MIRROR] * flip, self.foot_clearance)
+        return Pose(self.rotations[BONE_MIRROR] * _MIRRORED, self.foot_clearance)
+
+
+_MIRRORED = np.outer((-1.0, 1.0, 1.0), (-1.0, 1.0, 1.0)).astype(np.float32)
+"""Signs (3, 3) that make a rotation its mirror image across x = 0."""
 
 
 def t_pose_rotations(bone_heads: npt.NDArray[Any]) -> Floats:

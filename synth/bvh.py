@@ -12,16 +12,14 @@ import numpy.typing as npt
 
 from depthforest.errors import DepthForestError
 from depthforest.files import read_bytes
+from depthforest.kernels import kernel
 from synth.body import Floats, Pose
-from synth.kinematics import turns
 
 if TYPE_CHECKING:
     from synth.mocap import NameMap
 
 CHANNELS = tuple(f"{axis}{kind}" for kind in ("position", "rotation") for axis in "xyz")
 """What a joint's channels may be; files write them in any case."""
-
-_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 class MocapError(DepthForestError, ValueError):
@@ -70,7 +68,7 @@ class Clip:
         motion = self.motion[np.asarray(frames)]
         n_frames, n_joints = len(motion), len(self.joints)
         n_turns = max(sum(c.endswith("rotation") for c in channels) for channels in self.channels)
-        angles, axes = np.zeros((n_turns, n_frames, n_joints)), np.zeros((n_turns, n_joints, 3))
+        angles, axes = np.zeros((n_turns, n_frames, n_joints)), np.full((n_turns, n_joints), -1)
         positions = np.tile(self.offsets, (n_frames, 1, 1))
         column = 0
         for joint, channels in enumerate(self.channels):
@@ -80,16 +78,12 @@ class Clip:
                     positions[:, joint, "xyz".index(channel[0])] = motion[:, column]
                 else:
                     angles[turn, :, joint] = np.deg2rad(motion[:, column])
-                    axes[turn, joint] = _AXES[channel[0]]
+                    axes[turn, joint] = "xyz".index(channel[0])
                     turn += 1
                 column += 1
-        rotations = np.tile(np.eye(3), (n_frames, n_joints, 1, 1))
-        for axis, angle in zip(axes, angles, strict=True):
-            rotations = rotations @ turns(axis, angle)
-        for joint, parent in enumerate(self.parents[1:], start=1):
-            step = np.einsum("nij,nj->ni", rotations[:, parent], positions[:, joint])
-            positions[:, joint] = positions[:, parent] + step
-            rotations[:, joint] = rotations[:, parent] @ rotations[:, joint]
+        rotations = np.empty((n_frames, n_joints, 3, 3))
+        _turn_joints(np.sin(angles), np.cos(angles), axes, rotations)
+        _chain_joints(self.parents, rotations, positions)
         return rotations, positions
 
     def rest_positions(self) -> Floats:
@@ -104,6 +98,42 @@ class Clip:
         from synth.mocap import CMU_NAMES, retarget
 
         return list(retarget(self, step=step, names=names or CMU_NAMES, t_pose_frame=t_pose_frame))
+
+
+@kernel
+def _turn_joints(sines: Floats, cosines: Floats, axes: npt.NDArray[np.int64], rotations: Floats) -> None:
+    """Write each joint's own rotation: turns (t, n, j) in their order, about axes (t, j) from 0 to 2, -1 for none."""
+    n_turns, n_frames, n_joints = sines.shape
+    for frame in range(n_frames):
+        for joint in range(n_joints):
+            matrix = rotations[frame, joint]
+            for i in range(3):
+                for k in range(3):
+                    matrix[i, k] = 1.0 if i == k else 0.0
+            for turn in range(n_turns):
+                if axes[turn, joint] < 0:
+                    continue
+                sine, cosine = sines[turn, frame, joint], cosines[turn, frame, joint]
+                first, second = (axes[turn, joint] + 1) % 3, (axes[turn, joint] + 2) % 3
+                for i in range(3):
+                    a, b = matrix[i, first], matrix[i, second]
+                    matrix[i, first] = a * cosine + b * sine
+                    matrix[i, second] = b * cosine - a * sine
+
+
+@kernel
+def _chain_joints(parents: npt.NDArray[np.int64], rotations: Floats, positions: Floats) -> None:
+    """Make rotations and positions that are relative to the parent global; parents come before their children."""
+    own = np.empty((3, 3))
+    for frame in range(len(rotations)):
+        for joint in range(1, len(parents)):
+            above, matrix, place = rotations[frame, parents[joint]], rotations[frame, joint], positions[frame, joint]
+            own[:] = matrix
+            x, y, z = place[0], place[1], place[2]
+            for i in range(3):
+                place[i] = positions[frame, parents[joint], i] + (above[i, 0] * x + above[i, 1] * y + above[i, 2] * z)
+                for k in range(3):
+                    matrix[i, k] = above[i, 0] * own[0, k] + above[i, 1] * own[1, k] + above[i, 2] * own[2, k]
 
 
 def read_bvh(path: str | Path, *, name: str | None = None) -> Clip:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from depthforest.camera import Camera
 from depthforest.errors import DepthForestWarning
 from depthforest.frames import FrameSource, Joint, LabeledFrame
+from depthforest.kernels import kernel
 from depthforest.parts import BODY31, JOINT_PARTS, JOINTS
 from depthforest.threads import map_in_order
 from synth.body import Body, Pose
@@ -74,6 +77,8 @@ class Generator(FrameSource):
         find_sensor(self.config.sensor)
         self._bodies = _Bodies(self.config, self.seed)
         self._library = _load_library(self.config) if self.config.mocap else None
+        steps = np.cumsum(self.config.people_shares)
+        self._people_steps: list[float] = (steps / steps[-1]).tolist()
         self._canvases = threading.local()
         self._poses: dict[int, list[FamilyPose]] = {}
 
@@ -94,12 +99,11 @@ class Generator(FrameSource):
         canvas, sensor = self._canvas(), find_sensor(config.sensor)
         least = config.least_visible * self.camera.width * self.camera.height
         for _ in range(MAX_SCENES):
-            n_people = 1 + int(rng.choice(config.max_people, p=config.people_shares))
+            n_people = 1 + bisect_right(self._people_steps, rng.random())
             people = [self._person(rng) for _ in range(n_people)]
             scene = compose(rng, config, self.camera, people)
             rendered = render(self.camera, scene.meshes(), canvas=canvas)
-            in_range = (rendered.depth >= sensor.near_m) & (rendered.depth <= sensor.far_m)
-            if np.count_nonzero((rendered.people == 1) & in_range) >= least:
+            if _count_seen(rendered.depth, rendered.people, 1, float(sensor.near_m), float(sensor.far_m)) >= least:
                 break
         else:
             warnings.warn(
@@ -116,27 +120,18 @@ class Generator(FrameSource):
             rendered.depth, rendered.parts, rendered.people, self.camera, self.config.sensor, rng, rendered.facing
         )
         joints = {i: self._joints(scene, i, sensed) for i in range(1, len(scene.people) + 1)}
-        return LabeledFrame(sensed.depth_mm, self.camera, sensed.parts, sensed.people, joints)
+        return LabeledFrame._of_own(sensed.depth_mm, self.camera, sensed.parts, sensed.people, joints)
 
     def _joints(self, scene: Scene, person: int, sensed: Sensed) -> dict[str, Joint]:
         """Return a person's joints; visible where the sensor shows, at or beside their pixel, a part that has them."""
         positions = scene.view.to_camera(scene.people[person - 1].joints)
-        far_off = 1e6  # pixels: no window around it meets the picture
-        pixels = np.nan_to_num(self.camera.project(positions), nan=-far_off, posinf=far_off, neginf=-far_off)
-        at = np.rint(np.clip(pixels, -far_off, far_off)).astype(np.int64).tolist()
-        found = {}
-        for i, (name, (x, y, z), (row, col)) in enumerate(zip(JOINTS, positions.tolist(), at, strict=True)):
-            reach = max(1, round(JOINT_WINDOW * self.camera.fx / max(z, 0.1)))
-            rows, cols = (slice(max(0, p - reach), max(0, p + reach + 1)) for p in (row, col))
-            mine = sensed.people[rows, cols] == person
-            is_visible = bool(mine.any())
-            if is_visible:
-                mine &= _CARRIES[i][sensed.parts[rows, cols]] & (
-                    sensed.depth_mm[rows, cols] > 1000 * (z - DEEPEST_JOINT)
-                )
-                is_visible = bool(mine.any())
-            found[name] = Joint((x, y, z), is_visible)
-        return found
+        lens = np.array([self.camera.fx, self.camera.fy, self.camera.cx, self.camera.cy])
+        is_visible = np.empty(len(JOINTS), dtype=np.bool_)
+        _find_visible(positions, lens, person, sensed.depth_mm, sensed.parts, sensed.people, _CARRIES, is_visible)
+        return {
+            name: Joint((x, y, z), seen)
+            for name, (x, y, z), seen in zip(JOINTS, positions.tolist(), is_visible.tolist(), strict=True)
+        }
 
     def _person(self, rng: np.random.Generator) -> Person:
         body = self._bodies[int(rng.integers(self.config.n_bodies))]
@@ -169,6 +164,53 @@ class Generator(FrameSource):
 
     def __setstate__(self, state: tuple[Config, int, int]) -> None:
         self.__init__(*state)  # type: ignore[misc]
+
+
+@kernel
+def _count_seen(
+    depth: npt.NDArray[np.float32], people: npt.NDArray[np.uint8], person: int, near: float, far: float
+) -> int:
+    """Return how many pixels show a person at a depth from `near` to `far` metres."""
+    n_seen = 0
+    nearest, farthest = np.float32(near), np.float32(far)
+    for row in range(depth.shape[0]):
+        for col in range(depth.shape[1]):
+            # no branches: vector instructions
+            n_seen += (people[row, col] == person) & (depth[row, col] >= nearest) & (depth[row, col] <= farthest)
+    return n_seen
+
+
+@kernel
+def _find_visible(
+    positions: npt.NDArray[np.float64],
+    lens: npt.NDArray[np.float64],
+    person: int,
+    depth_mm: npt.NDArray[np.uint16],
+    parts: npt.NDArray[np.uint8],
+    people: npt.NDArray[np.uint8],
+    carries: npt.NDArray[np.bool_],
+    is_visible: npt.NDArray[np.bool_],
+) -> None:
+    """Write for each joint (x, y, z) whether a pixel at or beside it shows the person, a part that has it, and depth.
+
+    `lens` holds fx, fy, cx, cy. Before the camera only: what is behind it has no pixel.
+    """
+    n_rows, n_cols = depth_mm.shape
+    for joint in range(len(positions)):
+        is_visible[joint] = False
+        x, y, z = positions[joint]
+        row, col = lens[1] * y / z + lens[3], lens[0] * x / z + lens[2]
+        reach = max(1.0, np.rint(JOINT_WINDOW * lens[0] / max(z, 0.1)))
+        top, left = np.rint(row) - reach, np.rint(col) - reach
+        bottom, right = np.rint(row) + reach + 1, np.rint(col) + reach + 1
+        # in floats, because a joint beside the camera is any number of pixels off
+        if not (z > 0 and bottom > 0 and right > 0 and top < n_rows and left < n_cols):
+            continue
+        least_mm = 1000 * (z - DEEPEST_JOINT)
+        for r in range(int(max(top, 0.0)), int(min(bottom, float(n_rows)))):
+            for c in range(int(max(left, 0.0)), int(min(right, float(n_cols)))):
+                if people[r, c] == person and carries[joint, parts[r, c]] and depth_mm[r, c] > least_mm:
+                    is_visible[joint] = True
 
 
 def _grounded(body: Body, pose: Pose, is_lying: bool) -> PosedBody:

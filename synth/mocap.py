@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from depthforest.errors import DepthForestWarning, UsageError
 from depthforest.files import natural_key, read_json
+from depthforest.kernels import kernel
 from synth.body import Floats, Floats32, Pose, t_pose_rotations
 from synth.bvh import Clip as Clip
 from synth.bvh import MocapError as MocapError
@@ -208,7 +209,7 @@ def retarget(clip: Clip, *, step: int = 1, names: NameMap = CMU_NAMES, t_pose_fr
     clearance = _foot_clearance(positions @ axes[1] * scale, t_positions @ axes[1] * scale, feet, clip.frame_time)
     frames = np.flatnonzero(is_pose)[::step].astype(np.int32)
     return PoseLibrary(
-        _turns_from_t_pose(rotations[::step], t_rotations, t_positions, axes, bones),
+        _turns_from_t_pose(np.ascontiguousarray(rotations[::step]), t_rotations, t_positions, axes, bones),
         clearance[::step].astype(np.float32),
         np.zeros(len(frames), dtype=np.int32),
         frames,
@@ -227,13 +228,37 @@ def _turns_from_t_pose(
     start = np.swapaxes(straight @ axes @ t_rotations[joints], -1, -2)
     hips = axes @ rotations[:, bones["Hips"]] @ start[joints.index(bones["Hips"])]
     unturn = np.swapaxes(turns(np.array([0.0, 1.0, 0.0]), heading(hips)), -1, -2) @ axes
-    found = (unturn[:, None] @ rotations[:, joints] @ start).astype(np.float32)
     turned = np.empty((len(rotations), N_BONES, 3, 3), dtype=np.float32)
-    turned[:, [bone for bone, name in enumerate(BONE_NAMES) if name in bones]] = found
+    found = np.array([bone for bone, name in enumerate(BONE_NAMES) if name in bones])
+    _turn_between(np.ascontiguousarray(unturn), rotations, np.array(joints), start.copy(), found, turned)
     for bone, name in enumerate(BONE_NAMES):
         if name not in bones:
             turned[:, bone] = turned[:, PARENTS[bone]]
     return turned
+
+
+@kernel
+def _turn_between(
+    before: Floats,
+    rotations: Floats,
+    joints: npt.NDArray[np.int64],
+    after: Floats,
+    bones: npt.NDArray[np.int64],
+    turned: Floats32,
+) -> None:
+    """Write before(frame) rotation(frame, joint) after(joint), the rotations of some joints, to those of bones."""
+    half = np.empty((3, 3))
+    for frame in range(len(rotations)):
+        for index in range(len(joints)):
+            matrix, last = rotations[frame, joints[index]], after[index]
+            for i in range(3):
+                a, b, c = before[frame, i]
+                for k in range(3):
+                    half[i, k] = a * matrix[0, k] + b * matrix[1, k] + c * matrix[2, k]
+            for i in range(3):
+                for k in range(3):
+                    product = half[i, 0] * last[0, k] + half[i, 1] * last[1, k] + half[i, 2] * last[2, k]
+                    turned[frame, bones[index], i, k] = product
 
 
 def _bone_heads(positions: Floats, bones: Mapping[str, int]) -> Floats:

@@ -22,6 +22,7 @@ from depthforest.camera import Camera
 from depthforest.errors import CameraError, DepthForestError
 from depthforest.kernels import kernel
 from depthforest.parts import NO_PART
+from synth.body import Body
 
 Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
@@ -75,24 +76,53 @@ class Mesh:
             raise MeshError(f"a mesh's vertices must have shape (n, 3), got {vertices.shape}")
         if faces.ndim != 2 or faces.shape[1] != 3 or faces.dtype.kind not in "iu":
             raise MeshError(f"a mesh's faces must be integers of shape (m, 3), got {faces.dtype} {faces.shape}")
-        # NaN is not below the bound either
-        if vertices.size and not max(-float(vertices.min()), float(vertices.max())) <= MAX_COORDINATE:
-            raise MeshError(f"a mesh's vertices must be finite and within {MAX_COORDINATE:g} m of the camera")
+        _check_vertices(vertices)
         if faces.size and not (int(faces.min()) >= 0 and int(faces.max()) < len(vertices)):
             raise MeshError(
                 f"a mesh's faces must name vertices from 0 to {len(vertices) - 1}, got {faces.min()} to {faces.max()}"
             )
-        person = self.person
-        if isinstance(person, bool) or not isinstance(person, int | np.integer) or not 0 <= person <= 255:
-            raise MeshError(f"a mesh's person must be a whole number from 1 to 255, or 0 for nobody, got {person!r}")
+        _check_person(self.person)
         parts = _face_parts(self.parts, len(faces))
-        if person == 0 and (parts != NO_PART).any():
+        if self.person == 0 and (parts != NO_PART).any():
             raise MeshError(f"a mesh of nobody (person=0) must have parts {NO_PART} only; give it a person from 1")
         for name, array in (("vertices", vertices), ("faces", faces.astype(np.int32, copy=False)), ("parts", parts)):
             view = np.ascontiguousarray(array).view()
             view.setflags(write=False)
             object.__setattr__(self, name, view)
-        object.__setattr__(self, "person", int(person))
+        object.__setattr__(self, "person", int(self.person))
+
+    @classmethod
+    def of_body(cls, body: Body, vertices: Floats32, person: int) -> Mesh:
+        """Return a posed body, whose faces and parts were checked when it was made: only the vertices are, here.
+
+        Parameters
+        ----------
+        body : Body
+        vertices : array (n, 3), float32
+            Of the body, in camera space.
+        person : int
+            1 to 255.
+        """
+        if vertices.shape != body.vertices.shape or vertices.dtype != np.float32:
+            raise MeshError(f"the body has vertices {body.vertices.shape}, got {vertices.dtype} {vertices.shape}")
+        _check_vertices(vertices)
+        _check_person(person)
+        mesh = object.__new__(cls)
+        surface = np.ascontiguousarray(vertices).view()
+        surface.setflags(write=False)
+        mesh.__dict__.update(vertices=surface, faces=body.faces, parts=body.face_parts, person=person, is_closed=True)
+        return mesh
+
+
+def _check_vertices(vertices: Floats32) -> None:
+    # NaN is not below the bound either
+    if vertices.size and not max(-float(vertices.min()), float(vertices.max())) <= MAX_COORDINATE:
+        raise MeshError(f"a mesh's vertices must be finite and within {MAX_COORDINATE:g} m of the camera")
+
+
+def _check_person(person: int) -> None:
+    if isinstance(person, bool) or not isinstance(person, int | np.integer) or not 0 <= person <= 255:
+        raise MeshError(f"a mesh's person must be a whole number from 1 to 255, or 0 for nobody, got {person!r}")
 
 
 def _face_parts(parts: Bytes | int, n_faces: int) -> Bytes:

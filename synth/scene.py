@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from depthforest.camera import Camera
 from depthforest.kernels import kernel
 from synth.body import Body
 from synth.config import Config
-from synth.furniture import KINDS, LOW_KINDS, SEATS, Piece, Sitter, pedestal, turn_about_y
+from synth.furniture import KINDS, LOW_KINDS, SEATS, PlacedPiece, Sitter, between, box_faces, pedestal, turn_about_y
 from synth.rendering import Mesh
 from synth.skeleton import BONE
 from synth.skinning import PosedBody
@@ -26,11 +26,8 @@ from synth.skinning import PosedBody
 Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]
 
-CLEARANCE = 0.02
-"""Metres that furniture keeps from skin."""
-
 SEAT_GAP = 0.025
-"""Metres between a seat and who sits on it: a little more than `CLEARANCE`."""
+"""Metres between a seat and who sits on it: a little more than `furniture.CLEARANCE`."""
 
 LOWEST_SEAT = 0.2
 """Metres: who sits lower, squats."""
@@ -47,6 +44,8 @@ PROBED_EVERY = 5
 CEILING = (2.4, 3.2)
 TRIES = 8
 """How often a place for a piece or a person is looked for before it is left out."""
+
+_THIGHS = tuple((BONE[f"{side}UpLeg"], BONE[f"{side}Leg"]) for side in ("Left", "Right"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ class PlacedPerson:
     z: float
     yaw: float
 
-    @property
+    @cached_property
     def move(self) -> tuple[Floats, Floats]:
         """Rotation (3, 3) and translation (3,) from body space to world space."""
         return turn_about_y(self.yaw), np.array([self.x, 0.0, self.z])
@@ -85,44 +84,18 @@ class PlacedPerson:
         """Some of the vertices, for tests of collision."""
         return moved(self.person.posed.vertices[::PROBED_EVERY], *self.move)
 
-    @property
+    @cached_property
+    def extent(self) -> Floats32:
+        """Array (2, 3): lowest and highest corner of the box around the probes."""
+        extent = np.empty((2, 3), dtype=np.float32)
+        _measure_points(self.probes, extent)
+        return extent
+
+    @cached_property
     def joints(self) -> Floats:
         """Array (19, 3): the joints in world space."""
         turn, shift = self.move
         return self.person.posed.joints @ turn.T + shift
-
-
-@dataclass(frozen=True, eq=False)
-class PlacedPiece:
-    """A piece of furniture in the world, at (x, z), turned by `yaw` radians."""
-
-    piece: Piece
-    x: float
-    z: float
-    yaw: float
-
-    def touches(self, points: Floats32) -> bool:
-        """Tell whether any of some points lies in the piece, or within `CLEARANCE` of it."""
-        cos, sin = math.cos(self.yaw), math.sin(self.yaw)
-        return bool(_any_inside(points, self.piece.boxes, self.x, self.z, cos, sin, CLEARANCE))
-
-    @cached_property
-    def footprint(self) -> Floats:
-        """Array (4, 2): corners of the floor it takes, in order, as (x, z)."""
-        (low_x, _, low_z), (high_x, _, high_z) = self.piece.extent
-        corners = np.array([(low_x, low_z), (high_x, low_z), (high_x, high_z), (low_x, high_z)])
-        cos, sin = math.cos(self.yaw), math.sin(self.yaw)
-        return np.asarray(corners @ np.array([[cos, -sin], [sin, cos]]) + (self.x, self.z))
-
-    def overlaps(self, other: PlacedPiece) -> bool:
-        """Tell whether two pieces stand on the same floor: no side of either keeps them apart."""
-        both = self.footprint, other.footprint
-        for corners in both:
-            for side in corners[1] - corners[0], corners[2] - corners[1]:
-                mine, theirs = (c @ side for c in both)
-                if mine.max() <= theirs.min() or theirs.max() <= mine.min():
-                    return False
-        return True
 
 
 @dataclass(frozen=True)
@@ -134,10 +107,10 @@ class View:
     tilt: float
     roll: float
 
-    @property
+    @cached_property
     def rotation(self) -> Floats:
         """World axes to camera axes, (3, 3)."""
-        (ct, st), (cr, sr) = ((np.cos(a), np.sin(a)) for a in (self.tilt, self.roll))
+        (ct, st), (cr, sr) = ((float(np.cos(a)), float(np.sin(a))) for a in (self.tilt, self.roll))
         tilt = np.array([[1, 0, 0], [0, ct, -st], [0, st, ct]])
         # the camera turned clockwise sees the world turned counter-clockwise
         roll = np.array([[cr, sr, 0], [-sr, cr, 0], [0, 0, 1]])
@@ -150,11 +123,23 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What the camera looks at: people, the main one first; furniture and walls as (vertices, faces) in world space."""
+    """What the camera looks at.
+
+    Parameters
+    ----------
+    view : View
+    people : tuple of PlacedPerson
+        The main one first.
+    pieces : tuple of PlacedPiece
+        Furniture.
+    walls : array (n, 4, 3), float64
+        Corners in world space of floor, walls and ceiling.
+    """
 
     view: View
     people: tuple[PlacedPerson, ...]
-    things: tuple[tuple[Floats, npt.NDArray[np.int32]], ...] = field(default=())
+    pieces: tuple[PlacedPiece, ...] = ()
+    walls: Floats = field(default_factory=lambda: np.empty((0, 4, 3)))
 
     def meshes(self) -> list[Mesh]:
         """Return everything in camera space; person ids count from 1."""
@@ -162,15 +147,22 @@ class Scene:
         for i, placed in enumerate(self.people, start=1):
             # from body space to camera space in one go
             turn, shift = placed.move
-            body = placed.person.body
             surface = moved(placed.person.posed.vertices, self.view.rotation @ turn, self.view.to_camera(shift))
-            found.append(Mesh(surface, body.faces, body.face_parts, i, is_closed=True))
-        if self.things:
-            first = np.cumsum([0, *(len(v) for v, _ in self.things[:-1])])
-            vertices = np.concatenate([v for v, _ in self.things])
-            faces = np.concatenate([f + n for (_, f), n in zip(self.things, first, strict=True)]).astype(np.int32)
-            found.append(Mesh(self.view.to_camera(vertices).astype(np.float32), faces))
+            found.append(Mesh.of_body(placed.person.body, surface, i))
+        corners = np.concatenate([*(piece.corners for piece in self.pieces), self.walls.reshape(-1, 3)])
+        if len(corners):
+            faces = _room_faces(sum(len(piece.piece.slabs) for piece in self.pieces), len(self.walls))
+            found.append(Mesh(self.view.to_camera(corners).astype(np.float32), faces))
         return found
+
+
+@lru_cache(maxsize=512)
+def _room_faces(n_boxes: int, n_walls: int) -> npt.NDArray[np.int32]:
+    """Return the faces of boxes (8 corners each), and after them of walls (4 corners each)."""
+    walls = np.array([[0, 1, 2], [0, 2, 3]]) + 8 * n_boxes + 4 * np.arange(n_walls)[:, None, None]
+    faces = np.concatenate([box_faces(n_boxes), walls.reshape(-1, 3)]).astype(np.int32)
+    faces.setflags(write=False)
+    return faces
 
 
 def moved(points: Floats32, rotation: Floats, translation: Floats) -> Floats32:
@@ -186,6 +178,16 @@ def _move(points: Floats32, rotation: Floats32, translation: Floats32, out: Floa
         x, y, z = points[i, 0], points[i, 1], points[i, 2]
         for k in range(3):
             out[i, k] = rotation[k, 0] * x + rotation[k, 1] * y + rotation[k, 2] * z + translation[k]
+
+
+@kernel
+def _measure_points(points: Floats32, extent: Floats32) -> None:
+    """Write the lowest and the highest corner of the box around points."""
+    extent[0], extent[1] = np.inf, -np.inf
+    for i in range(len(points)):
+        for axis in range(3):
+            extent[0, axis] = min(extent[0, axis], points[i, axis])
+            extent[1, axis] = max(extent[1, axis], points[i, axis])
 
 
 def compose(rng: np.random.Generator, config: Config, camera: Camera, people: Sequence[Person]) -> Scene:
@@ -209,30 +211,30 @@ def compose(rng: np.random.Generator, config: Config, camera: Camera, people: Se
             piece = _furnish(rng, config, view, main, probes, pieces, is_between=blocks and i == 0)
             if piece is not None:
                 pieces.append(piece)
-    things = [p.piece.mesh(p.x, p.z, p.yaw) for p in pieces]
-    things += _room(rng, config, view, np.concatenate([probes, *(v for v, _ in things)]))
-    return Scene(view, tuple(everyone), tuple(things))
+    content = np.concatenate([*(p.extent for p in everyone), *(p.corners for p in pieces)])
+    return Scene(view, tuple(everyone), tuple(pieces), _walls(rng, config, view, content))
 
 
 def _place_main(rng: np.random.Generator, config: Config, camera: Camera, person: Person) -> tuple[PlacedPerson, View]:
     """Place the main person and aim the camera."""
     is_near = rng.random() < config.near_share
-    distance = rng.uniform(*(config.near_distance if is_near else config.far_distance))
+    distance = between(rng, *(config.near_distance if is_near else config.far_distance))
     half_width = camera.width / 2 / camera.fx
-    x = rng.uniform(-config.off_center, config.off_center) * half_width * distance
+    x = between(rng, -config.off_center, config.off_center) * half_width * distance
     if rng.random() < config.yaw_front_share:
-        yaw = np.radians(rng.normal(0.0, config.yaw_front_spread))
+        yaw = math.radians(rng.normal(0.0, config.yaw_front_spread))
     else:
-        yaw = rng.uniform(-np.pi, np.pi)
+        yaw = between(rng, -math.pi, math.pi)
     placed = person.placed(x, -distance, yaw)
-    height = rng.uniform(*config.camera_height)
-    low, high = float(placed.probes[:, 1].min()), float(placed.probes[:, 1].max())
+    height = between(rng, *config.camera_height)
+    low, high = placed.extent[:, 1].tolist()
     # near views look at chest and face, far ones at the middle of the body
-    aim = rng.uniform(0.6, 0.95) if is_near else rng.uniform(0.4, 0.6)
-    wanted = np.arctan2(height - (low + aim * (high - low)), distance)
+    aim = between(rng, 0.6, 0.95) if is_near else between(rng, 0.4, 0.6)
+    wanted = math.atan2(height - (low + aim * (high - low)), distance)
     wanted += rng.normal(0.0, 0.15) * camera.height / 2 / camera.fy
-    tilt = float(np.clip(wanted, *np.radians(config.camera_tilt)))
-    view = View(camera, height, tilt, float(np.radians(rng.uniform(*config.camera_roll))))
+    least, most = config.camera_tilt
+    tilt = min(max(wanted, math.radians(least)), math.radians(most))
+    view = View(camera, height, tilt, math.radians(between(rng, *config.camera_roll)))
     return placed, view
 
 
@@ -243,9 +245,9 @@ def _free_spot(
     taken = np.concatenate([_voxels(p.probes) for p in others])
     half_width = camera.width / 2 / camera.fx
     for _ in range(TRIES):
-        distance = rng.uniform(min(1.0, config.far_distance[0]), config.depth_limit)
-        x = rng.uniform(-1.0, 1.0) * half_width * distance
-        placed = person.placed(x, -distance, rng.uniform(-np.pi, np.pi))
+        distance = between(rng, min(1.0, config.far_distance[0]), config.depth_limit)
+        x = between(rng, -1.0, 1.0) * half_width * distance
+        placed = person.placed(x, -distance, between(rng, -math.pi, math.pi))
         if not np.isin(_voxels(placed.probes), taken).any():
             return placed
     return None
@@ -259,14 +261,12 @@ def _voxels(points: Floats32) -> npt.NDArray[np.int64]:
 
 def is_sitting(posed: PosedBody) -> bool:
     """Tell whether a posed body sits: thighs about level, trunk up, hips neither on the floor nor standing."""
-    head = posed.bone_heads
-    for side in ("Left", "Right"):
-        thigh = head[BONE[f"{side}Leg"]] - head[BONE[f"{side}UpLeg"]]
-        if abs(thigh[1]) > 0.55 * np.linalg.norm(thigh):
+    at = posed.bone_heads.tolist()  # a few numbers: quicker without arrays
+    for hip, knee in _THIGHS:
+        if abs(at[knee][1] - at[hip][1]) > 0.55 * math.dist(at[knee], at[hip]):
             return False
-    hips = head[BONE["Hips"]]
-    trunk = head[BONE["Neck"]] - hips
-    return bool(trunk[1] > 0.7 * np.linalg.norm(trunk) and hips[1] > 0.3)
+    hips, neck = at[BONE["Hips"]], at[BONE["Neck"]]
+    return bool(neck[1] - hips[1] > 0.7 * math.dist(neck, hips) and hips[1] > 0.3)
 
 
 def _seat(
@@ -300,22 +300,6 @@ def _sitter(posed: PosedBody) -> Sitter:
     return Sitter(height, reach, min(front, 0.4))
 
 
-@kernel
-def _any_inside(points: Floats32, boxes: Floats, x: float, z: float, cos: float, sin: float, margin: float) -> bool:
-    """Tell whether a point (n, 3) lies in a box (m, 2, 3), centre and half size, turned about y and moved to (x, z)."""
-    for i in range(len(points)):
-        east, up, south = points[i, 0] - x, points[i, 1], points[i, 2] - z
-        own_x, own_z = cos * east - sin * south, sin * east + cos * south
-        for k in range(len(boxes)):
-            if (
-                abs(own_x - boxes[k, 0, 0]) < boxes[k, 1, 0] + margin
-                and abs(up - boxes[k, 0, 1]) < boxes[k, 1, 1] + margin
-                and abs(own_z - boxes[k, 0, 2]) < boxes[k, 1, 2] + margin
-            ):
-                return True
-    return False
-
-
 def _furnish(
     rng: np.random.Generator,
     config: Config,
@@ -331,15 +315,15 @@ def _furnish(
     for _ in range(TRIES):
         kinds = LOW_KINDS if is_between else KINDS
         piece = kinds[int(rng.integers(len(kinds)))](rng)
-        low, high = piece.extent
+        low, high = piece.extent.tolist()
         radius = math.hypot(max(-low[0], high[0]), max(-low[2], high[2]))
         yaw = math.pi / 2 * int(rng.integers(4)) + rng.normal(0.0, 0.2)
         if is_between:
-            share = rng.uniform(0.4, 0.85)
+            share = between(rng, 0.4, 0.85)
             x, z = main.x * share + rng.normal(0.0, 0.25), main.z * share
         else:
-            distance = rng.uniform(0.8, config.depth_limit)
-            x, z = rng.uniform(-1.2, 1.2) * half_width * distance, -distance
+            distance = between(rng, 0.8, config.depth_limit)
+            x, z = between(rng, -1.2, 1.2) * half_width * distance, -distance
             # tall things that would hide the main person stand elsewhere
             hides = distance < -main.z and abs(x / distance + main.x / main.z) * distance < radius + 0.3
             if hides and high[1] > 0.5:
@@ -351,28 +335,21 @@ def _furnish(
     return None
 
 
-def _room(
-    rng: np.random.Generator, config: Config, view: View, content: npt.NDArray[np.floating]
-) -> list[tuple[Floats, npt.NDArray[np.int32]]]:
-    """Return the floor and perhaps walls and a ceiling around all content, points (n, 3)."""
-    back = min(float(content[:, 2].min()), -1.0) - rng.uniform(0.1, 1.8)
-    left, right = min(float(content[:, 0].min()), -0.6) - 0.1, max(float(content[:, 0].max()), 0.6) + 0.1
+def _walls(rng: np.random.Generator, config: Config, view: View, content: npt.NDArray[np.floating]) -> Floats:
+    """Return corners (n, 4, 3) of the floor and perhaps of walls and a ceiling around all content, points (n, 3)."""
+    (low_x, _, low_z), (high_x, _, _) = content.min(axis=0).tolist(), content.max(axis=0).tolist()
+    back = min(low_z, -1.0) - between(rng, 0.1, 1.8)
+    left, right = min(low_x, -0.6) - 0.1, max(high_x, 0.6) + 0.1
     has_walls = rng.random() < config.wall_share
     side = int(rng.integers(4)) if has_walls else 0  # 1: a wall on the left, 2: on the right
-    ceiling = rng.uniform(*CEILING) + max(0.0, view.height - 2.0)
-    far_x, near_z = 12.0, 1.0
-    walls: list[Floats] = [_quad((-far_x, 0, near_z), (2 * far_x, 0, 0), (0, 0, -14.0))]
+    ceiling = between(rng, *CEILING) + max(0.0, view.height - 2.0)
+    far_x, near_z, far_z = 12.0, 1.0, -13.0
+    floor = [(-far_x, 0.0, near_z), (far_x, 0.0, near_z), (far_x, 0.0, far_z), (-far_x, 0.0, far_z)]
+    walls = [floor]
     if has_walls:
-        walls.append(_quad((-far_x, 0, back), (2 * far_x, 0, 0), (0, ceiling, 0)))
-        if side == 1:
-            walls.append(_quad((left - rng.uniform(0, 1), 0, near_z), (0, 0, back - near_z), (0, ceiling, 0)))
-        if side == 2:
-            walls.append(_quad((right + rng.uniform(0, 1), 0, near_z), (0, 0, back - near_z), (0, ceiling, 0)))
-        walls.append(_quad((-far_x, ceiling, near_z), (2 * far_x, 0, 0), (0, 0, -14.0)))
-    faces = np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int32)
-    return [(corners, faces) for corners in walls]
-
-
-def _quad(corner: tuple[float, float, float], a: tuple[float, float, float], b: tuple[float, float, float]) -> Floats:
-    origin, u, v = (np.array(t, dtype=np.float64) for t in (corner, a, b))
-    return np.stack((origin, origin + u, origin + u + v, origin + v))
+        walls.append([(-far_x, 0.0, back), (far_x, 0.0, back), (far_x, ceiling, back), (-far_x, ceiling, back)])
+        if side in (1, 2):
+            x = left - rng.random() if side == 1 else right + rng.random()
+            walls.append([(x, 0.0, near_z), (x, 0.0, back), (x, ceiling, back), (x, ceiling, near_z)])
+        walls.append([(x, ceiling, z) for x, _, z in floor])
+    return np.array(walls)

@@ -80,27 +80,37 @@ def _cast_shadow(disparity: Floats32, shift: float, margin: float, is_cut: bool,
     outside the other's picture are not seen either.
     """
     rows, cols = disparity.shape
-    nearest = np.empty(3 * cols, dtype=np.float32)  # what the other sees, one picture further to either side
-    columns = np.empty(cols, dtype=np.int64)  # of the other, counted from the first of `nearest`
+    end = 3 * cols
+    nearest = np.empty(end, dtype=np.float32)  # what the other sees, one picture further to either side
+    columns = np.empty(cols, dtype=np.int32)  # of the other, counted from the first of `nearest`; -1 and `end` are off
+    places = np.empty(cols)
+    for col in range(cols):
+        places[col] = col
     for row in range(rows):
-        nearest[:] = 0
         line = disparity[row]
         for col in range(cols):
-            columns[col] = np.int64(np.floor(col - shift * line[col] + 0.5)) + cols
+            at = np.floor(places[col] - shift * line[col] + 0.5) + cols
+            columns[col] = np.int32(min(max(at, -1.0), np.float64(end)))
+        nearest[:] = 0
+        before, previous = np.float32(0), np.int32(0)
         for col in range(cols):
-            d, first = line[col], columns[col]
+            d, last = line[col], columns[col]
             if d > 0:
-                if col > 0 and line[col - 1] > 0 and abs(d - line[col - 1]) <= margin:
-                    first = min(first, columns[col - 1] + 1)  # one surface: no gap between neighbours that spread
-                for at in range(max(first, 0), min(columns[col], 3 * cols - 1) + 1):
-                    nearest[at] = max(nearest[at], d)
+                if 0 <= last < end:
+                    here = np.uint32(last)  # unsigned indices spare numba's test for negative ones
+                    nearest[here] = max(nearest[here], d)
+                if last > previous + 1 and before > 0 and abs(d - before) <= margin:
+                    # one surface: no gap between neighbours that spread
+                    for gap in range(previous + 1, min(last, np.int32(end))):
+                        nearest[gap] = max(nearest[gap], d)
+            before, previous = d, last
         for col in range(cols):
             d, here = line[col], columns[col]
-            if d > 0:
-                if 0 <= here < 3 * cols and nearest[here] - d > margin:
-                    out[row, col] = 0
-                if is_cut and not cols <= here < 2 * cols:
-                    out[row, col] = 0
+            is_off = here < 0 or here >= end
+            hidden_by = np.float32(0) if is_off else nearest[np.uint32(here)]
+            is_hidden = hidden_by - d > margin or (is_cut and (here < cols or here >= 2 * cols))
+            if d > 0 and is_hidden:
+                out[row, col] = 0
 
 
 @kernel
@@ -116,45 +126,50 @@ def _match_pattern(
     jump, wander = np.float32(rule[0]), rule[1]
     half_x, half_y = max(int(rule[2] + 0.5), 1), max(int(rule[3] + 0.5), 1)
     least, least_spread, grazing, grazing_spread, speckle = rule[4], rule[5], rule[6], rule[7], rule[8]
+    is_edge = np.empty(cols, dtype=np.bool_)
+    padded = np.empty(cols + 2 * half_x, dtype=np.float32)
     for row in range(rows):
-        up, down = max(row - half_y, 0), min(row + half_y, rows - 1)
+        line, above, below = lit[row], lit[max(row - half_y, 0)], lit[min(row + half_y, rows - 1)]
+        padded[:half_x], padded[half_x + cols :] = line[0], line[cols - 1]
+        padded[half_x : half_x + cols] = line
+        # first all pixels as if there were no edge, without branches: vector instructions
         for col in range(cols):
-            matched[row, col] = 0
-            source[row, col] = row * cols + col
-            d, blob = lit[row, col], noise[1, row, col]
-            left, right = max(col - half_x, 0), min(col + half_x, cols - 1)
-            is_edge = (
-                abs(lit[row, left] - d) > jump
-                or abs(lit[row, right] - d) > jump
-                or abs(lit[up, col] - d) > jump
-                or abs(lit[down, col] - d) > jump
+            d, blob = line[col], noise[1, row, col]
+            is_edge[col] = (
+                (abs(padded[col] - d) > jump)
+                | (abs(padded[col + 2 * half_x] - d) > jump)
+                | (abs(above[col] - d) > jump)
+                | (abs(below[col] - d) > jump)
             )
-            at_row, at_col = row, col
-            if is_edge:
-                # the window slides over the edge: in patches it locks on to what lies a little aside
-                far_col = col - cols // 2 if col >= cols // 2 else col + cols - cols // 2  # independent noise
-                aside_x = wander * min(max(blob, -MOST_STRAY), MOST_STRAY)
-                aside_y = wander * min(max(noise[1, row, far_col], -MOST_STRAY), MOST_STRAY)
-                at_row = min(max(row + math.floor(aside_y + 0.5), 0), rows - 1)
-                at_col = min(max(col + math.floor(aside_x + 0.5), 0), cols - 1)
-                if abs(lit[at_row, at_col] - d) > jump:
-                    d = lit[at_row, at_col]
-                else:
-                    at_row, at_col = row, col
+            is_lost = (blob > speckle) | (not facing[row, col] > grazing + grazing_spread * blob)
+            matched[row, col] = np.float32(0) if is_lost else d
+            source[row, col] = row * cols + col
+        for col in range(cols):
+            if not is_edge[col]:
+                continue
+            # the window slides over the edge: in patches it locks on to what lies a little aside
+            d, blob = line[col], noise[1, row, col]
+            far_col = col - cols // 2 if col >= cols // 2 else col + cols - cols // 2  # independent noise
+            aside_x = wander * min(max(blob, -MOST_STRAY), MOST_STRAY)
+            aside_y = wander * min(max(noise[1, row, far_col], -MOST_STRAY), MOST_STRAY)
+            at_row = min(max(row + math.floor(aside_y + 0.5), 0), rows - 1)
+            at_col = min(max(col + math.floor(aside_x + 0.5), 0), cols - 1)
+            if abs(lit[at_row, at_col] - d) > jump:
+                d = lit[at_row, at_col]
+            else:
+                at_row, at_col = row, col
+            matched[row, col] = 0
             if not d > 0 or blob > speckle or not facing[at_row, at_col] > grazing + grazing_spread * blob:
                 continue
-            if is_edge:
-                n_same, n_seen = 0, 0
-                for i in range(-1, 2):
-                    r = min(max(row + i * half_y, 0), rows - 1)
-                    for j in range(-2, 3):
-                        c = min(max(col + j * half_x // 2, 0), cols - 1)
-                        n_seen += 1
-                        n_same += abs(lit[r, c] - d) <= jump
-                if n_same < (least + least_spread * blob) * n_seen:
-                    continue
-            matched[row, col] = d
-            source[row, col] = at_row * cols + at_col
+            n_same = 0
+            for i in range(-1, 2):
+                r = min(max(row + i * half_y, 0), rows - 1)
+                for j in range(-2, 3):
+                    c = min(max(col + j * half_x // 2, 0), cols - 1)
+                    n_same += abs(lit[r, c] - d) <= jump
+            if n_same >= (least + least_spread * blob) * (3 * 5):
+                matched[row, col] = d
+                source[row, col] = at_row * cols + at_col
 
 
 @kernel
@@ -375,7 +390,10 @@ def _deliver(
     near, far = np.float32(span[0]), np.float32(span[1])
     for i in range(depth.size):
         z = depth[i]
-        is_read = near <= z <= far
-        depth_mm[i] = np.uint16(np.float64(z) * 1000 + 0.5) if is_read else 0
-        out_parts[i] = parts[source[i]] if is_read else NO_PART
-        out_people[i] = people[source[i]] if is_read else 0
+        # by way of int32, which has vector instructions
+        depth_mm[i] = np.uint16(np.int32(np.float64(z) * 1000 + 0.5)) if near <= z <= far else np.uint16(0)
+    for i in range(depth.size):
+        at = np.uint32(source[i])  # unsigned indices spare numba's test for negative ones
+        is_read = depth_mm[i] > 0
+        out_parts[i] = parts[at] if is_read else np.uint8(NO_PART)
+        out_people[i] = people[at] if is_read else np.uint8(0)

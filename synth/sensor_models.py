@@ -7,6 +7,7 @@ A reading is in metres, 0 = hole; a source is the flat index of the pixel whose 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -56,12 +57,12 @@ def sense_structured_light(
             _threshold(sensor.speckle_share),
         ]
     )
-    matched, source = np.empty_like(depth), np.empty(depth.shape, dtype=np.int32)
+    matched, source = disparity, np.empty(depth.shape, dtype=np.int32)  # in the memory of what is done with
     kernels._match_pattern(lit, facing, noise, rule, matched, source)
     law = np.array(
         [focal_baseline, sensor.levels_per_px, sensor.noise_base_m, sensor.noise_gain, sensor.noise_center_m]
     )
-    reading = np.empty_like(depth)
+    reading = lit
     kernels._quantise(matched, noise[0], law, reading)
     return reading, source
 
@@ -126,6 +127,7 @@ def sense_stereo(
     return reading, source
 
 
+@lru_cache(maxsize=64)
 def _threshold(share: float) -> float:
     """Return the value that this share of the noise exceeds."""
     return NormalDist().inv_cdf(1 - share) if 0 < share < 1 else math.inf if share == 0 else -math.inf

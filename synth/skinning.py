@@ -81,8 +81,8 @@ def pose_body(body: Body, pose: Pose, *, ground: Ground = "feet") -> PosedBody:
         vertices += shift.astype(np.float32)
         moves[:, :, 3] += shift
 
-    carriers = moves[body.joint_bones]
-    joints = np.einsum("jrc,jc->jr", carriers[:, :, :3], body.joint_positions) + carriers[:, :, 3]
+    joints = np.empty((len(body.joint_bones), 3), dtype=np.float32)
+    _carry(body.joint_positions, body.joint_bones, moves, joints)
     return PosedBody(vertices, joints, (heads + shift).astype(np.float32))
 
 
@@ -122,6 +122,15 @@ def _place_bones(
                 shift -= turns[bone, i, k] * rest_heads[bone, k]
                 moves[bone, i, k] = turns[bone, i, k]
             moves[bone, i, 3] = shift
+
+
+@kernel
+def _carry(rest: Floats32, bones: npt.NDArray[np.uint8], moves: Floats32, points: Floats32) -> None:
+    """Write every point moved by its one bone."""
+    for i in range(len(rest)):
+        m = moves[bones[i]]
+        for k in range(3):
+            points[i, k] = m[k, 0] * rest[i, 0] + m[k, 1] * rest[i, 1] + m[k, 2] * rest[i, 2] + m[k, 3]
 
 
 @kernel

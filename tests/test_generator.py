@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import synth
+from depthforest.camera import Camera
 from depthforest.errors import CameraError, DepthForestError, DepthForestWarning
+from depthforest.frames import LabeledFrame
 from depthforest.parts import BODY31, JOINT_PARTS, JOINTS, NO_PART
 from synth.config import Config, ConfigError
-from synth.generator import Generator
+from synth.generator import _CARRIES, DEEPEST_JOINT, JOINT_WINDOW, Generator, _find_visible
 from synth.skeleton import BONE_NAMES
 
 SMALL = Config(camera="kinect_v1@160x120", n_bodies=6)
@@ -74,6 +76,45 @@ def test_frames_hold_people_parts_and_joints(frames):
     # left and right are equally common
     for part, mirrored in enumerate(BODY31.mirror):
         assert 0.3 < seen[part] / seen[mirrored] < 3.4
+
+
+def test_frames_would_pass_the_checks_that_they_are_spared(frames):
+    for i in range(6):
+        frame = frames[i]
+        checked = LabeledFrame(frame.depth_mm, frame.camera, frame.parts, frame.people, frame.joints)
+        assert checked == frame
+        assert vars(checked).keys() == vars(frame).keys()
+        assert not any(picture.flags.writeable for picture in (frame.depth_mm, frame.parts, frame.people))
+        with pytest.raises(TypeError):
+            frame.joints[1]["head"] = None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_visible_joints_equal_their_naive_twin(seed):
+    rng = np.random.default_rng(seed)
+    camera = Camera.preset("kinect_v1@80x60")
+    lens = np.array([camera.fx, camera.fy, camera.cx, camera.cy])
+    n, found = len(JOINTS), 0
+    for _ in range(20):
+        z = rng.choice([-1.0, 0.0, 1e-9, 0.05, 0.7, 1.5, 3.0], n) + rng.choice([0.0, 0.01], n)
+        positions = np.stack((rng.normal(0, 0.6, n) * z, rng.normal(0, 0.5, n) * z, z), axis=1)
+        depth_mm = rng.integers(0, 3500, camera.shape).astype(np.uint16)
+        parts = rng.integers(0, 31, camera.shape).astype(np.uint8)
+        people = rng.integers(0, 3, camera.shape).astype(np.uint8)
+        is_visible = np.empty(n, dtype=bool)
+        _find_visible(positions, lens, 2, depth_mm, parts, people, _CARRIES, is_visible)
+        for joint, (position, name) in enumerate(zip(positions, JOINTS, strict=True)):
+            is_seen = False
+            if position[2] > 0:
+                row, col = np.rint(camera.project(position))
+                reach = max(1, round(JOINT_WINDOW * camera.fx / max(position[2], 0.1)))
+                for r, c in np.ndindex(*camera.shape):
+                    if max(abs(r - row), abs(c - col)) <= reach and people[r, c] == 2:
+                        is_near = depth_mm[r, c] > 1000 * (position[2] - DEEPEST_JOINT)
+                        is_seen |= bool(is_near) and BODY31.names[parts[r, c]] in JOINT_PARTS[name]
+            assert is_visible[joint] == is_seen
+            found += is_seen
+    assert 20 < found < 0.9 * 20 * n
 
 
 @pytest.mark.parametrize("sensor", ["ideal", "kinect_v1", "tof"])

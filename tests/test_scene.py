@@ -4,9 +4,10 @@ import pytest
 from depthforest.camera import Camera
 from synth import furniture, procedural
 from synth.config import Config
-from synth.furniture import KINDS, SEATS, Sitter, turn_about_y
+from synth.furniture import KINDS, SEATS, PlacedPiece, Sitter, between, box_faces, turn_about_y
 from synth.poses import sample_pose
-from synth.scene import Person, PlacedPiece, View, compose, is_sitting
+from synth.rendering import Mesh, MeshError
+from synth.scene import Person, Scene, View, compose, is_sitting
 from synth.skinning import pose_body
 
 CAMERA = Camera.preset("kinect_v1@160x120")
@@ -23,9 +24,8 @@ def person(body, family, seed=0):
     return Person(body, pose_body(body, family_pose.pose, ground=ground))
 
 
-def is_inside(points, mesh):
-    """Tell which points lie in the boxes of a mesh (8 vertices each), by the signs of their distances to the sides."""
-    vertices, _ = mesh
+def is_inside(points, vertices):
+    """Tell which points lie in boxes (8 corners each), by the signs of their distances to the sides."""
     inside = np.zeros(len(points), bool)
     for corner in range(0, len(vertices), 8):
         box = vertices[corner : corner + 8]
@@ -41,7 +41,7 @@ def is_inside(points, mesh):
 def test_furniture_stands_on_the_floor_and_faces_outward(kind):
     for seed in range(5):
         piece = kind(np.random.default_rng(seed))
-        vertices, faces = piece.mesh(0.3, -2.0, 0.7)
+        vertices, faces = piece.corners(0.3, -2.0, 0.7), box_faces(len(piece.slabs))
         assert vertices[:, 1].min() == pytest.approx(0, abs=0.025)
         assert 0.2 < vertices[:, 1].max() < 2.2
         a, b, c = (vertices[faces[:, i]] for i in range(3))
@@ -80,12 +80,10 @@ def test_nothing_stands_in_anyone(body):
         rng = np.random.default_rng(seed)
         people = [person(body, "sitting" if seed % 2 else "standing", seed), person(body, "walking", seed)]
         scene = compose(rng, config, CAMERA, people)
-        for mesh in scene.things:
-            if len(mesh[0]) % 8:
-                continue  # a wall
+        for piece in scene.pieces:
             n_pieces += 1
             for placed in scene.people:
-                assert is_inside(placed.vertices, mesh).mean() < 0.002
+                assert is_inside(placed.vertices, piece.corners).mean() < 0.002
     assert n_pieces > 40
 
 
@@ -94,12 +92,11 @@ def test_furniture_does_not_stand_in_furniture(body):
     n_pairs = 0
     for seed in range(10):
         scene = compose(np.random.default_rng(seed), config, CAMERA, [person(body, "sitting", seed)])
-        pieces = [mesh for mesh in scene.things if len(mesh[0]) % 8 == 0]
-        for i, (vertices, _) in enumerate(pieces):
-            for other in pieces[:i]:
+        for i, piece in enumerate(scene.pieces):
+            for other in scene.pieces[:i]:
                 n_pairs += 1
-                assert not is_inside(vertices, other).any()
-                assert not is_inside(other[0], (vertices, None)).any()
+                assert not is_inside(piece.corners, other.corners).any()
+                assert not is_inside(other.corners, piece.corners).any()
     assert n_pairs > 100
 
 
@@ -107,7 +104,7 @@ def test_footprints_turn_with_their_pieces():
     piece = furniture.crate(np.random.default_rng(0))
     placed = PlacedPiece(piece, 0.5, -2.0, 0.6)
     corners = placed.footprint
-    vertices, _ = piece.mesh(0.5, -2.0, 0.6)
+    vertices = placed.corners
     for corner in corners:
         assert np.abs(vertices[:, [0, 2]] - corner).sum(axis=1).min() < 1e-9
     assert placed.overlaps(PlacedPiece(piece, 0.55, -2.0, -1.0))
@@ -118,7 +115,7 @@ def test_who_sits_has_a_seat_below(body):
     config = Config(furnished_share=0.0, wall_share=0.0, seat_share=1.0)
     for seed in range(12):
         scene = compose(np.random.default_rng(seed), config, CAMERA, [person(body, "sitting", seed)])
-        (seat,) = [mesh for mesh in scene.things if len(mesh[0]) % 8 == 0]
+        (seat,) = (piece.corners for piece in scene.pieces)
         placed = scene.people[0]
         lowest = placed.vertices[
             np.hypot(placed.vertices[:, 0] - placed.x, placed.vertices[:, 2] - placed.z) < 0.1, 1
@@ -127,7 +124,60 @@ def test_who_sits_has_a_seat_below(body):
         assert is_inside(just_below, seat).any(), "something to sit on"
         assert not is_inside(np.array([[placed.x, lowest - 0.01, placed.z]]), seat).any()
     without = Config(furnished_share=0.0, wall_share=0.0, seat_share=0.0)
-    assert len(compose(np.random.default_rng(0), without, CAMERA, [person(body, "sitting")]).things) == 1
+    scene = compose(np.random.default_rng(0), without, CAMERA, [person(body, "sitting")])
+    assert not scene.pieces
+    assert scene.walls.shape == (1, 4, 3), "a floor alone"
+
+
+def test_room_and_people_are_drawn_as_they_stand(body):
+    config = Config(furnished_share=1.0, furniture=(4, 4), wall_share=1.0)
+    scene = compose(np.random.default_rng(3), config, CAMERA, [person(body, "standing")])
+    surface, room = scene.meshes()
+    assert surface.person == 1
+    assert surface.is_closed
+    assert np.array_equal(surface.faces, body.faces)
+    np.testing.assert_allclose(surface.vertices, scene.view.to_camera(scene.people[0].vertices), atol=1e-5)
+    # every piece a mesh of its own, then every wall
+    vertices, faces = room.vertices, room.faces
+    corner = face = 0
+    for piece in scene.pieces:
+        n = len(piece.piece.slabs)
+        np.testing.assert_allclose(vertices[corner : corner + 8 * n], scene.view.to_camera(piece.corners), atol=1e-5)
+        assert np.array_equal(faces[face : face + 12 * n], box_faces(n) + corner)
+        corner, face = corner + 8 * n, face + 12 * n
+    for wall in scene.walls:
+        np.testing.assert_allclose(vertices[corner : corner + 4], scene.view.to_camera(wall), atol=1e-5)
+        assert np.array_equal(faces[face : face + 2], np.array([[0, 1, 2], [0, 2, 3]]) + corner)
+        corner, face = corner + 4, face + 2
+    assert (corner, face) == (len(vertices), len(faces))
+    assert len(scene.pieces) > 1
+    assert len(scene.walls) > 2
+    assert len(Scene(scene.view, scene.people).meshes()) == 1, "nothing around"
+
+
+def test_a_body_is_drawn_as_its_mesh_and_its_vertices_are_checked(body):
+    vertices = body.vertices + np.float32(3)
+    quick = Mesh.of_body(body, vertices, 2)
+    slow = Mesh(vertices, body.faces, body.face_parts, 2, is_closed=True)
+    for name in ("vertices", "faces", "parts"):
+        assert np.array_equal(getattr(quick, name), getattr(slow, name))
+        assert not getattr(quick, name).flags.writeable
+    assert (quick.person, quick.is_closed) == (2, True)
+    with pytest.raises(MeshError, match=r"the body has vertices .* got float32"):
+        Mesh.of_body(body, vertices[1:], 1)
+    with pytest.raises(MeshError, match="got float64"):
+        Mesh.of_body(body, vertices.astype(np.float64), 1)
+    with pytest.raises(MeshError, match="person must be"):
+        Mesh.of_body(body, vertices, 256)
+    vertices[5, 1] = np.nan
+    with pytest.raises(MeshError, match="finite"):
+        Mesh.of_body(body, vertices, 1)
+
+
+def test_numbers_between_are_those_of_numpy():
+    ours, numpys = np.random.default_rng(5), np.random.default_rng(5)
+    for low, high in ((0.0, 1.0), (-3.0, 2.5), (0.38, 0.5), (2.0, 2.0)):
+        assert between(ours, low, high) == numpys.uniform(low, high)
 
 
 def test_people_do_not_share_a_place(body):

@@ -23,7 +23,7 @@ from depthforest.errors import DepthForestError
 from depthforest.reading import read_depth
 from synth.analytic import Box, Plane, Solid, Sphere, camera_rays, cast
 from synth.noise import _fill_noise
-from synth.sensor_kernels import _cast_shadow, _dilate
+from synth.sensor_kernels import _cast_shadow, _dilate, _match_pattern
 from synth.sensor_models import measure_facing
 from synth.sensors import (
     SENSORS,
@@ -243,6 +243,21 @@ def test_dilation_equals_its_naive_twin(rows: int, cols: int, reach: int, seed: 
 
 
 @compiled
+@settings(max_examples=30, deadline=None)
+@given(rows=st.integers(1, 14), cols=st.integers(1, 16), half=st.floats(0, 4), seed=st.integers(0, 2**32 - 1))
+def test_matching_equals_its_naive_twin(rows: int, cols: int, half: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lit = np.where(rng.random((rows, cols)) < 0.2, 0, rng.choice([10.0, 10.5, 20.0], (rows, cols))).astype(np.float32)
+    facing = rng.random((rows, cols)).astype(np.float32)
+    noise = rng.normal(size=(2, rows, cols)).astype(np.float32)
+    rule = np.array([1.5, 1.2, half, half / 2, 0.3, 0.08, 0.3, 0.1, 2.0])
+    matched, source = np.empty((rows, cols), np.float32), np.empty((rows, cols), np.int32)
+    _match_pattern(lit, facing, noise, rule, matched, source)
+    ref_matched, ref_source = naive_sensors.match_pattern(lit, facing, noise, rule)
+    assert np.array_equal(matched, ref_matched)
+    assert np.array_equal(source[matched > 0], ref_source[matched > 0])
+
+
 def test_registered_kinect_has_a_third_of_its_shadow_on_the_right() -> None:
     left, right = shadows(BIG, replace(SENSORS["kinect_v1_registered"], speckle_share=0.0))
     assert left == pytest.approx(BIG.fx * 0.050 * 0.6, abs=1.5)
