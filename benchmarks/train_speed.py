@@ -26,7 +26,7 @@ from depthforest.growing import Grower, GrowingTree, Level
 from depthforest.kernels import kernel
 from depthforest.sampling import Pixels, read_pixels
 from depthforest.shards import Shard, _find_probes, _subtract
-from depthforest.splitting import information_table, score_histograms
+from depthforest.splitting import Sides, score_histograms
 from depthforest.threads import map_in_order
 from depthforest.trainconfig import TrainConfig
 from synth.config import Config
@@ -124,9 +124,9 @@ def plain_rate(pixels: Pixels, n_nodes: int, config: TrainConfig, n_parts: int) 
             pixels.depth, pixels.starts, pixels.shapes, pixels.places, pixels.scales, pixels.labels, order, ends[:n],
             metres, drawn.lows, inverses, config.thresholds + 1, counts,
         )  # fmt: skip
-        scores, splits = np.full(n, -np.inf), np.full((n, 2), -1, dtype=np.int32)
         weights = np.ones(n_parts, dtype=np.int64)
-        score_histograms(information_table(), False, counts, totals[:n], weights, 0, scores, splits)
+        for node in range(n):
+            score_histograms(counts[node], weights, Sides.of(totals[node], weights, "entropy"), "entropy")
 
     n = max(1, n_nodes // 16)
     return int(ends[n - 1]) * config.candidates / timed(lambda: run(n))

@@ -6,9 +6,11 @@ shards and of threads are does not change the tree: everything that is added is 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,7 @@ from depthforest.shards import OUT, Batch, Shard, Splits
 from depthforest.splitting import (
     MAX_COUNT,
     NO_SPLIT,
+    Sides,
     check_criterion,
     gain_of_score,
     information_table,
@@ -183,6 +186,7 @@ class Grower:
     threads: int | None = None
     on_batch: Callable[[], object] = field(default=lambda: None)
     _scratch: Scratch = field(default_factory=Scratch)
+    _local: threading.local = field(default_factory=threading.local)
 
     def grow_level(self, tree: GrowingTree, follow: Follow | None = None) -> Level:
         """Split the open nodes of a tree, or make leaves of them, and move the pixels of all shards.
@@ -254,24 +258,20 @@ class Grower:
     ) -> None:
         n_bins = self.config.thresholds + 1
         tables = list(map_in_order(lambda s: s.count(batch, n_bins), self.shards, threads=self.threads))
-        table, is_gini = information_table(), check_criterion(self.config.criterion)
+        sides = [Sides.of(counts[node], self.weights, self.config.criterion) for node in batch.nodes]
         pieces = self._pieces(len(batch.nodes), batch.n_candidates)
 
-        def score(piece: tuple[int, int, int]) -> tuple[float, npt.NDArray[np.int32]]:
+        def score(piece: tuple[int, int, int]) -> tuple[float, int, int]:
             node, start, stop = piece
-            summed = tables[0][node : node + 1, start:stop]
+            summed = tables[0][node, start:stop]
             for other in tables[1:]:
-                summed = summed + other[node : node + 1, start:stop]
-            totals = counts[batch.nodes[node : node + 1]]
-            best, split = np.full(1, -np.inf), np.full((1, 2), NO_SPLIT, dtype=np.int32)
-            summed = np.ascontiguousarray(summed)
-            score_histograms(table, is_gini, summed, totals, self.weights, first + start, best, split)
-            return float(best[0]), split[0]
+                summed = summed + other[node, start:stop]
+            return score_histograms(summed, self.weights, sides[node], self.config.criterion)
 
         results = map_in_order(score, pieces, threads=self.threads)
-        for (node, _, _), (best, split) in zip(pieces, results, strict=True):
+        for (node, start, _), (best, candidate, threshold) in zip(pieces, results, strict=True):
             if best > scores[node]:  # pieces come in rising candidates: the lowest keeps a tie
-                scores[node], chosen[node] = best, split
+                scores[node], chosen[node] = best, (first + start + candidate, threshold)
 
     def _pieces(self, n_nodes: int, n_candidates: int) -> list[tuple[int, int, int]]:
         wanted = -(-TASKS_PER_THREAD * thread_count(self.threads) // n_nodes)
@@ -292,13 +292,19 @@ class Grower:
 
         def score(piece: tuple[int, int]) -> None:
             begin, end = piece
-            bins, labels, own = _merged(answers, starts, begin, end)
+            bins, labels, own = _merged(answers, starts, begin, end, self._own_scratch())
             score_pixels(
                 table, is_gini, *networks(), bins, labels, own, self.weights, n_bins, first,
                 scores[begin:end], chosen[begin:end],
             )  # fmt: skip
 
         list(map_in_order(score, list(pairwise(cuts.tolist())), threads=self.threads))
+
+    def _own_scratch(self) -> Scratch:
+        """Return the scratch memory of this thread."""
+        if not hasattr(self._local, "scratch"):
+            self._local.scratch = Scratch()
+        return cast(Scratch, self._local.scratch)
 
     def _splits(
         self, tree: GrowingTree, counts: Counts, scores: npt.NDArray[np.float64], chosen: npt.NDArray[np.int32]
@@ -340,7 +346,11 @@ def _fill_gains(table, is_gini, counts, scores, chosen, out):  # type: ignore[no
 
 
 def _merged(
-    answers: Sequence[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], Counts]], starts: Counts, begin: int, end: int
+    answers: Sequence[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], Counts]],
+    starts: Counts,
+    begin: int,
+    end: int,
+    scratch: Scratch,
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], Counts]:
     """Return bins, labels and starts of some nodes, with the pixels of all shards."""
     own = starts[begin : end + 1] - starts[begin]
@@ -348,8 +358,8 @@ def _merged(
         bins, labels, _ = answers[0]
         rows = slice(int(starts[begin]), int(starts[end]))
         return bins[rows], labels[rows], own
-    merged_bins = np.empty((int(own[-1]), answers[0][0].shape[1]), dtype=np.uint8)
-    merged_labels = np.empty(int(own[-1]), dtype=np.uint8)
+    merged_bins = scratch.take("bins", (int(own[-1]), answers[0][0].shape[1]), np.uint8)
+    merged_labels = scratch.take("labels", (int(own[-1]),), np.uint8)
     places = own[:-1].copy()
     for bins, labels, its_starts in answers:
         _copy_rows(bins, labels, its_starts[begin : end + 1], places, merged_bins, merged_labels)

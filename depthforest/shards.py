@@ -157,15 +157,21 @@ class Shard:
             first += len(pixels)
 
     def class_counts(self, n_open: int) -> npt.NDArray[np.int64]:
-        """Return the class counts (n_open, n_parts) of the open nodes."""
-        counts = np.zeros((n_open, len(self._part_set)), dtype=np.int64)
+        """Return the class counts (n_open, n_parts) of the open nodes, in memory that the next call uses again."""
+        counts = self._scratch.take("counts", (n_open, len(self._part_set)), np.int64)
+        counts[:] = 0
         _count_classes(self.nodes, self.labels, counts)
         return counts
 
     def count(self, batch: Batch, n_bins: int) -> npt.NDArray[np.int32]:
-        """Return class histograms (n_nodes, n_candidates, n_parts, n_bins) of a batch of large nodes."""
+        """Return class histograms (n_nodes, n_candidates, n_parts, n_bins) of a batch of large nodes.
+
+        They are in memory that the next call uses again.
+        """
         bins, labels, starts = self.bins(batch)
-        out = np.zeros((len(batch.nodes), batch.n_candidates, len(self._part_set), n_bins), dtype=np.int32)
+        shape = (len(batch.nodes), batch.n_candidates, len(self._part_set), n_bins)
+        out = self._scratch.take("tables", shape, np.int32)
+        out[:] = 0
         count_bins(bins, labels, starts, np.arange(len(batch.nodes)), out)
         return out
 
@@ -175,7 +181,7 @@ class Shard:
         Returns
         -------
         bins : array (n, n_candidates), uint8
-            Sorted by node, then by label. In memory that the next call uses again.
+            Sorted by node, then by label. In memory that the next call uses again, as the labels.
         labels : array (n,), uint8
         starts : array (n_nodes + 1,), int64
             Where each node's pixels begin.
@@ -184,9 +190,10 @@ class Shard:
         slots[batch.nodes] = np.arange(len(batch.nodes), dtype=np.int32)
         slot = self._scratch.take("slots", self.nodes.shape, np.int32)
         ranks = self._scratch.take("ranks", self.nodes.shape, np.int64)
-        ends = np.zeros((len(batch.nodes), len(self._part_set)), dtype=np.int64)
+        ends = self._scratch.take("ends", (len(batch.nodes), len(self._part_set)), np.int64)
+        ends[:] = 0
         n = _count_cells(self.nodes, slots, self.labels, slot, ends)
-        labels = np.empty(n, dtype=np.uint8)
+        labels = self._scratch.take("labels", (n,), np.uint8)
         _rank(slot, self.labels, ends, ranks, labels)
         starts = np.concatenate(([0], ends[:, -1]))
         bins = self._scratch.take("bins", (n, batch.n_candidates), np.uint8)

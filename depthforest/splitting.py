@@ -12,6 +12,7 @@ themselves. Both give the same split.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -171,17 +172,19 @@ def fill_sides(
     """Fill what each class adds to the sums of the two sides when so many of its pixels have gone left.
 
     Class c with `totals[c]` pixels has the entries `places[c]` to `places[c] + totals[c]`. For entropy only the sum of
-    both is needed; it is put into `left`. Every candidate of a node looks these up.
+    both is needed; it is put into `left`, and `right` is not touched. Every candidate of a node looks these up.
     """
     place = 0
     for c in range(len(totals)):
         places[c] = place
         weight, n = weights[c], totals[c]
         for k in range(n + 1):
-            left[place + k] = _sided(table, is_gini, k * weight)
-            right[place + k] = _sided(table, is_gini, (n - k) * weight)
-            if not is_gini:
-                left[place + k] += right[place + k]
+            on_left, on_right = _sided(table, is_gini, k * weight), _sided(table, is_gini, (n - k) * weight)
+            if is_gini:
+                left[place + k] = on_left
+                right[place + k] = on_right
+            else:
+                left[place + k] = on_left + on_right
         place += n + 1
     places[len(totals)] = place
 
@@ -212,15 +215,16 @@ def score_table(
         total += (places[c + 1] - place - 1) * weights[c]
         for b in range(n_bins):
             sums[2, b] += counts[c, b] * weights[c]
+        entry = np.uint64(place)
         if is_gini:
             for b in range(n_bins):
-                place += counts[c, b]
-                sums[0, b] += left[place]
-                sums[1, b] += right[place]
+                entry += np.uint64(counts[c, b])
+                sums[0, b] += left[entry]
+                sums[1, b] += right[entry]
         else:
             for b in range(n_bins):
-                place += counts[c, b]
-                sums[0, b] += left[place]
+                entry += np.uint64(counts[c, b])
+                sums[0, b] += left[entry]
     found = NO_SPLIT
     n_left = np.int64(0)
     for b in range(n_bins - 1):
@@ -235,35 +239,56 @@ def score_table(
     return best, found
 
 
+@dataclass(frozen=True)
+class Sides:
+    """What the classes of a node add to the sums of the two sides, as `fill_sides` says."""
+
+    places: Counts
+    left: Counts
+    right: Counts
+
+    @classmethod
+    def of(cls, totals: Counts, weights: Counts, criterion: str) -> Sides:
+        """Return the sides of a node with so many pixels of each class."""
+        is_gini = check_criterion(criterion)
+        n = int(totals.sum()) + len(totals)
+        sides = cls(np.empty(len(totals) + 1, np.int64), np.empty(n, np.int64), np.empty(n if is_gini else 0, np.int64))
+        fill_sides(information_table(), is_gini, totals, weights, sides.places, sides.left, sides.right)
+        return sides
+
+
 @kernel
-def score_histograms(
+def _score_histograms(
     table: Counts,
     is_gini: bool,
     histograms: npt.NDArray[np.int32],
-    totals: Counts,
     weights: Counts,
-    first: int,
-    scores: npt.NDArray[np.float64],
-    splits: npt.NDArray[np.int32],
-) -> None:
-    """Find the best splits of nodes from dense histograms (n, n_candidates, n_classes, n_bins).
+    places: Counts,
+    left: Counts,
+    right: Counts,
+    best: float,
+) -> tuple[float, int, int]:
+    sums = np.empty((3, histograms.shape[2]), dtype=np.int64)
+    candidate, threshold = NO_SPLIT, NO_SPLIT
+    for c in range(len(histograms)):
+        score, found = score_table(table, is_gini, histograms[c], weights, places, left, right, sums, best)
+        if found != NO_SPLIT:
+            best, candidate, threshold = score, c, found
+    return best, candidate, threshold
 
-    `totals` (n, n_classes) are the nodes' pixels. `scores` (n,) and `splits` (n, 2), candidate and threshold, hold the
-    best of the candidates before `first` and are improved in place.
+
+def score_histograms(
+    histograms: npt.NDArray[np.int32], weights: Counts, sides: Sides, criterion: str
+) -> tuple[float, int, int]:
+    """Return (score, candidate, threshold) of the best split of a node; (-inf, -1, -1) if there is none.
+
+    `histograms` is (n_candidates, n_classes, n_bins), contiguous; `weights` (n_classes,).
     """
-    n_classes = histograms.shape[2]
-    sums = np.empty((3, histograms.shape[3]), dtype=np.int64)
-    places = np.empty(n_classes + 1, dtype=np.int64)
-    for i in range(len(histograms)):
-        size = totals[i].sum() + n_classes
-        left, right = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
-        fill_sides(table, is_gini, totals[i], weights, places, left, right)
-        for c in range(histograms.shape[1]):
-            score, found = score_table(table, is_gini, histograms[i, c], weights, places, left, right, sums, scores[i])
-            if found != NO_SPLIT:
-                scores[i] = score
-                splits[i, 0] = first + c
-                splits[i, 1] = found
+    best, candidate, threshold = _score_histograms(
+        information_table(), check_criterion(criterion), histograms, weights,
+        sides.places, sides.left, sides.right, -np.inf,
+    )  # fmt: skip
+    return float(best), int(candidate), int(threshold)
 
 
 def best_split(
@@ -295,10 +320,9 @@ def best_split(
     counts = totals[0] * its_weights
     if int(counts.sum()) > MAX_COUNT:
         raise UsageError(f"a node may weigh up to {MAX_COUNT}, got {int(counts.sum())}")
-    scores, splits = np.full(1, -np.inf), np.full((1, 2), NO_SPLIT, dtype=np.int32)
-    table = information_table()
-    score_histograms(table, is_gini, array.astype(np.int32)[None], totals[:1], its_weights, 0, scores, splits)
-    if splits[0, 0] == NO_SPLIT:
+    sides = Sides.of(totals[0], its_weights, criterion)
+    score, candidate, threshold = score_histograms(array.astype(np.int32), its_weights, sides, criterion)
+    if candidate == NO_SPLIT:
         return None
-    won = float(gain_of_score(table, is_gini, counts, scores[0]))
-    return (int(splits[0, 0]), int(splits[0, 1]), won) if won > 0 else None
+    won = float(gain_of_score(information_table(), is_gini, counts, score))
+    return (candidate, threshold, won) if won > 0 else None

@@ -22,10 +22,6 @@ LANES = 32
 NETWORK_PIXELS = 256
 """Largest node that is sorted; above, tables are faster. Measured where the two meet."""
 
-_SCATTER = 167
-"""Odd, so that its multiples number up to 256 pixels differently. Pixels come sorted by class; within a bin, where no
-split lies, they must not be taken class by class, because that looks better than any split, and misleads the branch."""
-
 _TOGETHER = 8
 """Candidates of a larger node whose tables are filled together: with a dozen classes they fit the first cache."""
 
@@ -72,16 +68,18 @@ def networks() -> tuple[Keys, npt.NDArray[np.int64]]:
 
 
 @kernel
-def _fill_keys(bins: npt.NDArray[np.uint8], start: int, column: int, width: int, n: int, keys: Keys) -> None:
-    """Fill bin * 256 + number of the node's pixels, `LANES` candidates to a pixel; lanes without a candidate hold 0."""
+def _fill_keys(
+    bins: npt.NDArray[np.uint8], start: int, column: int, width: int, classes: Keys, n: int, keys: Keys
+) -> None:
+    """Fill bin * 256 + class of the node's pixels, `LANES` candidates to a pixel; lanes without a candidate hold 0."""
     for p in range(n):
-        place, row, number = np.uint64(p) * _LANES, np.uint64(start + p), np.uint16((p * _SCATTER) & 255)
+        place, row = np.uint64(p) * _LANES, np.uint64(start + p)
         if width < LANES:
             for lane in range(_LANES):
                 keys[place + np.uint64(lane)] = 0
         for lane in range(np.uint64(width)):
             b = bins[row, np.uint64(column) + np.uint64(lane)]
-            keys[place + np.uint64(lane)] = (np.uint16(b) << _8) | number
+            keys[place + np.uint64(lane)] = (np.uint16(b) << _8) | classes[p]
 
 
 @kernel
@@ -103,10 +101,10 @@ def _sweep(
     keys: Keys,
     n: int,
     total: int,
-    cells: npt.NDArray[np.uint16],
     weights: Counts,
     left: Floats,
     right: Floats,
+    allowed: Floats,
     at: npt.NDArray[np.uint32],
     sums: Floats,
     n_left: Counts,
@@ -121,10 +119,10 @@ def _sweep(
         Whether all classes have the same weight, so that all lanes have the same weight on the left.
     total : int
         Weight of the node.
-    cells, weights : array (256,)
-        Of the pixel with a number: first lane of its class in `at`, and weight.
     left, right : array
         What the next pixel of a class adds to the sums of the sides; entries as `fill_sides` orders them.
+    allowed : array (256,)
+        0, but minus infinity first: what is added to a score whose last pixel and the next have bins that differ so.
     at : array (n_classes * LANES,)
         The next entry of each class in each lane.
     sums : array (2, LANES)
@@ -144,16 +142,15 @@ def _sweep(
         for lane in range(_LANES):
             i = np.uint64(lane)
             key = keys[place + i]
-            number = np.uint64(key & _255)
-            cell = np.uint64(cells[number]) + i
-            entry = at[cell]
-            at[cell] = entry + np.uint32(1)
+            c = np.uint64(key & _255)
+            entry = at[c * _LANES + i]
+            at[c * _LANES + i] = entry + np.uint32(1)
             score = sums[_0, i] + left[entry]
             sums[_0, i] = score
             if is_simple:
                 score -= both
             else:
-                on_left = n_left[i] + weights[number]
+                on_left = n_left[i] + weights[c]
                 n_left[i] = on_left
                 if is_gini:
                     on_right = sums[_1, i] + right[entry]
@@ -161,8 +158,9 @@ def _sweep(
                     score = score / on_left + on_right / (total - on_left)
                 else:
                     score -= np.float64(look_up(table, on_left) + look_up(table, total - on_left))
-            # a split lies between two bins: asked only of the few that beat the best
-            if score > best[i] and (key ^ keys[place + _LANES + i]) > _255:
+            # a split lies between two bins; a branch on that would be taken as often as not
+            score += allowed[np.uint64((key ^ keys[place + _LANES + i]) >> _8)]
+            if score > best[i]:
                 best[i] = score
                 found[i] = p
 
@@ -211,7 +209,8 @@ def score_pixels(
     left_steps, right_steps = np.empty(len(left), dtype=np.float64), np.empty(len(left), dtype=np.float64)
     keys = np.empty(min(largest, NETWORK_PIXELS) * LANES, dtype=np.uint16)
     at = np.empty(n_classes * LANES, dtype=np.uint32)
-    cells, its_weights = np.zeros(256, dtype=np.uint16), np.ones(256, dtype=np.int64)
+    allowed = np.zeros(256, dtype=np.float64)
+    allowed[0] = -np.inf
     lane_sums, n_left = np.empty((2, LANES), dtype=np.float64), np.empty(LANES, dtype=np.int64)
     best, found = np.empty(LANES, dtype=np.float64), np.empty(LANES, dtype=np.int32)
     sums = np.empty((3, n_bins), dtype=np.int64)
@@ -253,18 +252,15 @@ def score_pixels(
             continue
         whole_left = _fill_steps(own_places, left, left_steps)
         whole_right = _fill_steps(own_places, right, right_steps) if is_gini else 0.0
-        for p in range(n):
-            cells[(p * _SCATTER) & 255] = classes[p] * LANES
-            its_weights[(p * _SCATTER) & 255] = own[classes[p]]
         for start in range(0, n_candidates, LANES):
             width = min(LANES, n_candidates - start)
-            _fill_keys(bins, begin, start, width, n, keys)
+            _fill_keys(bins, begin, start, width, classes, n, keys)
             _sort(pairs, pair_starts[n], pair_starts[n + 1], keys)
             for c in range(n_own):
                 at[c * LANES : (c + 1) * LANES] = places[c]
             lane_sums[0], lane_sums[1], n_left[:], best[:], found[:] = whole_left, whole_right, 0, scores[i], NO_SPLIT
             _sweep(
-                table, is_gini, is_even, keys, n, total, cells, its_weights, left_steps, right_steps, at,
+                table, is_gini, is_even, keys, n, total, own, left_steps, right_steps, allowed, at,
                 lane_sums, n_left, best, found,
             )  # fmt: skip
             for c in range(width):
