@@ -11,7 +11,9 @@ they walk down the tree again.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from depthforest import modelfile
-from depthforest.errors import DepthForestError, UsageError
+from depthforest.errors import CheckpointError, DepthForestError, ModelError, UsageError
 from depthforest.files import make_folder, read_json, reason, replacing
 from depthforest.growing import GrowingTree
 from depthforest.modelfile import Column
 
-FORMAT = 1
+FORMAT = 2
 """Of the folder and of the trainer: raise it whenever the same configuration and data give another forest."""
 
 KIND = "growing_tree"
@@ -35,16 +37,10 @@ _SCHEMA = {
     "offsets": Column("float32", ("nodes", 4)),
     "thresholds": Column("int16", ("nodes",)),
     "children": Column("int32", ("nodes", 2)),
-    "leaf_counts": Column("int64", ("leaves", "parts")),
+    "leaf_counts": Column("uint32", ("leaves", "parts")),  # a node has at most 2^31 pixels
     "open_keys": Column("uint64", ("open",)),
 }
 _KEYS = ("level", "root", "tree")
-
-
-class CheckpointError(DepthForestError):
-    """A checkpoint that is broken, or of another run."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True)
@@ -84,11 +80,10 @@ class Checkpoint:
         identity = {"format": FORMAT, **json.loads(json.dumps(identity))}
         if (self.path / IDENTITY).exists():
             if not resume:
-                raise CheckpointError(
-                    f"{path}: holds a checkpoint already; resume goes on with it, or name another folder"
-                )
+                raise UsageError(f"{path}: holds a checkpoint already; resume goes on with it, or name another folder")
             _check_same(self.path, _read_identity(self.path), identity)
             self.state = read_checkpoint(self.path)
+            self._remove_leftovers()
             return
         make_folder(self.path)
         try:
@@ -96,23 +91,38 @@ class Checkpoint:
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be read: {reason(error)}") from None
         if others:
-            raise CheckpointError(f"{path}: holds other things ({sorted(others)[0]}, ...); name a new folder")
-        with replacing(self.path / IDENTITY) as file:
+            raise UsageError(f"{path}: holds other things ({sorted(others)[0]}, ...); name a new folder")
+        with replacing(self.path / IDENTITY, is_durable=True) as file:
             file.write(json.dumps(identity, indent=1).encode())
         self.state = State(identity, [], None)
 
+    @property
+    def has_trees(self) -> bool:
+        """Whether there is anything to go on from."""
+        return any((self.path / name).exists() for name in (GROWING, _tree_name(0)))
+
     def save(self, tree: int, grown: GrowingTree) -> None:
         """Write a tree after a level; under its own name if it is finished."""
-        write_tree(self.path / (_tree_name(tree) if grown.is_done else GROWING), tree, grown)
+        path = self.path / (_tree_name(tree) if grown.is_done else GROWING)
+        try:
+            write_tree(path, tree, grown)
+        except DepthForestError as error:
+            raise CheckpointError(str(error)) from None
+
+    def _remove_leftovers(self) -> None:
+        """Remove what a run that was killed had half written."""
+        with contextlib.suppress(OSError):
+            for leftover in self.path.glob(".*.part"):
+                leftover.unlink(missing_ok=True)
 
     def log(self, entry: Mapping[str, Any]) -> None:
         """Add a line to the log."""
         path = self.path / LOG
         try:
-            # a run that was killed may have left half a line
-            is_cut = path.exists() and path.read_bytes()[-1:] not in (b"\n", b"")
-            with path.open("a", encoding="utf-8") as file:
-                file.write(("\n" if is_cut else "") + json.dumps(entry) + "\n")
+            with path.open("ab+") as file:
+                # a run that was killed may have left half a line
+                is_cut = file.seek(0, os.SEEK_END) > 0 and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n"
+                file.write((b"\n" if is_cut else b"") + json.dumps(entry).encode() + b"\n")
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be written: {reason(error)}") from None
 
@@ -126,39 +136,71 @@ def read_checkpoint(path: str | Path) -> State:
     """Read the state of a run from its folder."""
     folder = Path(path)
     identity = _read_identity(folder)
-    n_trees = identity["config"]["trees"]
+    n_trees, n_parts = identity["config"]["trees"], len(identity["data"]["parts"]["names"])
     finished: list[GrowingTree] = []
     while len(finished) < n_trees and (file := folder / _tree_name(len(finished))).exists():
-        grown = read_tree(file, len(finished))
+        grown = read_tree(file, len(finished), n_parts)
         if grown is None or not grown.is_done:
             raise CheckpointError(f"{file}: is not the finished tree {len(finished)}; remove it to grow it again")
         finished.append(grown)
     growing = None
     if len(finished) < n_trees and (folder / GROWING).exists():
-        growing = read_tree(folder / GROWING, len(finished))
+        growing = read_tree(folder / GROWING, len(finished), n_parts)
     return State(identity, finished, growing)
 
 
+def last_news(path: str | Path) -> dict[str, Any]:
+    """Return the last whole entry of a run's log that tells of a level, empty if there is none."""
+    try:
+        lines = (Path(path) / LOG).read_bytes().splitlines()
+    except OSError:
+        return {}
+    for line in reversed(lines):
+        with contextlib.suppress(ValueError, RecursionError):
+            entry = json.loads(line)
+            if isinstance(entry, dict) and entry.get("event") == "level":
+                return entry
+    return {}
+
+
 def write_tree(path: Path, tree: int, grown: GrowingTree) -> None:
-    """Write a tree, whole or in the making."""
+    """Write a tree, whole or in the making.
+
+    The file has at most `modelfile.MAX_FILE_BYTES`: 3.5 million leaves of 31 parts, where a full tree of depth 21 has
+    2.1 million. A larger tree is refused, and what the folder holds stays.
+    """
     content = {"tree": tree, "level": grown.level, "root": grown.root}
-    modelfile.write(path, KIND, FORMAT, content, {name: getattr(grown, name) for name in _SCHEMA})
+    columns = {name: np.asarray(getattr(grown, name), dtype=column.dtype) for name, column in _SCHEMA.items()}
+    n_bytes = sum(array.nbytes for array in columns.values())
+    if n_bytes > modelfile.MAX_FILE_BYTES - 2**16:  # for the header
+        raise CheckpointError(
+            f"{path}: cannot hold tree {tree + 1} with {len(grown.leaf_counts) + grown.n_open:,} leaves: "
+            f"{n_bytes:,} bytes, at most {modelfile.MAX_FILE_BYTES:,} fit; lower depth or raise min_pixels"
+        )
+    modelfile.write(path, KIND, FORMAT, content, columns)
 
 
-def read_tree(path: Path, tree: int) -> GrowingTree | None:
+def read_tree(path: Path, tree: int, n_parts: int) -> GrowingTree | None:
     """Read a tree, whole or in the making; None if the file holds another tree than this number."""
-    file = modelfile.read(path)
-    file.expect(KIND, FORMAT, _SCHEMA, _KEYS)
+    advice = "remove this file to grow the tree again"
+    try:
+        file = modelfile.read(path)
+        file.expect(KIND, FORMAT, _SCHEMA, _KEYS)
+    except ModelError as error:
+        raise CheckpointError(f"{error}; {advice}") from None
     content, columns = file.content, {name: np.array(file.columns[name]) for name in _SCHEMA}
+    columns["leaf_counts"] = columns["leaf_counts"].astype(np.int64)
     if any(isinstance(content[key], bool) or not isinstance(content[key], int) for key in _KEYS):
         raise CheckpointError(f"{path}: tree, level and root must be whole numbers")
+    if columns["leaf_counts"].shape[1] != n_parts:
+        raise CheckpointError(f"{path}: has {columns['leaf_counts'].shape[1]} parts, expected {n_parts}; {advice}")
     if content["tree"] != tree:
         return None
     grown = GrowingTree(content["root"], **columns, level=content["level"])
     try:
         grown.check()
     except UsageError as error:
-        raise CheckpointError(f"{path}: {error}; remove the checkpoint and start again") from None
+        raise CheckpointError(f"{path}: {error}; {advice}") from None
     return grown
 
 
@@ -174,19 +216,36 @@ def _read_identity(folder: Path) -> dict[str, Any]:
     trees = identity["config"].get("trees") if isinstance(identity.get("config"), dict) else None
     if isinstance(trees, bool) or not isinstance(trees, int) or trees < 1:
         raise CheckpointError(f"{folder / IDENTITY}: says nothing of a configuration with trees")
+    data = identity.get("data")
+    parts = data.get("parts") if isinstance(data, dict) else None
+    if not isinstance(parts, dict) or not isinstance(parts.get("names"), list):
+        raise CheckpointError(f"{folder / IDENTITY}: says nothing of data with parts")
     return identity
+
+
+_DIGESTS = {
+    "files": "other names or sizes of files",
+    "origin": "synthetic frames of another configuration, seed or version",
+    "sample": "other pixels in its frames",
+}
+"""What it means if a digest of the data differs."""
 
 
 def _check_same(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     """Raise CheckpointError that names the first difference of two identities."""
+    advice = "go on with what it was begun with, or name another folder"
     for group in ("config", "data"):
         old, new = dict(there.get(group) or {}), dict(here.get(group) or {})
-        for key in sorted(old.keys() | new.keys()):
-            if old.get(key) != new.get(key):
-                raise CheckpointError(
-                    f"{folder}: was begun with {group} {key} = {_short(old.get(key))}, now it is "
-                    f"{_short(new.get(key))}; go on with what it was begun with, or name another folder"
-                )
+        # digests last: what can be named says more
+        for key in sorted(old.keys() | new.keys(), key=lambda key: (key in _DIGESTS, key)):
+            if old.get(key) == new.get(key):
+                continue
+            if key in _DIGESTS:
+                raise CheckpointError(f"{folder}: was begun with other data: now there are {_DIGESTS[key]}; {advice}")
+            raise CheckpointError(
+                f"{folder}: was begun with {group} {key} = {_short(old.get(key))}, now it is "
+                f"{_short(new.get(key))}; {advice}"
+            )
 
 
 def _short(value: object) -> str:

@@ -39,5 +39,9 @@ class ModelError(DepthForestError, ValueError):
     """A model, or a file of one, that is broken, of another kind or of an unknown version."""
 
 
+class CheckpointError(DepthForestError, ValueError):
+    """The checkpoint of a training run that is broken, of another run, of an unknown version or cannot be written."""
+
+
 class DepthForestWarning(UserWarning):
     """Something was assumed or looks wrong; the message says what and how to say it better."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import secrets
 from collections.abc import Iterator
@@ -49,10 +50,12 @@ def read_json(path: Path, error_type: type[DepthForestError]) -> Any:
 
 
 @contextlib.contextmanager
-def replacing(path: str | Path) -> Iterator[IO[bytes]]:
+def replacing(path: str | Path, *, is_durable: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path` that takes its place when the block ends well.
 
-    Whatever goes wrong inside, an existing file stays as it was and no partial file is left.
+    Whatever goes wrong inside, an existing file stays as it was and no partial file is left. A durable file is on the
+    disk, and not only in the system's memory, before it takes the place and before the block is left: it survives a
+    power cut.
     """
     path = Path(path)
     # short, so that a long but legal file name does not become too long
@@ -60,12 +63,30 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
     try:
         with temporary.open("xb") as file:
             yield file
+            if is_durable:
+                file.flush()
+                os.fsync(file.fileno())
         temporary.replace(path)
+        if is_durable:
+            _sync_folder(path.parent)
     except OSError as error:
         raise DepthForestError(f"{path}: cannot be written: {reason(error)}") from None
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put a folder's names on the disk, where the system can; the content of its files is there already."""
+    if os.name != "posix":
+        return
+    # some network file systems cannot do it; the file is whole in any case
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def is_folder(path: Path, error_type: type[DepthForestError]) -> bool:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from depthforest import modelfile
-from depthforest.checkpoints import is_checkpoint, read_checkpoint
+from depthforest.checkpoints import is_checkpoint, last_news, read_checkpoint
 from depthforest.errors import ModelError
 from depthforest.forest import KIND as FOREST
 from depthforest.forest import Forest
+from depthforest.growing import GrowingTree
 from depthforest.modelfile import ModelFile
+from depthforest.progress import Progress
 
 Lines = list[tuple[str, str]]
 
@@ -50,14 +53,37 @@ def _describe_checkpoint(path: str | Path) -> Lines:
     elif state.growing is None:
         growing = "none yet"
     else:
-        growing = f"tree {len(state.finished) + 1}, {state.growing.level} levels"
+        nodes, leaves = len(state.growing.children), len(state.growing.leaf_counts)
+        growing = (
+            f"tree {len(state.finished) + 1}, {state.growing.level} of {state.identity['config'].get('depth')} levels: "
+            f"{nodes:,} nodes, {leaves:,} leaves, {state.growing.n_open:,} open"
+        )
+    data, names = state.identity["data"], state.identity["data"]["parts"]["names"]
     return [
         ("folder", str(path)),
-        ("kind", "checkpoint of a training run"),
+        ("kind", f"checkpoint of a training run, format version {state.identity['format']}"),
         ("finished trees", f"{len(state.finished)} of {state.n_trees}"),
+        *((f"tree {i + 1}", _size_of(tree)) for i, tree in enumerate(state.finished)),
         ("growing", growing),
+        *_last_level(last_news(path)),
+        ("frames", _cut(json.dumps(data.get("frames")))),
+        ("parts", f"{len(names)}: {_cut(', '.join(map(str, names)))}"),
         *_entries("config", state.identity["config"]),
     ]
+
+
+def _size_of(tree: GrowingTree) -> str:
+    return f"{len(tree.children):,} nodes, {len(tree.leaf_counts):,} leaves, {max(0, tree.level - 1)} levels"
+
+
+def _last_level(entry: Mapping[str, Any]) -> Lines:
+    """Return a line of the latest news, as training told them, if the log holds any."""
+    known = {field.name for field in fields(Progress)}
+    try:
+        news = Progress(**{key: value for key, value in entry.items() if key in known})
+        return [("last level", _cut(str(news)))]
+    except (TypeError, ValueError):  # no log, or not ours
+        return []
 
 
 def _describe_forest(file: ModelFile) -> Lines:
@@ -76,7 +102,7 @@ def _describe_forest(file: ModelFile) -> Lines:
     ]
 
 
-# one per kind of file; a training checkpoint takes its place here
+# one per kind of file
 _DESCRIBERS: dict[str, Callable[[ModelFile], Lines]] = {FOREST: _describe_forest}
 
 

@@ -163,7 +163,7 @@ def write(path: str | Path, kind: str, version: int, content: Mapping[str, Any],
         Of the types in `DTYPES`.
     """
     parts = encode(kind, version, content, columns)
-    with replacing(path) as file:
+    with replacing(path, is_durable=True) as file:
         for part in parts:
             file.write(part)
 

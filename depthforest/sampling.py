@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from depthforest.candidates import STREAM_FRAMES, STREAM_PIXELS, key_of, numbers
 from depthforest.errors import DatasetError
-from depthforest.features import MAX_OFFSET_PX, focal_lengths
+from depthforest.features import MAX_OFFSET_PX, focal_lengths, pixel_scale
 from depthforest.frames import LabeledFrame
+from depthforest.kernels import kernel
 from depthforest.parts import NO_PART, PartSet
 from depthforest.trainconfig import TrainConfig
 
@@ -24,6 +25,9 @@ OUT_OF_BAG = 2**32
 
 MAX_JUDGES = 256
 """Frames out of bag that judge a tree, at most: enough for a percent, and few enough to keep in memory."""
+
+MAX_JUDGE_PIXELS = 2**17
+"""Pixels of those frames, about, at most: 16 MB of votes of 31 parts. One frame always judges."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ def frames_of_tree(
     drawn = numbers(key_of(STREAM_FRAMES, config.seed, tree), np.arange(n_frames, dtype=np.uint64))
     order = np.argsort(drawn, kind="stable")
     n = config.frames_of(n_frames)
-    return np.sort(order[:n]), np.sort(order[n : n + MAX_JUDGES])
+    n_judges = min(MAX_JUDGES, max(1, MAX_JUDGE_PIXELS // config.pixels_per_frame))
+    return np.sort(order[:n]), np.sort(order[n : n + n_judges])
 
 
 def quotas(available: npt.NDArray[np.int64], n: int, balance: float) -> npt.NDArray[np.int64]:
@@ -143,7 +148,7 @@ def read_pixels(
         per_frame[i] = len(chosen)
         shown = (frame.parts != NO_PART) & (frame.depth_mm > 0)
         visible += np.bincount(frame.parts[shown], minlength=len(part_set))
-        focal = np.array(focal_lengths(frame.camera), dtype=np.float32)
+        fx, fy = focal_lengths(frame.camera)
         rows, cols = np.divmod(chosen, frame.shape[1])
         people = frame.people[rows, cols]
         for person in np.unique(people):
@@ -151,13 +156,13 @@ def read_pixels(
             crop, top, left = crop_person(frame, int(person), config.background_mm)
             n = int(mine.sum())
             place = np.stack((rows[mine] - top, cols[mine] - left), axis=1).astype(np.int32)
-            # features.pixel_scale, in the same two float32 operations
-            scale = (focal * np.float32(1000)) / frame.depth_mm[rows[mine], cols[mine]].astype(np.float32)[:, None]
+            scale = np.empty((n, 2), dtype=np.float32)
+            _fill_scales(frame.depth_mm[rows[mine], cols[mine]], fx, fy, scale)
             columns.append((
                 np.full(n, n_before, dtype=np.int64),
                 np.tile(np.array(crop.shape, dtype=np.int32), (n, 1)),
                 place,
-                scale.astype(np.float32),
+                scale,
                 frame.parts[rows[mine], cols[mine]],
             ))  # fmt: skip
             depth.append(crop.ravel())
@@ -169,6 +174,16 @@ def read_pixels(
         )  # fmt: skip
     starts, shapes, places, scales, labels = (np.concatenate(c) for c in zip(*columns, strict=True))
     return Pixels(np.concatenate(depth), starts, shapes, places, scales, labels, visible, per_frame)
+
+
+@kernel
+def _fill_scales(
+    depth_mm: npt.NDArray[np.uint16], fx: np.float32, fy: np.float32, out: npt.NDArray[np.float32]
+) -> None:
+    """Fill in the pixels per metre of each depth, x and y."""
+    for i in range(len(depth_mm)):
+        out[i, 0] = pixel_scale(fx, depth_mm[i])
+        out[i, 1] = pixel_scale(fy, depth_mm[i])
 
 
 def crop_person(frame: LabeledFrame, person: int, background_mm: int) -> tuple[npt.NDArray[np.uint16], int, int]:

@@ -29,6 +29,9 @@ MAX_THRESHOLDS = 254
 MAX_STEP_MM = 8192
 """Largest step between thresholds, millimetres: bins are found by a float32 product, exact up to twice that."""
 
+MAX_INTEGER = 2**64
+"""Larger whole numbers are refused before anything is computed or printed of them."""
+
 MAX_WEIGHT = 64
 """Largest class weight: a class that is 64 times rarer than the commonest still counts as much."""
 
@@ -182,7 +185,7 @@ class TrainConfig:
         """Build a configuration from TOML text; what it leaves out has its default."""
         try:
             content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
             raise TrainConfigError(f"{name}: is not valid TOML: {error}") from None
         return cls.from_dict(content, name)
 
@@ -207,6 +210,8 @@ def _checked(name: str, value: Any, default: Any) -> Any:
         if not isinstance(value, str):
             raise TrainConfigError(f"{name} must be text, got {value!r}")
         return value
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise TrainConfigError(f"{name} is a whole number of more than 64 bits; it is far too large")
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise TrainConfigError(f"{name} must be a finite number, got {value!r}")
     if isinstance(default, int):

@@ -2,93 +2,50 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from depthforest import modelfile
 from depthforest.checkpoints import Checkpoint
-from depthforest.errors import DatasetError, UsageError
+from depthforest.errors import DatasetError, DepthForestError, DepthForestWarning, UsageError
+from depthforest.files import reason
+from depthforest.fingerprint import fingerprint
 from depthforest.forest import Forest, quantise_leaves
-from depthforest.frames import LabeledFrame
-from depthforest.growing import Grower, GrowingTree, Level, class_weights
-from depthforest.modelfile import canonical_json
+from depthforest.frames import FrameSource, LabeledFrame
+from depthforest.growing import Grower, GrowingTree, class_weights
+from depthforest.interrupts import patient_interrupts
+from depthforest.judging import Judge, Votes, mean_accuracy
 from depthforest.parts import PartSet
+from depthforest.progress import Outlook, Progress
 from depthforest.sampling import OUT_OF_BAG, checked_frame, frames_of_tree
-from depthforest.shards import OUT, Shard
+from depthforest.shards import Shard
 from depthforest.threads import map_in_order, thread_count
 from depthforest.trainconfig import TrainConfig
 
 MEMORY_MB = 2048
-"""Default budget of what training holds at once: half for the people's crops, half for counting."""
+"""Default budget of what training holds at once: half for the people's crops and the pixels' state, half for
+counting."""
+
+JUDGES_SHARE = 0.25
+"""Of the crops' half, for those of the frames that judge a tree."""
+
+PIXEL_BYTES = 20
+"""State of a training pixel, whether its crop is kept or not: label, node, and where it is sorted to."""
+
+NODE_BYTES = 26
+"""Of a split in a model file: four offsets, a threshold, two children."""
 
 Counts = npt.NDArray[np.int64]
 Leaves = npt.NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
-class Progress:
-    """News of a training run.
-
-    Parameters
-    ----------
-    event : "level", "tree" or "finished"
-        A level was grown, a tree is done, or the checkpoint holds the whole forest already.
-    tree, n_trees : int
-        From 0.
-    level, depth : int
-    n_nodes, n_splits : int
-        Nodes that were tried, and those that were split.
-    n_pixels, n_evaluations : int
-        Training pixels of those nodes; pixels times candidates.
-    seconds : float
-        That this level, or this tree, took.
-    gain : float
-        Mean of the splits, by pixels: bits, or gini impurity.
-    out_of_bag : float or None
-        Mean per-class accuracy of the tree so far on frames that it has not seen.
-    forest_out_of_bag : float or None
-        Of all finished trees together, each frame by those that have not seen it; with "tree" and "finished".
-    """
-
-    event: str
-    tree: int
-    n_trees: int
-    level: int
-    depth: int
-    n_nodes: int = 0
-    n_splits: int = 0
-    n_pixels: int = 0
-    n_evaluations: int = 0
-    seconds: float = 0.0
-    gain: float = 0.0
-    out_of_bag: float | None = None
-    forest_out_of_bag: float | None = None
-
-    @property
-    def rate(self) -> float:
-        """Candidate evaluations a second."""
-        return self.n_evaluations / self.seconds if self.seconds > 0 else 0.0
-
-    def __str__(self) -> str:
-        name = f"tree {self.tree + 1} of {self.n_trees}"
-        if self.event == "finished":
-            return f"all {self.n_trees} trees are finished already"
-        if self.event == "tree":
-            return (
-                f"{name}: done{_percent(', out of bag', self.out_of_bag)}{_percent(', forest', self.forest_out_of_bag)}"
-            )
-        return (
-            f"{name}, level {self.level} of {self.depth}: {self.n_nodes} nodes, {self.n_splits} split, "
-            f"{self.rate / 1e6:.0f} M evaluations/s, gain {self.gain:.3f}{_percent(', out of bag', self.out_of_bag)}"
-        )
 
 
 def train(
@@ -117,27 +74,60 @@ def train(
     shards : int, optional
         Into how many parts the frames of a tree are cut. Omitted: one for each thread.
     memory_mb : float
-        Budget for crops and counting, beside the frames being read and about 20 bytes a training pixel. Crops that
-        don't fit are made again at every level.
+        Budget for crops, pixels and counting, beside the frames that are being read. Crops that don't fit are made
+        again at every level; 20 bytes a training pixel are needed in any case.
     checkpoint : str or Path, optional
         A folder that keeps the run after every level.
     resume : bool
         Go on from the checkpoint, if there is one.
+
+    Notes
+    -----
+    Ctrl-C stops at the next safe point: a frame or a batch of counts; a second one at once. Whatever stops a run, its
+    checkpoint holds the last whole level.
     """
     config = TrainConfig() if config is None else config
     if not isinstance(config, TrainConfig):
         raise UsageError(f"config must be a TrainConfig, got {type(config).__name__}")
     if resume and checkpoint is None:
         raise UsageError("resume needs the folder of a checkpoint")
-    run = _Run(source, config, _reporter(progress), threads, shards, memory_mb)
-    book = Checkpoint(checkpoint, run.identity(), resume=resume) if checkpoint is not None else None
+    book = None
     try:
-        return run.forest(book)
+        with patient_interrupts() as check:
+            run = _Run(source, config, _reporter(progress), check, threads, shards, memory_mb)
+            if checkpoint is not None:
+                book = Checkpoint(checkpoint, run.identity(), resume=resume)
+            return run.forest(book, is_resumed=resume)
     except KeyboardInterrupt:
         if book is None:
             raise
         message = f"training was stopped; its last whole level is kept in {book.path}: resume goes on from there"
         raise KeyboardInterrupt(message) from None
+    except MemoryError:
+        raise DepthForestError(f"this machine has too little memory; lower memory_mb{_kept(book)}") from None
+    except DepthForestError as error:
+        if kept := _kept(book):
+            raise type(error)(f"{error}{kept}") from error
+        raise
+
+
+class _GuardedFrames(FrameSource):
+    """A data set whose every frame is a safe point to stop at, and whose troubles are one clear line."""
+
+    def __init__(self, source: Sequence[LabeledFrame], check: Callable[[], None]) -> None:
+        self._source, self._check = source, check
+        # what a fingerprint asks for
+        self.path, self.identity = getattr(source, "path", None), getattr(source, "identity", None)
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def _frame(self, number: int) -> LabeledFrame:
+        self._check()
+        try:
+            return self._source[number]
+        except OSError as error:
+            raise DatasetError(f"frame {number} cannot be read: {reason(error)}") from None
 
 
 class _Run:
@@ -148,11 +138,12 @@ class _Run:
         source: Sequence[LabeledFrame],
         config: TrainConfig,
         report: Callable[[Progress], object],
+        check: Callable[[], None],
         threads: int | None,
         shards: int | None,
         memory_mb: float,
     ) -> None:
-        self.source, self.config, self.report = source, config, report
+        self.config, self.report, self.check = config, report, check
         self.threads = thread_count(threads)
         self.n_shards = self.threads if shards is None else shards
         if isinstance(shards, bool) or not isinstance(self.n_shards, int) or not 1 <= self.n_shards <= 100_000:
@@ -163,48 +154,51 @@ class _Run:
         if not isinstance(source, Sequence) or len(source) == 0:
             got = "an empty one" if isinstance(source, Sequence) else f"a {type(source).__name__}"
             raise DatasetError(f"training needs a data set with at least one frame, got {got}")
-        first = source[0]
+        self.source = _GuardedFrames(source, check)
+        first = self.source[0]
         if not isinstance(first, LabeledFrame):
             raise DatasetError(f"frame 0 is a {type(first).__name__}; training needs LabeledFrames")
-        self.part_set: PartSet = first.part_set
+        self.part_set: PartSet = checked_frame(self.source, 0, first.part_set).part_set
         if len(self.part_set) < 2:
             raise DatasetError(f"the part set has one part ({self.part_set.names[0]}); there is nothing to tell apart")
-        self.votes = _Votes(len(self.part_set))
+        self.votes = Votes(len(self.part_set), config.trees)
+        self.n_file_bytes = 0
+        self.outlook = Outlook(config.trees, config.depth)
 
     def identity(self) -> dict[str, Any]:
         """Return what makes the forest what it is: the configuration and a fingerprint of the data."""
-        n = len(self.source)
-        digest = hashlib.sha256()
-        for index in sorted({0, n // 3, n // 2, n - 1}):
-            frame = checked_frame(self.source, index, self.part_set)
-            digest.update(canonical_json(frame.camera.to_dict()).encode())
-            for array in (frame.depth_mm, frame.parts, frame.people):
-                digest.update(np.ascontiguousarray(array).tobytes())
-        data = {"frames": n, "parts": list(self.part_set.names), "sample": digest.hexdigest()}
-        return {"config": self.config.to_dict(), "data": data}
+        return {"config": self.config.to_dict(), "data": fingerprint(self.source, threads=self.threads)}
 
-    def forest(self, book: Checkpoint | None) -> Forest:
+    def forest(self, book: Checkpoint | None, *, is_resumed: bool) -> Forest:
         """Grow what is missing of the forest."""
         finished: list[GrowingTree] = list(book.state.finished) if book else []
+        if book and is_resumed:
+            self._tell_state(book)
         leaves = []
         for tree, grown in enumerate(finished):
             leaves.append(self._judged(tree, grown)[0])
+            self._check_size(tree, grown)
+        self.outlook = Outlook(self.config.trees, self.config.depth, len(finished))
         if book and book.state.is_finished:
             self.report(self._news("finished", len(finished) - 1, forest_out_of_bag=self.votes.accuracy()))
         for tree in range(len(finished), self.config.trees):
             started = time.perf_counter()
             growing = book.state.growing if book and tree == len(book.state.finished) else None
             grown = self._grow(tree, growing or GrowingTree.start(tree, len(self.part_set), self.config), book)
+            grown_at = time.perf_counter()
             its_leaves, accuracy = self._judged(tree, grown)
             finished.append(grown)
             leaves.append(its_leaves)
+            ended = time.perf_counter()
+            self.outlook.end_tree(ended - grown_at)
             news = self._news(
                 "tree",
                 tree,
                 level=grown.level,
-                seconds=time.perf_counter() - started,
+                seconds=ended - started,
                 out_of_bag=accuracy,
                 forest_out_of_bag=self.votes.accuracy(),
+                seconds_left=self.outlook.seconds_left(),
             )
             self._tell(news, book)
         return self._assembled(finished, leaves)
@@ -214,51 +208,75 @@ class _Run:
 
     def _tell(self, news: Progress, book: Checkpoint | None) -> None:
         if book:
-            book.log({key: value for key, value in asdict(news).items() if value is not None})
+            book.log(news.to_dict())
         self.report(news)
 
-    def _shards(self, frames: Counts, stream: int) -> list[Shard]:
+    def _tell_state(self, book: Checkpoint) -> None:
+        tree, growing = len(book.state.finished), book.state.growing
+        level = growing.level if growing else 0
+        if book.state.is_finished:
+            return
+        if tree or level:
+            text = f"going on with tree {tree + 1} of {self.config.trees} at level {level}, from {book.path}"
+        else:
+            text = f"{book.path} holds nothing to go on from: starting afresh"
+        self._tell(self._news("note", tree, level=level, text=text), book)
+
+    def _shards(self, frames: Counts, stream: int, keep_bytes: float) -> list[Shard]:
         pieces = [piece for piece in np.array_split(frames, min(self.n_shards, len(frames))) if len(piece)]
-        keep = self.half_bytes // max(len(pieces), 1)
+        # what the pixels' state takes is no longer there for crops
+        state = PIXEL_BYTES * self.config.pixels_per_frame * len(frames)
+        keep = max(0, int(keep_bytes - state)) // max(len(pieces), 1)
 
         def make(piece: Counts) -> Shard:
             return Shard(self.source, piece, stream, self.config, self.part_set, keep_bytes=keep)
 
         return list(map_in_order(make, pieces, threads=self.threads))
 
+    def _judges(self, frames: Counts) -> list[Shard]:
+        return self._shards(frames, OUT_OF_BAG, JUDGES_SHARE * self.half_bytes)
+
     def _grow(self, tree: int, grown: GrowingTree, book: Checkpoint | None) -> GrowingTree:
+        started = time.perf_counter()
         frames, judges = frames_of_tree(len(self.source), tree, self.config)
-        shards = self._shards(frames, tree)
+        share = 1 - JUDGES_SHARE if len(judges) else 1.0
+        shards = self._shards(frames, tree, share * self.half_bytes)
         counts = np.bincount(np.concatenate([s.labels for s in shards]), minlength=len(self.part_set))
-        self._check_pixels(counts)
+        self._check_pixels(tree, len(frames), counts, book)
+        weights = class_weights(counts, self.config.class_weights)
         grower = Grower(
-            shards, self.config, class_weights(counts, self.config.class_weights), self.half_bytes, self.threads
+            shards, self.config, weights, scratch_bytes=self.half_bytes, threads=self.threads, on_batch=self.check
         )
-        judge = _Judge(self._shards(judges, OUT_OF_BAG)) if len(judges) else None
+        judge = Judge(self._judges(judges)) if len(judges) else None
         list(map_in_order(grown.place, shards, threads=self.threads))
         if judge:
             judge.place(grown)
+        self.outlook.start_tree(grown.level, time.perf_counter() - started)
         while not grown.is_done:
+            self.check()
             started = time.perf_counter()
             level = grower.grow_level(grown, judge.follow if judge else None)
             seconds = time.perf_counter() - started
+            self._check_size(tree, grown)
             if book:
                 book.save(tree, grown)
             if level.n_nodes:
-                self._tell(self._level_news(tree, grown, level, seconds, judge), book)
+                number = grown.level - 1
+                self.outlook.add_level(
+                    number, level.n_pixels, level.n_evaluations, seconds, is_last=grown.is_done or not level.n_splits
+                )
+                figures = asdict(level) | {"level": number, "seconds": seconds}
+                accuracy = judge.accuracy(len(self.part_set)) if judge else None
+                left = self.outlook.seconds_left()
+                self._tell(self._news("level", tree, **figures, out_of_bag=accuracy, seconds_left=left), book)
         return grown
 
-    def _level_news(
-        self, tree: int, grown: GrowingTree, level: Level, seconds: float, judge: _Judge | None
-    ) -> Progress:
-        figures = asdict(level) | {"level": grown.level - 1, "seconds": seconds}
-        return self._news("level", tree, **figures, out_of_bag=judge.accuracy(len(self.part_set)) if judge else None)
-
-    def _check_pixels(self, counts: Counts) -> None:
-        n = int(counts.sum())
+    def _check_pixels(self, tree: int, n_frames: int, counts: Counts, book: Checkpoint | None) -> None:
+        """Raise DatasetError if the pixels of a tree give nothing to learn; say so if they give little."""
+        n, n_leaves = int(counts.sum()), 2**self.config.depth
         if n == 0:
             raise DatasetError(
-                f"none of the {len(self.source)} frames shows a labeled person; there is nothing to learn"
+                f"none of the {n_frames} frames of tree {tree + 1} shows a labeled person; there is nothing to learn"
             )
         if np.count_nonzero(counts) < 2:
             name = self.part_set.names[int(counts.argmax())]
@@ -268,25 +286,45 @@ class _Run:
                 f"a tree has {n} training pixels, fewer than min_pixels ({self.config.min_pixels}); "
                 "give more frames, draw more pixels, or lower min_pixels"
             )
+        if n < n_leaves and tree == 0:
+            text = (
+                f"a tree has {n:,} training pixels, fewer than the {n_leaves:,} leaves of depth {self.config.depth}: "
+                "branches will end earlier"
+            )
+            self._tell(self._news("note", tree, text=text), book)
+
+    def _check_size(self, tree: int, grown: GrowingTree) -> None:
+        """Raise UsageError if the forest no longer fits a model file; warn if its first trees promise that."""
+        n_leaves = len(grown.leaf_counts) + grown.n_open
+        n_bytes = self.n_file_bytes + NODE_BYTES * len(grown.children) + n_leaves * len(self.part_set)
+        fits = f"a model file has {modelfile.MAX_FILE_BYTES:,}; lower depth or trees, or raise min_pixels"
+        if n_bytes > modelfile.MAX_FILE_BYTES:
+            raise UsageError(f"{tree + 1} trees of {n_leaves:,} leaves and more take {n_bytes:,} bytes, {fits}")
+        if grown.is_done:
+            self.n_file_bytes = n_bytes
+            promised = n_bytes * self.config.trees // (tree + 1)
+            if promised > modelfile.MAX_FILE_BYTES:
+                message = f"{self.config.trees} trees like these will take {promised:,} bytes, {fits}"
+                warnings.warn(message, DepthForestWarning, stacklevel=5)
 
     def _judged(self, tree: int, grown: GrowingTree) -> tuple[Leaves, float | None]:
         """Return a tree's leaf distributions, and its accuracy on frames that it has not seen."""
         frames, judges = frames_of_tree(len(self.source), tree, self.config)
         visible = None
         if self.config.leaf_counts == "true":
-            visible = np.sum([s.visible for s in self._shards(frames, tree)], axis=0)
+            visible = np.sum([s.visible for s in self._shards(frames, tree, 0)], axis=0)
         leaves = quantise_leaves(leaf_distributions(grown.leaf_counts, self.config.leaf_smoothing, visible))
         if not len(judges):
             return leaves, None
         hits, totals = np.zeros(len(self.part_set), np.int64), np.zeros(len(self.part_set), np.int64)
         first = 0
-        for shard in self._shards(judges, OUT_OF_BAG):
+        for shard in self._judges(judges):
             answers = leaves[grown.place(shard)]
             self.votes.add(judges[first : first + len(shard.per_frame)], shard, answers)
             first += len(shard.per_frame)
-            np.add.at(totals, shard.labels, 1)
-            np.add.at(hits, shard.labels, answers.argmax(axis=1) == shard.labels)
-        return leaves, _mean_accuracy(hits, totals)
+            totals += np.bincount(shard.labels, minlength=len(totals))
+            hits += np.bincount(shard.labels[answers.argmax(axis=1) == shard.labels], minlength=len(hits))
+        return leaves, mean_accuracy(hits, totals)
 
     def _assembled(self, trees: Sequence[GrowingTree], leaves: Sequence[Leaves]) -> Forest:
         roots, children = [], []
@@ -312,59 +350,6 @@ class _Run:
         )
 
 
-class _Judge:
-    """Frames that a tree has not seen: their pixels follow its splits, and answer with their node's commonest part."""
-
-    def __init__(self, shards: list[Shard]) -> None:
-        self._shards = shards
-        self._answers = [np.zeros(len(shard), dtype=np.uint8) for shard in shards]
-
-    def place(self, grown: GrowingTree) -> None:
-        """Put the pixels where they are in a tree in the making."""
-        for shard, answers in zip(self._shards, self._answers, strict=True):
-            leaves = grown.place(shard)
-            is_in = leaves >= 0
-            answers[is_in] = grown.leaf_counts[leaves[is_in]].argmax(axis=1)
-
-    def follow(self, counts: Counts, move: Callable[[Shard], object]) -> None:
-        """Answer with the open nodes' counts, then move on."""
-        best = counts.argmax(axis=1).astype(np.uint8)
-        for shard, answers in zip(self._shards, self._answers, strict=True):
-            is_in = shard.nodes != OUT
-            answers[is_in] = best[shard.nodes[is_in]]
-            move(shard)
-
-    def accuracy(self, n_parts: int) -> float | None:
-        """Return the mean per-class accuracy of the answers."""
-        labels = np.concatenate([shard.labels for shard in self._shards])
-        is_hit = np.concatenate(self._answers) == labels
-        return _mean_accuracy(np.bincount(labels[is_hit], minlength=n_parts), np.bincount(labels, minlength=n_parts))
-
-
-class _Votes:
-    """Answers of the trees on frames that they have not seen, added up frame by frame."""
-
-    def __init__(self, n_parts: int) -> None:
-        self._n_parts = n_parts
-        self._frames: dict[int, tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]] = {}
-
-    def add(self, frames: Counts, shard: Shard, answers: Leaves) -> None:
-        """Add a tree's distributions (n_pixels, n_parts) for the pixels of some frames."""
-        ends = np.cumsum(shard.per_frame)
-        for frame, begin, end in zip(frames.tolist(), ends - shard.per_frame, ends, strict=True):
-            labels, sums = self._frames.get(frame, (shard.labels[begin:end], np.int32(0)))
-            self._frames[frame] = labels, sums + answers[begin:end].astype(np.int32)
-
-    def accuracy(self) -> float | None:
-        """Return the mean per-class accuracy of the added answers."""
-        hits, totals = np.zeros(self._n_parts, np.int64), np.zeros(self._n_parts, np.int64)
-        for labels, sums in self._frames.values():
-            is_hit = sums.argmax(axis=1) == labels
-            totals += np.bincount(labels, minlength=self._n_parts)
-            hits += np.bincount(labels[is_hit], minlength=self._n_parts)
-        return _mean_accuracy(hits, totals)
-
-
 def leaf_distributions(counts: Counts, smoothing: float, visible: Counts | None = None) -> npt.NDArray[np.float64]:
     """Return leaf distributions (n_leaves, n_parts), not normalised, from class counts.
 
@@ -387,15 +372,9 @@ def leaf_distributions(counts: Counts, smoothing: float, visible: Counts | None 
     return np.asarray(scaled + smoothing * (whole / math.fsum(whole.tolist())))
 
 
-def _mean_accuracy(hits: Counts, totals: Counts) -> float | None:
-    is_there = totals > 0
-    if not is_there.any():
-        return None
-    return math.fsum((hits[is_there] / totals[is_there]).tolist()) / int(is_there.sum())
-
-
-def _percent(name: str, value: float | None) -> str:
-    return "" if value is None else f"{name} {value:.1%}"
+def _kept(book: Checkpoint | None) -> str:
+    """Return the end of a message: where what was grown is, if anything was."""
+    return f"; what was grown is kept in {book.path}: resume goes on from there" if book and book.has_trees else ""
 
 
 def _reporter(progress: Callable[[Progress], object] | bool | None) -> Callable[[Progress], object]:

@@ -85,6 +85,12 @@ class Generator(FrameSource):
     def __len__(self) -> int:
         return self._n
 
+    def identity(self) -> str:
+        """Return the text of all that makes the frames, whatever their number."""
+        from synth.production import identity
+
+        return identity(self.config, self.seed)
+
     def frames(self, start: int = 0, stop: int | None = None, *, threads: int | None = None) -> Iterator[LabeledFrame]:
         """Yield frames from `start` to `stop`, in order, made on several threads."""
         return map_in_order(self.__getitem__, range(start, self._n if stop is None else stop), threads=threads)

@@ -292,6 +292,12 @@ def test_bad_columns(case, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+def test_more_nodes_than_any_file_holds(monkeypatch):
+    monkeypatch.setattr("depthforest.forest.MAX_NODES", 1)
+    with pytest.raises(ModelError, match="a forest has at most 1 nodes, got 2"):
+        Forest(**columns(), part_set=PARTS)
+
+
 def test_the_deepest_tree_is_taken_and_walked():
     forest = Forest(**chain(MAX_DEPTH), part_set=PARTS)
     assert forest.depth == MAX_DEPTH
@@ -491,6 +497,35 @@ def test_mutated_files_load_soundly_or_are_refused(tmp_path):
         rows = forest.walk(frame)
         np.testing.assert_allclose(rows.sum(axis=1), frame.depth_mm.ravel() > 0, atol=1e-6)
     assert 20 < n_loaded < 400
+
+
+def values_of(name):
+    """Return (column, position, value) of anything that a file can hold in a column."""
+    if name == "offsets":
+        value = st.floats(width=32) | st.floats(-12, 12, width=32)
+    else:
+        limits = np.iinfo(SCHEMA[name].dtype)
+        value = st.integers(max(limits.min, -40), min(limits.max, 40)) | st.integers(limits.min, limits.max)
+    return st.tuples(st.just(name), st.integers(0, 2**20), value)
+
+
+@settings(max_examples=200, deadline=None)
+@given(changes=st.lists(st.one_of([values_of(name) for name in SCHEMA]), min_size=1, max_size=3))
+def test_mutated_values_make_a_sound_forest_or_are_refused(changes, tmp_path_factory):
+    """Values as a hostile file may hold them, in a container that is sound: links, cycles, sums, NaN."""
+    forest = small(3, 2, 5)
+    altered = {name: getattr(forest, name).copy() for name in SCHEMA}
+    for name, at, value in changes:
+        altered[name].reshape(-1)[at % altered[name].size] = value
+    path = tmp_path_factory.getbasetemp() / "mutant"
+    modelfile.write(path, KIND, FORMAT_VERSION, metadata(), altered)
+    mutant, message = load_or_message(path)
+    if mutant is None:
+        assert message.startswith(f"{path}: ")
+        assert "\n" not in message
+        return
+    frame = frame_of(np.random.default_rng(0), 6, 6)
+    np.testing.assert_allclose(mutant.walk(frame).sum(axis=1), frame.depth_mm.ravel() > 0, atol=1e-6)
 
 
 # -- info

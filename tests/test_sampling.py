@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from depthforest.camera import Camera
 from depthforest.candidates import child_keys, draw, draw_chosen, key_of, numbers, root_key
-from depthforest.features import masked_depth, responses
+from depthforest.features import focal_lengths, masked_depth, pixel_scale, responses
 from depthforest.frames import LabeledFrame
 from depthforest.parts import PartSet
 from depthforest.sampling import crop_person, draw_pixels, frames_of_tree, quotas, read_pixels
@@ -131,6 +131,14 @@ def test_frames_without_people_give_no_pixels(frame):
     assert len(read_pixels([nobody], [0], 0, TrainConfig(), PARTS)) == 0
 
 
+def test_pixels_have_the_scales_of_the_features(frame):
+    pixels = read_pixels([frame], [0], 0, TrainConfig(pixels_per_frame=40), PARTS)
+    depths = pixels.depth[pixels.starts + pixels.places[:, 0] * pixels.shapes[:, 1] + pixels.places[:, 1]]
+    fx, fy = focal_lengths(CAMERA)
+    np.testing.assert_array_equal(pixels.scales, [(pixel_scale(fx, d), pixel_scale(fy, d)) for d in depths])
+    assert pixels.scales.dtype == np.float32
+
+
 def test_every_tree_has_its_own_frames():
     config = TrainConfig(frames_per_tree=0.7)
     sets = [frames_of_tree(1000, tree, config) for tree in range(2)]
@@ -140,6 +148,11 @@ def test_every_tree_has_its_own_frames():
         assert not set(inside) & set(outside)
     assert 0.6 < len(set(sets[0][0]) & set(sets[1][0])) / 700 < 0.8
     assert len(frames_of_tree(10, 0, TrainConfig(frames_per_tree=4))[0]) == 4
+    # few frames of many pixels judge as well as many of few, in the same memory
+    for pixels, n_judges in ((512, 256), (1024, 128), (1_000_000, 1)):
+        judges = frames_of_tree(1000, 0, TrainConfig(frames_per_tree=0.7, pixels_per_frame=pixels))[1]
+        assert len(judges) == n_judges
+        assert set(judges) <= set(sets[0][1])
     assert len(frames_of_tree(10, 0, TrainConfig(frames_per_tree=400))[0]) == 10
 
 
@@ -226,6 +239,11 @@ def test_the_config_saves_loads_and_is_light(tmp_path):
         ("thresholds = 255", "thresholds must be from 1 to 254"),
         ("thresholds = 2\nthreshold_range_mm = 9000", "9000 mm apart, the most is 8192; use more thresholds"),
         ("trees = [", "is not valid TOML"),
+        (f"seed = 1{'0' * 30}", "seed is a whole number of more than 64 bits; it is far too large"),
+        (f"min_gain = 1{'0' * 400}", "min_gain is a whole number of more than 64 bits"),
+        (f"seed = 1{'0' * 5000}", "is not valid TOML"),
+        ("seed = -1", "seed must be from 0 to"),
+        ("zero_share = inf", "zero_share must be a finite number, got inf"),
     ],
 )
 def test_bad_configs_are_one_clear_line(text, message):

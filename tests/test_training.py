@@ -1,15 +1,21 @@
 import hashlib
+import re
+import subprocess
+import sys
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import naive_training as naive
 import numpy as np
 import pytest
+from PIL import Image
 
 from depthforest.camera import Camera
 from depthforest.candidates import child_keys, draw, root_key
-from depthforest.datasets import open_dataset
-from depthforest.errors import DatasetError, UsageError
+from depthforest.datasets import open_dataset, write_dataset
+from depthforest.errors import DatasetError, PartSetError, UsageError
 from depthforest.evaluation import evaluate
 from depthforest.features import masked_depth, responses
 from depthforest.forest import Forest, quantise_leaves
@@ -266,10 +272,11 @@ def test_bad_data_is_one_clear_line(people):
         ([], "at least one frame, got an empty one"),
         (iter(people), "at least one frame, got a list_iterator"),
         ([1, 2], "frame 0 is a int"),
+        ([people[0], 2], "frame 1 is a int"),
         ([one_part], r"the part set has one part \(all\)"),
         ([same_label], "all training pixels are x"),
         ([people[0], same_label], "frame 1 has another part set"),
-        ([without_people(people[0])] * 3, "none of the 3 frames shows a labeled person"),
+        ([without_people(people[0])] * 3, "none of the 3 frames of tree 1 shows a labeled person"),
     ):
         with pytest.raises(DatasetError, match=message) as caught:
             train(source, replace(SMALL, frames_per_tree=1.0))
@@ -278,6 +285,46 @@ def test_bad_data_is_one_clear_line(people):
         train(people, replace(SMALL, min_pixels=100_000))
     # one frame without people among others is no harm
     train([without_people(people[0]), *people[1:]], SMALL)
+
+
+def test_labels_outside_the_part_set_are_one_clear_line(people, tmp_path):
+    """A frame cannot be made with them, and a folder that holds one names it."""
+    parts = people[1].parts.copy()
+    parts[people[1].people > 0] = 31
+    with pytest.raises(PartSetError, match="31"):
+        LabeledFrame(people[1].depth_mm, people[1].camera, parts, people[1].people)
+    write_dataset(tmp_path / "data", people[:3])
+    Image.fromarray(parts).save(tmp_path / "data" / "parts" / "000001.png")
+    with pytest.raises(DatasetError, match=r"data, frame 000001: .*31") as caught:
+        train(open_dataset(tmp_path / "data"), replace(SMALL, frames_per_tree=1.0))
+    assert "\n" not in str(caught.value)
+
+
+def test_fewer_pixels_than_leaves_is_said_once_and_works(people):
+    news = []
+    forest = train(people, replace(SMALL, depth=20, min_pixels=2), progress=news.append)
+    notes = [str(n) for n in news if n.event == "note"]
+    expected = (
+        "a tree has 1,140 training pixels, fewer than the 1,048,576 leaves of depth 20: branches will end earlier"
+    )
+    assert notes == [expected]
+    assert 30 < forest.n_leaves < 2 * 1140
+
+
+def test_more_candidates_than_memory_go_in_batches_or_are_one_clear_line(people):
+    config = replace(SMALL, candidates=3000, depth=3, trees=1)
+    assert digest(train(people, config, memory_mb=0.2)) == digest(train(people, config))
+    with pytest.raises(UsageError, match=r"one candidate of a node of \d+ pixels needs .* MB, .* raise memory_mb"):
+        train(people, config, memory_mb=0.002)
+
+
+def test_time_left_is_told_and_ends_at_zero(people):
+    news = []
+    train(people, SMALL, progress=news.append)
+    levels = [n for n in news if n.event == "level"]
+    assert all(n.seconds_left is not None and n.seconds_left > 0 for n in levels if n.tree == 0)
+    assert [n.seconds_left for n in news if n.event == "tree"][-1] == 0
+    assert re.search(r", out of bag \d+\.\d%, \d+ s left$", str(levels[0]))
 
 
 def test_bad_options_are_one_clear_line(people):
@@ -294,3 +341,65 @@ def test_bad_options_are_one_clear_line(people):
             train(people, SMALL, **options)
     with pytest.raises(UsageError, match="config must be a TrainConfig, got dict"):
         train(people, {"trees": 3})
+
+
+def test_crops_pixels_and_counting_stay_within_the_budget(people):
+    """Allocations of Python and numpy, with frames that are in memory anyway; the slow test has the whole process."""
+    source = people * 16
+    config = TrainConfig(trees=1, depth=2, candidates=60, pixels_per_frame=100, frames_per_tree=0.9)
+
+    def peak_mb(memory_mb):
+        tracemalloc.start()
+        try:
+            train(source, config, memory_mb=memory_mb, threads=2, shards=4)
+            return tracemalloc.get_traced_memory()[1] / 2**20
+        finally:
+            tracemalloc.stop()
+
+    train(people, config)  # compiled, and tables made
+    assert peak_mb(500) > 6
+    # and what is being read, blocks of 32 crops by two threads, and votes: 38 frames x 100 pixels x 31 parts x 2 bytes
+    assert peak_mb(2) < 2 + 1
+
+
+PEAK = """
+import sys
+from depthforest.datasets import open_dataset
+from depthforest.frames import FrameSource
+from depthforest.trainconfig import TrainConfig
+from depthforest.training import train
+
+class First(FrameSource):
+    def __init__(self, n):
+        self.n = n
+    def __len__(self):
+        return self.n
+    def _frame(self, number):
+        return data[number]
+
+def peak():
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+
+data = open_dataset(sys.argv[1])
+config = TrainConfig(trees=1, depth=2, candidates=20, pixels_per_frame=200)
+for n in (16, len(data)):
+    train(First(n), config, memory_mb=float(sys.argv[2]), threads=2, shards=4)
+    print(peak())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak from /proc")
+def test_the_peak_stays_under_the_budget_plus_the_frames_being_read(tmp_path):
+    """A store of 70 MB and a budget of 8: what a process takes more for it than for 16 frames of it."""
+    generator = Generator(Config(n_bodies=4, camera="kinect_v1@320x240"), seed=1, n=240)
+    produce(generator, tmp_path / "data", 240, kind="zarr")
+    budget_mb, frame_mb = 8, 240 * 320 * 4 / 2**20
+    # VmHWM, because ru_maxrss of a child begins with its parent's
+    command = [sys.executable, "-c", PEAK, str(tmp_path / "data"), str(budget_mb)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    few, all_ = (int(line) / 1024 for line in done.stdout.split())
+    # two threads read, each a chunk of 16 frames and the crops of 32; the allocator keeps some of what was freed
+    reading_mb, margin_mb = 2 * (16 + 32 / 2) * frame_mb, 12
+    assert budget_mb + reading_mb + margin_mb < 240 * frame_mb * 0.6
+    assert all_ - few < budget_mb + reading_mb + margin_mb

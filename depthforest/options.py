@@ -1,0 +1,74 @@
+"""Options that several commands share, and options made of the fields of a configuration. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from importlib import import_module
+from typing import Annotated, Any, Optional, cast
+
+import typer
+
+
+def complete_camera(incomplete: str) -> list[str]:
+    """Return the presets that begin like this."""
+    from depthforest.camera import PRESETS
+
+    return [name for name in PRESETS if name.startswith(incomplete)]
+
+
+def complete_scale(incomplete: str) -> list[str]:
+    """Return the units that begin like this."""
+    from depthforest.units import NAMED_SCALES
+
+    return [name for name in NAMED_SCALES if name.startswith(incomplete)]
+
+
+# the options of every command that reads frames
+Inputs = Annotated[
+    list[str], typer.Argument(help="Frames, folders, globs; - for a raw gray16le stream.", metavar="IN...")
+]
+CameraOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Preset (kinect_v1, kinect_v1@320x240, ...), fx,fy,cx,cy[,WxH], or a .json file.",
+        autocompletion=complete_camera,
+    ),
+]
+ScaleOption = Annotated[
+    str | None,
+    typer.Option(help="Metres per unit, or mm, cm, m, tum, sun3d.", autocompletion=complete_scale),
+]
+FlipOption = Annotated[bool, typer.Option("--flip", help="The pictures are mirrored: turn them back.")]
+RotateOption = Annotated[int, typer.Option(help="Turn the pictures clockwise by 90, 180 or 270 degrees.")]
+ThreadsOption = Annotated[int | None, typer.Option(help="Omitted: one for each core.")]
+SizeOption = Annotated[str | None, typer.Option(help="WxH of raw dumps and streams.")]
+
+
+def with_fields_of(config: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command one option for each field of a config dataclass, so that none can be forgotten.
+
+    The field's first line in the class's docstring is the option's help; omitted options arrive as None.
+    """
+    module, _, name = config.rpartition(".")
+    config_type = getattr(import_module(module), name)
+    helps = dict(re.findall(r"^    (\w+) : .*\n        (.+)$", config_type.__doc__ or "", re.MULTILINE))
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        signature = inspect.signature(command, eval_str=True)
+        given = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        added = []
+        for entry in fields(config_type):
+            text = f"{helps.get(entry.name, '').rstrip('.:')} [default: {entry.default}]".strip()
+            option = typer.Option(f"--{entry.name.replace('_', '-')}", help=text, show_default=False)
+            annotation: Any = Annotated[Optional[cast(Any, type(entry.default))], option]  # noqa: UP045
+            kind = inspect.Parameter.KEYWORD_ONLY
+            added.append(inspect.Parameter(entry.name, kind, default=None, annotation=annotation))
+        parameters = [*given, *added]
+        command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in parameters}
+        return command
+
+    return decorate

@@ -1,0 +1,143 @@
+"""What commands show: one live line or bar on a terminal, plain lines in a log, complaints in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from depthforest.errors import DepthForestWarning
+
+if TYPE_CHECKING:
+    from depthforest.frames import Frame
+
+LOG_SECONDS = 30
+"""How often a long command says where it is when its output goes to a file."""
+
+
+@contextlib.contextmanager
+def live_lines() -> Iterator[Callable[[object], None]]:
+    """Show the latest news in one live line on a terminal; print them one below the other elsewhere."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        yield lambda news: print(news, flush=True)
+        return
+    with console.status("reading frames ...") as status:
+
+        def tell(news: object) -> None:
+            if getattr(news, "event", "") == "level":
+                status.update(str(news))
+            else:
+                console.print(str(news), markup=False)
+
+        yield tell
+
+
+@contextlib.contextmanager
+def progress_bar(total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show a bar with rate and time left on a terminal, nothing elsewhere; yields a function that counts frames."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _log_lines(total)
+        return
+    columns = TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}")
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        task = progress.add_task("frames", total=total, rate="")
+
+        def advance(n: int) -> None:
+            speed = progress.tasks[0].speed
+            progress.update(task, advance=n, rate=f"{speed:.0f}/s" if speed else "")
+
+        yield advance
+
+
+def _log_lines(total: int | None) -> Callable[[int], None]:
+    """Return a function that counts frames and prints a line every `LOG_SECONDS`, for logs."""
+    began = said = time.monotonic()
+    n_done = 0
+
+    def advance(n: int) -> None:
+        nonlocal said, n_done
+        n_done += n
+        now = time.monotonic()
+        if now - said >= LOG_SECONDS:
+            said = now
+            print(f"{n_done} of {total or 'a stream'} frames, {n_done / (now - began):.0f}/s", flush=True)
+
+    return advance
+
+
+@contextlib.contextmanager
+def status(text: str) -> Iterator[None]:
+    """Show on a terminal what takes a while."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status(text) if console.is_terminal else contextlib.nullcontext():
+        yield
+
+
+def frame_table() -> Any:
+    """Return a table with a row for each frame, as `add_frame` fills it."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("frame", overflow="fold")
+    for title in ("size", "readings", "nearest", "median", "farthest"):
+        table.add_column(title, justify="right", no_wrap=True)
+    return table
+
+
+def add_frame(table: Any, name: str, frame: Frame) -> None:
+    """Add the size and the depths of a frame to a table."""
+    import numpy as np
+    from rich.markup import escape
+
+    readings = frame.depth_mm[frame.depth_mm > 0]
+    spans = np.percentile(readings, (0, 50, 100)) / 1000 if readings.size else ()
+    size = f"{frame.camera.width} x {frame.camera.height}"
+    table.add_row(escape(name), size, f"{readings.size / frame.depth_mm.size:.0%}", *(f"{m:.2f} m" for m in spans))
+
+
+def print_table(table: Any) -> None:
+    """Print a table as wide as the terminal."""
+    from rich.console import Console
+
+    Console(highlight=False).print(table)
+
+
+# messages speak of arguments; whoever typed a command typed options
+_OPTIONS = (
+    (r"\b(scale|camera|rotate|flip|size)='([^']*)'", r"--\1 \2"),
+    (r"\b(scale|camera|rotate|flip|size)=", r"--\1 "),
+    (r"\b([Pp])ass (the right |its )?(scale|camera|size)\b", r"\1ass \2--\3"),
+    (r"(?<!-)\bresume goes on\b", "--resume goes on"),
+    (r"\bmemory_mb\b", "--memory"),
+)
+
+
+def complain(kind: str, message: object) -> None:
+    """Print one line on standard error."""
+    text = " ".join(str(message).split()) or type(message).__name__
+    for pattern, option in _OPTIONS:
+        text = re.sub(pattern, option, text)
+    print(f"depthforest: {kind}: {text}", file=sys.stderr)
+
+
+def warn_in_one_line(said: set[str]) -> Any:
+    """Return what shows our own warnings, one line each, if they are not among those said already."""
+
+    def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        if issubclass(category, DepthForestWarning) and str(message) not in said:
+            said.add(str(message))
+            complain("warning", message)
+
+    return show_warning
