@@ -24,8 +24,9 @@ from depthforest.features import clamped_offset, scaled_response
 from depthforest.frames import LabeledFrame
 from depthforest.growing import Grower, GrowingTree, Level
 from depthforest.kernels import kernel
+from depthforest.probing import _find_probes, _subtract
 from depthforest.sampling import Pixels, read_pixels
-from depthforest.shards import Shard, _find_probes, _subtract
+from depthforest.shards import Shard
 from depthforest.splitting import Sides, score_histograms
 from depthforest.threads import map_in_order
 from depthforest.trainconfig import TrainConfig

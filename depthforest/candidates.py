@@ -133,9 +133,10 @@ def draw(keys: Keys, first: int, last: int, config: TrainConfig, scratch: Scratc
     n = last - first
     unit = unit_of(config.probe_range_m)
     room = scratch or Scratch()
+    probes, lows = room.take("candidates", ((len(keys), 4, n), np.int16), ((len(keys), n), np.int16))
     drawn = Candidates(
-        room.take("probes", (len(keys), 4, n), np.int16),
-        room.take("lows", (len(keys), n), np.int16),
+        probes,
+        lows,
         steps_of(np.arange(first, last), config),
         unit,
     )

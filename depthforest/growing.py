@@ -19,8 +19,9 @@ from depthforest.candidates import Candidates, Keys, child_keys, draw, draw_chos
 from depthforest.errors import UsageError
 from depthforest.features import MAX_OFFSET_M
 from depthforest.kernels import kernel
+from depthforest.probing import OUT
 from depthforest.scratch import Scratch
-from depthforest.shards import OUT, Batch, Shard, Splits
+from depthforest.shards import Batch, Shard, Splits
 from depthforest.splitting import (
     MAX_COUNT,
     NO_SPLIT,
@@ -41,6 +42,9 @@ BYTES_PER_COUNT = 4
 
 TASKS_PER_THREAD = 4
 """Scoring is cut into so many pieces a thread, because nodes take unequal time."""
+
+SIDE_BYTES = 17
+"""Of a pixel whose node is scored: its share of the node's `Sides`, and its label again."""
 
 PIECE_BYTES = 2 << 20
 """Bins that are merged and scored as one piece: they stay in the cache between the two."""
@@ -233,11 +237,12 @@ class Grower:
             # of one candidate: bins (copied once where they are merged), its draw, and tables of all shards
             costs = totals[nodes] + Candidates.BYTES
             costs += cells * (len(self.shards) + 1) if is_dense else totals[nodes]
-            width = min(n_all, self.scratch_bytes // int(costs.max()))
+            fixed = totals[nodes] * SIDE_BYTES
+            width = min(n_all, (self.scratch_bytes - int(fixed.max())) // int(costs.max()))
             if width < 1:
                 raise UsageError(
                     f"one candidate of a node of {int(totals[nodes].max())} pixels needs "
-                    f"{int(costs.max()) / 2**20:.2f} MB, half of the memory budget is "
+                    f"{int((costs + fixed).max()) / 2**20:.2f} MB, half of the memory budget is "
                     f"{self.scratch_bytes / 2**20:.2f} MB; raise memory_mb"
                 )
             if width > 64:
@@ -245,7 +250,7 @@ class Grower:
             for first in range(0, n_all, width):
                 last = min(first + width, n_all)
                 # greedy packs of neighbours
-                ends = np.cumsum(costs) * (last - first)
+                ends = np.cumsum(costs * (last - first) + fixed)
                 begin = 0
                 while begin < len(nodes):
                     before = ends[begin - 1] if begin else 0
@@ -358,8 +363,8 @@ def _merged(
         bins, labels, _ = answers[0]
         rows = slice(int(starts[begin]), int(starts[end]))
         return bins[rows], labels[rows], own
-    merged_bins = scratch.take("bins", (int(own[-1]), answers[0][0].shape[1]), np.uint8)
-    merged_labels = scratch.take("labels", (int(own[-1]),), np.uint8)
+    n = int(own[-1])
+    merged_bins, merged_labels = scratch.take("bins", ((n, answers[0][0].shape[1]), np.uint8), ((n,), np.uint8))
     places = own[:-1].copy()
     for bins, labels, its_starts in answers:
         _copy_rows(bins, labels, its_starts[begin : end + 1], places, merged_bins, merged_labels)

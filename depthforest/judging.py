@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.growing import GrowingTree
-from depthforest.shards import OUT, Shard
+from depthforest.probing import OUT
+from depthforest.shards import Shard
 
 Counts = npt.NDArray[np.int64]
 Leaves = npt.NDArray[np.uint8]

@@ -8,18 +8,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+_ALIGNMENT = 64
+"""Bytes: a cache line."""
+
 
 class Scratch:
-    """Arrays by name, each in memory that the next call with the same name overwrites. Not for several threads."""
+    """Blocks of memory by name, each of which the next call with the same name overwrites. Not for several threads."""
 
     def __init__(self) -> None:
         self._blocks: dict[str, npt.NDArray[np.uint8]] = {}
 
-    def take(self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """Return an array with arbitrary content; memory grows to the largest that was asked for."""
-        n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
+    def take(self, name: str, *kinds: tuple[tuple[int, ...], npt.DTypeLike]) -> tuple[npt.NDArray[Any], ...]:
+        """Return an array with arbitrary content for each (shape, dtype), all in one block.
+
+        A block is as large as the largest that was asked for.
+        """
+        sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in kinds]
+        starts = [0]
+        for size in sizes:
+            starts.append(-(-(starts[-1] + size) // _ALIGNMENT) * _ALIGNMENT)
         block = self._blocks.get(name)
-        if block is None or block.size < n_bytes:
+        if block is None or block.size < starts[-1]:
             self._blocks.pop(name, None)  # before the larger one is made: both may not fit
-            block = self._blocks[name] = np.empty(n_bytes, dtype=np.uint8)
-        return block[:n_bytes].view(dtype).reshape(shape)
+            block = self._blocks[name] = np.empty(starts[-1], dtype=np.uint8)
+        return tuple(
+            block[start : start + size].view(dtype).reshape(shape)
+            for start, size, (shape, dtype) in zip(starts[:-1], sizes, kinds, strict=True)
+        )

@@ -12,8 +12,9 @@ from depthforest.candidates import child_keys, draw, draw_chosen, key_of, number
 from depthforest.features import focal_lengths, masked_depth, pixel_scale, responses
 from depthforest.frames import LabeledFrame
 from depthforest.parts import PartSet
+from depthforest.probing import _find_bins
 from depthforest.sampling import crop_person, draw_pixels, frames_of_tree, quotas, read_pixels
-from depthforest.shards import Batch, Shard, _find_bins
+from depthforest.shards import Batch, Shard
 from depthforest.trainconfig import TrainConfig, TrainConfigError
 
 PARTS = PartSet(("a", "b", "c"))

@@ -7,16 +7,24 @@ from depthforest.scratch import Scratch
 
 def test_memory_is_used_again_and_grows():
     scratch = Scratch()
-    first = scratch.take("a", (3, 4), np.int32)
+    (first,) = scratch.take("a", ((3, 4), np.int32))
     assert (first.shape, first.dtype, first.flags.c_contiguous) == ((3, 4), np.int32, True)
-    again = scratch.take("a", (5,), np.uint8)
+    (again,) = scratch.take("a", ((5,), np.uint8))
     assert np.shares_memory(first, again)
-    other = scratch.take("b", (5,), np.uint8)
+    (other,) = scratch.take("b", ((5,), np.uint8))
     assert not np.shares_memory(other, again)
-    larger = scratch.take("a", (100,), np.float64)
+    (larger,) = scratch.take("a", ((100,), np.float64))
     assert larger.size == 100
     assert not np.shares_memory(larger, first)
-    assert scratch.take("c", (0, 7), np.int16).shape == (0, 7)
+
+
+def test_arrays_of_one_block_lie_apart():
+    kinds = (((3,), np.uint8), ((0, 7), np.int16), ((2, 2), np.float64), ((1,), np.int32))
+    arrays = Scratch().take("a", *kinds)
+    assert [(a.shape, a.dtype) for a in arrays] == [(shape, np.dtype(dtype)) for shape, dtype in kinds]
+    for i, array in enumerate(arrays):
+        array[...] = i
+    assert [set(a.ravel().tolist()) for a in arrays] == [{0}, set(), {2}, {3}]
 
 
 @kernel
