@@ -15,12 +15,15 @@ import csv
 import io
 import secrets
 import shutil
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from depthforest.camera import Camera
 from depthforest.errors import CameraError, DatasetError, DepthForestError, PartSetError
@@ -107,6 +110,10 @@ class FolderDataset(FrameSource):
         return _read_joints(path, set(self.names)) if path.exists() else {}
 
 
+MAX_TOGETHER = 64
+"""Frames of a Zarr store that are decoded together at most, however large its chunks are."""
+
+
 class ZarrDataset(FrameSource):
     """The labeled frames of a Zarr store.
 
@@ -136,13 +143,28 @@ class ZarrDataset(FrameSource):
         if not isinstance(n, int) or any(not 0 <= n <= array.shape[0] for array in self._arrays.values()):
             raise DatasetError(f"{path}: says it has {n} frames, but its arrays have other lengths")
         self.names = tuple(f"{i:06d}" for i in range(n))
+        self._n_together = min(self._arrays["depth"].chunks[0], MAX_TOGETHER)
+        self._decoded = threading.local()
+
+    def __reduce__(self) -> tuple[type[ZarrDataset], tuple[Path]]:
+        return ZarrDataset, (self.path,)
 
     def __len__(self) -> int:
         return len(self.names)
 
+    def _rows(self, number: int) -> Iterator[npt.NDArray[Any]]:
+        """Yield a frame's row of each array. A chunk is decoded as a whole; each thread keeps the one it read last."""
+        first = number - number % self._n_together
+        known = getattr(self._decoded, "chunk", None)
+        if known is None or known[0] != first:
+            self._decoded.chunk = None  # before the next one is made: both need memory
+            arrays = [np.asarray(a[first : first + self._n_together]) for a in self._arrays.values()]
+            known = self._decoded.chunk = (first, arrays)
+        return (array[number - first].copy() for array in known[1])
+
     def _frame(self, number: int) -> LabeledFrame:
         try:
-            depth_mm, parts, people, positions, visible = (np.asarray(a[number]) for a in self._arrays.values())
+            depth_mm, parts, people, positions, visible = self._rows(number)
             joints = {
                 person + 1: {
                     JOINTS[i]: Joint(tuple(positions[person, i].tolist()), bool(visible[person, i]))

@@ -1,16 +1,19 @@
 import json
+import pickle
 import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
 import depthforest as df
 from depthforest.errors import DatasetError
+from depthforest.threads import map_in_order
 from depthforest.writing import MARKS
 from synth.config import Config, ConfigError
 from synth.generator import Generator
@@ -131,6 +134,23 @@ def test_a_broken_zarr_store_is_refused(frames, tmp_path):
     (tmp_path / "out" / "zarr.json").write_text("{")
     with pytest.raises(DatasetError, match="cannot be opened as a Zarr data set"):
         df.open_dataset(tmp_path / "out")
+
+
+def test_a_chunk_is_decoded_once_by_each_thread(frames, tmp_path, monkeypatch):
+    data = produce(frames, tmp_path / "out", 20, kind="zarr")
+    reads = []
+    for name, array in data._arrays.items():
+        spy = MagicMock(chunks=array.chunks)
+        spy.__getitem__.side_effect = lambda rows, array=array, name=name: (
+            reads.append((name, rows.start)) or array[rows]
+        )
+        monkeypatch.setitem(data._arrays, name, spy)
+    assert list(data) == list(frames[:20])
+    assert sorted(reads) == sorted((name, first) for name in data._arrays for first in (0, 16))
+    assert (
+        list(map_in_order(data.__getitem__, [19, 0, 17, 3] * 3, threads=3)) == [frames[i] for i in (19, 0, 17, 3)] * 3
+    )
+    assert pickle.loads(pickle.dumps(data))[18] == frames[18]
 
 
 def test_a_damaged_chunk_names_its_frame(frames, tmp_path):
