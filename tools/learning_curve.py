@@ -186,7 +186,7 @@ def plot(rows: Sequence[dict[str, float]], path: Path) -> None:
     axes.set_xscale("log", base=2)
     axes.set_xticks(frames, labels=[f"{int(n):,}" for n in frames])
     axes.minorticks_off()
-    axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0))
+    axes.yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=1))
     axes.set_xlabel("training frames (log scale)")
     axes.set_ylabel("mean per-class accuracy")
     axes.set_title("unseen bodies and poses", fontsize="medium")
