@@ -12,10 +12,10 @@ A root or child of 0 or more is a node, one below 0 is leaf `~value`. A pixel go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,9 @@ from depthforest.frames import Frame
 from depthforest.kernels import kernel
 from depthforest.modelfile import Column, ModelFile, plain
 from depthforest.parts import NO_PART, PartSet
+
+if TYPE_CHECKING:
+    from depthforest.labeling import Labeling
 
 KIND = "depth_forest"
 FORMAT_VERSION = 1
@@ -215,6 +218,71 @@ class Forest:
 
     def __repr__(self) -> str:
         return f"Forest({self.n_trees} trees, depth {self.depth}, {self.n_leaves} leaves, {len(self.part_set)} parts)"
+
+    # -- labeling ------------------------------------------------------------------------------------------------------
+
+    def label(
+        self,
+        frame: Frame,
+        mask: Mask | None = None,
+        *,
+        mirror: bool | None = None,
+        rule: str = "mean",
+        reject: float | str | None = None,
+        threads: int | None = None,
+    ) -> Labeling:
+        """Label the pixels of one person.
+
+        Parameters
+        ----------
+        frame : Frame
+        mask : array (rows, cols), bool, optional
+            Which pixels are the person; omitted: all that have a reading.
+        mirror : bool, optional
+            Walk a second time as in the mirrored picture, and take both together; omitted: as the model says.
+        rule : "mean", "votes" or "purity"
+            Combine trees by the mean of their leaves' distributions, by a vote of each for the most probable part of
+            its leaf, or by votes that weigh as much as that part is probable.
+        reject : float or "majority", optional
+            Leave pixels unlabeled whose confidence is below this, or whose part has no more than half of all.
+        threads : int, optional
+            Omitted: one for each core.
+
+        Returns
+        -------
+        Labeling
+            Parts, confidence, and probabilities on demand.
+        """
+        from depthforest.labeling import label
+
+        return label(self, frame, mask, mirror=mirror, rule=rule, reject=reject, threads=threads)
+
+    def label_many(
+        self,
+        frames: Iterable[Frame],
+        masks: Iterable[Mask | None] | None = None,
+        *,
+        mirror: bool | None = None,
+        rule: str = "mean",
+        reject: float | str | None = None,
+        threads: int | None = None,
+    ) -> Iterator[Labeling]:
+        """Label many frames, each on one of several threads, and yield the results in order.
+
+        Frames are taken a few ahead of what is asked for, so that reading and labeling overlap, a stream may be
+        endless, and memory stays flat.
+
+        Parameters
+        ----------
+        frames : iterable of Frame
+        masks : iterable of masks, optional
+            One for each frame.
+        mirror, rule, reject, threads
+            As in `label`.
+        """
+        from depthforest.labeling import label_many
+
+        return label_many(self, frames, masks, mirror=mirror, rule=rule, reject=reject, threads=threads)
 
     # -- the plain walk ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,266 @@
+"""Labeling: the part of every pixel of a person, for whole frames and streams of them.
+
+`label` and `label_many` are what `Forest.label` and `Forest.label_many` call. A person is cut out with a border of
+background, so that probes need no branch; its pixels walk in step (`labelkernels`) through packed nodes (`packing`).
+Results are those of `Forest.walk`, the plain walk, to the bit.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.camera import Camera
+from depthforest.errors import FrameError, UsageError
+from depthforest.features import MAX_OFFSET_PX, check_mask, focal_lengths
+from depthforest.forest import LEAF_SUM, Forest
+from depthforest.frames import Frame
+from depthforest.labelkernels import LANES, MEAN, VOTES, cut_out, find_box, label_pixels, sum_pixels
+from depthforest.packing import PackedForest, pack
+from depthforest.parts import NO_PART, PartSet
+from depthforest.scratch import Scratch
+from depthforest.threads import map_in_order, thread_count
+
+RULES = ("mean", "votes", "purity")
+"""How trees are combined: the mean of their leaves' distributions; a vote of each tree for the most probable part of
+its leaf; the same, weighted by how probable that part is."""
+
+MAJORITY = "majority"
+_MORE_THAN_HALF = math.nextafter(0.5, 1)
+
+PIECE = 16 * LANES
+"""Pixels of one frame that a thread takes at a time: half a millisecond's work or so."""
+
+Mask = npt.NDArray[np.bool_]
+_local = threading.local()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Labeling:
+    """The parts of a person's pixels in a frame.
+
+    Attributes
+    ----------
+    parts : array (rows, cols), uint8
+        Labels; 255 off the mask, where there is no reading, and where a pixel was rejected.
+    confidence : array (rows, cols), float32
+        Share of the part that won, 0 to 1; 0 where there is no label.
+    part_set : PartSet
+        What the labels are.
+    camera : Camera
+        Of the frame.
+    joints : mapping or None
+        The model's parameters of joint proposals.
+    rule : str
+        How trees were combined, one of `RULES`.
+    mirror : bool
+        Whether the mirrored walk took part.
+    """
+
+    parts: npt.NDArray[np.uint8]
+    confidence: npt.NDArray[np.float32]
+    part_set: PartSet
+    camera: Camera
+    joints: Mapping[str, Any] | None
+    rule: str
+    mirror: bool
+    _forest: Forest
+    _frame: Frame
+    _mask: Mask | None
+
+    def probabilities(
+        self, top: int | None = None
+    ) -> npt.NDArray[np.float32] | tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+        """Return the probabilities of parts, computed anew: they are large.
+
+        Parameters
+        ----------
+        top : int, optional
+            Only so many of the most probable parts.
+
+        Returns
+        -------
+        array (rows, cols, n_parts), float32
+            Shares of all parts, which sum to 1; 0 off the mask and where there is no reading. With `top`: a pair of
+            arrays (rows, cols, top), the parts as uint8 and their shares, most probable first, the lowest of equals
+            first; 255 and 0 where there is nothing.
+        """
+        n_parts = len(self.part_set)
+        if top is not None and (isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= n_parts):
+            raise UsageError(f"top must be a whole number from 1 to {n_parts}, got {top!r}")
+        walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule)
+        shares = walk.shares()
+        shape = self.parts.shape
+        rows, cols = walk.positions()
+        if top is None:
+            image = np.zeros((*shape, n_parts), dtype=np.float32)
+            image[rows, cols] = shares
+            return image
+        order = np.argsort(-shares, axis=1, kind="stable")[:, :top]
+        parts, best = np.full((*shape, top), NO_PART, dtype=np.uint8), np.zeros((*shape, top), dtype=np.float32)
+        parts[rows, cols] = order
+        best[rows, cols] = np.take_along_axis(shares, order, axis=1)
+        return parts, best
+
+    def __repr__(self) -> str:
+        n = int(np.count_nonzero(self.parts != NO_PART))
+        return f"Labeling({n} pixels of {self.parts.shape[0]} x {self.parts.shape[1]}, {len(self.part_set)} parts)"
+
+
+class _Walk:
+    """A person cut out of a frame, ready to be walked by a forest. Its arrays are scratch of this thread."""
+
+    def __init__(self, forest: Forest, frame: Frame, mask: Mask | None, is_mirrored: bool, rule: str) -> None:
+        if not isinstance(frame, Frame):
+            raise FrameError(f"expected a Frame, got {type(frame).__name__}; df.Frame(array, camera) makes one")
+        if max(frame.shape) > MAX_OFFSET_PX:
+            raise FrameError(f"frames of up to {MAX_OFFSET_PX} pixels a side can be labeled, got {frame.shape}")
+        focals = focal_lengths(frame.camera)
+        is_masked = mask is not None
+        pixels = (
+            np.zeros((1, 1), dtype=np.bool_) if mask is None else np.ascontiguousarray(check_mask(mask, frame.shape))
+        )
+        box = np.empty(4, dtype=np.int64)
+        self.n = find_box(frame.depth_mm, pixels, is_masked, box)
+        shape = (int(box[1] - box[0]) + 3, int(box[3] - box[2]) + 3) if self.n else (0, 0)
+        self.crop, self.places, self.scales = _scratch().take(
+            "person", (shape, np.uint16), ((self.n, 2), np.int32), ((self.n, 2), np.float32)
+        )
+        self.corner = (int(box[0]) - 1, int(box[2]) - 1)
+        if self.n:
+            cut_out(
+                frame.depth_mm, pixels, is_masked, box, focals, forest.background_mm,
+                self.crop, self.places, self.scales,
+            )  # fmt: skip
+        self.forest, self.rule = forest, RULES.index(rule)
+        # the mirrored picture has every x offset negated (features), and its left is the person's right
+        self.is_mirrored, self.mirrored = is_mirrored, np.array(forest.part_set.mirror, dtype=np.uint8)
+        n_walks = forest.n_trees * (2 if is_mirrored else 1)
+        self.weight = {MEAN: LEAF_SUM * n_walks, VOTES: n_walks}.get(self.rule, 0)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        packed = packed_forest(self.forest)
+        return (
+            self.crop.shape[1], packed.values, packed.links, packed.roots, packed.leaf_of, packed.unit_m, packed.depth,
+            self.rule, self.forest.leaves, winners(self.forest), self.is_mirrored, self.mirrored,
+        )  # fmt: skip
+
+    def label(self, threads: int, least: float, parts: npt.NDArray[np.uint8], shares: npt.NDArray[np.float32]) -> None:
+        """Fill the parts and their shares in the frame."""
+        crop, rest = self.crop.reshape(-1), self._arguments()
+
+        def run(begin: int, end: int) -> None:
+            label_pixels(
+                crop, self.places, self.scales, begin, end, *rest, self.weight, least, self.corner, parts, shares
+            )
+
+        self._spread(run, threads)
+
+    def shares(self) -> npt.NDArray[np.float32]:
+        """Return the shares (n, n_parts) of all parts."""
+        sums = np.empty((self.n, len(self.forest.part_set)), dtype=np.int32)
+        crop, rest = self.crop.reshape(-1), self._arguments()
+        self._spread(lambda begin, end: sum_pixels(crop, self.places, self.scales, begin, end, *rest, sums), 1)
+        weights = self.weight if self.weight else sums.sum(axis=1, keepdims=True)
+        return np.asarray(sums.astype(np.float32) / np.float32(weights))
+
+    def positions(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Return the rows and columns of the pixels in the frame."""
+        return self.places[:, 0] + self.corner[0], self.places[:, 1] + self.corner[1]
+
+    def _spread(self, run: Any, threads: int) -> None:
+        if not self.n:
+            return
+        if threads == 1 or self.n <= PIECE:
+            run(0, self.n)
+            return
+        pieces = [(first, min(first + PIECE, self.n)) for first in range(0, self.n, PIECE)]
+        for _ in map_in_order(lambda piece: run(*piece), pieces, threads=threads):
+            pass
+
+
+def packed_forest(forest: Forest) -> PackedForest:
+    """Return a forest's nodes as kernels walk them, packed once."""
+    packed = forest.__dict__.get("_packed")
+    if packed is None:
+        packed = pack(forest)
+        forest.__dict__["_packed"] = packed  # no field: neither compared, copied nor stored
+    return cast(PackedForest, packed)
+
+
+def winners(forest: Forest) -> npt.NDArray[np.uint8]:
+    """Return the most probable part of each leaf, the lowest of equals."""
+    found = forest.__dict__.get("_winners")
+    if found is None:
+        found = forest.leaves.argmax(axis=1).astype(np.uint8)
+        forest.__dict__["_winners"] = found
+    return cast(npt.NDArray[np.uint8], found)
+
+
+def _scratch() -> Scratch:
+    if not hasattr(_local, "scratch"):
+        _local.scratch = Scratch()
+    return cast(Scratch, _local.scratch)
+
+
+def check_reject(reject: object) -> float:
+    """Return the least share of a part that `reject` lets pass; below 0 for all."""
+    if reject is None:
+        return -1.0
+    if reject == MAJORITY:
+        return _MORE_THAN_HALF
+    if isinstance(reject, bool) or not isinstance(reject, int | float) or not 0 <= reject <= 1:
+        raise UsageError(f"reject must be None, {MAJORITY!r} or a confidence from 0 to 1, got {reject!r}")
+    return float(reject)
+
+
+def label(
+    forest: Forest,
+    frame: Frame,
+    mask: Mask | None = None,
+    *,
+    mirror: bool | None = None,
+    rule: str = "mean",
+    reject: float | str | None = None,
+    threads: int | None = None,
+) -> Labeling:
+    """Label the pixels of one person; parameters as in `Forest.label`."""
+    if rule not in RULES:
+        raise UsageError(f"rule must be one of {', '.join(RULES)}; got {rule!r}")
+    if mirror is not None and not isinstance(mirror, bool):
+        raise UsageError(f"mirror must be True, False or None, got {mirror!r}")
+    least, n_threads = check_reject(reject), thread_count(threads)
+    is_mirrored = forest.mirror if mirror is None else mirror
+    walk = _Walk(forest, frame, mask, is_mirrored, rule)
+    parts, shares = np.full(frame.shape, NO_PART, dtype=np.uint8), np.zeros(frame.shape, dtype=np.float32)
+    walk.label(n_threads, least, parts, shares)
+    parts.setflags(write=False)
+    shares.setflags(write=False)
+    kept = None if mask is None else mask.copy()
+    return Labeling(parts, shares, forest.part_set, frame.camera, forest.joints, rule, is_mirrored, forest, frame, kept)
+
+
+def label_many(
+    forest: Forest,
+    frames: Iterable[Frame],
+    masks: Iterable[Mask | None] | None = None,
+    *,
+    mirror: bool | None = None,
+    rule: str = "mean",
+    reject: float | str | None = None,
+    threads: int | None = None,
+) -> Iterator[Labeling]:
+    """Label frames one after the other on several threads; parameters as in `Forest.label_many`."""
+    pairs = zip(frames, repeat(None)) if masks is None else zip(frames, masks, strict=True)
+
+    def one(pair: tuple[Frame, Mask | None]) -> Labeling:
+        return label(forest, *pair, mirror=mirror, rule=rule, reject=reject, threads=1)
+
+    return map_in_order(one, pairs, threads=threads)

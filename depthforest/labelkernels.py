@@ -1,0 +1,304 @@
+"""The compiled loops of labeling: a person's crop and pixels, many pixels walking in step, and what their leaves say.
+
+A walk of one pixel waits for memory at every step. Here `LANES` pixels take each step together: first their nodes are
+gathered, then the places of all probes are computed (this vectorises), then depths are read, children chosen, and the
+children's rows asked for (`prefetching`) long before they are needed. Kernels check nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.features import clamped_offset, pixel_scale
+from depthforest.kernels import kernel
+from depthforest.prefetching import prefetch
+
+LANES = 128
+"""Pixels that walk in step: enough that a row has come before its pixel's turn, few enough for the first cache."""
+
+MEAN, VOTES, PURITY = 0, 1, 2
+"""How trees are combined."""
+
+Lanes = npt.NDArray[np.float32]
+
+
+@kernel
+def find_box(
+    depth: npt.NDArray[np.uint16], mask: npt.NDArray[np.bool_], is_masked: bool, box: npt.NDArray[np.int64]
+) -> int:
+    """Fill the first and last row and column with a reading of the person, and return how many such pixels there are.
+
+    `box` is (4,): top, bottom, left, right, inclusive; meaningless if there are none.
+    """
+    box[0], box[1], box[2], box[3] = depth.shape[0], -1, depth.shape[1], -1
+    n = 0
+    for row in range(depth.shape[0]):
+        first, last, n_before = depth.shape[1], -1, n
+        for col in range(depth.shape[1]):
+            if depth[row, col] != 0 and (not is_masked or mask[row, col]):
+                n += 1
+                first = min(first, col)
+                last = col
+        if n > n_before:
+            box[0] = min(box[0], row)
+            box[1] = row
+            box[2] = min(box[2], first)
+            box[3] = max(box[3], last)
+    return n
+
+
+@kernel
+def cut_out(
+    depth: npt.NDArray[np.uint16],
+    mask: npt.NDArray[np.bool_],
+    is_masked: bool,
+    box: npt.NDArray[np.int64],
+    focals: tuple[np.float32, np.float32],
+    background: int,
+    crop: npt.NDArray[np.uint16],
+    places: npt.NDArray[np.int32],
+    scales: Lanes,
+) -> None:
+    """Fill the person's crop, with a border of background, and its pixels.
+
+    Parameters
+    ----------
+    crop : array (rows + 2, cols + 2), uint16
+        Of the box and its border.
+    places : array (n, 2), int32
+        Row and column of each pixel in the crop, line by line.
+    scales : array (n, 2), float32
+        Pixels per metre at each pixel, x and y.
+    """
+    crop[0] = background
+    crop[-1] = background
+    i = 0
+    for row in range(box[0], box[1] + 1):
+        r = row - box[0] + 1
+        crop[r, 0] = background
+        crop[r, -1] = background
+        for col in range(box[2], box[3] + 1):
+            c = col - box[2] + 1
+            value = depth[row, col]
+            if value == 0 or (is_masked and not mask[row, col]):
+                crop[r, c] = background
+                continue
+            crop[r, c] = value
+            places[i, 0] = r
+            places[i, 1] = c
+            scales[i, 0] = pixel_scale(focals[0], value)
+            scales[i, 1] = pixel_scale(focals[1], value)
+            i += 1
+
+
+@kernel
+def _gather(
+    values: npt.NDArray[Any], links: npt.NDArray[np.int32], rows: Any, n: int, lanes: Any, numbers: Any
+) -> None:
+    """Copy what the rows of the lanes hold: offsets to `lanes` 0 to 3; threshold and children to `numbers` 0 and 1."""
+    last = np.uint64(links.shape[1] - 1)
+    for i in range(np.uint64(n)):
+        row = np.uint64(rows[i])
+        lanes[np.uint64(0), i] = values[row, np.uint64(0)]
+        lanes[np.uint64(1), i] = values[row, np.uint64(1)]
+        lanes[np.uint64(2), i] = values[row, np.uint64(2)]
+        lanes[np.uint64(3), i] = values[row, np.uint64(3)]
+        numbers[np.uint64(0), i] = np.int32(values[row, np.uint64(4)])
+        numbers[np.uint64(1), i] = links[row, last]
+
+
+@kernel
+def _find_probes(
+    xs: Any, ys: Any, scale_x: Lanes, scale_y: Lanes, left: Lanes, right: Lanes, top: Lanes, bottom: Lanes,
+    own: npt.NDArray[np.int32], n_cols: np.int32, n: int, out: npt.NDArray[np.uint32],
+) -> None:  # fmt: skip
+    """Find where each lane's probe lands in the crop, clamped to its border. It vectorises."""
+    for i in range(n):
+        d_row = clamped_offset(np.float32(ys[i]), scale_y[i], top[i], bottom[i])
+        d_col = clamped_offset(np.float32(xs[i]), scale_x[i], left[i], right[i])
+        out[i] = np.uint32(np.int32(own[i] + np.int32(d_row * n_cols)) + d_col)
+
+
+@kernel
+def _advance(
+    crop: npt.NDArray[np.uint16], ones: Any, others: Any, thresholds: Any, children: Any, values: Any, rows: Any, n: int
+) -> bool:
+    """Move each lane to its child, ask for the child's row, and return whether anyone has moved."""
+    n_columns = values.shape[1]
+    moved = np.int32(0)
+    for i in range(np.uint64(n)):
+        response = np.int32(crop[np.uint64(ones[i])]) - np.int32(crop[np.uint64(others[i])])
+        child = np.int32(children[i] + np.int32(response > thresholds[i]))
+        moved |= child ^ rows[i]
+        rows[i] = child
+        prefetch(values, np.int64(child) * n_columns)
+    return bool(moved != 0)
+
+
+@kernel
+def _start(
+    places: npt.NDArray[np.int32], scales: Lanes, first: int, n: int, side: np.float32, n_rows: int, n_cols: int,
+    unit: np.float32, bounds: Lanes, own: npt.NDArray[np.int32],
+) -> None:  # fmt: skip
+    """Fill what the lanes need of their pixels: `bounds` (6, LANES) is scale x and y, and how far each border is."""
+    for i in range(n):
+        row, col = places[first + i, 0], places[first + i, 1]
+        bounds[0, i] = scales[first + i, 0] * unit * side
+        bounds[1, i] = scales[first + i, 1] * unit
+        bounds[2, i] = -col
+        bounds[3, i] = n_cols - 1 - col
+        bounds[4, i] = -row
+        bounds[5, i] = n_rows - 1 - row
+        own[i] = row * n_cols + col
+
+
+@kernel
+def _add(
+    rule: int,
+    leaves: npt.NDArray[np.uint8],
+    winners: npt.NDArray[np.uint8],
+    leaf_of: npt.NDArray[np.int32],
+    rows: npt.NDArray[np.int32],
+    n: int,
+    sums: npt.NDArray[np.int32],
+) -> None:
+    """Add what the leaves of the lanes say to their `sums` (n, n_parts)."""
+    n_parts = leaves.shape[1]
+    for i in range(n):
+        prefetch(leaf_of, np.int64(rows[i]))
+    for i in range(n):
+        leaf = leaf_of[np.uint64(rows[i])]
+        rows[i] = leaf
+        if rule == MEAN:
+            prefetch(leaves, np.int64(leaf) * n_parts)
+            prefetch(leaves, np.int64(leaf) * n_parts + n_parts - 1)
+        else:
+            prefetch(winners, np.int64(leaf))
+    if rule == MEAN:
+        for i in range(n):
+            leaf = np.uint64(rows[i])
+            for p in range(np.uint64(n_parts)):
+                sums[np.uint64(i), p] += np.int32(leaves[leaf, p])
+    else:
+        for i in range(n):
+            winner = winners[rows[i]]
+            sums[i, winner] += np.int32(1) if rule == VOTES else np.int32(leaves[rows[i], winner])
+
+
+@kernel
+def walk_lanes(
+    crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, first: int, n: int,
+    values: npt.NDArray[Any], links: npt.NDArray[np.int32], roots: npt.NDArray[np.int64],
+    leaf_of: npt.NDArray[np.int32], unit: np.float32, depth: int, rule: int,
+    leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
+    mirrored: npt.NDArray[np.uint8], n_cols: int, offsets: npt.NDArray[Any], bounds: Lanes,
+    numbers: npt.NDArray[np.int32], probes: npt.NDArray[np.uint32], others: npt.NDArray[np.int32],
+    sums: npt.NDArray[np.int32],
+) -> None:  # fmt: skip
+    """Walk `n` pixels from number `first` on through all trees, and fill their `sums` (LANES, n_parts).
+
+    `is_mirrored` adds the mirrored walk, where part p is part `mirrored[p]`. `offsets` (4, LANES), `bounds` (6, LANES),
+    `numbers` (4, LANES), `probes` (2, LANES) and `others` (LANES, n_parts) are scratch.
+    """
+    n_rows = len(crop) // n_cols
+    sums[:n] = 0
+    others[:n] = 0
+    rows, own = numbers[2], numbers[3]
+    for is_second in range(2 if is_mirrored else 1):
+        side = np.float32(-1 if is_second else 1)
+        _start(places, scales, first, n, side, n_rows, n_cols, unit, bounds, own)
+        for tree in range(len(roots)):
+            rows[:n] = roots[tree]
+            for _ in range(depth):
+                _gather(values, links, rows, n, offsets, numbers)
+                for k in range(2):
+                    _find_probes(
+                        offsets[2 * k], offsets[2 * k + 1], bounds[0], bounds[1], bounds[2], bounds[3], bounds[4],
+                        bounds[5], own, np.int32(n_cols), n, probes[k],
+                    )  # fmt: skip
+                if not _advance(crop, probes[0], probes[1], numbers[0], numbers[1], values, rows, n):
+                    break
+            _add(rule, leaves, winners, leaf_of, rows, n, others if is_second else sums)
+    if is_mirrored:
+        for i in range(n):
+            for p in range(len(mirrored)):
+                sums[i, mirrored[p]] += others[i, p]
+
+
+@kernel
+def decide(sums: npt.NDArray[np.int32], n: int, weight: int, least: float, parts: Any, shares: Lanes) -> None:
+    """Fill the part with the largest sum, the lowest of equals, and its share; 255 and 0 where the share is too small.
+
+    Parameters
+    ----------
+    weight : int
+        What a whole sum is; 0: the sum itself, pixel by pixel.
+    least : float
+        Shares below it are rejected; below 0: none is.
+    """
+    n_parts = sums.shape[1]
+    for i in range(n):
+        best, total = np.int32(0), np.int32(0)
+        for p in range(n_parts):
+            best = max(best, sums[i, p])
+            total += sums[i, p]
+        winner = 0
+        while sums[i, winner] != best:
+            winner += 1
+        share = np.float32(np.float32(best) / np.float32(weight if weight > 0 else total))
+        is_kept = share >= least
+        parts[i] = np.uint8(winner) if is_kept else np.uint8(255)
+        shares[i] = share if is_kept else np.float32(0)
+
+
+@kernel
+def label_pixels(
+    crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, begin: int, end: int, n_cols: int,
+    values: npt.NDArray[Any], links: npt.NDArray[np.int32], roots: npt.NDArray[np.int64],
+    leaf_of: npt.NDArray[np.int32], unit: np.float32, depth: int, rule: int,
+    leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
+    mirrored: npt.NDArray[np.uint8],
+    weight: int, least: float, corner: tuple[int, int], parts: npt.NDArray[np.uint8], confidence: Lanes,
+) -> None:  # fmt: skip
+    """Fill `parts` and `confidence` (frame) of the pixels `begin` to `end`; the crop's first pixel is at `corner`."""
+    n_parts = leaves.shape[1]
+    offsets = np.empty((4, LANES), dtype=values.dtype)
+    bounds, numbers = np.empty((6, LANES), dtype=np.float32), np.empty((4, LANES), dtype=np.int32)
+    probes, sums = np.empty((2, LANES), dtype=np.uint32), np.empty((LANES, n_parts), dtype=np.int32)
+    others = np.empty((LANES, n_parts), dtype=np.int32)
+    own_parts, shares = np.empty(LANES, dtype=np.uint8), np.empty(LANES, dtype=np.float32)
+    for first in range(begin, end, LANES):
+        n = min(LANES, end - first)
+        walk_lanes(
+            crop, places, scales, first, n, values, links, roots, leaf_of, unit, depth, rule, leaves, winners,
+            is_mirrored, mirrored, n_cols, offsets, bounds, numbers, probes, others, sums,
+        )  # fmt: skip
+        decide(sums, n, weight, least, own_parts, shares)
+        for i in range(n):
+            row, col = places[first + i, 0] + corner[0], places[first + i, 1] + corner[1]
+            parts[row, col] = own_parts[i]
+            confidence[row, col] = shares[i]
+
+
+@kernel
+def sum_pixels(
+    crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, begin: int, end: int, n_cols: int,
+    values: npt.NDArray[Any], links: npt.NDArray[np.int32], roots: npt.NDArray[np.int64],
+    leaf_of: npt.NDArray[np.int32], unit: np.float32, depth: int, rule: int,
+    leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
+    mirrored: npt.NDArray[np.uint8],
+    out: npt.NDArray[np.int32],
+) -> None:  # fmt: skip
+    """Fill the sums (n_pixels, n_parts) of the pixels `begin` to `end`."""
+    offsets = np.empty((4, LANES), dtype=values.dtype)
+    bounds, numbers = np.empty((6, LANES), dtype=np.float32), np.empty((4, LANES), dtype=np.int32)
+    probes, others = np.empty((2, LANES), dtype=np.uint32), np.empty((LANES, leaves.shape[1]), dtype=np.int32)
+    for first in range(begin, end, LANES):
+        n = min(LANES, end - first)
+        walk_lanes(
+            crop, places, scales, first, n, values, links, roots, leaf_of, unit, depth, rule, leaves, winners,
+            is_mirrored, mirrored, n_cols, offsets, bounds, numbers, probes, others, out[first : first + n],
+        )  # fmt: skip
