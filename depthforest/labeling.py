@@ -158,7 +158,18 @@ class _Walk:
 
         def run(begin: int, end: int) -> None:
             label_pixels(
-                crop, self.places, self.scales, begin, end, *rest, self.weight, least, self.corner, parts, shares
+                crop,
+                self.places,
+                self.scales,
+                begin,
+                end,
+                *rest,
+                self.weight,
+                least,
+                self.corner,
+                LANES,
+                parts,
+                shares,
             )
 
         self._spread(run, threads)

@@ -261,17 +261,21 @@ def label_pixels(
     leaf_of: npt.NDArray[np.int32], unit: np.float32, depth: int, rule: int,
     leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
     mirrored: npt.NDArray[np.uint8],
-    weight: int, least: float, corner: tuple[int, int], parts: npt.NDArray[np.uint8], confidence: Lanes,
+    weight: int, least: float, corner: tuple[int, int], n_lanes: int,
+    parts: npt.NDArray[np.uint8], confidence: Lanes,
 ) -> None:  # fmt: skip
-    """Fill `parts` and `confidence` (frame) of the pixels `begin` to `end`; the crop's first pixel is at `corner`."""
+    """Fill `parts` and `confidence` (frame) of the pixels `begin` to `end`, `n_lanes` of them walking in step.
+
+    The crop's first pixel is the frame's at `corner`.
+    """
     n_parts = leaves.shape[1]
-    offsets = np.empty((4, LANES), dtype=values.dtype)
-    bounds, numbers = np.empty((6, LANES), dtype=np.float32), np.empty((4, LANES), dtype=np.int32)
-    probes, sums = np.empty((2, LANES), dtype=np.uint32), np.empty((LANES, n_parts), dtype=np.int32)
-    others = np.empty((LANES, n_parts), dtype=np.int32)
-    own_parts, shares = np.empty(LANES, dtype=np.uint8), np.empty(LANES, dtype=np.float32)
-    for first in range(begin, end, LANES):
-        n = min(LANES, end - first)
+    offsets = np.empty((4, n_lanes), dtype=values.dtype)
+    bounds, numbers = np.empty((6, n_lanes), dtype=np.float32), np.empty((4, n_lanes), dtype=np.int32)
+    probes, sums = np.empty((2, n_lanes), dtype=np.uint32), np.empty((n_lanes, n_parts), dtype=np.int32)
+    others = np.empty((n_lanes, n_parts), dtype=np.int32)
+    own_parts, shares = np.empty(n_lanes, dtype=np.uint8), np.empty(n_lanes, dtype=np.float32)
+    for first in range(begin, end, n_lanes):
+        n = min(n_lanes, end - first)
         walk_lanes(
             crop, places, scales, first, n, values, links, roots, leaf_of, unit, depth, rule, leaves, winners,
             is_mirrored, mirrored, n_cols, offsets, bounds, numbers, probes, others, sums,
