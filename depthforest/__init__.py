@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from depthforest.frames import Frame as Frame
     from depthforest.frames import Joint as Joint
     from depthforest.frames import LabeledFrame as LabeledFrame
+    from depthforest.models import load as load
     from depthforest.parts import Grouping as Grouping
     from depthforest.parts import PartSet as PartSet
     from depthforest.reading import read_depth as read_depth
@@ -38,6 +39,7 @@ _HOMES = {
     "PartSet": "parts",
     "TrainConfig": "trainconfig",
     "evaluate": "evaluation",
+    "load": "models",
     "open_dataset": "datasets",
     "read_depth": "reading",
     "read_frames": "reading",

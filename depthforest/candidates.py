@@ -7,12 +7,12 @@ Only sums, products, roots and comparisons are used, which IEEE fixes to the bit
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.features import probe_unit
 from depthforest.kernels import kernel
 from depthforest.scratch import Scratch
 from depthforest.trainconfig import PROBE_SHAPES, TrainConfig
@@ -30,9 +30,6 @@ _16, _15, _LOW_16, _WORDS = np.uint32(16), np.uint32(15), np.uint32(0xFFFF), np.
 
 INTO_DISC = np.float32(0.70703125)
 """Takes any point of the square into its disc: just below 1 / sqrt(2), and exact in binary."""
-
-MAX_UNITS = 32_767
-"""Probes are whole numbers of a unit, and fit 16 bits."""
 
 STREAM_TREE, STREAM_FRAMES, STREAM_PIXELS = 1, 2, 3
 """First words of keys, so that streams of random numbers never meet."""
@@ -117,11 +114,6 @@ class Candidates:
         return self.probes * self.unit_m
 
 
-def unit_of(probe_range_m: float) -> np.float32:
-    """Return the smallest power of two of which `MAX_UNITS` reach the longest probe, metres."""
-    return np.float32(2.0 ** math.ceil(math.log2(probe_range_m / MAX_UNITS)))
-
-
 def steps_of(numbers: npt.NDArray[np.int64], config: TrainConfig) -> npt.NDArray[np.int32]:
     """Return the threshold steps of candidates by their numbers, millimetres: the ladders take turns."""
     steps = [max(1, config.step_mm >> scale) for scale in range(config.threshold_scales)]
@@ -131,7 +123,7 @@ def steps_of(numbers: npt.NDArray[np.int64], config: TrainConfig) -> npt.NDArray
 def draw(keys: Keys, first: int, last: int, config: TrainConfig, scratch: Scratch | None = None) -> Candidates:
     """Return the candidates `first` to `last` (excluded) of nodes, in the memory of `scratch` if there is one."""
     n = last - first
-    unit = unit_of(config.probe_range_m)
+    unit = probe_unit(config.probe_range_m)
     room = scratch or Scratch()
     probes, lows = room.take("candidates", ((len(keys), 4, n), np.int16), ((len(keys), n), np.int16))
     drawn = Candidates(
@@ -148,7 +140,7 @@ def draw_chosen(
     keys: Keys, chosen: npt.NDArray[np.int64], config: TrainConfig
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return one candidate of each node by its number: probes (n, 4) in metres; lows and steps (n,), millimetres."""
-    unit = unit_of(config.probe_range_m)
+    unit = probe_unit(config.probe_range_m)
     steps = steps_of(chosen, config)
     probes, lows = np.empty((len(keys), 4, 1), dtype=np.int16), np.empty((len(keys), 1), dtype=np.int16)
     _draw(keys, chosen, config, steps[:, None], unit, probes, lows)

@@ -265,6 +265,26 @@ def train(
     print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
 
 
+@app.command("import-pcl")
+def import_pcl(
+    trees: Annotated[list[Path], typer.Argument(help="Tree files: text, or its .bz2 or .gz.", metavar="TREE")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    focal: Annotated[
+        float | None, typer.Option(help="Focal length in pixels that the trees were made for; default 640, PCL's own.")
+    ] = None,
+) -> None:
+    """Make a model of the trees of PCL's people detector (gpu/people); they vote as they do there."""
+    _check_writable(output)
+    if any(tree.resolve() == output.resolve() for tree in trees):
+        raise UsageError(f"{output}: is an input; name another file for the model")
+    with status("reading trees ..."):
+        from depthforest import pcl
+
+        forest = pcl.import_pcl(trees, pcl.FOCAL_PX if focal is None else focal)
+        forest.save(output)
+    print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
+
+
 @app.command()
 def info(
     path: Annotated[Path, typer.Argument(help="A model file, or the checkpoint folder of a training run.")],

@@ -13,6 +13,7 @@ agree to the bit: loops over pixels take `pixel_scale` once per pixel and `scale
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,22 @@ its own pixels but very long, thin ones."""
 MAX_FOCAL_PX = 1e6
 """Largest focal length, pixels: far beyond any lens, and float32 stays finite at a depth of 1 mm."""
 
+MAX_UNITS = 32_767
+"""Offsets of our forests are whole numbers of a unit that fit 16 bits, so that nodes pack small."""
+
 _MM_PER_M = np.float32(1000)
 _LIMIT = np.float32(MAX_OFFSET_PX)
 # x + 0.5 is not exact in float32: the number just below 0.5 would round to 1. With the number just below 0.5 instead
 # of 0.5, truncation is exactly "half away from zero" (as compilers do it).
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
+
+
+def probe_unit(reach_m: float) -> np.float32:
+    """Return the smallest power of two of which `MAX_UNITS` reach the longest probe, metres.
+
+    A power of two, so that products with it are exact.
+    """
+    return np.float32(2.0 ** math.ceil(math.log2(reach_m / MAX_UNITS)))
 
 
 @kernel

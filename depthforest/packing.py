@@ -20,11 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.features import MAX_UNITS
 from depthforest.forest import Forest
 from depthforest.kernels import kernel
-
-MAX_UNITS = 32_767
-"""Offsets in units must fit int16."""
 
 _FINEST = 40
 """Units down to 2^-40 m are tried: finer than float32 resolves at a millimetre."""

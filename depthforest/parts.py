@@ -112,7 +112,9 @@ class PartSet:
             )
         try:
             names = _checked_names(content["names"])
-            colors = content.get("colors") or ()
+            colors: Any = content.get("colors") or ()
+            if not isinstance(colors, list | tuple):
+                raise PartSetError(f"colors must be a list of [r, g, b], got {_shown(colors)}")
             mirror = _mirror_from_pairs(content["mirror"], names) if "mirror" in content else ()
             return cls(names, colors, mirror)
         except PartSetError as error:
