@@ -116,7 +116,7 @@ class PartSet:
             if not isinstance(colors, list | tuple):
                 raise PartSetError(f"colors must be a list of [r, g, b], got {_shown(colors)}")
             mirror = _mirror_from_pairs(content["mirror"], names) if "mirror" in content else ()
-            return cls(names, colors, mirror)
+            return cls(names, tuple(colors), mirror)
         except PartSetError as error:
             raise PartSetError(f"{name}: {error}") from None
 
