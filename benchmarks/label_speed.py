@@ -14,6 +14,9 @@ compared takes turns, and the best turn of each counts.
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -26,11 +29,14 @@ from sklearn.ensemble import RandomForestClassifier  # type: ignore[import-untyp
 
 import depthforest as df
 from depthforest.candidates import draw, root_key
+from depthforest.drawing import write_depth
 from depthforest.features import masked_depth, responses
 from depthforest.kernels import kernel
 from depthforest.labeling import _Walk, packed_forest
 from depthforest.labelkernels import LANES, label_pixels
+from depthforest.models import DEFAULT_MODEL
 from depthforest.packing import PackedForest, pack
+from depthforest.resources import models_folder
 from depthforest.threads import map_in_order
 from synth.config import Config
 from synth.generator import Generator
@@ -184,14 +190,45 @@ def report(name: str, forest: df.Forest, threads: list[int]) -> None:
         print(f"      {nanoseconds:7.1f}  {way}")
 
 
+FIRST = """
+import sys, time
+start = time.perf_counter()
+import depthforest as df
+forest = df.load(sys.argv[1])
+loaded = time.perf_counter()
+frame = df.read_depth(sys.argv[2], camera="kinect_v1")
+forest.label(frame)
+print(loaded - start, time.perf_counter() - start)
+"""
+
+
+def first_label(model: Path) -> None:
+    """Print how long a new process takes to its first label, with kernels compiled before."""
+    frames, masks = frames_of("kinect_v1")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "frame.png"
+        write_depth(path, np.where(masks[0], frames[0].depth_mm, np.uint16(0)))
+        laps = []
+        for _ in range(4):
+            command = [sys.executable, "-c", FIRST, str(model), str(path)]
+            start = time.perf_counter()
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            laps.append((time.perf_counter() - start, *map(float, done.stdout.split())))
+    whole, loaded, labeled = min(laps[1:])
+    print(
+        f"  first label in a new process: {whole:.2f} s in all; import and model {loaded:.2f} s, frame and labels "
+        f"{labeled - loaded:.2f} s"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     options: Any = parser.parse_args()
-    models = {path.stem: df.Forest.load(path) for path in options.models} or {"shipped": df.load()}
-    for name, forest in models.items():
-        report(name, forest, options.threads)
+    for path in options.models or [models_folder() / f"{DEFAULT_MODEL}.safetensors"]:
+        report(path.stem, df.load(path), options.threads)
+        first_label(path)
 
 
 if __name__ == "__main__":
