@@ -1,4 +1,4 @@
-# make demo   draws the bundled sample frames           make lint   ruff and mypy
+# make demo   labels the bundled sample frames          make lint   ruff and mypy
 # make test   lint, types and the tests                 make bench  the benchmarks
 # Each sets up .venv by itself, once; nothing is needed but Python 3.11 or newer and make.
 

@@ -5,37 +5,44 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from depthforest import __version__
 from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
 from depthforest.options import (
+    BackgroundRemovedOption,
     CameraOption,
     FlipOption,
     Inputs,
+    MaskOption,
+    MirrorOption,
+    ModelOption,
+    RejectOption,
     RotateOption,
+    RuleOption,
     ScaleOption,
     SizeOption,
     ThreadsOption,
+    WriteOption,
     with_fields_of,
 )
 from depthforest.terminal import (
+    EXIT_INTERRUPTED,
     add_frame,
     complain,
     frame_table,
     live_lines,
     print_table,
     progress_bar,
+    report,
     status,
     warn_in_one_line,
 )
-
-if TYPE_CHECKING:
-    from depthforest.frames import LabeledFrame
 
 app = typer.Typer(
     name="depthforest",
@@ -45,12 +52,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-MAX_SHEET_PICTURES = 60
 PREVIEW_FRAMES = 24
-SHEET_CELL_PX = 320
-
-EXIT_INTERRUPTED = 130
-"""What shells expect of a program that Ctrl-C has stopped: 128 + SIGINT."""
 
 
 def _print_version(is_asked: bool) -> None:
@@ -72,27 +74,18 @@ def _options(
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")] = Path("demo"),
 ) -> None:
-    """Draw the bundled sample frames: shaded depth, body parts, joints."""
-    from depthforest import drawing
-    from depthforest.datasets import open_dataset
-    from depthforest.files import make_folder
-    from depthforest.resources import samples_folder
+    """Label the bundled sample frames with the shipped model and draw them: shaded depth, body parts, joints."""
+    with status("compiling ..."):
+        from depthforest import showing
+        from depthforest.models import load
+        from depthforest.resources import models_folder
 
-    samples = open_dataset(samples_folder())
-    make_folder(output)
+        forest = load() if any(models_folder().glob("*.safetensors")) else None
     table = frame_table()
-    rows = []
-    for name, frame in zip(samples.names, samples, strict=True):
-        parts = drawing.overlay(frame, frame.parts, frame.part_set)
-        skeletons = drawing.draw_joints(parts, frame.camera, frame.joints)
-        row = drawing.side_by_side([drawing.shade(frame), parts, skeletons])
-        drawing.write_picture(output / f"{name}.png", row)
-        drawing.write_labels(output / f"{name}.parts.png", frame.parts, frame.part_set)
-        rows.append(row)
-        add_frame(table, name, frame)
-    drawing.write_picture(output / "legend.png", drawing.legend(samples.part_set, columns=2))
-    drawing.write_picture(output / "sheet.png", drawing.contact_sheet(rows, columns=1, titles=samples.names))
+    accuracy = showing.draw_samples(output, forest, lambda name, frame: add_frame(table, name, frame))
     print_table(table)
+    if accuracy is not None:
+        print(f"The model gets {accuracy:.0%} of the people's pixels right.")
     print(
         f"Look at {output / 'sheet.png'}: each frame shaded, with its parts (legend.png) and joints (hidden: hollow)."
     )
@@ -109,42 +102,94 @@ def show(
     size: SizeOption = None,
 ) -> None:
     """Open depth frames and draw them shaded: see whether units, camera and orientation are read rightly."""
-    from depthforest import drawing
-    from depthforest.files import make_folder
+    from depthforest.reading import read_frames
+    from depthforest.showing import draw_frames
+
+    frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
+    _check_apart(inputs, output)
+    table = frame_table()
+    with progress_bar(frames.total) as advance:
+        n_drawn, n_listed, failures = draw_frames(
+            frames, output, lambda name, frame: add_frame(table, name, frame), advance
+        )
+    if n_drawn:
+        print_table(table)
+        listed = f", the first {n_listed} are listed" if n_drawn > n_listed else ""
+        print(f"frames drawn into {output}: {n_drawn}{listed}")
+    _end_with(failures)
+
+
+@app.command()
+def label(
+    inputs: Inputs,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the labels.")] = None,
+    model: ModelOption = None,
+    camera: CameraOption = None,
+    scale: ScaleOption = None,
+    flip: FlipOption = False,
+    rotate: RotateOption = 0,
+    size: SizeOption = None,
+    mask: MaskOption = None,
+    background_removed: BackgroundRemovedOption = False,
+    mirror: MirrorOption = None,
+    rule: RuleOption = "mean",
+    reject: RejectOption = None,
+    write: WriteOption = None,
+    fps: Annotated[float, typer.Option(help="Pictures a second of the video.", min=0.1, max=1000)] = 30,
+    stdout: Annotated[
+        bool, typer.Option("--stdout", help="Write the parts of the only frame as PNG to standard output.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Label again what is done, and replace what other options made.")
+    ] = False,
+    threads: ThreadsOption = None,
+) -> None:
+    """Label the body parts of depth frames; run it again to go on after an interruption."""
+    if stdout and (output is not None or write is not None):
+        raise UsageError("--stdout writes one PNG to standard output; leave out -o and --write")
+    if output is None and not stdout:
+        raise UsageError("name a folder for the labels with -o, or --stdout for one frame's PNG")
+    if stdout and sys.stdout.isatty():
+        raise UsageError("--stdout would write a PNG to the terminal; send it to a file or a program")
     from depthforest.reading import read_frames
 
     frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
-    if any(Path(given).resolve() == output.resolve() for given in inputs):
-        raise UsageError(f"{output}: is an input; name another folder for the pictures")
-    make_folder(output)
-    table = frame_table()
-    failures: list[DepthForestError] = []
-    cells: dict[str, Any] = {}
-    taken: set[str] = set()
-    n_drawn = 0
-    with progress_bar(frames.total) as advance:
-        for name, frame in frames.named():
-            advance(1)
-            if isinstance(frame, DepthForestError):
-                failures.append(frame)
-                continue
-            picture = drawing.shade(frame)
-            stem = _unused(name.stem, taken)
-            drawing.write_picture(output / f"{stem}.shaded.png", picture)
-            n_drawn += 1
-            if len(cells) < MAX_SHEET_PICTURES:
-                cells[stem] = drawing.contact_sheet([picture], cell_width=SHEET_CELL_PX)
-                add_frame(table, stem, frame)
-    if len(cells) > 1:
-        drawing.write_picture(output / "sheet.png", drawing.contact_sheet([*cells.values()], titles=[*cells]))
-    if cells:
-        print_table(table)
-        listed = f", the first {len(cells)} are listed" if n_drawn > len(cells) else ""
-        print(f"frames drawn into {output}: {n_drawn}{listed}")
-    for failure in failures:
-        complain("error", failure)
-    if failures:
-        raise typer.Exit(1)
+    with status("reading the model, compiling ..."):
+        from depthforest import labelrun
+        from depthforest.models import load
+        from depthforest.outputs import parse_outputs
+
+        kinds = parse_outputs(write)
+        options = labelrun.LabelOptions(mask, background_removed, mirror, rule, reject)
+        forest = load(model)
+    if output is None:
+        sys.stdout.buffer.write(labelrun.label_one(forest, frames, options))
+        sys.stdout.buffer.flush()
+        return
+    _check_apart(inputs, output)
+    began = time.monotonic()
+    try:
+        with progress_bar(frames.total) as advance:
+            summary = labelrun.label_frames(
+                forest,
+                frames,
+                output,
+                options,
+                outputs=kinds,
+                is_forced=force,
+                fps=fps,
+                threads=threads,
+                progress=advance,
+            )
+    except KeyboardInterrupt:
+        goes_on = "" if "-" in inputs else "; the same command goes on with what is in it"
+        complain("warning", f"stopped; what was labeled is in {output}{goes_on}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    rate = f", {summary.n_labeled / max(time.monotonic() - began, 1e-9):.1f}/s" if summary.n_labeled else ""
+    before = f"; done before: {summary.n_done_before}" if summary.n_done_before else ""
+    if rate or before:
+        print(f"frames labeled into {output}: {summary.n_labeled}{rate}{before}")
+    _end_with(summary.failures)
 
 
 @app.command()
@@ -188,8 +233,9 @@ def synth(
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if preview:
         from depthforest import drawing
+        from depthforest.showing import labeled_picture
 
-        cells = [_labeled_picture(frame) for frame in data[: min(frames, PREVIEW_FRAMES)]]
+        cells = [labeled_picture(frame) for frame in data[: min(frames, PREVIEW_FRAMES)]]
         drawing.write_picture(output / "preview.png", drawing.contact_sheet(cells))
     print(f"{len(data)} frames in {output}" + (f"; look at {output / 'preview.png'}" if preview else ""))
 
@@ -325,21 +371,18 @@ def _synth_config(config: Path | None, given: dict[str, Any]) -> Any:
     return replace(base, **{name: value for name, value in given.items() if value is not None})
 
 
-def _unused(base: str, taken: set[str]) -> str:
-    """Return a name that was not used before: the base, or the base with a number."""
-    stem, number = base, 2
-    while stem in taken:
-        stem, number = f"{base}_{number}", number + 1
-    taken.add(stem)
-    return stem
+def _check_apart(inputs: list[str], output: Path) -> None:
+    """Raise UsageError if outputs would mix with inputs."""
+    if any(Path(given).resolve() == output.resolve() for given in inputs):
+        raise UsageError(f"{output}: is an input; name another folder for what is made of it")
 
 
-def _labeled_picture(frame: LabeledFrame) -> Any:
-    """Return a labeled frame shaded, and beside it with parts and joints."""
-    from depthforest import drawing
-
-    parts = drawing.overlay(frame, frame.parts, frame.part_set)
-    return drawing.side_by_side([drawing.shade(frame), drawing.draw_joints(parts, frame.camera, frame.joints)])
+def _end_with(failures: list[DepthForestError]) -> None:
+    """Name what failed, and exit 1 if something did."""
+    for failure in failures:
+        complain("error", failure)
+    if failures:
+        raise typer.Exit(1)
 
 
 def main() -> None:
@@ -355,27 +398,5 @@ def main() -> None:
     except Exception as error:
         if is_debugging:
             raise
-        code = _report(error)
+        code = report(error)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _report(error: Exception) -> int:
-    """Print what went wrong in one line and return the exit code."""
-    if isinstance(error, DepthForestError):
-        complain("error", error)
-        return error.exit_code
-    if hasattr(error, "format_message"):  # typer's own complaints about options and arguments
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else "depthforest"
-        if error.format_message():  # empty when help was shown because nothing else was asked for
-            complain("error", f"{error.format_message()} (see {command} --help)")
-        return 2
-    if isinstance(error, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: let the last flush succeed
-        return 1
-    if isinstance(error, typer.Abort):
-        is_interrupted = isinstance(error.__cause__, KeyboardInterrupt)  # as some versions of typer report it
-        complain("error", "stopped" if is_interrupted else "aborted")
-        return EXIT_INTERRUPTED if is_interrupted else 1
-    complain("error", f"internal: {type(error).__name__}: {error}; DEPTHFOREST_DEBUG=1 shows where")
-    return 1

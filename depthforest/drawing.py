@@ -5,10 +5,11 @@ Every picture is an RGB array (rows, cols, 3) of uint8; inputs are never modifie
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import cv2
 import numpy as np
@@ -105,18 +106,33 @@ def color_parts(parts: npt.NDArray[np.uint8], part_set: PartSet) -> Picture:
     return part_set.color_table[parts]
 
 
-def overlay(frame: Frame, parts: npt.NDArray[np.uint8], part_set: PartSet, *, opacity: float = 0.75) -> Picture:
-    """Return the shaded frame with its parts painted on; the shading shows through."""
+def overlay(
+    frame: Frame,
+    parts: npt.NDArray[np.uint8],
+    part_set: PartSet,
+    *,
+    opacity: float = 0.75,
+    shaded: Picture | None = None,
+) -> Picture:
+    """Return the shaded frame with its parts painted on; the shading shows through.
+
+    Whoever has `shade(frame)` at hand passes it as `shaded`: it takes longer than the paint.
+    """
     if parts.shape != frame.shape:
         raise UsageError(f"parts of shape {parts.shape} cannot be laid over a frame of shape {frame.shape}")
     if not 0 <= opacity <= 1:
         raise UsageError(f"opacity lies between 0 and 1, got {opacity}")
-    shaded = shade(frame)
+    if shaded is None:
+        shaded = shade(frame)
+    part_set.check_labels(parts)
+    is_part = parts != NO_PART
+    lit = shaded[is_part]
     # paint, then let the light of the shading fall on it
-    light = 0.35 + (0.65 / 255) * shaded.max(axis=2, keepdims=True).astype(np.float32)
-    painted = color_parts(parts, part_set) * light
-    mixed = opacity * painted + (1 - opacity) * shaded
-    return np.where((parts != NO_PART)[..., None], mixed.astype(np.uint8), shaded)
+    light = 0.35 + (0.65 / 255) * lit.max(axis=1, keepdims=True).astype(np.float32)
+    painted = part_set.color_table[parts[is_part]] * light
+    mixed = shaded.copy()
+    mixed[is_part] = (opacity * painted + (1 - opacity) * lit).astype(np.uint8)
+    return mixed
 
 
 def draw_joints(picture: Picture, camera: Camera, people: Mapping[int, Joints] | Iterable[Joints]) -> Picture:
@@ -255,6 +271,21 @@ def write_labels(path: str | Path, parts: npt.NDArray[np.uint8], part_set: PartS
     _write_png(path, parts, palette=part_set.color_table)
 
 
+def labels_png(parts: npt.NDArray[np.uint8], part_set: PartSet) -> bytes:
+    """Return the bytes that `write_labels` writes."""
+    part_set.check_labels(parts)
+    content = io.BytesIO()
+    _save_png(content, parts, palette=part_set.color_table)
+    return content.getvalue()
+
+
+def write_confidence(path: str | Path, confidence: npt.NDArray[np.float32]) -> None:
+    """Write confidence from 0 to 1 as an 8-bit grey PNG in 255ths."""
+    if confidence.ndim != 2 or not ((confidence >= 0) & (confidence <= 1)).all():
+        raise UsageError(f"expected confidence from 0 to 1 of shape (rows, cols), got shape {confidence.shape}")
+    _write_png(path, np.rint(confidence * np.float32(255)).astype(np.uint8))
+
+
 def write_people(path: str | Path, people: npt.NDArray[np.uint8]) -> None:
     """Write person ids as an indexed PNG, black for nobody."""
     _write_png(path, people, palette=PEOPLE_COLORS)
@@ -268,15 +299,19 @@ def write_depth(path: str | Path, depth_mm: npt.NDArray[np.uint16]) -> None:
 
 
 def _write_png(path: str | Path, array: npt.NDArray[Any], palette: npt.NDArray[np.uint8] | None = None) -> None:
-    from PIL import Image
-
     if Path(path).suffix.lower() != ".png":
         raise UsageError(f"{path}: pictures are written as PNG; give a name that ends in .png")
+    with replacing(path) as file:
+        _save_png(file, array, palette)
+
+
+def _save_png(file: IO[bytes], array: npt.NDArray[Any], palette: npt.NDArray[np.uint8] | None) -> None:
+    from PIL import Image
+
     image = Image.fromarray(np.ascontiguousarray(array))
     if palette is not None:
         image.putpalette(palette.tobytes(), rawmode="RGB")
-    with replacing(path) as file:
-        image.save(file, format="PNG", compress_level=4)
+    image.save(file, format="PNG", compress_level=4)
 
 
 def _check_picture(picture: Picture) -> None:

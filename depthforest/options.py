@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Optional, cast
 
 import typer
@@ -45,6 +46,39 @@ FlipOption = Annotated[bool, typer.Option("--flip", help="The pictures are mirro
 RotateOption = Annotated[int, typer.Option(help="Turn the pictures clockwise by 90, 180 or 270 degrees.")]
 ThreadsOption = Annotated[int | None, typer.Option(help="Omitted: one for each core.")]
 SizeOption = Annotated[str | None, typer.Option(help="WxH of raw dumps and streams.")]
+
+# the options of every command that labels frames
+ModelOption = Annotated[
+    str | None, typer.Option(help="A model file, or the name of a shipped one.", metavar="NAME|FILE")
+]
+MaskOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Who the people are: 8-bit or 1-bit PNG, 0 = nobody, else the person's id. A folder holds NAME.png "
+        "for each frame NAME; a file is for all frames.",
+        metavar="FILE|DIR",
+    ),
+]
+BackgroundRemovedOption = Annotated[
+    bool,
+    typer.Option(
+        "--background-removed",
+        help="All readings are the person. Frames without a mask are taken so in any case; this says it is meant.",
+    ),
+]
+MirrorOption = Annotated[
+    bool | None, typer.Option("--mirror/--no-mirror", help="Label the mirrored frame too; omitted: as the model says.")
+]
+RuleOption = Annotated[str, typer.Option(help="How trees are combined: mean, votes or purity.")]
+RejectOption = Annotated[
+    float | None, typer.Option(help="Leave pixels below this confidence unlabeled, 0 to 1.", min=0, max=1)
+]
+WriteOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Of parts, overlay, confidence, probabilities, json, video, with commas; omitted: parts,overlay.",
+    ),
+]
 
 
 def with_fields_of(config: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

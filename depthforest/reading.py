@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeAlias
@@ -173,6 +173,16 @@ class FrameSequence:
             raise UsageError("a stream on standard input has no header; give its size, as in 640x480, or the camera")
 
     @property
+    def sources(self) -> tuple[Path | str, ...]:
+        """The files that are read, in order; ``"-"`` stands for standard input."""
+        return tuple(self._sources)
+
+    @property
+    def options(self) -> ReadOptions:
+        """How raw pictures become frames."""
+        return self._options
+
+    @property
     def total(self) -> int | None:
         """How many frames there are, as far as headers tell; None for a stream."""
         n = 0
@@ -200,10 +210,15 @@ class FrameSequence:
                 )
             yield frame
 
-    def named(self) -> Iterator[tuple[FrameName, Frame | DepthForestError]]:
-        """Yield (name, frame) of any sizes, or (name, error) for what cannot be read, and go on with the next."""
+    def named(
+        self, *, unless: Callable[[FrameName], bool] | None = None
+    ) -> Iterator[tuple[FrameName, Frame | DepthForestError]]:
+        """Yield (name, frame) of any sizes, or (name, error) for what cannot be read, and go on with the next.
+
+        Frames for whose names `unless` returns True are passed over; their files are not decoded.
+        """
         for source in self._sources:
-            for name, page in self._pages(source):
+            for name, page in self._pages(source, unless):
                 try:
                     if isinstance(page, DepthForestError):
                         raise page
@@ -216,7 +231,9 @@ class FrameSequence:
     def __repr__(self) -> str:
         return f"FrameSequence of {len(self._sources)} sources, the first {self._sources[0]}"
 
-    def _pages(self, source: Path | str) -> Iterator[tuple[FrameName, Page | DepthForestError]]:
+    def _pages(
+        self, source: Path | str, unless: Callable[[FrameName], bool] | None
+    ) -> Iterator[tuple[FrameName, Page | DepthForestError]]:
         """Yield the raw pages of one source under the names that messages and outputs use."""
         path = source if isinstance(source, Path) else Path("stdin")
         is_paged, number = isinstance(source, str), 0
@@ -225,10 +242,15 @@ class FrameSequence:
                 pages = self._streamed()
             else:
                 is_paged = count_pages(source, self._options.raw_size) > 1
+                if not is_paged and unless is not None and unless(FrameName(path)):
+                    return
                 pages = read_pages(source, self._options.raw_size)
             for page in pages:
-                yield FrameName(path, number if is_paged else None), page
+                name = FrameName(path, number if is_paged else None)
                 number += 1
+                # of a stack, a page is passed over after it was taken from the file, but before it is made a frame
+                if not (is_paged and unless is not None and unless(name)):
+                    yield name, page
         except DepthForestError as error:
             yield FrameName(path, number if is_paged else None), error
 

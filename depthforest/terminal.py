@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from depthforest.errors import DepthForestWarning
+import typer
+
+from depthforest.errors import DepthForestError, DepthForestWarning
 
 if TYPE_CHECKING:
     from depthforest.frames import Frame
+
+EXIT_INTERRUPTED = 130
+"""What shells expect of a program that Ctrl-C has stopped: 128 + SIGINT."""
 
 LOG_SECONDS = 30
 """How often a long command says where it is when its output goes to a file."""
@@ -130,6 +136,28 @@ def complain(kind: str, message: object) -> None:
     for pattern, option in _OPTIONS:
         text = re.sub(pattern, option, text)
     print(f"depthforest: {kind}: {text}", file=sys.stderr)
+
+
+def report(error: Exception) -> int:
+    """Print what went wrong in one line and return the exit code."""
+    if isinstance(error, DepthForestError):
+        complain("error", error)
+        return error.exit_code
+    if hasattr(error, "format_message"):  # typer's own complaints about options and arguments
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "depthforest"
+        if error.format_message():  # empty when help was shown because nothing else was asked for
+            complain("error", f"{error.format_message()} (see {command} --help)")
+        return 2
+    if isinstance(error, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: let the last flush succeed
+        return 1
+    if isinstance(error, typer.Abort):
+        is_interrupted = isinstance(error.__cause__, KeyboardInterrupt)  # as some versions of typer report it
+        complain("error", "stopped" if is_interrupted else "aborted")
+        return EXIT_INTERRUPTED if is_interrupted else 1
+    complain("error", f"internal: {type(error).__name__}: {error}; DEPTHFOREST_DEBUG=1 shows where")
+    return 1
 
 
 def warn_in_one_line(said: set[str]) -> Any:

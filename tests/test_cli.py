@@ -40,7 +40,7 @@ def test_help_and_version_import_nothing_heavy():
     code = (
         "import sys\n"
         "from depthforest.cli import app\n"
-        "for words in (['--help'], ['--version'], ['show', '--help']):\n"
+        "for words in (['--help'], ['--version'], ['show', '--help'], ['label', '--help']):\n"
         "    app(words, standalone_mode=False, prog_name='depthforest')\n"
         f"print('loaded:', *[m for m in {HEAVY!r} if m in sys.modules])\n"
     )
@@ -69,7 +69,7 @@ def test_every_public_name_exists():
 def test_every_command_has_help():
     listing = run("--help").stdout.decode()
     commands = re.findall(r"^│ (\w+) {2,}", listing.split("Commands")[1], re.MULTILINE)
-    assert {"demo", "show"} <= set(commands)
+    assert {"demo", "show", "label"} <= set(commands)
     for command in commands:
         shown = run(command, "-h")
         assert shown.returncode == 0
@@ -206,7 +206,7 @@ def test_pictures_do_not_mix_with_frames(frames):
     result = run("show", frames, "-o", frames, "--camera", "40,40,15.5,11.5")
     assert result.returncode == 2
     (line,) = said(result)
-    assert line.endswith("is an input; name another folder for the pictures")
+    assert line.endswith("is an input; name another folder for what is made of it")
 
 
 def test_kernels_compile_where_no_cache_can_be_written(tmp_path):

@@ -42,6 +42,7 @@ def run(command: str, folder: Path, changes: dict[str, str]) -> str:
 
 
 def without_numbers(line: str) -> str:
+    line = re.sub(r", [\d hmins]+ left$", ", 0 s left", line)
     return re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?", "0", line)).strip()
 
 

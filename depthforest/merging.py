@@ -1,0 +1,128 @@
+"""Frames with several people: every person is labeled by itself, and the answers are merged into one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.forest import Forest
+from depthforest.frames import Frame
+from depthforest.parts import NO_PART, PartSet
+
+ONLY_PERSON = 1
+"""Id of the person of a frame without a mask."""
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleLabels:
+    """What a forest says of all people of a frame.
+
+    Parameters
+    ----------
+    frame : Frame
+    people : array (rows, cols), uint8
+        Person id from 1; 0 = nobody.
+    parts : array (rows, cols), uint8
+        255 = none.
+    confidence : array (rows, cols), float32
+        Share of the winning part, 0 to 1; 0 without a label.
+    top : (parts, probabilities) or None
+        The most probable parts, (rows, cols, k) uint8, and their probabilities, float32; if they were asked for.
+    part_set : PartSet
+    """
+
+    frame: Frame
+    people: npt.NDArray[np.uint8]
+    parts: npt.NDArray[np.uint8]
+    confidence: npt.NDArray[np.float32]
+    top: tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]] | None
+    part_set: PartSet
+
+    @property
+    def ids(self) -> list[int]:
+        """The people, in order."""
+        return _ids(self.people)
+
+
+def label_people(
+    forest: Forest,
+    frame: Frame,
+    people: npt.NDArray[np.uint8] | None = None,
+    *,
+    top: int | None = None,
+    **options: Any,
+) -> PeopleLabels:
+    """Label every person of a frame by itself.
+
+    Parameters
+    ----------
+    forest : Forest
+    frame : Frame
+    people : array (rows, cols), uint8, optional
+        Person id from 1, 0 = nobody; omitted: all readings are one person.
+    top : int, optional
+        How many of the most probable parts to keep.
+    **options
+        Of `Forest.label`: mirror, rule, reject, threads.
+    """
+    if people is None:
+        people = np.where(frame.depth_mm > 0, np.uint8(ONLY_PERSON), np.uint8(0))
+    k = None if top is None else min(top, len(forest.part_set))
+    parts = np.full(frame.shape, NO_PART, dtype=np.uint8)
+    confidence = np.zeros(frame.shape, dtype=np.float32)
+    best = None
+    if k is not None:
+        best = np.full((*frame.shape, k), NO_PART, np.uint8), np.zeros((*frame.shape, k), np.float32)
+    for person in _ids(people):
+        is_person = people == person
+        labeling = forest.label(frame, is_person, **options)
+        np.copyto(parts, labeling.parts, where=is_person)
+        np.copyto(confidence, labeling.confidence, where=is_person)
+        if best is not None:
+            best_parts, probabilities = labeling.probabilities(top=k)
+            np.copyto(best[0], best_parts, where=is_person[..., None])
+            np.copyto(best[1], probabilities, where=is_person[..., None])
+    return PeopleLabels(frame, people, parts, confidence, best, forest.part_set)
+
+
+def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
+    """Return for each person what JSON holds: pixels, mean confidence and 3D centroid of each part that was found."""
+    points = labels.frame.points()
+    described = []
+    for person in labels.ids:
+        is_labeled = (labels.people == person) & (labels.parts != NO_PART)
+        parts = labels.parts[is_labeled]
+        weights = [labels.confidence[is_labeled], *points[is_labeled].T]
+        n_parts = len(labels.part_set)
+        n_pixels = np.bincount(parts, minlength=n_parts)
+        # float64 sums
+        sums = [np.bincount(parts, weights=w, minlength=n_parts) for w in weights]
+        described.append(
+            {
+                "id": person,
+                "pixels": len(parts),
+                "confidence": _rounded(sums[0].sum() / len(parts)) if len(parts) else None,
+                "parts": {
+                    labels.part_set.names[p]: {
+                        "pixels": int(n_pixels[p]),
+                        "confidence": _rounded(sums[0][p] / n_pixels[p]),
+                        "centroid_m": [_rounded(s[p] / n_pixels[p]) for s in sums[1:]],
+                    }
+                    for p in np.flatnonzero(n_pixels)
+                },
+            }
+        )
+    return described
+
+
+def _ids(people: npt.NDArray[np.uint8]) -> list[int]:
+    return [int(i) for i in np.flatnonzero(np.bincount(people.ravel(), minlength=1)) if i > 0]
+
+
+def _rounded(value: float) -> float:
+    """Return a share in hundredths of a percent, or metres in tenths of a millimetre."""
+    return round(float(value), 4)

@@ -1,0 +1,124 @@
+"""Pictures for people to look at: the bundled samples, frames as they were read, sheets of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from depthforest import drawing
+from depthforest.datasets import open_dataset
+from depthforest.errors import DepthForestError
+from depthforest.files import make_folder
+from depthforest.forest import Forest
+from depthforest.frames import Frame, LabeledFrame
+from depthforest.merging import label_people
+from depthforest.outputs import picture
+from depthforest.parts import NO_PART
+from depthforest.reading import FrameSequence
+from depthforest.resources import samples_folder
+
+MAX_SHEET_PICTURES = 60
+SHEET_CELL_PX = 320
+
+
+def labeled_picture(frame: LabeledFrame) -> drawing.Picture:
+    """Return a labeled frame shaded, and beside it with its parts and joints."""
+    parts = drawing.overlay(frame, frame.parts, frame.part_set)
+    return drawing.side_by_side([drawing.shade(frame), drawing.draw_joints(parts, frame.camera, frame.joints)])
+
+
+def draw_samples(output: Path, forest: Forest | None, tell: Callable[[str, Frame], object]) -> float | None:
+    """Draw the bundled sample frames into a folder; a forest labels them as the command does.
+
+    Each row is the shaded frame, the parts, and the true joints. The parts are the forest's answer, or the truth if
+    there is no forest.
+
+    Parameters
+    ----------
+    output : Path
+    forest : Forest or None
+    tell : callable
+        Called with the name of every frame and the frame.
+
+    Returns
+    -------
+    float or None
+        Share of the people's pixels whose part the forest got right; None without a forest, or if it knows other parts.
+    """
+    samples = open_dataset(samples_folder())
+    part_set = samples.part_set if forest is None else forest.part_set
+    make_folder(output)
+    rows = []
+    n_right = n_pixels = 0
+    for name, frame in zip(samples.names, samples, strict=True):
+        truth = drawing.overlay(frame, frame.parts, frame.part_set)
+        joints = drawing.draw_joints(truth, frame.camera, frame.joints)
+        parts = frame.parts
+        if forest is None:
+            row = drawing.side_by_side([drawing.shade(frame), truth, joints])
+        else:
+            labels = label_people(forest, frame, frame.people)
+            parts = labels.parts
+            row = drawing.side_by_side([picture(labels), joints])
+            is_known = frame.parts != NO_PART
+            n_right += int(np.count_nonzero(parts[is_known] == frame.parts[is_known]))
+            n_pixels += int(np.count_nonzero(is_known))
+        drawing.write_picture(output / f"{name}.png", row)
+        drawing.write_labels(output / f"{name}.parts.png", parts, part_set)
+        rows.append(row)
+        tell(name, frame)
+    drawing.write_picture(output / "legend.png", drawing.legend(part_set, columns=2))
+    drawing.write_picture(output / "sheet.png", drawing.contact_sheet(rows, columns=1, titles=samples.names))
+    return n_right / n_pixels if forest is not None and part_set.names == samples.part_set.names else None
+
+
+def draw_frames(
+    frames: FrameSequence, output: Path, tell: Callable[[str, Frame], object], advance: Callable[[int], object]
+) -> tuple[int, int, list[DepthForestError]]:
+    """Draw frames shaded into a folder, and a sheet of the first of them.
+
+    Parameters
+    ----------
+    frames : FrameSequence
+    output : Path
+    tell : callable
+        Called with the name and the frame of those on the sheet.
+    advance : callable
+        Called with 1 for every frame.
+
+    Returns
+    -------
+    (int, int, list of DepthForestError)
+        Frames drawn, those on the sheet, and what could not be read.
+    """
+    make_folder(output)
+    failures: list[DepthForestError] = []
+    cells: dict[str, drawing.Picture] = {}
+    taken: set[str] = set()
+    n_drawn = 0
+    for name, frame in frames.named():
+        advance(1)
+        if isinstance(frame, DepthForestError):
+            failures.append(frame)
+            continue
+        shaded = drawing.shade(frame)
+        stem = _unused(name.stem, taken)
+        drawing.write_picture(output / f"{stem}.shaded.png", shaded)
+        n_drawn += 1
+        if len(cells) < MAX_SHEET_PICTURES:
+            cells[stem] = drawing.contact_sheet([shaded], cell_width=SHEET_CELL_PX)
+            tell(stem, frame)
+    if len(cells) > 1:
+        drawing.write_picture(output / "sheet.png", drawing.contact_sheet([*cells.values()], titles=[*cells]))
+    return n_drawn, len(cells), failures
+
+
+def _unused(base: str, taken: set[str]) -> str:
+    """Return a name that was not used before: the base, or the base with a number."""
+    stem, number = base, 2
+    while stem in taken:
+        stem, number = f"{base}_{number}", number + 1
+    taken.add(stem)
+    return stem
