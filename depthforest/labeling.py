@@ -35,8 +35,8 @@ its leaf; the same, weighted by how probable that part is."""
 MAJORITY = "majority"
 _MORE_THAN_HALF = math.nextafter(0.5, 1)
 
-PIECE = 16 * LANES
-"""Pixels of one frame that a thread takes at a time: half a millisecond's work or so."""
+PIECE = 8 * LANES
+"""Pixels of one frame that a thread takes at a time: about a millisecond's work."""
 
 Mask = npt.NDArray[np.bool_]
 _local = threading.local()

@@ -16,8 +16,8 @@ from depthforest.features import clamped_offset, pixel_scale
 from depthforest.kernels import kernel
 from depthforest.prefetching import prefetch
 
-LANES = 128
-"""Pixels that walk in step: enough that a row has come before its pixel's turn, few enough for the first cache."""
+LANES = 256
+"""Pixels that walk in step: enough that a row has come before its pixel's turn, few enough for the caches. Measured."""
 
 MEAN, VOTES, PURITY = 0, 1, 2
 """How trees are combined."""

@@ -14,7 +14,6 @@ from depthforest.files import make_folder
 from depthforest.forest import Forest
 from depthforest.frames import Frame, LabeledFrame
 from depthforest.merging import label_people
-from depthforest.outputs import picture
 from depthforest.parts import NO_PART
 from depthforest.reading import FrameSequence
 from depthforest.resources import samples_folder
@@ -61,7 +60,7 @@ def draw_samples(output: Path, forest: Forest | None, tell: Callable[[str, Frame
         else:
             labels = label_people(forest, frame, frame.people)
             parts = labels.parts
-            row = drawing.side_by_side([picture(labels), joints])
+            row = drawing.side_by_side([drawing.shade(frame), drawing.overlay(frame, parts, part_set), joints])
             is_known = frame.parts != NO_PART
             n_right += int(np.count_nonzero(parts[is_known] == frame.parts[is_known]))
             n_pixels += int(np.count_nonzero(is_known))

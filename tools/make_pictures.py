@@ -14,6 +14,8 @@ from depthforest import drawing
 from depthforest.datasets import open_dataset
 from depthforest.drawing import FONT, Picture
 from depthforest.frames import LabeledFrame
+from depthforest.merging import label_people
+from depthforest.models import load
 from depthforest.resources import samples_folder
 from synth.config import Config
 from synth.generator import Generator
@@ -36,15 +38,16 @@ STAGES = {
     "joints": "modes of the parts|in camera space",
     "evaluation": "accuracy, joint|precision, report",
 }
-BUILT = {"synth", "frames", "features", "training", "forest"}
+BUILT = {"synth", "frames", "features", "training", "forest", "labeling"}
 """Stages that work today; the others are drawn in grey."""
 
 
 def row_of(frame: LabeledFrame) -> Picture:
-    """Return a frame shaded, with its parts, and with its joints."""
-    parts = drawing.overlay(frame, frame.parts, frame.part_set)
-    joints = drawing.draw_joints(parts, frame.camera, frame.joints)
-    return drawing.side_by_side([drawing.shade(frame), parts, joints])
+    """Return a frame shaded, with the parts that the shipped forest finds, and with its true parts and joints."""
+    found = label_people(load(), frame, frame.people).parts
+    truth = drawing.overlay(frame, frame.parts, frame.part_set)
+    joints = drawing.draw_joints(truth, frame.camera, frame.joints)
+    return drawing.side_by_side([drawing.shade(frame), drawing.overlay(frame, found, frame.part_set), joints])
 
 
 def flow() -> Picture:
