@@ -129,7 +129,7 @@ def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]
 
     kept = packed_forest(forest)
     works: dict[str, Callable[[], object]] = {f"as it is ({LANES} pixels in step)": run(kept)}
-    for n in (16, 32, 64, 128, 512):
+    for n in (16, 32, 64, 128, 256):
         works[f"{n} pixels in step"] = run(kept, n)
     works["breadth first"] = run(pack(forest, is_depth_first=False))
     works["rows of 32 bytes"] = run(pack(forest, is_compact=False))

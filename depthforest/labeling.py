@@ -35,7 +35,7 @@ its leaf; the same, weighted by how probable that part is."""
 MAJORITY = "majority"
 _MORE_THAN_HALF = math.nextafter(0.5, 1)
 
-PIECE = 8 * LANES
+PIECE = 4 * LANES
 """Pixels of one frame that a thread takes at a time: about a millisecond's work."""
 
 Mask = npt.NDArray[np.bool_]

@@ -16,7 +16,7 @@ from depthforest.features import clamped_offset, pixel_scale
 from depthforest.kernels import kernel
 from depthforest.prefetching import prefetch
 
-LANES = 256
+LANES = 512
 """Pixels that walk in step: enough that a row has come before its pixel's turn, few enough for the caches. Measured."""
 
 MEAN, VOTES, PURITY = 0, 1, 2

@@ -31,7 +31,7 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", (TOP / "README.md").read_text(), re.DOTALL)
     assert len(blocks) == 2
     exec("\n".join(blocks), {})
-    assert (tmp_path / "frame.shaded.png").is_file()
+    assert (tmp_path / "frame.parts.png").is_file()
     assert list(df.open_dataset("copy")) == list(df.open_dataset("data"))
 
 
