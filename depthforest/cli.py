@@ -53,6 +53,7 @@ app = typer.Typer(
 )
 
 PREVIEW_FRAMES = 24
+TRAIN_FRAMES = 2000
 
 
 def _print_version(is_asked: bool) -> None:
@@ -81,13 +82,14 @@ def demo(
         from depthforest.resources import models_folder
 
         forest = load() if any(models_folder().glob("*.safetensors")) else None
-    table = frame_table()
+    table, whose = frame_table(), "its" if forest is None else "the model's"
     accuracy = showing.draw_samples(output, forest, lambda name, frame: add_frame(table, name, frame))
     print_table(table)
     if accuracy is not None:
         print(f"The model gets {accuracy:.0%} of the people's pixels right.")
     print(
-        f"Look at {output / 'sheet.png'}: each frame shaded, with its parts (legend.png) and joints (hidden: hollow)."
+        f"Look at {output / 'sheet.png'}: each frame shaded, with {whose} parts (legend.png), and with the true parts "
+        "and joints (hidden: hollow)."
     )
 
 
@@ -183,6 +185,8 @@ def label(
             )
     except KeyboardInterrupt:
         goes_on = "" if "-" in inputs else "; the same command goes on with what is in it"
+        if goes_on and "video" in (write or ""):
+            goes_on = "; the same command labels all frames again, because the video needs them"
         complain("warning", f"stopped; what was labeled is in {output}{goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     rate = f", {summary.n_labeled / max(time.monotonic() - began, 1e-9):.1f}/s" if summary.n_labeled else ""
@@ -246,7 +250,7 @@ def train(
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
     data: Annotated[Path | None, typer.Option(help="A data set; omitted, frames are made while training.")] = None,
-    frames: Annotated[int, typer.Option(help="How many synthetic frames.", min=1)] = 2000,
+    frames: Annotated[int | None, typer.Option(help="How many synthetic frames; default 2000.", min=1)] = None,
     synth_config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
     camera: CameraOption = None,
     sensor: Annotated[str | None, typer.Option(help="Of synthetic frames: ideal, kinect_v1, tof, stereo, ...")] = None,
@@ -269,12 +273,20 @@ def train(
 
     from depthforest.trainconfig import TrainConfig
 
+    with status("compiling ..."):
+        from depthforest import training
+        from depthforest.checkpoints import is_checkpoint
     base = TrainConfig.load(config) if config is not None else TrainConfig()
     chosen = replace(base, **{name: value for name, value in numbers.items() if value is not None})
     _check_writable(output)
+    folder = checkpoint if checkpoint is not None else output.with_name(f"{output.name}.checkpoint")
+    if not resume and is_checkpoint(folder):
+        raise UsageError(
+            f"{folder}: holds a checkpoint already; --resume goes on with it; remove it to start again, or name another"
+        )
     source: Any
     if data is not None:
-        if any(v is not None for v in (synth_config, camera, sensor, bodies, mocap)):
+        if any(v is not None for v in (frames, synth_config, camera, sensor, bodies, mocap)):
             raise UsageError("--data brings its own frames; leave out the options of synthetic ones")
         from depthforest.datasets import open_dataset
 
@@ -284,11 +296,8 @@ def train(
         with status("reading bodies and poses ..."):
             from synth.generator import Generator
 
-            source = Generator(_synth_config(synth_config, given), chosen.seed, n=frames)
+            source = Generator(_synth_config(synth_config, given), chosen.seed, n=frames or TRAIN_FRAMES)
     options: dict[str, Any] = {} if memory is None else {"memory_mb": memory}
-    folder = checkpoint if checkpoint is not None else output.with_name(f"{output.name}.checkpoint")
-    with status("compiling ..."):
-        from depthforest import training
     try:
         with live_lines() as tell:
             forest = training.train(
@@ -302,7 +311,8 @@ def train(
                 **options,
             )
     except KeyboardInterrupt:
-        complain("warning", f"stopped; the same command with --resume goes on from {folder}")
+        goes_on = f"; the same command with --resume goes on from {folder}" if is_checkpoint(folder) else ""
+        complain("warning", f"stopped{goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     try:
         forest.save(output)

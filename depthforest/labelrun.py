@@ -19,7 +19,7 @@ import numpy as np
 
 from depthforest.camera import Camera
 from depthforest.drawing import Picture, labels_png
-from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
+from depthforest.errors import CameraError, DepthForestError, DepthForestWarning, UsageError
 from depthforest.forest import SCHEMA, Forest
 from depthforest.frames import Frame
 from depthforest.interrupts import patient_interrupts
@@ -114,6 +114,8 @@ class Labeler:
         """Return what shapes the answers, as JSON holds it."""
         reading, options = frames.options, self.options
         camera = reading.camera.to_dict() if isinstance(reading.camera, Camera) else reading.camera
+        if isinstance(camera, str) and _is_guess(camera):
+            camera = None  # what is taken for such pictures anyway
         return {
             "model": model_digest(self.forest),
             "mirror": self.forest.mirror if options.mirror is None else options.mirror,
@@ -126,6 +128,16 @@ class Labeler:
             "rotate": reading.rotate,
             "size": None if reading.raw_size is None else list(reading.raw_size),
         }
+
+
+def _is_guess(text: str) -> bool:
+    """Return whether a camera is the one that is guessed for pictures of its size."""
+    try:
+        camera = Camera.parse(text)
+    except CameraError:
+        return False  # whoever reads the frames says why
+    guess = Camera.guess(camera.width, camera.height)
+    return guess is not None and guess[1] == camera
 
 
 def model_digest(forest: Forest) -> str:

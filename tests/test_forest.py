@@ -403,7 +403,7 @@ def test_copies_and_pickles_are_equal_and_read_only():
         ({"parts": {"names": ["a", "a", "b"]}}, "parts: part names must be unique"),
         ({"parts": {"names": ["a", "b"]}}, "leaves have 3 parts, the part set 2"),
         ({"parts": 3}, "parts: expected an object"),
-        ({"parts": {**PARTS.to_dict(), "colors": 3}}, "parts: colors must be a list, got 3"),
+        ({"parts": {**PARTS.to_dict(), "colors": 3}}, r"parts: colors must be a list of \[r, g, b\], got 3"),
         ({"parts": {**PARTS.to_dict(), "mirror": [[0, 1], [1, 2]]}}, "another pair has already"),
         ({"units": {"offsets": "mm", "thresholds": "mm"}}, "units must be .*'m'.* got .*'offsets': 'mm'"),
         ({"background_mm": 0}, "background_mm must be"),

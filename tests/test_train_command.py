@@ -71,6 +71,7 @@ def test_every_number_is_an_option():
         (["train"], 2, "Missing option '--output' / '-o'"),
         (["train", "-o", "m", "--data", "none"], 1, "none: is not a folder"),
         (["train", "-o", "m", "--data", "none", "--sensor", "tof"], 2, "--data brings its own frames"),
+        (["train", "-o", "m", "--data", "none", "--frames", "9"], 2, "--data brings its own frames"),
         (["train", "-o", ".", "--frames", "3"], 2, "is a folder; name a file for the model"),
         (["train", "-o", "no/m", "--frames", "3"], 2, "no/m: cannot be written: there is no folder"),
         (["train", "-o", "m", "--trees", "0"], 2, "trees must be from 1 to"),
@@ -176,7 +177,10 @@ def test_a_checkpoint_that_does_not_fit(tmp_path, frames):
     before = {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()}
     again = ("--data", "data", "--checkpoint", "run")
     code, line = told(tmp_path, *again)
-    assert (code, line) == (2, "run: holds a checkpoint already; --resume goes on with it, or name another folder")
+    assert (code, line) == (
+        2,
+        "run: holds a checkpoint already; --resume goes on with it; remove it to start again, or name another",
+    )
     code, line = told(tmp_path, *again, "--resume", "--seed", 3)
     assert code == 1
     assert line.startswith("run: was begun with config seed = 0, now it is 3; go on with what it was begun with")
