@@ -154,6 +154,7 @@ def errors_apart(a: np.ndarray, b: np.ndarray) -> float:
     return float((a.mean() - b.mean()) / np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("criterion", "candidates"), [("entropy", 23), ("gini", 23), ("entropy", 1)])
 def test_accuracy_is_scikit_learns_within_noise(accuracies, criterion, candidates):
     config = replace(CONFIG, criterion=criterion, candidates=candidates)
@@ -162,6 +163,7 @@ def test_accuracy_is_scikit_learns_within_noise(accuracies, criterion, candidate
     assert abs(errors_apart(ours, theirs)) < NOISE, (ours.mean(), theirs.mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flaw",
     [

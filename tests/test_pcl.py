@@ -116,6 +116,7 @@ def test_any_tree_votes_as_in_pcl(seed, height, n_trees, n_labels, tmp_path_fact
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="too much text for kernels that are not compiled")
+@pytest.mark.slow
 def test_real_trees_on_real_and_rendered_people(shared_data, tmp_path):
     folder = shared_data("pcl_people")
     paths = [folder / name for name in TREES]
