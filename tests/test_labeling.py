@@ -322,7 +322,8 @@ def test_ten_thousand_frames_take_no_memory():
     forest = df.Forest.load(GOLDEN / "forest.safetensors")
 
     def resident():
-        return int(next(line for line in Path("/proc/self/status").open() if line.startswith("VmRSS")).split()[1])
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
 
     sums, sizes = [], []
     for turn in range(2):
