@@ -102,7 +102,7 @@ def evaluate(
         counts = np.zeros(n_parts * n_parts, dtype=np.int64)
         for person in np.unique(frame.people[frame.parts != NO_PART]):
             is_person = frame.people == person
-            answered = forest.predict(frame, is_person)
+            answered = forest.label(frame, is_person, threads=1).parts
             is_counted = is_person & (frame.parts != NO_PART) & (answered != NO_PART)
             pairs = frame.parts[is_counted].astype(np.int64) * n_parts + answered[is_counted]
             counts += np.bincount(pairs, minlength=n_parts * n_parts)
