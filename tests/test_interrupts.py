@@ -113,7 +113,10 @@ def test_it_works_where_there_is_no_standard_error(monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_frames_are_safe_points_too(frames, threads):
     """Reading a large data set takes minutes, in which no batch ends."""
-    read = []
+    read, late = [], []
+
+    def is_heard():
+        return signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
     class Slow(df.frames.FrameSource):
         def __len__(self):
@@ -121,15 +124,20 @@ def test_frames_are_safe_points_too(frames, threads):
 
         def _frame(self, number):
             read.append(number)
+            if is_heard():
+                late.append(number)
             if len(read) == 3:
                 os.kill(os.getpid(), signal.SIGINT)  # to the process, as Ctrl-C; its main thread hears it
-                time.sleep(0.2)
+                deadline = time.monotonic() + 60
+                while not is_heard() and time.monotonic() < deadline:
+                    time.sleep(0.001)
             return frames[number]
 
     with pytest.raises(KeyboardInterrupt):
         train(Slow(), CONFIG, threads=threads, shards=2)
-    # at most, while the third frame waited, the other thread read its own half of the 13
-    assert 3 <= len(read) <= (3 if threads == 1 else 3 + 7)
+    assert len(read) >= 3
+    # the other thread may have been between its check and its frame
+    assert len(late) <= threads - 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows sends Ctrl-C to a whole console")
