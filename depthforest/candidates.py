@@ -8,6 +8,7 @@ Only sums, products, roots and comparisons are used, which IEEE fixes to the bit
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from depthforest.features import probe_unit
 from depthforest.kernels import kernel
 from depthforest.scratch import Scratch
+from depthforest.threads import map_in_order, thread_count
 from depthforest.trainconfig import PROBE_SHAPES, TrainConfig
 
 Keys = npt.NDArray[np.uint64]
@@ -120,20 +122,23 @@ def steps_of(numbers: npt.NDArray[np.int64], config: TrainConfig) -> npt.NDArray
     return np.array(steps, dtype=np.int32)[numbers % config.threshold_scales]
 
 
-def draw(keys: Keys, first: int, last: int, config: TrainConfig, scratch: Scratch | None = None) -> Candidates:
+def draw(
+    keys: Keys, first: int, last: int, config: TrainConfig, scratch: Scratch | None = None, threads: int | None = 1
+) -> Candidates:
     """Return the candidates `first` to `last` (excluded) of nodes, in the memory of `scratch` if there is one."""
     n = last - first
     unit = probe_unit(config.probe_range_m)
     room = scratch or Scratch()
     probes, lows = room.take("candidates", ((len(keys), 4, n), np.int16), ((len(keys), n), np.int16))
-    drawn = Candidates(
-        probes,
-        lows,
-        steps_of(np.arange(first, last), config),
-        unit,
-    )
-    _draw(keys, np.full(len(keys), first), config, drawn.steps[None], unit, drawn.probes, drawn.lows)
-    return drawn
+    steps = steps_of(np.arange(first, last), config)
+
+    def fill(ends: tuple[int, int]) -> None:
+        some = slice(*ends)
+        _draw(keys[some], np.full(len(keys[some]), first), config, steps[None], unit, probes[some], lows[some])
+
+    cuts = np.linspace(0, len(keys), thread_count(threads) + 1).astype(int)
+    list(map_in_order(fill, pairwise(cuts.tolist()), threads=threads))
+    return Candidates(probes, lows, steps, unit)
 
 
 def draw_chosen(

@@ -6,11 +6,9 @@ shards and of threads are does not change the tree: everything that is added is 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -45,9 +43,6 @@ TASKS_PER_THREAD = 4
 
 SIDE_BYTES = 17
 """Of a pixel whose node is scored: its share of the node's `Sides`, and its label again."""
-
-PIECE_BYTES = 2 << 20
-"""Bins that are merged and scored as one piece: they stay in the cache between the two."""
 
 _OPEN = np.iinfo(np.int32).min
 """A child with the value `_OPEN + i` is open node i."""
@@ -190,7 +185,6 @@ class Grower:
     threads: int | None = None
     on_batch: Callable[[], object] = field(default=lambda: None)
     _scratch: Scratch = field(default_factory=Scratch)
-    _local: threading.local = field(default_factory=threading.local)
 
     def grow_level(self, tree: GrowingTree, follow: Follow | None = None) -> Level:
         """Split the open nodes of a tree, or make leaves of them, and move the pixels of all shards.
@@ -198,7 +192,8 @@ class Grower:
         `follow` is called with the class counts (n_open, n_parts) of the open nodes and a function that moves the
         pixels of any other shard.
         """
-        counts = self._summed(tree.n_open)
+        by_shard = list(map_in_order(lambda shard: shard.class_counts(tree.n_open), self.shards, threads=self.threads))
+        counts = np.asarray(sum(by_shard))
         totals = counts.sum(axis=1)
         is_tried = (totals >= self.config.min_pixels) & (np.count_nonzero(counts, axis=1) > 1)
         is_tried &= tree.level < self.config.depth
@@ -206,10 +201,11 @@ class Grower:
         scores = np.full(tree.n_open, -np.inf)
         chosen = np.full((tree.n_open, 2), NO_SPLIT, dtype=np.int32)
         for nodes, first, last, is_dense in self._batches(tried, totals):
-            drawn = draw(tree.open_keys[nodes], first, last, self.config, self._scratch)
-            batch = Batch(nodes, tree.n_open, is_dense, drawn)
+            drawn = draw(tree.open_keys[nodes], first, last, self.config, self._scratch, self.threads)
+            batch = Batch(nodes, tree.n_open, drawn)
             its_scores, its_chosen = scores[nodes], chosen[nodes]
-            (self._score_dense if is_dense else self._score_sparse)(batch, counts, first, its_scores, its_chosen)
+            its_own = [of_shard[nodes] for of_shard in by_shard]
+            (self._score_dense if is_dense else self._score_sparse)(batch, its_own, first, its_scores, its_chosen)
             scores[nodes], chosen[nodes] = its_scores, its_chosen
             self.on_batch()
         splits, gains = self._splits(tree, counts, scores, chosen)
@@ -222,10 +218,6 @@ class Grower:
         mean_gain = float((gains[is_split] * totals[is_split]).sum() / max(int(totals[is_split].sum()), 1))
         return Level(len(tried), int(is_split.sum()), n_pixels, n_pixels * self.config.candidates, mean_gain)
 
-    def _summed(self, n_open: int) -> Counts:
-        counts = map_in_order(lambda shard: shard.class_counts(n_open), self.shards, threads=self.threads)
-        return np.asarray(sum(counts))
-
     def _batches(self, tried: Counts, totals: Counts) -> Iterator[tuple[Counts, int, int, bool]]:
         """Yield (nodes, first candidate, last candidate, whether dense) that fit the memory together."""
         cells = len(self.weights) * (self.config.thresholds + 1) * BYTES_PER_COUNT
@@ -234,9 +226,10 @@ class Grower:
             nodes = tried[(totals[tried] >= cells) == is_dense]
             if not len(nodes):
                 continue
-            # of one candidate: bins (copied once where they are merged), its draw, and tables of all shards
+            # of one candidate: bins, its draw, and tables of all shards
             costs = totals[nodes] + Candidates.BYTES
-            costs += cells * (len(self.shards) + 1) if is_dense else totals[nodes]
+            if is_dense:
+                costs += cells * (len(self.shards) + 1)
             fixed = totals[nodes] * SIDE_BYTES
             width = min(n_all, (self.scratch_bytes - int(fixed.max())) // int(costs.max()))
             if width < 1:
@@ -259,11 +252,27 @@ class Grower:
                     begin = end
 
     def _score_dense(
-        self, batch: Batch, counts: Counts, first: int, scores: npt.NDArray[np.float64], chosen: npt.NDArray[np.int32]
+        self,
+        batch: Batch,
+        counts: Sequence[Counts],
+        first: int,
+        scores: npt.NDArray[np.float64],
+        chosen: npt.NDArray[np.int32],
     ) -> None:
-        n_bins = self.config.thresholds + 1
-        tables = list(map_in_order(lambda s: s.count(batch, n_bins), self.shards, threads=self.threads))
-        sides = [Sides.of(counts[node], self.weights, self.config.criterion) for node in batch.nodes]
+        """Score large nodes, whose class counts (n_nodes, n_parts) in each shard are given."""
+        shape = (len(batch.nodes), batch.n_candidates, len(self.weights), self.config.thresholds + 1)
+        rooms = []
+        for its_own in counts:
+            n = int(its_own.sum())
+            rooms += [((n, batch.n_candidates), np.uint8), ((n,), np.uint8), (shape, np.int32)]
+        memory = self._scratch.take("bins", *rooms)
+        tables = memory[2::3]
+
+        def count(i: int) -> None:
+            self.shards[i].count(batch, *memory[3 * i : 3 * i + 3])
+
+        list(map_in_order(count, range(len(self.shards)), threads=self.threads))
+        sides = [Sides.of(of_node, self.weights, self.config.criterion) for of_node in np.asarray(sum(counts))]
         pieces = self._pieces(len(batch.nodes), batch.n_candidates)
 
         def score(piece: tuple[int, int, int]) -> tuple[float, int, int]:
@@ -284,32 +293,37 @@ class Grower:
         return [(n, c, min(c + width, n_candidates)) for n in range(n_nodes) for c in range(0, n_candidates, width)]
 
     def _score_sparse(
-        self, batch: Batch, counts: Counts, first: int, scores: npt.NDArray[np.float64], chosen: npt.NDArray[np.int32]
+        self,
+        batch: Batch,
+        counts: Sequence[Counts],
+        first: int,
+        scores: npt.NDArray[np.float64],
+        chosen: npt.NDArray[np.int32],
     ) -> None:
-        answers = list(map_in_order(lambda shard: shard.bins(batch), self.shards, threads=self.threads))
+        """Score small nodes, whose class counts (n_nodes, n_parts) in each shard are given."""
+        n_pixels = np.stack([its_own.sum(axis=1) for its_own in counts], axis=1)
+        begins = np.concatenate(([0], np.cumsum(n_pixels)))
+        n = int(begins[-1])
+        bins, labels = self._scratch.take("bins", ((n, batch.n_candidates), np.uint8), ((n,), np.uint8))
+
+        def fill(i: int) -> None:
+            self.shards[i].fill(batch, begins[i : -1 : len(self.shards)].copy(), bins, labels)
+
+        list(map_in_order(fill, range(len(self.shards)), threads=self.threads))
         table, is_gini = information_table(), check_criterion(self.config.criterion)
-        starts = np.concatenate(([0], np.cumsum(counts[batch.nodes].sum(axis=1))))
-        n_pieces = max(
-            TASKS_PER_THREAD * thread_count(self.threads), int(starts[-1]) * batch.n_candidates // PIECE_BYTES
-        )
-        cuts = np.unique(np.searchsorted(starts, np.linspace(0, starts[-1], n_pieces + 1)))
+        starts = begins[:: len(self.shards)].copy()
+        n_pieces = TASKS_PER_THREAD * thread_count(self.threads)
+        cuts = np.unique(np.searchsorted(starts, np.linspace(0, n, n_pieces + 1)))
         n_bins = self.config.thresholds + 1
 
         def score(piece: tuple[int, int]) -> None:
             begin, end = piece
-            bins, labels, own = _merged(answers, starts, begin, end, self._own_scratch())
             score_pixels(
-                table, is_gini, *networks(), bins, labels, own, self.weights, n_bins, first,
+                table, is_gini, *networks(), bins, labels, starts[begin : end + 1], self.weights, n_bins, first,
                 scores[begin:end], chosen[begin:end],
             )  # fmt: skip
 
         list(map_in_order(score, list(pairwise(cuts.tolist())), threads=self.threads))
-
-    def _own_scratch(self) -> Scratch:
-        """Return the scratch memory of this thread."""
-        if not hasattr(self._local, "scratch"):
-            self._local.scratch = Scratch()
-        return cast(Scratch, self._local.scratch)
 
     def _splits(
         self, tree: GrowingTree, counts: Counts, scores: npt.NDArray[np.float64], chosen: npt.NDArray[np.int32]
@@ -348,41 +362,3 @@ def _fill_gains(table, is_gini, counts, scores, chosen, out):  # type: ignore[no
     for i in range(len(scores)):
         if chosen[i, 0] >= 0:
             out[i] = gain_of_score(table, is_gini, counts[i], scores[i])
-
-
-def _merged(
-    answers: Sequence[tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], Counts]],
-    starts: Counts,
-    begin: int,
-    end: int,
-    scratch: Scratch,
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], Counts]:
-    """Return bins, labels and starts of some nodes, with the pixels of all shards."""
-    own = starts[begin : end + 1] - starts[begin]
-    if len(answers) == 1:
-        bins, labels, _ = answers[0]
-        rows = slice(int(starts[begin]), int(starts[end]))
-        return bins[rows], labels[rows], own
-    n = int(own[-1])
-    merged_bins, merged_labels = scratch.take("bins", ((n, answers[0][0].shape[1]), np.uint8), ((n,), np.uint8))
-    places = own[:-1].copy()
-    for bins, labels, its_starts in answers:
-        _copy_rows(bins, labels, its_starts[begin : end + 1], places, merged_bins, merged_labels)
-    return merged_bins, merged_labels, own
-
-
-@kernel
-def _copy_rows(
-    bins: npt.NDArray[np.uint8],
-    labels: npt.NDArray[np.uint8],
-    starts: Counts,
-    places: Counts,
-    out: npt.NDArray[np.uint8],
-    out_labels: npt.NDArray[np.uint8],
-) -> None:
-    """Copy each node's rows to where its pixels go on, and remember how far that is."""
-    for i in range(len(places)):
-        for row in range(starts[i], starts[i + 1]):
-            out[places[i]] = bins[row]
-            out_labels[places[i]] = labels[row]
-            places[i] += 1

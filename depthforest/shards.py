@@ -37,15 +37,12 @@ class Batch:
         Numbers of open nodes, rising.
     n_open : int
         How many open nodes the level has.
-    is_dense : bool
-        Whether histograms are asked for; otherwise the pixels' bins.
     candidates : Candidates
         Of these nodes, drawn from their keys alone.
     """
 
     nodes: npt.NDArray[np.int64]
     n_open: int
-    is_dense: bool
     candidates: Candidates
 
     @property
@@ -156,47 +153,77 @@ class Shard:
         _count_classes(self.nodes, self.labels, counts)
         return counts
 
-    def count(self, batch: Batch, n_bins: int) -> npt.NDArray[np.int32]:
-        """Return class histograms (n_nodes, n_candidates, n_parts, n_bins) of a batch of large nodes.
+    def count(
+        self,
+        batch: Batch,
+        bins: npt.NDArray[np.uint8],
+        labels: npt.NDArray[np.uint8],
+        tables: npt.NDArray[np.int32],
+    ) -> None:
+        """Write class histograms of a batch of large nodes.
 
-        They are in memory that the next call uses again.
+        Parameters
+        ----------
+        batch : Batch
+        bins : array (n, n_candidates), uint8
+            Memory to use: a row for each of this shard's pixels in the batch.
+        labels : array (n,), uint8
+            Memory to use.
+        tables : array (n_nodes, n_candidates, n_parts, n_bins), int32
+            Written.
         """
-        shape = (len(batch.nodes), batch.n_candidates, len(self._part_set), n_bins)
-        bins, labels, starts, tables = self._fill(batch, shape)
+        slot, cells = self._cells(batch)
+        starts = np.concatenate(([0], np.cumsum(cells.sum(axis=1))))
+        self._fill(batch, slot, cells, starts[:-1], bins, labels)
         tables[:] = 0
         count_bins(bins, labels, starts, np.arange(len(batch.nodes)), tables)
-        return tables
 
-    def bins(self, batch: Batch) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-        """Return the bins and labels of the pixels of a batch of nodes.
+    def fill(
+        self,
+        batch: Batch,
+        starts: npt.NDArray[np.int64],
+        bins: npt.NDArray[np.uint8],
+        labels: npt.NDArray[np.uint8],
+    ) -> None:
+        """Write the bins and labels of the pixels of a batch of nodes to where they are wanted.
 
-        Returns
-        -------
+        Parameters
+        ----------
+        batch : Batch
+        starts : array (n_nodes,), int64
+            The row at which this shard's pixels of each node begin; they come sorted by label.
         bins : array (n, n_candidates), uint8
-            Sorted by node, then by label. In memory that the next call uses again, as the labels.
+            Written; rows of other shards' pixels are left alone.
         labels : array (n,), uint8
-        starts : array (n_nodes + 1,), int64
-            Where each node's pixels begin.
+            Written.
         """
-        return self._fill(batch, (0,))[:3]
+        self._fill(batch, *self._cells(batch), starts, bins, labels)
 
-    def _fill(
-        self, batch: Batch, table_shape: tuple[int, ...]
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Return what `bins` does, and room for tables: in one block, so that no more is held than a batch needs."""
+    def _cells(self, batch: Batch) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Return each pixel's place in the batch's nodes, OUT for those of others, and the nodes' class counts."""
         slots = np.full(batch.n_open + 1, OUT, dtype=np.int32)  # the last entry is for pixels that are out
         slots[batch.nodes] = np.arange(len(batch.nodes), dtype=np.int32)
-        n_pixels, n_nodes = len(self.nodes), len(batch.nodes)
-        slot, ranks, ends = self._scratch.take(
-            "pixels", ((n_pixels,), np.int32), ((n_pixels,), np.int64), ((n_nodes, len(self._part_set)), np.int64)
+        slot, cells = self._scratch.take(
+            "cells", ((len(self.nodes),), np.int32), ((len(batch.nodes), len(self._part_set)), np.int64)
         )
-        ends[:] = 0
-        n = _count_cells(self.nodes, slots, self.labels, slot, ends)
-        bins, labels, tables = self._scratch.take(
-            "bins", ((n, batch.n_candidates), np.uint8), ((n,), np.uint8), (table_shape, np.int32)
-        )
-        _rank(slot, self.labels, ends, ranks, labels)
-        starts = np.concatenate(([0], ends[:, -1]))
+        np.take(slots, self.nodes, out=slot, mode="wrap")  # node -1 is the last
+        cells[:] = 0
+        _count_classes(slot, self.labels, cells)
+        return slot, cells
+
+    def _fill(
+        self,
+        batch: Batch,
+        slot: npt.NDArray[np.int32],
+        cells: npt.NDArray[np.int64],
+        starts: npt.NDArray[np.int64],
+        bins: npt.NDArray[np.uint8],
+        labels: npt.NDArray[np.uint8],
+    ) -> None:
+        # a cell begins where the node's cells before it end
+        cells[:] = np.cumsum(cells, axis=1) - cells + starts[:, None]
+        (ranks,) = self._scratch.take("ranks", ((len(slot),), np.int64))
+        _rank(slot, self.labels, cells, ranks, labels)
         chosen = batch.candidates
         inverses = np.float32(1) / chosen.steps.astype(np.float32)
         highest = np.float32(self._config.thresholds + 0.5)
@@ -205,7 +232,6 @@ class Shard:
                 pixels.depth, pixels.starts, pixels.shapes, pixels.places, pixels.scales, slot[part], ranks[part],
                 chosen.probes, chosen.lows, inverses, chosen.unit_m, highest, bins,
             )  # fmt: skip
-        return bins, labels, starts, tables
 
     def apply(self, splits: Splits) -> None:
         """Move every pixel of an open node to the child that it belongs to."""
@@ -241,45 +267,20 @@ def _count_classes(nodes: npt.NDArray[np.int32], labels: npt.NDArray[np.uint8], 
 
 
 @kernel
-def _count_cells(
-    nodes: npt.NDArray[np.int32],
-    slots: npt.NDArray[np.int32],
-    labels: npt.NDArray[np.uint8],
-    slot: npt.NDArray[np.int32],
-    starts: npt.NDArray[np.int64],
-) -> int:
-    """Fill each pixel's slot, and where each cell (slot, label) starts if pixels are sorted by it; return how many.
-
-    `starts` (n_slots, n_parts) holds zeros. The last of `slots` is that of pixels that are out.
-    """
-    for p in range(len(nodes)):
-        slot[p] = slots[nodes[p]]  # node -1 is the last
-        if slot[p] >= 0:
-            starts[slot[p], labels[p]] += 1
-    n = 0
-    for i in range(starts.shape[0]):
-        for label in range(starts.shape[1]):
-            its_own = starts[i, label]
-            starts[i, label] = n
-            n += its_own
-    return n
-
-
-@kernel
 def _rank(
     slot: npt.NDArray[np.int32],
     labels: npt.NDArray[np.uint8],
-    ends: npt.NDArray[np.int64],
+    cells: npt.NDArray[np.int64],
     ranks: npt.NDArray[np.int64],
     out: npt.NDArray[np.uint8],
 ) -> None:
     """Sort pixels by (slot, label), stable: fill each one's rank, and the labels in that order.
 
-    `ends` holds where the cells start, and afterwards where they end.
+    `cells` (n_slots, n_parts) holds where each starts, and afterwards where it ends.
     """
     for p in range(len(slot)):
         if slot[p] >= 0:
-            rank = ends[slot[p], labels[p]]
-            ends[slot[p], labels[p]] = rank + 1
+            rank = cells[slot[p], labels[p]]
+            cells[slot[p], labels[p]] = rank + 1
             ranks[p] = rank
             out[rank] = labels[p]

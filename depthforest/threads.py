@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from depthforest.errors import UsageError
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+
+_PATIENCE = 0.1
+"""Seconds. A wait without end would not hear a Ctrl-C that the system gave to another thread, nor any on Windows."""
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):
@@ -48,12 +51,18 @@ def map_in_order(function: Callable[[_T], _R], items: Iterable[_T], *, threads: 
         for item in items:
             waiting.append(pool.submit(function, item))
             if len(waiting) > 2 * n:
-                yield waiting.popleft().result()
+                yield _result(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield _result(waiting.popleft())
     finally:
         for future in waiting:
             future.cancel()
+
+
+def _result(future: Future[_R]) -> _R:
+    while not future.done():
+        wait((future,), timeout=_PATIENCE)
+    return future.result()
 
 
 def _pool(n: int) -> ThreadPoolExecutor:

@@ -85,8 +85,13 @@ def test_bins_of_a_shard_are_those_of_the_features(frame):
     keys = child_keys(root_key(2, 0))
     shard.nodes[:] = np.arange(len(shard)) % 3 - 1  # a third of the pixels is out
     drawn = draw(keys, 3, 70, config)
-    bins, labels, starts = shard.bins(Batch(np.array([0, 1]), 2, False, drawn))
-    assert starts.tolist() == [0, (shard.nodes == 0).sum(), (shard.nodes >= 0).sum()]
+    n_first, n_both = (shard.nodes == 0).sum(), (shard.nodes >= 0).sum()
+    starts = np.array([0, n_first, n_both + 4])  # room after the second node's rows, that is left alone
+    bins, labels = np.full((n_both + 4, 67), 77, dtype=np.uint8), np.full(n_both + 4, 77, dtype=np.uint8)
+    shard.fill(Batch(np.array([0, 1]), 2, drawn), starts[:-1], bins, labels)
+    assert (bins[n_both:] == 77).all()
+    assert (labels[n_both:] == 77).all()
+    starts[-1] = n_both
     got = [sorted(map(tuple, np.c_[labels, bins][starts[i] : starts[i + 1]].tolist())) for i in range(2)]
     expected = [[], []]
     first = 0
@@ -119,8 +124,13 @@ def test_reading_again_gives_the_same_pixels(frame):
     assert (kept.is_kept, read.is_kept) == (True, False)
     np.testing.assert_array_equal(kept.labels, read.labels)
     np.testing.assert_array_equal(kept.per_frame, [20] * 41)
-    batch = Batch(np.array([0]), 1, True, draw(root_key(0, 0), 0, 5, config))
-    np.testing.assert_array_equal(kept.count(batch, 51), read.count(batch, 51))
+    batch = Batch(np.array([0]), 1, draw(root_key(0, 0), 0, 5, config))
+    bins, labels = np.empty((820, 5), dtype=np.uint8), np.empty(820, dtype=np.uint8)
+    tables = np.full((2, 1, 5, len(PARTS), 51), 7, dtype=np.int32)
+    for shard, out in zip((kept, read), tables, strict=True):
+        shard.count(batch, bins, labels, out)
+    np.testing.assert_array_equal(*tables)
+    np.testing.assert_array_equal(tables[0].sum(axis=3)[0], [np.bincount(kept.labels, minlength=len(PARTS))] * 5)
 
 
 def test_frames_without_people_give_no_pixels(frame):
