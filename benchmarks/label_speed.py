@@ -9,6 +9,8 @@ compared takes turns, and the best turn of each counts.
   sklearn  the responses to as many pairs of probes as the paper tries at a node, then scikit-learn's random forest of
            as many trees of the same depth on them
   chase    dependent reads in an array as large as the packed nodes: what a step costs that waits for memory
+
+`label_layouts.py` times ways to lay out nodes, leaves and pixels.
 """
 
 from __future__ import annotations
@@ -32,10 +34,8 @@ from depthforest.candidates import draw, root_key
 from depthforest.drawing import write_depth
 from depthforest.features import masked_depth, responses
 from depthforest.kernels import kernel
-from depthforest.labeling import _Walk, packed_forest
-from depthforest.labelkernels import LANES, label_pixels
+from depthforest.labeling import packed_forest
 from depthforest.models import DEFAULT_MODEL
-from depthforest.packing import PackedForest, pack
 from depthforest.resources import models_folder
 from depthforest.threads import map_in_order
 from synth.config import Config
@@ -101,46 +101,6 @@ def sklearn_seconds(forest: df.Forest, frames: Frames, masks: Masks) -> float:
     return time.perf_counter() - start
 
 
-def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]:
-    """Return nanoseconds a pixel, on one thread, of ways to lay out nodes and pixels."""
-
-    def run(
-        packed: PackedForest, n_lanes: int = LANES, tile: tuple[int, int] | None = None, trees: bool = False
-    ) -> Callable[[], object]:
-        def work() -> None:
-            for frame, mask in zip(frames, masks, strict=True):
-                walk = _Walk(forest, frame, mask, False, "mean")
-                places, scales = walk.places, walk.scales
-                if tile:
-                    order = np.lexsort((places[:, 1], places[:, 0], places[:, 1] // tile[1], places[:, 0] // tile[0]))
-                    places, scales = places[order], scales[order]
-                parts, shares = np.empty(frame.shape, np.uint8), np.empty(frame.shape, np.float32)
-                forest.__dict__["_packed"] = packed
-                rest = list(walk._arguments())
-                roots = packed.roots
-                for chosen in [roots[i : i + 1] for i in range(len(roots))] if trees else [roots]:
-                    rest[3] = chosen
-                    label_pixels(
-                        walk.crop.reshape(-1), places, scales, 0, walk.n, *rest, walk.weight, -1.0, walk.corner,
-                        n_lanes, parts, shares,
-                    )  # fmt: skip
-
-        return work
-
-    kept = packed_forest(forest)
-    works: dict[str, Callable[[], object]] = {f"as it is ({LANES} pixels in step)": run(kept)}
-    for n in (16, 32, 64, 128, 256):
-        works[f"{n} pixels in step"] = run(kept, n)
-    works["breadth first"] = run(pack(forest, is_depth_first=False))
-    works["rows of 32 bytes"] = run(pack(forest, is_compact=False))
-    works["pixels in tiles of 8 x 16 (sorting included)"] = run(kept, tile=(8, 16))
-    works["tree by tree"] = run(kept, trees=True)
-    n = sum(int((masked_depth(f, m) > 0).sum()) for f, m in zip(frames, masks, strict=True))
-    seconds = best(*works.values())
-    forest.__dict__["_packed"] = kept
-    return {name: 1e9 * each / n for name, each in zip(works, seconds, strict=True)}
-
-
 def label_all(forest: df.Forest, frames: Frames, masks: Masks, threads: int, mirror: bool) -> None:
     for _ in forest.label_many(frames, masks, threads=threads, mirror=mirror):
         pass
@@ -185,9 +145,6 @@ def report(name: str, forest: df.Forest, threads: list[int]) -> None:
         f"    chase: {1e9 * chase / n_reads:.1f} ns a read; a step of fast takes {1e9 * one / steps:.1f} ns "
         f"(at most {forest.depth} a tree)"
     )
-    print("    layouts, ns a pixel on 1 thread: ")
-    for way, nanoseconds in layouts(forest, frames, masks).items():
-        print(f"      {nanoseconds:7.1f}  {way}")
 
 
 FIRST = """

@@ -141,7 +141,7 @@ class _Walk:
             )  # fmt: skip
         self.forest, self.rule = forest, RULES.index(rule)
         # the mirrored picture has every x offset negated (features), and its left is the person's right
-        self.is_mirrored, self.mirrored = is_mirrored, np.array(forest.part_set.mirror, dtype=np.uint8)
+        self.is_mirrored = is_mirrored
         n_walks = forest.n_trees * (2 if is_mirrored else 1)
         self.weight = {MEAN: LEAF_SUM * n_walks, VOTES: n_walks}.get(self.rule, 0)
 
@@ -149,7 +149,7 @@ class _Walk:
         packed = packed_forest(self.forest)
         return (
             self.crop.shape[1], packed.values, packed.links, packed.roots, packed.leaf_of, packed.unit_m, packed.depth,
-            self.rule, self.forest.leaves, winners(self.forest), self.is_mirrored, self.mirrored,
+            self.rule, packed.leaves, winners(self.forest), self.is_mirrored, self.forest.part_set.mirror_table,
         )  # fmt: skip
 
     def label(self, threads: int, least: float, parts: npt.NDArray[np.uint8], shares: npt.NDArray[np.float32]) -> None:
@@ -176,9 +176,10 @@ class _Walk:
 
     def shares(self) -> npt.NDArray[np.float32]:
         """Return the shares (n, n_parts) of all parts."""
-        sums = np.empty((self.n, len(self.forest.part_set)), dtype=np.int32)
         crop, rest = self.crop.reshape(-1), self._arguments()
+        sums = np.empty((self.n, packed_forest(self.forest).leaves.shape[1]), dtype=np.int32)
         self._spread(lambda begin, end: sum_pixels(crop, self.places, self.scales, begin, end, *rest, sums), 1)
+        sums = sums[:, : len(self.forest.part_set)]
         weights = self.weight if self.weight else sums.sum(axis=1, keepdims=True)
         return np.asarray(sums.astype(np.float32) / np.float32(weights))
 

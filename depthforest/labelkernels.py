@@ -200,8 +200,8 @@ def walk_lanes(
 ) -> None:  # fmt: skip
     """Walk `n` pixels from number `first` on through all trees, and fill their `sums` (LANES, n_parts).
 
-    `is_mirrored` adds the mirrored walk, where part p is part `mirrored[p]`. `offsets` (4, LANES), `bounds` (6, LANES),
-    `numbers` (4, LANES), `probes` (2, LANES) and `others` (LANES, n_parts) are scratch.
+    `is_mirrored` adds the mirrored walk, where part p is part `mirrored[p]` of a table of all labels. `offsets`
+    (4, LANES), `bounds` (6, LANES), `numbers` (4, LANES), `probes` (2, LANES), `others` (LANES, n_parts) are scratch.
     """
     n_rows = len(crop) // n_cols
     sums[:n] = 0
@@ -224,7 +224,7 @@ def walk_lanes(
             _add(rule, leaves, winners, leaf_of, rows, n, others if is_second else sums)
     if is_mirrored:
         for i in range(n):
-            for p in range(len(mirrored)):
+            for p in range(sums.shape[1]):
                 sums[i, mirrored[p]] += others[i, p]
 
 

@@ -16,19 +16,20 @@ of int16. Either way the numbers are those of the forest, exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.features import MAX_UNITS
+from depthforest.features import MAX_UNITS, probe_unit
 from depthforest.forest import Forest
 from depthforest.kernels import kernel
 
-_FINEST = 40
-"""Units down to 2^-40 m are tried: finer than float32 resolves at a millimetre."""
+LEAF_COLUMNS = 16
+"""Leaves have a multiple of so many columns, the last ones 0: vector instructions take them whole."""
 
-COMPACT_COLUMNS, WIDE_COLUMNS = 4, 8
-"""Columns of the int32 view of a row; the last one is where the children are."""
+_LINE = 64
+"""Bytes of a cache line, in which one or two leaves lie."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ class PackedForest:
         Rows.
     leaf_of : array (n,), int32
         Which leaf a row is; -1 for splits.
+    leaves : array (n_leaves, n_columns), uint8
+        Distributions in 255ths; columns past the parts hold 0.
     unit_m : float32
         Metres; a power of two.
     depth : int
@@ -55,6 +58,7 @@ class PackedForest:
     links: npt.NDArray[np.int32]
     roots: npt.NDArray[np.int64]
     leaf_of: npt.NDArray[np.int32]
+    leaves: npt.NDArray[np.uint8]
     unit_m: np.float32
     depth: int
 
@@ -64,16 +68,18 @@ class PackedForest:
         return self.values.nbytes
 
 
-def unit_of(offsets: npt.NDArray[np.float32]) -> float | None:
-    """Return the largest power of two (metres) of which all offsets are whole multiples that fit int16, or None."""
-    exact = offsets.astype(np.float64)
-    for exponent in range(-4, _FINEST + 1):
-        units = np.ldexp(exact, exponent)
-        if np.abs(units).max(initial=0) > MAX_UNITS:
-            return None
-        if (units == np.rint(units)).all():
-            return 2.0**-exponent
-    return None
+def unit_of(offsets: npt.NDArray[np.float32]) -> np.float32 | None:
+    """Return a power of two (metres) of which all offsets are whole multiples that fit int16, or None.
+
+    Where there is one, the smallest of which the longest offset takes no more than int16 holds is one too.
+    """
+    reach = float(np.abs(offsets).max(initial=0))
+    if reach == 0:
+        return np.float32(1)
+    unit = probe_unit(reach)
+    units = offsets / unit
+    is_whole = bool((units == np.rint(units)).all()) and reach <= MAX_UNITS * float(unit)
+    return unit if is_whole else None
 
 
 def pack(forest: Forest, *, is_depth_first: bool = True, is_compact: bool | None = None) -> PackedForest:
@@ -97,21 +103,42 @@ def pack(forest: Forest, *, is_depth_first: bool = True, is_compact: bool | None
     else:
         _number_breadth_first(forest, node_rows, leaf_rows)
     n = 2 * (forest.n_nodes + forest.n_trees)
-    values: npt.NDArray[np.int16] | npt.NDArray[np.float32]
-    if unit is None:
-        values = np.zeros((n, 8), dtype=np.float32)
-        values[node_rows, :4] = forest.offsets
-    else:
-        values = np.zeros((n, 8), dtype=np.int16)
-        values[node_rows, :4] = np.rint(forest.offsets.astype(np.float64) / unit)
-    links = values.view(np.int32)
-    links[:, -1] = np.arange(n)  # leaves, and the unused row beside a root, lead to themselves
-    values[node_rows, 4] = forest.thresholds
-    lefts = forest.children[:, 0]
-    links[node_rows, -1] = np.where(lefts >= 0, node_rows[np.maximum(lefts, 0)], leaf_rows[np.maximum(~lefts, 0)])
-    leaf_of = np.full(n, -1, dtype=np.int32)
-    leaf_of[leaf_rows] = np.arange(forest.n_leaves)
-    return PackedForest(values, links, roots, leaf_of, np.float32(1.0 if unit is None else unit), forest.depth)
+    values: npt.NDArray[Any] = np.zeros((n, 8), dtype=np.float32 if unit is None else np.int16)
+    leaf_of = np.empty(n, dtype=np.int32)
+    scale = np.float32(1) if unit is None else unit
+    _fill_rows(
+        forest.offsets, np.float32(1 / scale), forest.thresholds, forest.children, node_rows, leaf_rows,
+        values, values.view(np.int32), leaf_of,
+    )  # fmt: skip
+    leaves = _padded(forest.leaves)
+    return PackedForest(values, values.view(np.int32), roots, leaf_of, leaves, scale, forest.depth)
+
+
+def _padded(leaves: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return leaves with a multiple of `LEAF_COLUMNS` columns, the first at the start of a cache line."""
+    n_leaves, n_parts = leaves.shape
+    n_columns = -(-n_parts // LEAF_COLUMNS) * LEAF_COLUMNS
+    memory = np.zeros(n_leaves * n_columns + _LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % _LINE
+    padded = memory[start : start + n_leaves * n_columns].reshape(n_leaves, n_columns)
+    padded[:, :n_parts] = leaves
+    return padded
+
+
+@kernel
+def _fill_rows(offsets, inverse, thresholds, children, node_rows, leaf_rows, values, links, leaf_of):  # type: ignore[no-untyped-def]
+    last = links.shape[1] - 1
+    for row in range(len(links)):
+        links[row, last] = row  # leaves, and the unused row beside a root, lead to themselves
+        leaf_of[row] = -1
+    for leaf in range(len(leaf_rows)):
+        leaf_of[leaf_rows[leaf]] = leaf
+    for node in range(len(node_rows)):
+        row, left = node_rows[node], children[node, 0]
+        for k in range(4):
+            values[row, k] = offsets[node, k] * inverse  # exact: a power of two, and whole numbers for int16
+        values[row, 4] = thresholds[node]
+        links[row, last] = node_rows[left] if left >= 0 else leaf_rows[~left]
 
 
 @kernel
