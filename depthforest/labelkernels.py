@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from depthforest.features import clamped_offset, pixel_scale
 from depthforest.kernels import kernel
+from depthforest.packing import CHILDREN, LEAF
 from depthforest.prefetching import prefetch
 
 LANES = 512
@@ -99,7 +100,6 @@ def _gather(
     values: npt.NDArray[Any], links: npt.NDArray[np.int32], rows: Any, n: int, lanes: Any, numbers: Any
 ) -> None:
     """Copy what the rows of the lanes hold: offsets to `lanes` 0 to 3; threshold and children to `numbers` 0 and 1."""
-    last = np.uint64(links.shape[1] - 1)
     for i in range(np.uint64(n)):
         row = np.uint64(rows[i])
         lanes[np.uint64(0), i] = values[row, np.uint64(0)]
@@ -107,7 +107,7 @@ def _gather(
         lanes[np.uint64(2), i] = values[row, np.uint64(2)]
         lanes[np.uint64(3), i] = values[row, np.uint64(3)]
         numbers[np.uint64(0), i] = np.int32(values[row, np.uint64(4)])
-        numbers[np.uint64(1), i] = links[row, last]
+        numbers[np.uint64(1), i] = links[row, np.uint64(CHILDREN)]
 
 
 @kernel
@@ -141,13 +141,13 @@ def _advance(
 @kernel
 def _start(
     places: npt.NDArray[np.int32], scales: Lanes, first: int, n: int, side: np.float32, n_rows: int, n_cols: int,
-    unit: np.float32, bounds: Lanes, own: npt.NDArray[np.int32],
+    bounds: Lanes, own: npt.NDArray[np.int32],
 ) -> None:  # fmt: skip
     """Fill what the lanes need of their pixels: `bounds` (6, LANES) is scale x and y, and how far each border is."""
     for i in range(n):
         row, col = places[first + i, 0], places[first + i, 1]
-        bounds[0, i] = scales[first + i, 0] * unit * side
-        bounds[1, i] = scales[first + i, 1] * unit
+        bounds[0, i] = scales[first + i, 0] * side
+        bounds[1, i] = scales[first + i, 1]
         bounds[2, i] = -col
         bounds[3, i] = n_cols - 1 - col
         bounds[4, i] = -row
@@ -160,7 +160,7 @@ def _add(
     rule: int,
     leaves: npt.NDArray[np.uint8],
     winners: npt.NDArray[np.uint8],
-    leaf_of: npt.NDArray[np.int32],
+    links: npt.NDArray[np.int32],
     rows: npt.NDArray[np.int32],
     n: int,
     sums: npt.NDArray[np.int32],
@@ -168,9 +168,7 @@ def _add(
     """Add what the leaves of the lanes say to their `sums` (n, n_parts)."""
     n_parts = leaves.shape[1]
     for i in range(n):
-        prefetch(leaf_of, np.int64(rows[i]))
-    for i in range(n):
-        leaf = leaf_of[np.uint64(rows[i])]
+        leaf = links[np.uint64(rows[i]), np.uint64(LEAF)]
         rows[i] = leaf
         if rule == MEAN:
             prefetch(leaves, np.int64(leaf) * n_parts)
@@ -192,7 +190,7 @@ def _add(
 def walk_lanes(
     crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, first: int, n: int,
     values: npt.NDArray[Any], links: npt.NDArray[np.int32], roots: npt.NDArray[np.int64],
-    leaf_of: npt.NDArray[np.int32], unit: np.float32, depth: int, rule: int,
+    depth: int, rule: int,
     leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
     mirrored: npt.NDArray[np.uint8], n_cols: int, offsets: npt.NDArray[Any], bounds: Lanes,
     numbers: npt.NDArray[np.int32], probes: npt.NDArray[np.uint32], others: npt.NDArray[np.int32],
@@ -209,7 +207,7 @@ def walk_lanes(
     rows, own = numbers[2], numbers[3]
     for is_second in range(2 if is_mirrored else 1):
         side = np.float32(-1 if is_second else 1)
-        _start(places, scales, first, n, side, n_rows, n_cols, unit, bounds, own)
+        _start(places, scales, first, n, side, n_rows, n_cols, bounds, own)
         for tree in range(len(roots)):
             rows[:n] = roots[tree]
             for _ in range(depth):
@@ -221,7 +219,7 @@ def walk_lanes(
                     )  # fmt: skip
                 if not _advance(crop, probes[0], probes[1], numbers[0], numbers[1], values, rows, n):
                     break
-            _add(rule, leaves, winners, leaf_of, rows, n, others if is_second else sums)
+            _add(rule, leaves, winners, links, rows, n, others if is_second else sums)
     if is_mirrored:
         for i in range(n):
             for p in range(sums.shape[1]):
@@ -258,7 +256,7 @@ def decide(sums: npt.NDArray[np.int32], n: int, weight: int, least: float, parts
 def label_pixels(
     crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, begin: int, end: int, n_cols: int,
     values: npt.NDArray[Any], links: npt.NDArray[np.int32], roots: npt.NDArray[np.int64],
-    leaf_of: npt.NDArray[np.int32], unit: np.float32, depth: int, rule: int,
+    depth: int, rule: int,
     leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
     mirrored: npt.NDArray[np.uint8],
     weight: int, least: float, corner: tuple[int, int], n_lanes: int,
@@ -277,7 +275,7 @@ def label_pixels(
     for first in range(begin, end, n_lanes):
         n = min(n_lanes, end - first)
         walk_lanes(
-            crop, places, scales, first, n, values, links, roots, leaf_of, unit, depth, rule, leaves, winners,
+            crop, places, scales, first, n, values, links, roots, depth, rule, leaves, winners,
             is_mirrored, mirrored, n_cols, offsets, bounds, numbers, probes, others, sums,
         )  # fmt: skip
         decide(sums, n, weight, least, own_parts, shares)
@@ -291,7 +289,7 @@ def label_pixels(
 def sum_pixels(
     crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, begin: int, end: int, n_cols: int,
     values: npt.NDArray[Any], links: npt.NDArray[np.int32], roots: npt.NDArray[np.int64],
-    leaf_of: npt.NDArray[np.int32], unit: np.float32, depth: int, rule: int,
+    depth: int, rule: int,
     leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
     mirrored: npt.NDArray[np.uint8],
     out: npt.NDArray[np.int32],
@@ -303,6 +301,6 @@ def sum_pixels(
     for first in range(begin, end, LANES):
         n = min(LANES, end - first)
         walk_lanes(
-            crop, places, scales, first, n, values, links, roots, leaf_of, unit, depth, rule, leaves, winners,
+            crop, places, scales, first, n, values, links, roots, depth, rule, leaves, winners,
             is_mirrored, mirrored, n_cols, offsets, bounds, numbers, probes, others, out[first : first + n],
         )  # fmt: skip

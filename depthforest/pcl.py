@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.errors import ModelError, UsageError
-from depthforest.features import BACKGROUND_MM, MAX_FOCAL_PX, MAX_OFFSET_M, probe_unit
+from depthforest.features import BACKGROUND_MM, MAX_FOCAL_PX, MAX_OFFSET_M
 from depthforest.files import reason
 from depthforest.forest import LEAF_SUM, MAX_TREES, Forest
 from depthforest.kernels import kernel
@@ -39,9 +39,6 @@ from depthforest.parts import PCL25
 
 FOCAL_PX = 640.0
 """Focal length that the offsets of PCL's own trees were made for, pixels."""
-
-MIN_REACH_M = 0.001
-"""Reach of a tree whose offsets are all 0, metres: any will do."""
 
 MAX_HEIGHT = 22
 """Four times the nodes of PCL's own trees, whose height is 20; it bounds time and memory."""
@@ -353,9 +350,6 @@ def _joined(pieces: Sequence[dict[str, npt.NDArray[Any]]]) -> dict[str, Any]:
         n_nodes += len(piece["children"])
         n_leaves += len(piece["labels"])
     columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
-    # whole units, as our own forests have: a hundredth of a pixel off at most, and nodes pack half as large
-    unit = float(probe_unit(max(float(np.abs(columns["offsets"]).max(initial=0)), MIN_REACH_M)))
-    columns["offsets"] = (np.rint(columns["offsets"] / unit) * unit).astype(np.float32)
     labels = columns.pop("labels")
     columns["leaves"] = np.zeros((len(labels), len(PCL25)), dtype=np.uint8)
     columns["leaves"][np.arange(len(labels)), labels] = LEAF_SUM

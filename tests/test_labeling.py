@@ -16,7 +16,7 @@ from depthforest import labeling
 from depthforest.errors import FrameError, UsageError
 from depthforest.labeling import PIECE, RULES
 from depthforest.labelkernels import LANES
-from depthforest.packing import pack
+from depthforest.packing import CHILDREN, LEAF, pack
 from synth.config import Config
 from synth.generator import Generator
 from synth.rendering import render
@@ -117,19 +117,20 @@ def test_it_is_the_plain_walk_to_the_bit(is_mirrored):
         )  # fmt: skip
 
 
-def test_golden_nodes_are_compact_and_every_layout_agrees(monkeypatch):
+def test_siblings_share_a_cache_line_and_leaves_lead_to_themselves():
     forest = df.Forest.load(GOLDEN / "forest.safetensors")
-    frame = df.open_dataset(GOLDEN / "frames")[0]
-    assert pack(forest).values.dtype == np.int16
-    expected = forest.predict(frame)
-    for options in (
-        {"is_depth_first": True}, {"is_depth_first": False},
-        {"is_compact": False}, {"is_compact": False, "is_depth_first": False},
-    ):  # fmt: skip
-        packed = pack(forest, **options)
-        assert packed.n_bytes == len(packed.values) * (32 if "is_compact" in options else 16)
-        monkeypatch.setitem(forest.__dict__, "_packed", packed)
-        np.testing.assert_array_equal(forest.label(frame).parts, expected)
+    packed = pack(forest)
+    assert packed.values.ctypes.data % 64 == packed.leaves.ctypes.data % 64 == 0
+    assert packed.n_bytes == 64 * (forest.n_nodes + forest.n_trees)
+    leaf_of, children = packed.links[:, LEAF], packed.links[:, CHILDREN]
+    is_leaf = leaf_of >= 0
+    np.testing.assert_array_equal(children[is_leaf], np.flatnonzero(is_leaf))
+    is_split = packed.values[:, :5].any(axis=1) & ~is_leaf
+    assert (children[is_split] % 2 == 0).all()
+    assert (children[is_split] > np.flatnonzero(is_split)).all()
+    assert sorted(leaf_of[is_leaf]) == list(range(forest.n_leaves))
+    np.testing.assert_array_equal(packed.leaves[:, : len(forest.part_set)], forest.leaves)
+    assert not packed.leaves[:, len(forest.part_set) :].any()
 
 
 @pytest.mark.parametrize("n", [1, LANES - 1, LANES, LANES + 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 5])
