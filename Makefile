@@ -9,6 +9,9 @@ BIN := $(VENV)/bin
 NUMBA_CACHE = NUMBA_CACHE_DIR="$$($(BIN)/python tools/numba_cache.py)"
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
+# a worker for each core, but for the memory no more than four; the tests of a file share what they prepare
+IN_PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
+
 .PHONY: demo test test-slow lint bench coverage clean
 .DELETE_ON_ERROR:
 
@@ -16,11 +19,11 @@ demo: $(VENV)/.has-core
 	@$(NUMBA_CACHE) $(BIN)/depthforest demo
 
 test: lint
-	$(NUMBA_CACHE) $(BIN)/python -m pytest
+	$(NUMBA_CACHE) $(BIN)/python -m pytest $(IN_PARALLEL)
 
 # wheel in a clean environment, the oldest supported packages, kernels as plain Python
 test-slow: $(VENV)/.has-dev
-	$(NUMBA_CACHE) $(BIN)/python -m pytest -m slow
+	$(NUMBA_CACHE) $(BIN)/python -m pytest $(IN_PARALLEL) -m slow
 
 lint: $(VENV)/.has-dev
 	$(BIN)/ruff check .

@@ -13,8 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from depthforest import __version__
+from depthforest.cli_models import check_writable, models
 from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
 from depthforest.options import (
+    BackgroundOption,
     BackgroundRemovedOption,
     CameraOption,
     FlipOption,
@@ -22,12 +24,14 @@ from depthforest.options import (
     MaskOption,
     MirrorOption,
     ModelOption,
+    PeopleOption,
     RejectOption,
     RotateOption,
     RuleOption,
     ScaleOption,
     SizeOption,
     ThreadsOption,
+    TrackOption,
     WriteOption,
     with_fields_of,
 )
@@ -132,12 +136,17 @@ def label(
     rotate: RotateOption = 0,
     size: SizeOption = None,
     mask: MaskOption = None,
+    background: BackgroundOption = None,
     background_removed: BackgroundRemovedOption = False,
+    people: PeopleOption = None,
+    track: TrackOption = False,
     mirror: MirrorOption = None,
     rule: RuleOption = "mean",
     reject: RejectOption = None,
     write: WriteOption = None,
-    fps: Annotated[float, typer.Option(help="Pictures a second of the video.", min=0.1, max=1000)] = 30,
+    fps: Annotated[
+        float, typer.Option(help="Frames a second of a recording, and of the video.", min=0.1, max=1000)
+    ] = 30,
     stdout: Annotated[
         bool, typer.Option("--stdout", help="Write the parts of the only frame as PNG to standard output.")
     ] = False,
@@ -162,7 +171,7 @@ def label(
         from depthforest.outputs import parse_outputs
 
         kinds = parse_outputs(write)
-        options = labelrun.LabelOptions(mask, background_removed, mirror, rule, reject)
+        options = labelrun.LabelOptions(mask, background, background_removed, people, track, fps, mirror, rule, reject)
         forest = load(model)
     if output is None:
         sys.stdout.buffer.write(labelrun.label_one(forest, frames, options))
@@ -179,7 +188,6 @@ def label(
                 options,
                 outputs=kinds,
                 is_forced=force,
-                fps=fps,
                 threads=threads,
                 progress=advance,
             )
@@ -278,7 +286,7 @@ def train(
         from depthforest.checkpoints import is_checkpoint
     base = TrainConfig.load(config) if config is not None else TrainConfig()
     chosen = replace(base, **{name: value for name, value in numbers.items() if value is not None})
-    _check_writable(output)
+    check_writable(output)
     folder = checkpoint if checkpoint is not None else output.with_name(f"{output.name}.checkpoint")
     if not resume and is_checkpoint(folder):
         raise UsageError(
@@ -321,56 +329,6 @@ def train(
     print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
 
 
-@app.command("import-pcl")
-def import_pcl(
-    trees: Annotated[list[Path], typer.Argument(help="Tree files: text, or its .bz2 or .gz.", metavar="TREE")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
-    focal: Annotated[
-        float | None, typer.Option(help="Focal length in pixels that the trees were made for; default 640, PCL's own.")
-    ] = None,
-) -> None:
-    """Make a model of the trees of PCL's people detector (gpu/people); they vote as they do there."""
-    _check_writable(output)
-    if any(tree.resolve() == output.resolve() for tree in trees):
-        raise UsageError(f"{output}: is an input; name another file for the model")
-    with status("reading trees ..."):
-        from depthforest import pcl
-
-        forest = pcl.import_pcl(trees, pcl.FOCAL_PX if focal is None else focal)
-        forest.save(output)
-    print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
-
-
-@app.command()
-def info(
-    path: Annotated[Path, typer.Argument(help="A model file, or the checkpoint folder of a training run.")],
-) -> None:
-    """Print what a model or a checkpoint is; everything in it is checked on the way."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from depthforest.info import describe
-
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in describe(path):
-        table.add_row(escape(name), escape(value))
-    Console(highlight=False).print(table)
-
-
-def _check_writable(output: Path) -> None:
-    """Raise UsageError if a file cannot be written there: before hours of work, not after."""
-    if output.is_dir():
-        raise UsageError(f"{output}: is a folder; name a file for the model")
-    parent = output.absolute().parent
-    if not parent.is_dir():
-        raise UsageError(f"{output}: cannot be written: there is no folder {parent}")
-    if not os.access(parent, os.W_OK):
-        raise UsageError(f"{output}: cannot be written: the folder {parent} is read-only")
-
-
 def _synth_config(config: Path | None, given: dict[str, Any]) -> Any:
     """Return the configuration of a file, changed by what was given on the command line."""
     from dataclasses import replace
@@ -393,6 +351,9 @@ def _end_with(failures: list[DepthForestError]) -> None:
         complain("error", failure)
     if failures:
         raise typer.Exit(1)
+
+
+app.registered_commands += models.registered_commands
 
 
 def main() -> None:

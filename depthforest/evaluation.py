@@ -1,71 +1,58 @@
-"""How good a forest is on labeled frames: the confusion matrix, and the accuracies that follow from it."""
+"""How good forests are on labeled frames: one pass that labels every person, places joints and counts.
+
+`figures` holds what comes out, `scores` the formulas.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.errors import UsageError
+from depthforest.errors import PartSetError, UsageError
+from depthforest.figures import Evaluation, JointScores, LevelScores, Speed
 from depthforest.forest import Forest
-from depthforest.frames import LabeledFrame
-from depthforest.parts import NO_PART, PartSet
-from depthforest.threads import map_in_order
+from depthforest.frames import Frame, Joints, LabeledFrame
+from depthforest.labeling import Labeling
+from depthforest.partmaps import GROUPINGS, Level, comparable
+from depthforest.parts import JOINTS, NO_PART, Grouping, PartSet
+from depthforest.scores import WITHIN_M, Calibration, Counts, Flags, Floats, ProposalLog, Tally, count_pairs
+from depthforest.threads import map_in_order, thread_count
+from depthforest.views import View
 
-Counts = npt.NDArray[np.int64]
+__all__ = ["Evaluation", "JointFinder", "evaluate", "evaluate_many", "joint_finder"]
+
+JointFinder = Callable[[Frame, Labeling], Mapping[str, Any]]
+"""Frame and labeling of one person to found joints: each with position, confidence and proposals, as `find_joints`."""
+
+TIMED_FRAMES = 16
+"""Frames whose labeling is timed one by one, after the pass."""
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """What a forest said of the labeled pixels of a data set.
+@dataclass(frozen=True)
+class JudgedJoint:
+    """Proposals of one joint of one person beside the truth, and the one that was chosen (infinitely far: none)."""
 
-    Parameters
-    ----------
-    confusion : array (n_parts, n_parts), int64
-        Pixels by true part (row) and answered part (column).
-    part_set : PartSet
-    n_frames : int
-    """
+    name: str
+    is_visible: bool
+    distances_m: Floats
+    confidences: Floats
+    chosen_m: float
+    confidence: float
 
-    confusion: Counts
-    part_set: PartSet
-    n_frames: int
 
-    @property
-    def n_pixels(self) -> int:
-        """Labeled pixels in all."""
-        return int(self.confusion.sum())
+@dataclass(frozen=True)
+class Answer:
+    """What one forest said of one person."""
 
-    @property
-    def pixel_accuracy(self) -> float:
-        """Share of pixels that were answered rightly."""
-        return float(np.trace(self.confusion) / max(1, self.n_pixels))
-
-    @property
-    def class_accuracies(self) -> npt.NDArray[np.float64]:
-        """Array (n_parts,): share of each part's pixels that were answered rightly; NaN for parts never seen."""
-        seen = self.confusion.sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(np.diagonal(self.confusion) / seen)
-
-    @property
-    def mean_class_accuracy(self) -> float:
-        """Mean over the parts that were seen: the figure of Shotton et al. 2011."""
-        accuracies = self.class_accuracies
-        return float(np.nanmean(accuracies)) if np.isfinite(accuracies).any() else float("nan")
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the figures in JSON form."""
-        accuracies = zip(self.part_set.names, self.class_accuracies.tolist(), strict=True)
-        return {
-            "frames": self.n_frames,
-            "pixels": self.n_pixels,
-            "pixel_accuracy": round(self.pixel_accuracy, 4),
-            "mean_class_accuracy": round(self.mean_class_accuracy, 4),
-            "class_accuracy": {name: round(value, 4) for name, value in accuracies if np.isfinite(value)},
-        }
+    pairs: Counts
+    calibration: Calibration
+    joints: tuple[JudgedJoint, ...]
 
 
 def evaluate(
@@ -74,6 +61,13 @@ def evaluate(
     *,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
+    mirror: bool | None = None,
+    joints: bool | JointFinder = True,
+    exact: bool = False,
+    sensors: Sequence[str] | None = None,
+    groupings: Sequence[Grouping] = (),
+    timed_frames: int = TIMED_FRAMES,
+    seed: int = 0,
 ) -> Evaluation:
     """Let a forest label every person of every frame by itself, and count right and wrong.
 
@@ -81,35 +75,219 @@ def evaluate(
     ----------
     forest : Forest
     data : sequence of LabeledFrame
-        With the forest's part set.
+        With the forest's part set, or one that can be compared with it (`partmaps.comparable`).
     threads : int, optional
-        Omitted: one for each core.
+        Omitted: one for each core. The figures are the same for any number.
     progress : callable, optional
         Called with 1 after every frame.
+    mirror : bool, optional
+        Whether the mirrored walk takes part; omitted: as the forest says.
+    joints : bool or callable
+        Whether joints are placed and judged too, where data and model know any; or what places them.
+    exact : bool
+        Place joints by the exact variant of `find_joints`; omitted: by the fast one, which is what users run.
+    sensors : sequence of str, optional
+        What made each frame, for the breakdown.
+    groupings : sequence of Grouping
+        Maps between part sets, tried before the known ones.
+    timed_frames : int
+        So many frames are labeled once more to measure speed; 0 for none.
+    seed : int
+        Of the bootstrap.
     """
-    if len(data) == 0:
+    return evaluate_many(
+        [forest], data, threads=threads, progress=progress, mirror=mirror, joints=joints, exact=exact,
+        sensors=sensors, groupings=groupings, timed_frames=timed_frames, seed=seed,
+    )[0]  # fmt: skip
+
+
+def evaluate_many(
+    forests: Sequence[Forest],
+    data: Sequence[LabeledFrame],
+    *,
+    threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
+    mirror: bool | None = None,
+    joints: bool | JointFinder = True,
+    exact: bool = False,
+    sensors: Sequence[str] | None = None,
+    groupings: Sequence[Grouping] = (),
+    timed_frames: int = TIMED_FRAMES,
+    seed: int = 0,
+) -> list[Evaluation]:
+    """Evaluate several forests in one pass over the data; parameters as in `evaluate`."""
+    n_frames = len(data)
+    if n_frames == 0:
         raise UsageError("there are no frames to evaluate")
-    n_parts = len(forest.part_set)
-    confusion = np.zeros((n_parts, n_parts), dtype=np.int64)
+    if sensors is not None and len(sensors) != n_frames:
+        raise UsageError(f"sensors must name one for each of the {n_frames} frames, got {len(sensors)}")
+    part_set = data[0].part_set
+    judges = [Judge(f, part_set, mirror, joints, (*groupings, *GROUPINGS), exact=exact) for f in forests]
 
-    def count(index: int) -> Counts:
+    def look(index: int) -> list[tuple[View, list[Answer]]]:
         frame = data[index]
-        if frame.part_set.names != forest.part_set.names:
-            raise UsageError(
-                f"frame {index} has other parts than the model ({', '.join(frame.part_set.names[:3])}, ... "
-                f"instead of {', '.join(forest.part_set.names[:3])}, ...); evaluate on data with the model's part set"
-            )
-        counts = np.zeros(n_parts * n_parts, dtype=np.int64)
-        for person in np.unique(frame.people[frame.parts != NO_PART]):
-            is_person = frame.people == person
-            answered = forest.label(frame, is_person, threads=1).parts
-            is_counted = is_person & (frame.parts != NO_PART) & (answered != NO_PART)
-            pairs = frame.parts[is_counted].astype(np.int64) * n_parts + answered[is_counted]
-            counts += np.bincount(pairs, minlength=n_parts * n_parts)
-        return counts.reshape(n_parts, n_parts)
+        if frame.part_set.names != part_set.names:
+            raise UsageError(f"frame {index} has other parts than the first; evaluate one part set at a time")
+        looked = []
+        for person in np.unique(frame.people[frame.parts != NO_PART]).tolist():
+            mask = frame.people == person
+            view = View.of(frame, index, person, mask, "" if sensors is None else sensors[index])
+            looked.append((view, [judge.answer(frame, person, mask) for judge in judges]))
+        return looked
 
-    for counts in map_in_order(count, range(len(data)), threads=threads):
-        confusion += counts
+    views: list[View] = []
+    for looked in map_in_order(look, range(n_frames), threads=threads):
+        for view, answers in looked:
+            for judge, answer in zip(judges, answers, strict=True):
+                judge.add(len(views), answer)
+            views.append(view)
         if progress is not None:
             progress(1)
-    return Evaluation(confusion, forest.part_set, len(data))
+    n_timed = min(timed_frames, n_frames)
+    timed = np.linspace(0, n_frames - 1, n_timed).round().astype(int).tolist()
+    return [
+        judge.evaluation(n_frames, tuple(views), measure_speed(judge, data, timed, threads) if timed else None, seed)
+        for judge in judges
+    ]
+
+
+class Judge:
+    """Counts what one forest says, view by view."""
+
+    def __init__(
+        self,
+        forest: Forest,
+        truth: PartSet,
+        mirror: bool | None,
+        joints: bool | JointFinder,
+        groupings: Sequence[Grouping] = GROUPINGS,
+        *,
+        exact: bool = False,
+    ) -> None:
+        self.forest, self.mirror, self.n_truth = forest, mirror, len(truth)
+        self.levels = comparable(truth, forest.part_set, groupings)
+        self.is_right = self.levels[0].is_right
+        self.finder, self.no_joints = joint_finder(forest.part_set, joints, exact=exact)
+        self._pairs = np.zeros((len(truth), len(forest.part_set)), dtype=np.int64)
+        self._tallies: list[list[Tally]] = [[] for _ in self.levels]
+        self._calibration = self._joint_calibration = Calibration()
+        self._logs = {name: ProposalLog() for name in JOINTS}
+        self._chosen: dict[str, list[tuple[int, float]]] = {name: [] for name in JOINTS}
+
+    def label(self, frame: Frame, mask: Flags, threads: int = 1) -> Labeling:
+        return self.forest.label(frame, mask, mirror=self.mirror, threads=threads)
+
+    def answer(self, frame: LabeledFrame, person: int, mask: Flags) -> Answer:
+        """Label one person and judge it; runs on any thread."""
+        labeling = self.label(frame, mask)
+        is_counted = mask & (frame.parts != NO_PART) & (labeling.parts != NO_PART)
+        truth, answered = frame.parts[is_counted], labeling.parts[is_counted]
+        pairs = count_pairs(truth, answered, self.n_truth, len(self.forest.part_set))
+        calibration = Calibration.of(labeling.confidence[is_counted], self.is_right[truth, answered])
+        true_joints = frame.joints.get(person, {})
+        judged: tuple[JudgedJoint, ...] = ()
+        if self.finder is not None and true_joints:
+            judged = judge_joints(self.finder(frame, labeling), true_joints)
+        return Answer(pairs, calibration, judged)
+
+    def add(self, view: int, answer: Answer) -> None:
+        """Count an answer; called view by view, in order."""
+        self._pairs += answer.pairs
+        for level, tallies in zip(self.levels, self._tallies, strict=True):
+            tallies.append(Tally.of(level.confusion(answer.pairs)))
+        self._calibration += answer.calibration
+        for joint in answer.joints:
+            self._logs[joint.name].add(view, joint.distances_m, joint.confidences, is_visible=joint.is_visible)
+            if joint.is_visible:
+                self._chosen[joint.name].append((view, joint.chosen_m))
+        chosen = [j for j in answer.joints if j.is_visible and np.isfinite(j.chosen_m)]
+        if chosen:
+            is_near = [j.chosen_m <= WITHIN_M for j in chosen]
+            self._joint_calibration += Calibration.of([j.confidence for j in chosen], is_near)
+
+    def evaluation(self, n_frames: int, views: tuple[View, ...], speed: Speed | None, seed: int) -> Evaluation:
+        """Return what was counted."""
+        levels = tuple(
+            LevelScores(level, level.confusion(self._pairs), _stacked(level, tallies))
+            for level, tallies in zip(self.levels, self._tallies, strict=True)
+        )
+        joints, reason = None, self.no_joints
+        if self.finder is not None:
+            joints = self._joint_scores(len(views))
+            reason = "" if joints is not None else "the data shows no joints"
+        finest = levels[0]
+        return Evaluation(
+            finest.confusion, finest.level.part_set, n_frames, levels, views, self._calibration, joints, reason, speed,
+            seed,
+        )  # fmt: skip
+
+    def _joint_scores(self, n_views: int) -> JointScores | None:
+        proposals = {name: log.judged(n_views) for name, log in self._logs.items()}
+        if not any(judged.is_expected.any() for judged in proposals.values()):
+            return None
+        chosen = {name: np.full(n_views, np.nan) for name in JOINTS}
+        for name, rows in self._chosen.items():
+            for view, distance in rows:
+                chosen[name][view] = distance
+        return JointScores(proposals, chosen, self._joint_calibration)
+
+
+def joint_finder(
+    part_set: PartSet, joints: bool | JointFinder = True, *, exact: bool = False
+) -> tuple[JointFinder | None, str]:
+    """Return what places the joints of labelings in a part set, or None and the reason why nothing can."""
+    if callable(joints):
+        return joints, ""
+    if not joints:
+        return None, "joints were not asked for"
+    from depthforest.jointparams import known_joints
+    from depthforest.joints import find_joints
+
+    try:
+        known_joints(part_set)
+    except PartSetError as error:
+        return None, str(error)
+    return partial(find_joints, exact=exact), ""
+
+
+def judge_joints(found: Mapping[str, Any], truth: Joints) -> tuple[JudgedJoint, ...]:
+    """Measure the proposals of every joint whose truth is known."""
+    judged = []
+    for name, joint in truth.items():
+        answer = found.get(name)
+        proposals = () if answer is None else answer.proposals
+        positions = np.array([p.position for p in proposals], dtype=np.float64).reshape(-1, 3)
+        confidences = np.array([p.confidence for p in proposals], dtype=np.float64)
+        chosen, confidence = np.inf, 0.0
+        if answer is not None:
+            chosen = float(np.linalg.norm(np.subtract(answer.position, joint.position)))
+            confidence = float(answer.confidence)
+        distances: npt.NDArray[np.float64] = np.linalg.norm(positions - np.array(joint.position), axis=1)
+        judged.append(JudgedJoint(name, joint.is_visible, distances, confidences, chosen, confidence))
+    return tuple(judged)
+
+
+def measure_speed(judge: Judge, data: Sequence[LabeledFrame], chosen: Sequence[int], threads: int | None) -> Speed:
+    """Time the labeling and the joints of the chosen frames one by one."""
+    n_threads = thread_count(threads)
+    label_ms, joints_ms = [], []
+    for index in (chosen[0], *chosen):  # the first once more: it pays for what is compiled and packed
+        frame = data[index]
+        masks = [frame.people == p for p in np.unique(frame.people[frame.parts != NO_PART])]
+        began = time.perf_counter()
+        labelings = [judge.label(frame, mask, n_threads) for mask in masks]
+        labeled = time.perf_counter()
+        if judge.finder is not None:
+            for labeling in labelings:
+                judge.finder(frame, labeling)
+            joints_ms.append(1000 * (time.perf_counter() - labeled))
+        label_ms.append(1000 * (labeled - began))
+    joints = float(np.median(joints_ms[1:])) if joints_ms else float("nan")
+    return Speed(len(chosen), n_threads, float(np.median(label_ms[1:])), joints)
+
+
+def _stacked(level: Level, tallies: list[Tally]) -> Tally:
+    """Return the tallies of all views as arrays (n_views, n), int32: a person has fewer than 2^31 pixels."""
+    empty = np.zeros((0, len(level.part_set)), dtype=np.int32)
+    columns = [[getattr(t, name) for t in tallies] for name in ("seen", "right", "answered")]
+    return Tally(*(np.array(c, dtype=np.int32) if c else empty for c in columns))

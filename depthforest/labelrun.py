@@ -1,7 +1,7 @@
 """A run of `label`: frames in, outputs written; several at a time, in order, each by itself.
 
-The caller's thread reads; each worker labels a frame and writes what is asked for, so that reading, labeling and
-writing overlap and a few frames are in memory, however many there are.
+The caller's thread reads and does what needs the frames in order; workers label frames and write what is asked for, so
+that reading, labeling and writing overlap and a few frames are in memory, however many there are.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ import hashlib
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from depthforest.camera import Camera
 from depthforest.drawing import Picture, labels_png
@@ -23,17 +21,28 @@ from depthforest.errors import CameraError, DepthForestError, DepthForestWarning
 from depthforest.forest import SCHEMA, Forest
 from depthforest.frames import Frame
 from depthforest.interrupts import patient_interrupts
+from depthforest.jointtracks import JointTracks
 from depthforest.labeling import RULES
-from depthforest.masks import GivenMasks
+from depthforest.masks import People
 from depthforest.merging import PeopleLabels, label_people
 from depthforest.modelfile import canonical_json
 from depthforest.outfolder import OutputFolder
-from depthforest.outputs import DEFAULT, TOP_PARTS, VIDEO, VIDEO_FILE, VideoFile, frame_outputs, picture, write_outputs
+from depthforest.outputs import (
+    DEFAULT,
+    JOINTS,
+    JOINTS_TABLE,
+    TOP_PARTS,
+    VIDEO,
+    VIDEO_FILE,
+    VideoFile,
+    frame_outputs,
+    picture,
+    write_outputs,
+    write_table,
+)
+from depthforest.peoplemaps import PeopleMaps
 from depthforest.reading import STDIN, FrameName, FrameSequence
 from depthforest.threads import map_in_order, thread_count
-
-MAX_FOREGROUND = 0.6
-"""Share of pixels with readings above which a person is not alone in a frame: one who fills it covers less."""
 
 VIDEO_FPS = 30.0
 
@@ -44,23 +53,27 @@ class LabelOptions:
 
     Parameters
     ----------
-    mask : str, Path or None
-        As in `GivenMasks`; None: all readings are one person.
-    is_background_removed : bool
-        Whether that was said, rather than assumed.
+    mask, background, is_background_removed, n_people
+        Who the people are, as in `PeopleMaps`; all omitted: they are looked for.
+    is_tracked : bool
+        The frames are a recording: people keep their ids, and joints are smoothed over time.
+    fps : float
+        Frames a second of a recording, and of the video.
     mirror, rule, reject
         As in `Forest.label`.
     """
 
     mask: str | Path | None = None
+    background: str | Path | None = None
     is_background_removed: bool = False
+    n_people: int | None = None
+    is_tracked: bool = False
+    fps: float = VIDEO_FPS
     mirror: bool | None = None
     rule: str = "mean"
     reject: float | None = None
 
     def __post_init__(self) -> None:
-        if self.mask is not None and self.is_background_removed:
-            raise UsageError("--mask says who the person is, --background-removed that all readings are; give one")
         if self.rule not in RULES:
             raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
         if self.reject is not None and not 0 <= self.reject <= 1:
@@ -77,38 +90,36 @@ class LabelSummary:
 
 
 class Labeler:
-    """Labels frames by name: a forest, options, and the masks of the frames."""
+    """Labels frames by name: a forest, options, and the people of the frames."""
 
     def __init__(self, forest: Forest, frames: FrameSequence, options: LabelOptions) -> None:
         self.forest = forest
         self.options = options
-        self.masks = GivenMasks(options.mask, frames.options, frames.sources) if options.mask is not None else None
-
-    def label(self, name: FrameName, frame: Frame, *, top: int | None = None, threads: int | None = 1) -> PeopleLabels:
-        """Return what the forest says of all people of a frame."""
-        people = self.masks.read(name, frame) if self.masks is not None else None
-        o = self.options
-        return label_people(
-            self.forest, frame, people, top=top, mirror=o.mirror, rule=o.rule, reject=o.reject, threads=threads
+        self.people = PeopleMaps(
+            frames,
+            options.mask,
+            options.background,
+            is_background_removed=options.is_background_removed,
+            n=options.n_people,
+            is_tracked=options.is_tracked,
         )
 
-    def inputs(self, name: FrameName) -> list[Path]:
-        """Return the files that shape the answer."""
-        return [name.path] if self.masks is None else [name.path, self.masks.path_for(name)]
-
-    def warn_of_background(self, name: FrameName, frame: Frame) -> bool:
-        """Warn if all readings are taken for a person though they cannot be one; tell whether it was so."""
-        if self.masks is not None or self.options.is_background_removed:
-            return False
-        is_full = np.count_nonzero(frame.depth_mm) > MAX_FOREGROUND * frame.depth_mm.size
-        if is_full:
-            warnings.warn(
-                f"{name}: more than {MAX_FOREGROUND:.0%} of the pixels have readings, so that the background is "
-                "labeled as a person too; give the person's --mask, or remove the background",
-                DepthForestWarning,
-                stacklevel=3,
-            )
-        return bool(is_full)
+    def label(
+        self, frame: Frame, people: People, *, top: int | None = None, joints: bool = False, threads: int | None = 1
+    ) -> PeopleLabels:
+        """Return what the forest says of all people of a frame."""
+        o = self.options
+        return label_people(
+            self.forest,
+            frame,
+            people,
+            top=top,
+            joints=joints,
+            mirror=o.mirror,
+            rule=o.rule,
+            reject=o.reject,
+            threads=threads,
+        )
 
     def identity(self, frames: FrameSequence) -> dict[str, Any]:
         """Return what shapes the answers, as JSON holds it."""
@@ -121,7 +132,8 @@ class Labeler:
             "mirror": self.forest.mirror if options.mirror is None else options.mirror,
             "rule": options.rule,
             "reject": options.reject,
-            "mask": None if options.mask is None else Path(options.mask).resolve().as_posix(),
+            **self.people.identity(),
+            "track": [options.fps] if options.is_tracked else None,
             "camera": camera if isinstance(camera, dict) or camera is None else str(camera),
             "scale": reading.scale,
             "flip": reading.flip,
@@ -157,7 +169,6 @@ def label_frames(
     *,
     outputs: tuple[str, ...] = DEFAULT,
     is_forced: bool = False,
-    fps: float = VIDEO_FPS,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> LabelSummary:
@@ -175,8 +186,6 @@ def label_frames(
         From `outputs.parse_outputs`.
     is_forced : bool
         Label again what is done.
-    fps : float
-        Of the video.
     threads : int, optional
         Omitted: one for each core.
     progress : callable, optional
@@ -187,11 +196,11 @@ def label_frames(
     LabelSummary
         Frames that cannot be read, or whose mask cannot, are among its failures; what cannot be written is raised.
     """
-    labeler = Labeler(forest, frames, options or LabelOptions())
+    options = options or LabelOptions()
+    labeler = Labeler(forest, frames, options)
     thread_count(threads)
     identity = labeler.identity(frames)
-    others = [labeler.masks.path] if labeler.masks is not None else []
-    folder = OutputFolder(output, outputs, frames.sources, identity, others=others, is_forced=is_forced)
+    folder = OutputFolder(output, outputs, frames.sources, identity, others=labeler.people.files, is_forced=is_forced)
     if folder.n_ignored:
         warnings.warn(
             f"{output}: {folder.n_ignored} of the inputs are outputs of label in it and are not read",
@@ -199,58 +208,84 @@ def label_frames(
             stacklevel=2,
         )
     summary = LabelSummary()
-    files = [path for source in frames.sources if source != STDIN for path in labeler.inputs(FrameName(Path(source)))]
+    people = labeler.people
+    files = [path for source in frames.sources if source != STDIN for path in people.inputs(FrameName(Path(source)))]
     is_video_wanted = VIDEO in outputs and not folder.is_video_done(path for path in files if path.exists())
     kinds = frame_outputs(outputs)
     top = TOP_PARTS if "probabilities" in kinds else None
+    is_drawn = is_video_wanted or "overlay" in kinds
+    tracks = JointTracks(options.fps) if options.is_tracked and JOINTS in kinds else None
     advance = progress or (lambda _: None)
-    seen: set[str] = set()
+    names: dict[str, None] = {}  # in order
 
     def is_passed_over(name: FrameName) -> bool:
         own = folder.name(name)
-        if own is None or own in seen:
+        if own is None or own in names:
             advance(1)
             return True
-        seen.add(own)
-        is_done = not is_video_wanted and folder.is_done(name, labeler.inputs(name))
+        names[own] = None
+        # a recording is one whole: what comes later depends on what was before
+        is_done = not is_video_wanted and not options.is_tracked and folder.is_done(name, people.inputs(name))
         if is_done:
             summary.n_done_before += 1
             advance(1)
         return is_done
 
-    def work(item: tuple[FrameName, Frame | DepthForestError]) -> _Outcome:
+    def look(item: tuple[FrameName, Frame | DepthForestError]) -> _Task:
         name, frame = item
         if isinstance(frame, DepthForestError):
-            return _Outcome(name, error=frame)
+            return _Task(name, error=frame)
         try:
-            labels = labeler.label(name, frame, top=top)
+            return _Task(name, frame, people.of(name, frame) if people.is_in_order else None)
         except UsageError:
             raise
         except DepthForestError as error:
-            return _Outcome(name, error=error)
-        drawn = picture(labels) if is_video_wanted or "overlay" in kinds else None
-        own = folder.name(name)
-        assert own is not None  # such frames are passed over
-        origin = {"source": str(name)} | {key: identity[key] for key in ("mirror", "rule", "reject")}
-        folder.begin()
-        write_outputs(folder.path, own, labels, kinds, overlay=drawn, origin=origin)
-        return _Outcome(name, frame=frame, picture=drawn if is_video_wanted else None)
+            return _Task(name, error=error)
 
-    may_warn = True
+    def label(task: _Task) -> _Task:
+        if task.frame is None:
+            return task
+        try:
+            found = people.of(task.name, task.frame) if task.people is None else task.people
+            return replace(task, labels=labeler.label(task.frame, found, top=top, joints=JOINTS in kinds))
+        except UsageError:
+            raise
+        except DepthForestError as error:
+            return _Task(task.name, error=error)
+
+    def smooth(task: _Task) -> _Task:
+        if tracks is None or task.labels is None:
+            return task
+        return replace(task, labels=replace(task.labels, joints=tracks.add(task.labels.joints or {})))
+
+    def write(task: _Task) -> _Task:
+        if task.labels is None:
+            return task
+        drawn = picture(task.labels) if is_drawn else None
+        own = folder.name(task.name)
+        assert own is not None  # such frames are passed over
+        origin = {"source": str(task.name)} | {key: identity[key] for key in ("mirror", "rule", "reject")}
+        folder.begin()
+        write_outputs(folder.path, own, task.labels, kinds, overlay=drawn, origin=origin)
+        return _Task(task.name, picture=drawn if is_video_wanted else None)
+
     with (
-        VideoFile(folder.path / VIDEO_FILE, fps) if is_video_wanted else contextlib.nullcontext() as video,
+        VideoFile(folder.path / VIDEO_FILE, options.fps) if is_video_wanted else contextlib.nullcontext() as video,
         patient_interrupts() as check,
     ):
-        for outcome in map_in_order(work, _until_stopped(frames.named(unless=is_passed_over), check), threads=threads):
+        seen = map(look, _until_stopped(frames.named(unless=is_passed_over), check))
+        labeled = map(smooth, map_in_order(label, seen, threads=threads))
+        for outcome in map_in_order(write, labeled, threads=threads):
             advance(1)
             if outcome.error is not None:
+                names.pop(folder.name(outcome.name) or "", None)
                 summary.failures.append(outcome.error)
                 continue
             summary.n_labeled += 1
-            assert outcome.frame is not None
-            may_warn = may_warn and not labeler.warn_of_background(outcome.name, outcome.frame)
             if video is not None and outcome.picture is not None:
                 video.add(outcome.picture)
+    if JOINTS in kinds and names and (summary.n_labeled or not (folder.path / JOINTS_TABLE).exists()):
+        write_table(folder.path, names)
     if video is not None and summary.n_labeled:
         folder.note_video()
     if video is not None and video.n_resized:
@@ -272,17 +307,18 @@ def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | Non
     ((name, frame),) = found
     if isinstance(frame, DepthForestError):
         raise frame
-    labeler.warn_of_background(name, frame)
-    labels = labeler.label(name, frame, threads=None)
+    labels = labeler.label(frame, labeler.people.of(name, frame), threads=None)
     return labels_png(labels.parts, labels.part_set)
 
 
 @dataclass(frozen=True)
-class _Outcome:
-    """What came of a frame."""
+class _Task:
+    """A frame on its way, and what has come of it so far."""
 
     name: FrameName
     frame: Frame | None = None
+    people: People | None = None
+    labels: PeopleLabels | None = None
     picture: Picture | None = None
     error: DepthForestError | None = None
 

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from depthforest.forest import Forest
 from depthforest.frames import Frame
+from depthforest.joints import find_joints
+from depthforest.jointtracks import JointLike
 from depthforest.parts import NO_PART, PartSet
 
 ONLY_PERSON = 1
@@ -33,6 +35,8 @@ class PeopleLabels:
     top : (parts, probabilities) or None
         The most probable parts, (rows, cols, k) uint8, and their probabilities, float32; if they were asked for.
     part_set : PartSet
+    joints : mapping of person id to mapping of joint name to joint, or None
+        If they were asked for.
     """
 
     frame: Frame
@@ -41,6 +45,7 @@ class PeopleLabels:
     confidence: npt.NDArray[np.float32]
     top: tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]] | None
     part_set: PartSet
+    joints: Mapping[int, Mapping[str, JointLike]] | None = None
 
     @property
     def ids(self) -> list[int]:
@@ -54,6 +59,7 @@ def label_people(
     people: npt.NDArray[np.uint8] | None = None,
     *,
     top: int | None = None,
+    joints: bool = False,
     **options: Any,
 ) -> PeopleLabels:
     """Label every person of a frame by itself.
@@ -66,6 +72,8 @@ def label_people(
         Person id from 1, 0 = nobody; omitted: all readings are one person.
     top : int, optional
         How many of the most probable parts to keep.
+    joints : bool
+        Find the joints too.
     **options
         Of `Forest.label`: mirror, rule, reject, threads.
     """
@@ -74,6 +82,7 @@ def label_people(
     k = None if top is None else min(top, len(forest.part_set))
     parts = np.full(frame.shape, NO_PART, dtype=np.uint8)
     confidence = np.zeros(frame.shape, dtype=np.float32)
+    found: dict[int, Mapping[str, JointLike]] = {}
     best = None
     if k is not None:
         best = np.full((*frame.shape, k), NO_PART, np.uint8), np.zeros((*frame.shape, k), np.float32)
@@ -82,11 +91,13 @@ def label_people(
         labeling = forest.label(frame, is_person, **options)
         np.copyto(parts, labeling.parts, where=is_person)
         np.copyto(confidence, labeling.confidence, where=is_person)
+        if joints:
+            found[person] = find_joints(frame, labeling)
         if best is not None:
             best_parts, probabilities = labeling.probabilities(top=k)
             np.copyto(best[0], best_parts, where=is_person[..., None])
             np.copyto(best[1], probabilities, where=is_person[..., None])
-    return PeopleLabels(frame, people, parts, confidence, best, forest.part_set)
+    return PeopleLabels(frame, people, parts, confidence, best, forest.part_set, found if joints else None)
 
 
 def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:

@@ -59,11 +59,22 @@ MaskOption = Annotated[
         metavar="FILE|DIR",
     ),
 ]
+BackgroundOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="The room without people: an empty frame, or a folder of them. Omitted: people are told from the room by "
+        "their shape.",
+        metavar="FILE|DIR",
+    ),
+]
 BackgroundRemovedOption = Annotated[
+    bool, typer.Option("--background-removed", help="All readings are one person: look for nobody.")
+]
+PeopleOption = Annotated[int | None, typer.Option(help="Look for at most so many people.", min=1)]
+TrackOption = Annotated[
     bool,
     typer.Option(
-        "--background-removed",
-        help="All readings are the person. Frames without a mask are taken so in any case; this says it is meant.",
+        "--track", help="The frames are a recording: people keep their ids, and joints are smoothed over time."
     ),
 ]
 MirrorOption = Annotated[
@@ -76,7 +87,7 @@ RejectOption = Annotated[
 WriteOption = Annotated[
     str | None,
     typer.Option(
-        help="Of parts, overlay, confidence, probabilities, json, video, with commas; omitted: parts,overlay.",
+        help="Of parts, overlay, confidence, probabilities, json, joints, video, with commas; omitted: parts,overlay.",
     ),
 ]
 

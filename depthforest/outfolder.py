@@ -20,7 +20,7 @@ from typing import Any
 
 from depthforest.errors import DepthForestError, UsageError
 from depthforest.files import make_folder, read_json, reason, replacing
-from depthforest.outputs import ENDINGS, VIDEO_FILE, frame_outputs, output_path
+from depthforest.outputs import ENDINGS, JOINTS_TABLE, VIDEO_FILE, frame_outputs, output_path
 from depthforest.reading import STDIN, FrameName
 
 RECORD = "label.json"
@@ -80,7 +80,7 @@ class OutputFolder:
         self._kinds = tuple(kinds)
         self._identity = json.loads(json.dumps(identity))
         self._is_forced = is_forced
-        self._places = [(self.path / entry).resolve() for entry in (*ENDINGS, VIDEO_FILE, RECORD)]
+        self._places = [(self.path / entry).resolve() for entry in (*ENDINGS, JOINTS_TABLE, VIDEO_FILE, RECORD)]
         given = list(dict.fromkeys(map(_absolute, sources)))
         self._record, self._earlier = self._read_record(STDIN in given)
         self._inputs = [source for source in given if isinstance(source, str) or not self._is_ours(source)]

@@ -16,6 +16,7 @@ import numpy as np
 from depthforest import drawing
 from depthforest.errors import DepthForestError, UsageError
 from depthforest.files import make_folder, reason, replacing
+from depthforest.jointfiles import FrameJoints, read_joints, write_joints
 from depthforest.merging import PeopleLabels, summary
 
 SCHEMA = 1
@@ -24,7 +25,18 @@ SCHEMA = 1
 TOP_PARTS = 3
 """How many of the most probable parts the npz files hold; all of 31 would be ten times the size."""
 
-ENDINGS = {"parts": ".png", "overlay": ".png", "confidence": ".png", "probabilities": ".npz", "json": ".json"}
+JOINTS = "joints"
+JOINTS_TABLE = "joints.csv"
+"""The joints of all frames of a run."""
+
+ENDINGS = {
+    "parts": ".png",
+    "overlay": ".png",
+    "confidence": ".png",
+    "probabilities": ".npz",
+    "json": ".json",
+    JOINTS: ".json",
+}
 """Output of a frame -> ending of its file; the folder is called as the output."""
 
 VIDEO = "video"
@@ -60,9 +72,12 @@ def frame_outputs(kinds: Iterable[str]) -> list[str]:
 
 
 def picture(labels: PeopleLabels) -> drawing.Picture:
-    """Return the shaded depth and, beside it, the parts laid over it."""
+    """Return the shaded depth, with skeletons where joints were found, and beside it the parts laid over it."""
     shaded = drawing.shade(labels.frame)
-    return drawing.side_by_side([shaded, drawing.overlay(labels.frame, labels.parts, labels.part_set, shaded=shaded)])
+    parts = drawing.overlay(labels.frame, labels.parts, labels.part_set, shaded=shaded)
+    if labels.joints is not None:
+        shaded = drawing.draw_skeletons(shaded, labels.joints, labels.frame.camera, ids=len(labels.joints) > 1)
+    return drawing.side_by_side([shaded, parts])
 
 
 def write_outputs(
@@ -100,6 +115,9 @@ def write_outputs(
             drawing.write_confidence(path, labels.confidence)
         elif kind == "probabilities":
             _write_probabilities(path, labels)
+        elif kind == JOINTS:
+            assert labels.joints is not None  # asked for with this output
+            write_joints(path, [FrameJoints(name, labels.joints, camera=labels.frame.camera)])
         else:
             camera = labels.frame.camera.to_dict()
             content = {"schema": SCHEMA, "name": name, **(origin or {}), "camera": camera, "people": summary(labels)}
@@ -113,6 +131,12 @@ def _write_probabilities(path: Path, labels: PeopleLabels) -> None:
     names = np.array(labels.part_set.names)
     with replacing(path) as file:
         np.savez_compressed(file, parts=parts, probabilities=probabilities.astype(np.float16), names=names)
+
+
+def write_table(folder: Path, names: Iterable[str]) -> None:
+    """Write the table of all joints from the files of the frames with these names."""
+    frames = (frame for name in names for frame in read_joints(output_path(folder, JOINTS, name)))
+    write_joints(folder / JOINTS_TABLE, frames)
 
 
 class VideoFile:

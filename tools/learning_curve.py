@@ -139,7 +139,7 @@ def curve(
             resume=True,
         )
         forest.save(work / f"{size}.safetensors")
-        result = df.evaluate(forest, judging, threads=threads)
+        result = df.evaluate(forest, judging, joints=False, threads=threads)
         figures = (
             size,
             round(result.mean_class_accuracy, 5),

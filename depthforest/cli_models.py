@@ -1,0 +1,129 @@
+"""The commands about models: evaluate, fit-joints, import-pcl, info; a part of `cli`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from depthforest.errors import UsageError
+from depthforest.options import CameraOption, MirrorOption, ThreadsOption
+from depthforest.terminal import progress_bar, status
+
+models = typer.Typer()
+
+
+@models.command()
+def evaluate(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="Models: files or names of shipped ones. The others are compared with the first.", metavar="MODEL..."
+        ),
+    ],
+    data: Annotated[
+        list[Path] | None, typer.Option(help="A labeled data set; may be given again.", metavar="DIR")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="HTML report to write, one file.", metavar="REPORT.html")
+    ] = None,
+    marks: Annotated[
+        Path | None, typer.Option(help="JSON with marked points and joints of real frames.", metavar="FILE")
+    ] = None,
+    frames: Annotated[Path | None, typer.Option(help="Folder of the marked frames.", metavar="DIR")] = None,
+    camera: CameraOption = None,
+    json: Annotated[Path | None, typer.Option(help="All figures as JSON.", metavar="FILE")] = None,
+    joints: Annotated[bool, typer.Option("--joints/--no-joints", help="Place and judge joints.")] = True,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Place joints by the exact variant, many times slower.")
+    ] = False,
+    mirror: MirrorOption = None,
+    limit: Annotated[int | None, typer.Option(help="Only so many frames.", min=1)] = None,
+    threads: ThreadsOption = None,
+) -> None:
+    """Measure models on labeled frames: parts, joints, calibration, speed; as a report to look at."""
+    with status("reading models and data, compiling ..."):
+        from depthforest import evalrun
+
+        run = evalrun.prepare(
+            names, data or [], output=output, marks=marks, frames=frames, camera=camera, json_path=json,
+            threads=threads, joints=joints, exact=exact, mirror=mirror, limit=limit,
+        )  # fmt: skip
+    with progress_bar(run.total) as advance:
+        result = run.run(advance)
+    print("\n".join(result.lines()))
+    for path in result.written:
+        print(f"written: {path}")
+
+
+@models.command("fit-joints")
+def fit_joints(
+    model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
+    data: Annotated[Path, typer.Option(help="Labeled frames with joints that the model has not seen.", metavar="DIR")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    threads: ThreadsOption = None,
+) -> None:
+    """Learn how a model's labels become joints (bandwidths, thresholds, offsets, bone lengths), stored with it."""
+    check_writable(output)
+    with status("reading the model, compiling ..."):
+        from depthforest import jointfit
+        from depthforest.datasets import open_dataset
+        from depthforest.models import load
+
+        forest, frames = load(model), open_dataset(data)
+    with progress_bar(len(frames)) as advance:
+        fitted = jointfit.fit_joints(forest, frames, threads=threads, progress=advance)
+    fitted.save(output)
+    print(f"joint parameters of {len(frames)} frames in {output}")
+
+
+@models.command("import-pcl")
+def import_pcl(
+    trees: Annotated[list[Path], typer.Argument(help="Tree files: text, or its .bz2 or .gz.", metavar="TREE")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    focal: Annotated[
+        float | None, typer.Option(help="Focal length in pixels that the trees were made for; default 640, PCL's own.")
+    ] = None,
+) -> None:
+    """Make a model of the trees of PCL's people detector (gpu/people); they vote as they do there."""
+    check_writable(output)
+    if any(tree.resolve() == output.resolve() for tree in trees):
+        raise UsageError(f"{output}: is an input; name another file for the model")
+    with status("reading trees ..."):
+        from depthforest import pcl
+
+        forest = pcl.import_pcl(trees, pcl.FOCAL_PX if focal is None else focal)
+        forest.save(output)
+    print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
+
+
+@models.command()
+def info(
+    path: Annotated[Path, typer.Argument(help="A model file, or the checkpoint folder of a training run.")],
+) -> None:
+    """Print what a model or a checkpoint is; everything in it is checked on the way."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from depthforest.info import describe
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in describe(path):
+        table.add_row(escape(name), escape(value))
+    Console(highlight=False).print(table)
+
+
+def check_writable(output: Path) -> None:
+    """Raise UsageError if a file cannot be written there: before hours of work, not after."""
+    if output.is_dir():
+        raise UsageError(f"{output}: is a folder; name a file for the model")
+    parent = output.absolute().parent
+    if not parent.is_dir():
+        raise UsageError(f"{output}: cannot be written: there is no folder {parent}")
+    if not os.access(parent, os.W_OK):
+        raise UsageError(f"{output}: cannot be written: the folder {parent} is read-only")

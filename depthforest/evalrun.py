@@ -1,0 +1,313 @@
+"""A run of `evaluate`: models and data sets by name in; figures, an HTML report and a JSON file out.
+
+Everything that can be wrong with what was asked for is said by `prepare`, before any frame is labeled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from depthforest.camera import CameraLike
+from depthforest.datasets import open_dataset
+from depthforest.errors import UsageError
+from depthforest.evalinputs import JoinedFrames, MarkedFrames
+from depthforest.evaluation import JointFinder, evaluate_many
+from depthforest.examples import Example, draw_examples, draw_marks
+from depthforest.files import replacing
+from depthforest.forest import Forest
+from depthforest.marks import FrameMarks, frame_of, marked_regions, read_marks, score_marks
+from depthforest.modelcards import find_card
+from depthforest.models import load, shipped_models
+from depthforest.partmaps import comparable
+from depthforest.report import ModelReport, write_report
+from depthforest.reporttext import figure_title, interval, shown_figures, speed_text, verdict_lines
+from depthforest.svgplots import percent
+from depthforest.threads import thread_count
+
+PathLike = str | Path
+
+FORMAT, VERSION = "depthforest-evaluation", 1
+"""Of the JSON file."""
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationResult:
+    """What came of a run.
+
+    Parameters
+    ----------
+    models : list of ModelReport
+        With the evaluations.
+    data : str
+        What was evaluated, for people.
+    written : list of Path
+        The files that were written.
+    """
+
+    models: list[ModelReport]
+    data: str
+    written: list[Path]
+
+    def lines(self) -> list[str]:
+        """Return the figures for a terminal: a line each, a block for each model, and the verdicts."""
+        said: list[str] = []
+        for model in self.models:
+            said.append(f"{model.name}:")
+            if model.evaluation is not None:
+                e = model.evaluation
+                rows = [(figure_title(n, e), percent(e.figures[n].value), interval(e.figures[n])) for n in e.figures]
+                shown = {figure_title(n, e) for n in shown_figures(e.figures)}
+                rows = [row for row in rows if row[0] in shown]
+                rows.append(("expected calibration error", percent(e.calibration.expected_error), ""))
+                if e.speed is not None:
+                    for title, is_joints in (("labeling", False), ("joints", True)):
+                        rate, how = speed_text(e.speed, is_joints=is_joints)
+                        rows += [(title, rate, how)] if how else []
+                said += _aligned(rows)
+                said += [f"  no joints: {e.no_joints}"] if e.joints is None else []
+            if model.marks is not None:
+                m = model.marks
+                right = f"{int(m.tally.right.sum())} of {m.n_pixels}"
+                rows = [("right marked points", right, interval(m.figures["parts.pixel_accuracy"]))]
+                rows += [
+                    (f"marks: {figure_title(n, m)}", percent(e.value), interval(e))
+                    for n, e in m.figures.items()
+                    if n.startswith("joints.")
+                ]
+                said += _aligned(rows)
+        return said + self.verdicts()
+
+    def verdicts(self) -> list[str]:
+        """Return a sentence for each comparison with the first model."""
+        first, said = self.models[0], []
+        for other in self.models[1:]:
+            if first.evaluation is not None and other.evaluation is not None:
+                said += verdict_lines(first.name, first.evaluation, other.name, other.evaluation)
+            if first.marks is not None and other.marks is not None:
+                said += verdict_lines(first.name, first.marks, other.name, other.marks, of="points")
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in JSON form."""
+        first = self.models[0]
+        comparisons = [
+            {"model": m.name, "with": first.name}
+            | {
+                kind: {name: gap.to_dict() for name, gap in own.compared_with(base).items()}
+                for kind, own, base in (("data", m.evaluation, first.evaluation), ("marks", m.marks, first.marks))
+                if own is not None and base is not None
+            }
+            for m in self.models[1:]
+        ]
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "data": self.data,
+            "models": [
+                {
+                    "name": m.name,
+                    "evaluation": None if m.evaluation is None else m.evaluation.to_dict(),
+                    "marks": None if m.marks is None else m.marks.to_dict(),
+                }
+                for m in self.models
+            ],
+            "comparisons": comparisons,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationRun:
+    """A run that is ready to go; see `prepare`."""
+
+    models: list[ModelReport]
+    data: JoinedFrames | None
+    marks: Mapping[str, FrameMarks]
+    frames: MarkedFrames | None
+    output: Path | None
+    json_path: Path | None
+    mirror: bool | None
+    joints: bool | JointFinder
+    exact: bool
+    threads: int | None
+
+    @property
+    def total(self) -> int:
+        """How many times `progress` will be told of a frame."""
+        return (0 if self.data is None else len(self.data)) + len(self.models) * len(self.marks)
+
+    @property
+    def forests(self) -> list[Forest]:
+        """The models."""
+        return [m.forest for m in self.models if m.forest is not None]
+
+    def run(self, progress: Callable[[int], object] | None = None) -> EvaluationResult:
+        """Evaluate, and write what was asked for."""
+        models, examples = list(self.models), []
+        names = [m.name for m in models]
+        options: dict[str, Any] = {"mirror": self.mirror, "joints": self.joints, "exact": self.exact}
+        if self.data is not None:
+            found = evaluate_many(
+                self.forests,
+                self.data,
+                sensors=self.data.sensors,
+                threads=self.threads,
+                progress=progress,
+                **options,
+            )
+            models = [replace(m, evaluation=e) for m, e in zip(models, found, strict=True)]
+            if self.output is not None:
+                examples += draw_examples(names, self.forests, found, self.data, self.data.names, **options)
+        if self.frames is not None:
+            models = [self._with_marks(m, progress, options) for m in models]
+            if self.output is not None:
+                examples += draw_marks(names, self.forests, self.marks, self.frames, **options)
+        result = EvaluationResult(models, self._described(), [])
+        self._write(result, examples)
+        return result
+
+    def _with_marks(
+        self, model: ModelReport, progress: Callable[[int], object] | None, options: Mapping[str, Any]
+    ) -> ModelReport:
+        assert model.forest is not None
+        assert self.frames is not None
+        scored = score_marks(model.forest, self.marks, self.frames, threads=self.threads, progress=progress, **options)
+        return replace(model, marks=scored)
+
+    def _described(self) -> str:
+        return "" if self.data is None else ", ".join(s.path.name for s in self.data.sets)
+
+    def _write(self, result: EvaluationResult, examples: Sequence[Example]) -> None:
+        if self.output is not None:
+            write_report(self.output, result.models, data=result.data, examples=examples)
+            result.written.append(self.output)
+        if self.json_path is not None:
+            with replacing(self.json_path) as file:
+                file.write((json.dumps(result.to_dict(), indent=1) + "\n").encode())
+            result.written.append(self.json_path)
+
+
+def prepare(
+    models: Sequence[PathLike],
+    data: Sequence[PathLike] = (),
+    *,
+    output: PathLike | None = None,
+    marks: PathLike | None = None,
+    frames: PathLike | None = None,
+    camera: CameraLike | None = None,
+    json_path: PathLike | None = None,
+    threads: int | None = None,
+    joints: bool | JointFinder = True,
+    exact: bool = False,
+    mirror: bool | None = None,
+    limit: int | None = None,
+) -> EvaluationRun:
+    """Load models, open data and marks, and check all of it.
+
+    Parameters
+    ----------
+    models : sequence of str or Path
+        Names of shipped models, or files. The others are compared with the first.
+    data : sequence of str or Path
+        Data sets of one part set.
+    output : str or Path, optional
+        The HTML report to write.
+    marks, frames : str or Path, optional
+        A marks file (`marks.read_marks`) and the folder of its depth frames, background removed; both or neither.
+    camera : optional
+        Of the marked frames, as in `Camera.parse`; omitted: guessed by their size.
+    json_path : str or Path, optional
+        All figures as JSON.
+    threads : int, optional
+        Omitted: one for each core.
+    joints : bool or callable
+        Whether joints are placed and judged; or what places them.
+    exact : bool
+        Place them by the exact variant, many times slower.
+    mirror : bool, optional
+        Whether the mirrored walk takes part; omitted: as each model says.
+    limit : int, optional
+        Only so many frames of each data set.
+
+    Returns
+    -------
+    EvaluationRun
+        `run` does it.
+    """
+    if not models:
+        raise UsageError("name at least one model to evaluate")
+    if not data and marks is None:
+        raise UsageError("there is nothing to evaluate on; give a data set with --data, or --marks with --frames")
+    if (marks is None) != (frames is None):
+        raise UsageError("--marks names the marks file and --frames the folder of its frames; give both")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise UsageError(f"limit must be a whole number of frames, 1 or more; got {limit!r}")
+    thread_count(threads)
+    outputs = [None if p is None else Path(p) for p in (output, json_path)]
+    for path in outputs:
+        _check_output(path)
+    if outputs[0] is not None and outputs[1] is not None and outputs[0].absolute() == outputs[1].absolute():
+        raise UsageError(f"{outputs[0]}: cannot be both the report and the JSON file; name two files")
+    reports = _load_models(models)
+    joined = JoinedFrames([open_dataset(path) for path in data], limit) if data else None
+    marked = {} if marks is None else read_marks(marks)
+    shown = None if frames is None else MarkedFrames(frames, camera)
+    for report in reports:
+        assert report.forest is not None
+        if joined is not None:
+            _check_parts(report.name, report.forest, joined)
+        if shown is not None:
+            marked_regions(marked, report.forest.part_set)
+    if shown is not None:
+        missing = next((name for name in marked if name not in shown), None)
+        if missing is not None:
+            frame_of(missing, marked, shown)
+    return EvaluationRun(reports, joined, marked, shown, outputs[0], outputs[1], mirror, joints, exact, threads)
+
+
+def _load_models(models: Sequence[PathLike]) -> list[ModelReport]:
+    shipped = shipped_models()
+    reports: list[ModelReport] = []
+    for model in models:
+        path = shipped[model] if isinstance(model, str) and model in shipped else Path(model)
+        stem, taken = path.stem, {r.name for r in reports}
+        names = (stem, f"{path.absolute().parent.name}/{stem}", *(f"{stem} ({i})" for i in range(2, len(models) + 2)))
+        name = next(n for n in names if n not in taken)
+        reports.append(ModelReport(name, forest=load(model), card=find_card(path)))
+    return reports
+
+
+def _check_parts(name: str, forest: Forest, data: JoinedFrames) -> None:
+    for one in data.sets:
+        if one.part_set.names != data.sets[0].part_set.names:
+            raise UsageError(
+                f"{one.path}: has other parts than {data.sets[0].path}; evaluate data sets of one part set at a time"
+            )
+    try:
+        comparable(data.sets[0].part_set, forest.part_set)
+    except UsageError as error:
+        raise UsageError(f"{name} on {data.sets[0].path}: {error}") from None
+
+
+def _check_output(path: Path | None) -> None:
+    """Raise UsageError if a file cannot be written there: before the work, not after."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; name a file")
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise UsageError(f"{path}: cannot be written: there is no folder {parent}")
+    if not os.access(parent, os.W_OK):
+        raise UsageError(f"{path}: cannot be written: the folder {parent} is read-only")
+
+
+def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(2)]
+    return [
+        f"  {title:<{widths[0]}}  {value:>{widths[1]}}" + (f"  ({more})" if more else "") for title, value, more in rows
+    ]
