@@ -9,6 +9,7 @@ import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import IO, Any
 
 import cv2
@@ -43,6 +44,18 @@ FONT = cv2.FONT_HERSHEY_SIMPLEX
 LEFT_COLOR: Color = (255, 170, 60)
 RIGHT_COLOR: Color = (70, 170, 255)
 MIDDLE_COLOR: Color = (240, 240, 240)
+OUTLINE: Color = (20, 20, 20)
+"""Around bones and dots, so that they stand out from any part's colour."""
+
+FADED_TO, FAINTEST = 120, 0.35
+"""A joint without confidence keeps this share of its colour; the rest is this grey."""
+
+BONE_M = 0.016
+"""Metres: bones are drawn so thick, so that a person far off is not all bones."""
+
+DASH_PX = 7
+"""Length of a dash and its gap, in widths of a bone."""
+
 PEOPLE_COLORS: npt.NDArray[np.uint8] = np.array([(0, 0, 0), *spread_colors(255)], dtype=np.uint8)
 """Colour of each person id; black for nobody."""
 
@@ -135,36 +148,103 @@ def overlay(
     return mixed
 
 
-def draw_joints(picture: Picture, camera: Camera, people: Mapping[int, Joints] | Iterable[Joints]) -> Picture:
-    """Return a picture with skeletons: left bones warm, right bones cool; hollow dots for hidden joints.
+def draw_skeletons(
+    picture: Picture, joints_by_person: Mapping[int, Mapping[str, Any]], camera: Camera, *, ids: bool = False
+) -> Picture:
+    """Return a picture with skeletons: bones of the person's left warm, of the right cool, of the middle white.
 
-    `people` is `LabeledFrame.joints`, or the joints of each person.
+    Colours fade with confidence. A joint that the frame does not show (`is_visible` is False: hidden, or bridged by
+    `JointTracks`) is a hollow dot, its bones are dashed.
+
+    Parameters
+    ----------
+    picture : RGB array of the camera's size
+    joints_by_person : mapping of person id to mapping of joint name to joint
+        Found, tracked or true joints: each has a `position` in camera space and perhaps `confidence` and `is_visible`.
+    camera : Camera
+    ids : bool
+        Write each person's id above the highest joint.
     """
     _check_picture(picture)
-    people = people.values() if isinstance(people, Mapping) else people
+    if picture.shape[:2] != camera.shape:
+        raise UsageError(f"a picture of {picture.shape[:2]} needs a camera of this shape, got one of {camera.shape}")
     drawn = np.ascontiguousarray(picture).copy()
-    size = max(1, round(min(picture.shape[:2]) / 160))
-    for joints in people:
+    # who is near is drawn over who is far
+    for person, joints in sorted(joints_by_person.items(), key=lambda item: -_distance(item[1])):
         known = {name: joints[name] for name in JOINTS if name in joints}
-        pixels = camera.project([j.position for j in known.values()]) if known else np.empty((0, 2))
-        at = {
-            name: (round(float(col)), round(float(row)))
-            for name, (row, col) in zip(known, pixels, strict=True)
-            if np.isfinite((row, col)).all() and abs(row) < 1e5 and abs(col) < 1e5
-        }
+        sure = {name: float(getattr(joint, "confidence", 1.0)) for name, joint in known.items()}
+        is_seen = {name: getattr(joint, "is_visible", True) for name, joint in known.items()}
+        at, size = _pixels_of(known, camera), _bone_width(known, camera)
         for a, b in BONES:
             if a in at and b in at:
-                cv2.line(drawn, at[a], at[b], (20, 20, 20), size + 2, cv2.LINE_AA)
-                cv2.line(drawn, at[a], at[b], _side_color(b), size, cv2.LINE_AA)
+                color = _faded(b, min(sure[a], sure[b]))
+                _draw_bone(drawn, at[a], at[b], color, size, is_seen=is_seen[a] and is_seen[b])
         for name, centre in at.items():
-            cv2.circle(drawn, centre, size + 2, (20, 20, 20), -1, cv2.LINE_AA)
-            thickness = -1 if known[name].is_visible else 1
-            cv2.circle(drawn, centre, size + 1, _side_color(name), thickness, cv2.LINE_AA)
+            cv2.circle(drawn, centre, size + 2, OUTLINE, -1, cv2.LINE_AA)
+            cv2.circle(drawn, centre, size + 1, _faded(name, sure[name]), -1 if is_seen[name] else 1, cv2.LINE_AA)
+        if ids and at:
+            _draw_id(drawn, person, min(at.values(), key=lambda pixel: pixel[1]))
     return drawn
 
 
-def _side_color(joint: str) -> Color:
-    return {"_l": LEFT_COLOR, "_r": RIGHT_COLOR}.get(joint[-2:], MIDDLE_COLOR)
+def draw_joints(picture: Picture, camera: Camera, people: Mapping[int, Joints] | Iterable[Joints]) -> Picture:
+    """Return a picture with true skeletons, as `draw_skeletons` draws them, of people with or without ids."""
+    by_person = people if isinstance(people, Mapping) else dict(enumerate(people, start=1))
+    return draw_skeletons(picture, by_person, camera)
+
+
+def _pixels_of(joints: Mapping[str, Any], camera: Camera) -> dict[str, tuple[int, int]]:
+    """Return where joints are drawn, (col, row); those behind the camera or absurdly far off are left out."""
+    pixels = camera.project([joint.position for joint in joints.values()]) if joints else np.empty((0, 2))
+    return {
+        name: (round(float(col)), round(float(row)))
+        for name, (row, col) in zip(joints, pixels, strict=True)
+        if np.isfinite((row, col)).all() and abs(row) < 1e5 and abs(col) < 1e5
+    }
+
+
+def _bone_width(joints: Mapping[str, Any], camera: Camera) -> int:
+    """Return the width of bones in pixels: `BONE_M` at the person's distance, but not much of a small picture."""
+    return round(min(max(BONE_M * camera.fy / _distance(joints), 1.0), max(1.0, min(camera.shape) / 120)))
+
+
+def _distance(joints: Mapping[str, Any]) -> float:
+    """Return how far before the camera a person is, metres."""
+    return float(median([joint.position[2] for joint in joints.values() if joint.position[2] > 0] or [math.inf]))
+
+
+def _draw_bone(
+    drawn: Picture, start: tuple[int, int], end: tuple[int, int], color: Color, size: int, *, is_seen: bool
+) -> None:
+    if is_seen:
+        cv2.line(drawn, start, end, OUTLINE, size + 1 + size // 2, cv2.LINE_AA)
+        cv2.line(drawn, start, end, color, size, cv2.LINE_AA)
+        return
+    # only what is inside the picture: a bone may end very far off
+    is_inside, first, last = cv2.clipLine((0, 0, drawn.shape[1], drawn.shape[0]), start, end)
+    n_dashes = max(1, round(math.dist(first, last) / (DASH_PX * size))) if is_inside else 0
+    for dash in range(n_dashes):
+        share = (dash + np.array([[0.3], [0.7]])) / n_dashes
+        ends = np.rint((1 - share) * first + share * last).astype(int).tolist()
+        _draw_bone(drawn, ends[0], ends[1], color, size, is_seen=True)
+
+
+def _draw_id(drawn: Picture, person: int, highest: tuple[int, int]) -> None:
+    """Write a person's id above a pixel (col, row), inside the picture."""
+    text, scale = str(person), 0.3 + min(drawn.shape[:2]) / 1600
+    (width, height), _ = cv2.getTextSize(text, FONT, scale, 1)
+    col = min(max(highest[0] - width // 2, 2), drawn.shape[1] - width - 2)
+    row = min(max(highest[1] - 2 * height, height + 2), drawn.shape[0] - 3)
+    cv2.rectangle(drawn, (col - 2, row - height - 2), (col + width + 1, row + 2), OUTLINE, -1)
+    cv2.putText(drawn, text, (col, row), FONT, scale, MIDDLE_COLOR, 1, cv2.LINE_AA)
+
+
+def _faded(name: str, confidence: float) -> Color:
+    """Return the colour of a joint's side, as strong as its confidence."""
+    strength = FAINTEST + (1 - FAINTEST) * min(max(confidence, 0.0), 1.0)
+    color = {"_l": LEFT_COLOR, "_r": RIGHT_COLOR}.get(name[-2:], MIDDLE_COLOR)
+    red, green, blue = (round(FADED_TO + strength * (channel - FADED_TO)) for channel in color)
+    return red, green, blue
 
 
 def side_by_side(pictures: Sequence[Picture], *, gap_px: int = 4) -> Picture:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from synth.config import Config as Config
     from synth.generator import Generator as Generator
     from synth.production import produce as produce
+    from synth.recording import Recording as Recording
 
 # public name -> module that defines it; imported when first used (PEP 562)
 _HOMES = {
@@ -22,6 +23,7 @@ _HOMES = {
     "Generator": "generator",
     "Plane": "analytic",
     "Pose": "body",
+    "Recording": "recording",
     "Sphere": "analytic",
     "cast": "analytic",
     "produce": "production",

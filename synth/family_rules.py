@@ -29,14 +29,22 @@ def walk(angles: Floats, rng: np.random.Generator) -> None:
     """Set legs and arms to a moment of a step: the legs half a cycle apart, each arm with the other side's leg."""
     phase, stride = rng.uniform(0, 1, len(angles)), rng.uniform(0.5, 1.3, len(angles))
     swing = rng.uniform(0.3, 1.4, len(angles))
-    for side, other in (("l", 0.0), ("r", 0.5)):
+    set_gait(angles, phase, stride, swing, (rng.uniform(5, 14, len(angles)), rng.uniform(5, 14, len(angles))))
+
+
+def set_gait(angles: Floats, phase: Floats, stride: Floats, swing: Floats, sideways: tuple[Floats, Floats]) -> None:
+    """Set legs and arms (n, a) to moments of a step.
+
+    `phase` (n,) is a share of the cycle, from 0 to 1; `stride` and `swing` (n,) are shares of the usual swing of legs
+    and arms; `sideways` (n,) each is how far left and right arm hang from the body, in degrees.
+    """
+    for side, other, outwards in (("l", 0.0, sideways[0]), ("r", 0.5, sideways[1])):
         for name, curve in _GAIT.items():
             at = np.interp((phase + other) % 1.0, np.arange(11) / 10, (*curve, curve[0]))
             angles[:, COLUMN[f"{side}.{name}"]] = stride * at
         forwards = 5 + swing * 22 * np.sin(2 * np.pi * (phase + other) - np.pi / 2)
-        sideways = rng.uniform(5, 14, len(angles))
-        angles[:, COLUMN[f"{side}.shoulder_plane"]] = np.rad2deg(np.arctan2(forwards, sideways))
-        angles[:, COLUMN[f"{side}.shoulder_raise"]] = np.hypot(forwards, sideways)
+        angles[:, COLUMN[f"{side}.shoulder_plane"]] = np.rad2deg(np.arctan2(forwards, outwards))
+        angles[:, COLUMN[f"{side}.shoulder_raise"]] = np.hypot(forwards, outwards)
         angles[:, COLUMN[f"{side}.elbow"]] += 0.6 * np.maximum(forwards, 0)
 
 

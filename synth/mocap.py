@@ -214,8 +214,30 @@ def retarget(clip: Clip, *, step: int = 1, names: NameMap = CMU_NAMES, t_pose_fr
         np.zeros(len(frames), dtype=np.int32),
         frames,
         (clip.name,),
-        (_subject(clip.name),),
+        (clip_subject(clip.name),),
     )
+
+
+def root_path(
+    clip: Clip, frames: npt.ArrayLike, *, names: NameMap = CMU_NAMES, t_pose_frame: int = 0
+) -> tuple[Floats, Floats]:
+    """Return what `retarget` takes out of some frames: the way of the hips over the floor, and their yaw.
+
+    Returns
+    -------
+    array (n, 2), float64
+        The hips, (left, forward) of the T-pose, in leg lengths.
+    array (n,), float64
+        Radians, without jumps of a whole turn; 0 faces as the T-pose does, a quarter turn to its left is pi/2.
+    """
+    bones = names.find_bones(clip.joints)
+    t_rotations, t_positions = (array[0] for array in clip.move([t_pose_frame]))
+    axes = _body_axes(t_positions, bones)
+    rotations, positions = clip.move(frames)
+    hips = bones["Hips"]
+    # the T-pose straightens arms and legs only: D of the hips as in `_turns_from_t_pose`
+    yaw = heading(axes @ rotations[:, hips] @ (axes @ t_rotations[hips]).T)
+    return positions[:, hips] @ axes[[0, 2]].T / _leg_length(t_positions, bones), np.unwrap(yaw)
 
 
 def _turns_from_t_pose(
@@ -325,7 +347,8 @@ def _foot_clearance(heights: Floats, t_heights: Floats, feet: list[int], frame_t
     return np.asarray(np.clip(rise - floor - np.maximum(lowest - floor - MAX_JUMP, 0), 0, MAX_CLEARANCE))
 
 
-def _subject(name: str) -> str:
+def clip_subject(name: str) -> str:
+    """Return who performed a clip, by its name: see `PoseLibrary.subjects`."""
     match = re.search(r"(?:^|/)(\d+)_\d+$", name)
     return match[1] if match else name
 
