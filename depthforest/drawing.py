@@ -149,7 +149,12 @@ def overlay(
 
 
 def draw_skeletons(
-    picture: Picture, joints_by_person: Mapping[int, Mapping[str, Any]], camera: Camera, *, ids: bool = False
+    picture: Picture,
+    joints_by_person: Mapping[int, Mapping[str, Any]],
+    camera: Camera,
+    *,
+    ids: bool = False,
+    least: float = 0,
 ) -> Picture:
     """Return a picture with skeletons: bones of the person's left warm, of the right cool, of the middle white.
 
@@ -164,6 +169,8 @@ def draw_skeletons(
     camera : Camera
     ids : bool
         Write each person's id above the highest joint.
+    least : float
+        Joints of less confidence are left out.
     """
     _check_picture(picture)
     if picture.shape[:2] != camera.shape:
@@ -171,7 +178,11 @@ def draw_skeletons(
     drawn = np.ascontiguousarray(picture).copy()
     # who is near is drawn over who is far
     for person, joints in sorted(joints_by_person.items(), key=lambda item: -_distance(item[1])):
-        known = {name: joints[name] for name in JOINTS if name in joints}
+        known = {
+            name: joints[name]
+            for name in JOINTS
+            if name in joints and float(getattr(joints[name], "confidence", 1.0)) >= least
+        }
         sure = {name: float(getattr(joint, "confidence", 1.0)) for name, joint in known.items()}
         is_seen = {name: getattr(joint, "is_visible", True) for name, joint in known.items()}
         at, size = _pixels_of(known, camera), _bone_width(known, camera)

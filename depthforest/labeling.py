@@ -22,7 +22,7 @@ from depthforest.errors import FrameError, UsageError
 from depthforest.features import MAX_OFFSET_PX, check_mask, focal_lengths
 from depthforest.forest import LEAF_SUM, Forest
 from depthforest.frames import Frame
-from depthforest.labelkernels import LANES, MEAN, VOTES, cut_out, find_box, label_pixels, sum_pixels
+from depthforest.labelkernels import LANES, MEAN, VOTES, cut_out, find_box, label_pixels, sum_pixels, thin_out
 from depthforest.packing import PackedForest, pack
 from depthforest.parts import NO_PART, PartSet
 from depthforest.scratch import Scratch
@@ -109,9 +109,49 @@ class Labeling:
         best[rows, cols] = np.take_along_axis(shares, order, axis=1)
         return parts, best
 
+    def sample(self, n: int | None = None) -> Sample:
+        """Return the probabilities of labeled pixels on a grid, walked again: of a few, this is cheap.
+
+        Parameters
+        ----------
+        n : int, optional
+            The grid is as wide as leaves about so many of the person's pixels; omitted: all of them.
+        """
+        if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+            raise UsageError(f"n must be a whole number of pixels from 1, got {n!r}")
+        walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule)
+        step = 1 if n is None else max(1, round(math.sqrt(walk.n / n)))
+        walk.thin(step)
+        shares = walk.shares()
+        rows, cols = walk.positions()
+        is_labeled = self.parts[rows, cols] != NO_PART
+        if not is_labeled.all():
+            rows, cols, shares = rows[is_labeled], cols[is_labeled], shares[is_labeled]
+        return Sample(rows, cols, shares, step)
+
     def __repr__(self) -> str:
         n = int(np.count_nonzero(self.parts != NO_PART))
         return f"Labeling({n} pixels of {self.parts.shape[0]} x {self.parts.shape[1]}, {len(self.part_set)} parts)"
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Some of a person's labeled pixels and their probabilities.
+
+    Attributes
+    ----------
+    rows, cols : array (n,), int32
+        Line by line.
+    shares : array (n, n_parts), float32
+        Probabilities, which sum to 1.
+    step : int
+        Every so many rows and columns there is a pixel; each stands for `step` * `step` of them.
+    """
+
+    rows: npt.NDArray[np.int32]
+    cols: npt.NDArray[np.int32]
+    shares: npt.NDArray[np.float32]
+    step: int
 
 
 class _Walk:
@@ -182,6 +222,12 @@ class _Walk:
         sums = sums[:, : len(self.forest.part_set)]
         weights = self.weight if self.weight else sums.sum(axis=1, keepdims=True)
         return np.asarray(sums.astype(np.float32) / np.float32(weights))
+
+    def thin(self, step: int) -> None:
+        """Keep the pixels on every `step`-th row and column of the frame."""
+        if step > 1:
+            self.n = thin_out(self.places, self.scales, self.corner, step)
+            self.places, self.scales = self.places[: self.n], self.scales[: self.n]
 
     def positions(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         """Return the rows and columns of the pixels in the frame."""

@@ -96,6 +96,19 @@ def cut_out(
 
 
 @kernel
+def thin_out(places: npt.NDArray[np.int32], scales: Lanes, corner: tuple[int, int], step: int) -> int:
+    """Keep the pixels on every `step`-th row and column of the frame, in order at the front; return how many."""
+    middle = step // 2
+    n = 0
+    for i in range(len(places)):
+        if (places[i, 0] + corner[0]) % step == middle and (places[i, 1] + corner[1]) % step == middle:
+            places[n, 0], places[n, 1] = places[i, 0], places[i, 1]
+            scales[n, 0], scales[n, 1] = scales[i, 0], scales[i, 1]
+            n += 1
+    return n
+
+
+@kernel
 def _gather(
     values: npt.NDArray[Any], links: npt.NDArray[np.int32], rows: Any, n: int, lanes: Any, numbers: Any
 ) -> None:

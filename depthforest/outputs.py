@@ -29,6 +29,9 @@ JOINTS = "joints"
 JOINTS_TABLE = "joints.csv"
 """The joints of all frames of a run."""
 
+DRAWN_CONFIDENCE = 0.3
+"""Of joints that pictures show; the files hold all, guesses of hidden knees included."""
+
 ENDINGS = {
     "parts": ".png",
     "overlay": ".png",
@@ -76,7 +79,8 @@ def picture(labels: PeopleLabels) -> drawing.Picture:
     shaded = drawing.shade(labels.frame)
     parts = drawing.overlay(labels.frame, labels.parts, labels.part_set, shaded=shaded)
     if labels.joints is not None:
-        shaded = drawing.draw_skeletons(shaded, labels.joints, labels.frame.camera, ids=len(labels.joints) > 1)
+        camera, is_crowd = labels.frame.camera, len(labels.joints) > 1
+        shaded = drawing.draw_skeletons(shaded, labels.joints, camera, ids=is_crowd, least=DRAWN_CONFIDENCE)
     return drawing.side_by_side([shaded, parts])
 
 

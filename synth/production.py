@@ -73,9 +73,7 @@ def produce(
     """
     if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= len(generator):
         raise ConfigError(f"the number of frames must be from 1 to {len(generator)}, got {n!r}")
-    store = open_store(
-        path, kind, identity=generator.identity(), max_people=generator.config.max_people
-    )
+    store = open_store(path, kind, identity=generator.identity(), max_people=generator.config.max_people)
     if store.n_finished() >= n:
         return open_dataset(path)
     like = generator[0]

@@ -344,3 +344,26 @@ def test_packing_is_made_once():
     forest = forest_of(0)
     assert labeling.packed_forest(forest) is labeling.packed_forest(forest)
     assert "_packed" not in repr(forest)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.sampled_from([None, 1, 7, 40, 10_000]), is_masked=st.booleans())
+def test_a_sample_has_the_probabilities_of_its_pixels(seed, n, is_masked):
+    rng = np.random.default_rng(seed)
+    frame = random_frame(rng, 14, 17)
+    mask = rng.random(frame.shape) < 0.7 if is_masked else None
+    labeling = forest_of(3).label(frame, mask, mirror=True, reject=0.3)
+    sample = labeling.sample(n)
+    pixels = np.count_nonzero((frame.depth_mm > 0) & (True if mask is None else mask))
+    assert sample.step == (1 if n is None else max(1, round((pixels / n) ** 0.5)))
+    rows, cols = np.nonzero(labeling.parts != 255)
+    kept = (rows % sample.step == sample.step // 2) & (cols % sample.step == sample.step // 2)
+    np.testing.assert_array_equal(np.stack((sample.rows, sample.cols)), np.stack((rows[kept], cols[kept])))
+    np.testing.assert_array_equal(sample.shares, labeling.probabilities()[sample.rows, sample.cols])
+
+
+def test_a_sample_needs_a_number_of_pixels():
+    labeling = forest_of(3).label(random_frame(np.random.default_rng(0), 5, 5))
+    for wrong in (0, -3, 2.5, True):
+        with pytest.raises(UsageError, match="n must be a whole number of pixels from 1"):
+            labeling.sample(wrong)
