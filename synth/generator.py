@@ -6,6 +6,7 @@ import threading
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from depthforest.camera import Camera
 from depthforest.errors import DepthForestWarning
-from depthforest.frames import FrameSource, Joint, LabeledFrame
+from depthforest.frames import Frame, FrameSource, Joint, LabeledFrame
 from depthforest.kernels import kernel
 from depthforest.parts import BODY31, JOINT_PARTS, JOINTS
 from depthforest.threads import map_in_order
@@ -29,7 +30,7 @@ from synth.sensors import Sensed, find_sensor, sense
 from synth.skinning import PosedBody, pose_body
 
 # streams of random numbers that never meet: the second word of every seed
-_BODIES, _POSES, _FRAMES = 1, 2, 3
+_BODIES, _POSES, _FRAMES, _ROOMS = 1, 2, 3, 4
 
 POSE_BLOCK = 64
 """Built-in poses are drawn so many at a time, which is faster than one by one."""
@@ -119,6 +120,27 @@ class Generator(FrameSource):
                 stacklevel=2,
             )
         return scene, rendered, rng
+
+    def empty_room(self, index: int, take: int = 0) -> Frame:
+        """Return what the sensor of a frame sees of the same room when nobody is there.
+
+        Parameters
+        ----------
+        index : int
+            Of the frame.
+        take : int
+            0 or more; each has noise of its own, none of it that of the frame.
+        """
+        for name, value in (("index", index), ("take", take)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+                raise ConfigError(f"{name} must be a whole number, 0 or more; got {value!r}")
+        scene = replace(self.scene(index)[0], people=())
+        rendered = render(self.camera, scene.meshes(), canvas=self._canvas())
+        rng = np.random.default_rng([self.seed, _ROOMS, index, take])
+        sensed = sense(
+            rendered.depth, rendered.parts, rendered.people, self.camera, self.config.sensor, rng, rendered.facing
+        )
+        return Frame(sensed.depth_mm, self.camera)
 
     def _frame(self, number: int) -> LabeledFrame:
         scene, rendered, rng = self.scene(number)

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from depthforest.camera import Camera
-from depthforest.frames import Frame
 from synth.body import Body
 from synth.bvh import MocapError, read_bvh
 from synth.config import Config, ConfigError
@@ -26,7 +25,6 @@ from synth.mocap import CMU_NAMES, NameMap, clip_files, clip_subject
 from synth.motion import Course, Lane, Stretch, clip_stretch, gesture_stretch, join, walking_stretch
 from synth.rendering import Rendered, render
 from synth.scene import PROBED_EVERY, VOXEL, Person, PlacedPerson, Scene, compose
-from synth.sensors import sense
 from synth.skinning import PosedBody, pose_body
 
 # streams of random numbers that never meet each other or those of `generator`: the second word of every seed
@@ -85,13 +83,6 @@ class Recording(Generator):
         from synth.production import identity
 
         return f"recording at {self.fps!r} frames a second\n{identity(self.config, self.seed)}"
-
-    def empty_room(self, index: int = 0, take: int = 0) -> Frame:
-        """Return what the sensor sees of the room when nobody is there; each index and take has noise of its own."""
-        rendered = render(self.camera, self._room.meshes(), canvas=self._canvas())
-        rng = np.random.default_rng([self.seed, _EMPTY, index, take])
-        depth, parts, people, facing = rendered.depth, rendered.parts, rendered.people, rendered.facing
-        return Frame(sense(depth, parts, people, self.camera, self.config.sensor, rng, facing).depth_mm, self.camera)
 
     def scene(self, index: int) -> tuple[Scene, Rendered, np.random.Generator]:
         """Return the scene of a frame, what an ideal camera sees of it, and the generator that goes on to the sensor.

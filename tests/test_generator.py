@@ -262,3 +262,26 @@ def test_misuse_is_refused(frames):
     with pytest.raises(IndexError, match="frame 200 of 200"):
         frames[200]
     assert synth.Generator is Generator
+
+
+def test_an_empty_room_is_the_room_of_the_frame_without_people():
+    frames = Generator(dataclasses.replace(SMALL, sensor="ideal", people_shares=(0.0, 1.0)), seed=3)
+    for i in range(4):
+        frame, empty = frames[i], frames.empty_room(i)
+        is_room = frame.people == 0
+        np.testing.assert_array_equal(empty.depth_mm[is_room], frame.depth_mm[is_room])
+        behind, before = empty.depth_mm[~is_room].astype(int), frame.depth_mm[~is_room].astype(int)
+        assert ((behind >= before) | (behind == 0)).all()
+        assert (behind != before).any()
+        assert frames[i] == frame  # nothing of it is left on the canvas
+
+
+def test_takes_of_an_empty_room_have_noise_of_their_own(frames):
+    first, again, other = frames.empty_room(2), frames.empty_room(2), frames.empty_room(2, take=1)
+    assert first == again
+    assert first != other
+    both = (first.depth_mm > 0) & (other.depth_mm > 0)
+    assert np.median(np.abs(first.depth_mm[both].astype(int) - other.depth_mm[both])) < 60
+    for wrong in ({"index": -1}, {"index": 0, "take": 1.5}, {"index": True}):
+        with pytest.raises(ConfigError, match="must be a whole number, 0 or more"):
+            frames.empty_room(**wrong)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,16 @@ import numpy.typing as npt
 from PIL import Image
 
 from depthforest import drawing
+from depthforest.background import Background
 from depthforest.drawing import Picture
 from depthforest.errors import DepthForestError
 from depthforest.files import replacing
 from depthforest.frames import Joint, LabeledFrame
+from depthforest.joints import find_joints
 from depthforest.jointtracks import JointLike, JointTracks
 from depthforest.models import load
 from depthforest.outputs import VideoFile
+from depthforest.peopletracks import PeopleTracker
 from synth.config import Config
 from synth.recording import Recording
 
@@ -63,11 +65,8 @@ def from_truth(recording: Recording, threads: int | None) -> Iterator[Found]:
 def from_forest(recording: Recording, threads: int | None) -> Iterator[Found]:
     """Yield frames with the people, parts and joints that are found in them."""
     forest = load()
-    background = import_module("depthforest.background").Background
-    tracker = import_module("depthforest.peopletracks").PeopleTracker(
-        background.learn([recording.empty_room(0, take) for take in range(N_BACKGROUND)])
-    )
-    find_joints = import_module("depthforest.joints").find_joints
+    rooms = [recording.empty_room(0, take) for take in range(N_BACKGROUND)]
+    tracker = PeopleTracker(Background.learn(rooms))
     for frame in recording.frames(threads=threads):
         people = tracker.add(frame)
         parts = np.full(frame.shape, 255, dtype=np.uint8)

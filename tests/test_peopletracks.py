@@ -1,0 +1,150 @@
+import numpy as np
+import pytest
+
+from depthforest import peopletracks
+from depthforest.background import Background
+from depthforest.camera import Camera
+from depthforest.errors import FrameError, UsageError
+from depthforest.frames import Frame
+from depthforest.peopletracks import PeopleTracker
+from depthforest.segmentation import People
+from synth.generator import Config, Generator
+from synth.poses import sample_pose
+from synth.rendering import render
+from synth.scene import Person, Scene, View
+from synth.sensors import sense
+from synth.skinning import pose_body
+
+CAMERA = Camera.preset("kinect_v1@160x120")
+FLOOR = np.array([[(-9.0, 0.0, 1.0), (9.0, 0.0, 1.0), (9.0, 0.0, -12.0), (-9.0, 0.0, -12.0)]])
+WALL = np.array([[(-9.0, 0.0, -4.3), (9.0, 0.0, -4.3), (9.0, 3.0, -4.3), (-9.0, 3.0, -4.3)]])
+
+
+@pytest.fixture(scope="module")
+def actors():
+    """Return three people who stand."""
+    bodies = Generator(Config(n_bodies=3, child_share=0.0), seed=8)._bodies
+    return [
+        Person(bodies[k], pose_body(bodies[k], sample_pose(np.random.default_rng(k), "standing").pose))
+        for k in range(3)
+    ]
+
+
+def take(people, number=0, camera=CAMERA):
+    """Return a frame of people at (person, x, distance), and the truth about its pixels."""
+    view = View(camera, height=1.3, tilt=0.15, roll=0.0)
+    placed = tuple(person.placed(x, -distance, 0.3) for person, x, distance in people)
+    seen = render(camera, Scene(view, placed, walls=np.concatenate([FLOOR, WALL])).meshes())
+    sensed = sense(seen.depth, seen.parts, seen.people, camera, "kinect_v1", np.random.default_rng(number), seen.facing)
+    return Frame(sensed.depth_mm, camera), sensed.people
+
+
+def ids_by_truth(people, truth):
+    """Return {true person: id of the mask that covers most of him}."""
+    found = {}
+    for i in np.unique(truth[truth > 0]):
+        ids = np.bincount(people.map[truth == i], minlength=2)
+        if ids[1:].sum() > 0.4 * ids.sum():
+            found[int(i)] = int(np.argmax(ids[1:])) + 1
+    return found
+
+
+def test_ids_stay_with_who_walks(actors):
+    tracker = PeopleTracker()
+    seen = []
+    for t in range(12):
+        frame, truth = take([(actors[0], -0.8 + 0.04 * t, 2.4), (actors[1], 0.9 - 0.05 * t, 3.2)], t)
+        seen.append(ids_by_truth(tracker.add(frame), truth))
+    assert seen[0].keys() == {1, 2}
+    assert all(ids == seen[0] for ids in seen)
+
+
+def test_ids_outlast_an_occlusion(actors):
+    tracker = PeopleTracker()
+    seen = []
+    for t in range(40):
+        # one walks behind the other and comes out again
+        frame, truth = take([(actors[0], 0.0, 2.0), (actors[1], -1.3 + 0.065 * t, 3.3)], t)
+        seen.append(ids_by_truth(tracker.add(frame), truth))
+    assert seen[0].keys() == {1, 2}
+    assert any(2 not in ids for ids in seen)
+    assert {ids[1] for ids in seen} == {seen[0][1]}
+    assert seen[-1][2] == seen[0][2]
+
+
+def test_who_is_gone_for_long_is_somebody_else(actors, monkeypatch):
+    monkeypatch.setattr(peopletracks, "REMEMBERED", 3)
+    tracker = PeopleTracker()
+    full, empty = take([(actors[0], 0.2, 2.5)])[0], take([])[0]
+    first = tracker.add(full).ids
+    for _ in range(3):
+        assert len(tracker.add(empty)) == 0
+    assert tracker.add(full).ids == first
+    for _ in range(4):
+        tracker.add(empty)
+    assert tracker.add(full).ids not in ((), first)
+
+
+def test_n_keeps_who_was_there_first(actors):
+    tracker = PeopleTracker(n=1)
+    first = tracker.add(take([(actors[0], -0.6, 3.0)])[0])
+    frame, truth = take([(actors[0], -0.6, 3.0), (actors[1], 0.4, 1.8)], 1)
+    second = tracker.add(frame)
+    assert second.ids == first.ids
+    assert ids_by_truth(second, truth) == {1: first.ids[0]}
+
+
+def test_a_background_helps(actors):
+    background = Background(take([], 99)[0])
+    tracker = PeopleTracker(background)
+    for t in range(3):
+        frame, truth = take([(actors[0], -0.4, 2.4), (actors[1], 0.6, 3.2)], t)
+        assert ids_by_truth(tracker.add(frame), truth).keys() == {1, 2}
+
+
+def test_frames_that_change_size_keep_ids(actors):
+    tracker = PeopleTracker()
+    people = [(actors[0], -0.7, 2.4), (actors[1], 0.8, 3.2)]
+    seen = []
+    for t, size in enumerate(("160x120", "160x120", "320x240", "320x240", "160x120")):
+        frame, truth = take(people, t, Camera.preset(f"kinect_v1@{size}"))
+        found = tracker.add(frame)
+        assert found.map.shape == frame.shape
+        seen.append(ids_by_truth(found, truth))
+    assert seen[0].keys() == {1, 2}
+    assert all(ids == seen[0] for ids in seen)
+
+
+def test_a_size_that_the_background_does_not_have_is_refused_and_nothing_is_lost(actors):
+    tracker = PeopleTracker(take([], 99)[0])
+    people = [(actors[0], -0.3, 2.4)]
+    first = tracker.add(take(people)[0])
+    with pytest.raises(FrameError, match="the background is 160 x 120 pixels, the frame 320 x 240"):
+        tracker.add(take(people, 1, Camera.preset("kinect_v1@320x240"))[0])
+    assert tracker.add(take(people, 2)[0]).ids == first.ids
+
+
+def test_ids_are_never_more_than_a_byte(monkeypatch):
+    """Someone new appears in every frame, far from where anyone was."""
+    places = iter(range(700))
+
+    def find_anyone(frame, _background):
+        people = np.zeros(frame.shape, np.uint8)
+        people[10:60, 10:40] = 1
+        return People(people, (1,))
+
+    monkeypatch.setattr(peopletracks, "find_people", find_anyone)
+    monkeypatch.setattr(peopletracks, "_middle", lambda *_: np.array([5.0 * next(places), 0, 0]))
+    tracker = PeopleTracker()
+    frame = Frame(np.full(CAMERA.shape, 2000, np.uint16), CAMERA)
+    ids = [tracker.add(frame).ids[0] for _ in range(600)]
+    assert min(ids) >= 1
+    assert max(ids) <= 255
+    for start in range(600 - peopletracks.REMEMBERED):
+        assert len(set(ids[start : start + peopletracks.REMEMBERED])) == peopletracks.REMEMBERED
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True, "2"])
+def test_n_must_be_a_number_of_people(n):
+    with pytest.raises(UsageError, match="n must be a whole number of people, 1 or more"):
+        PeopleTracker(n=n)
