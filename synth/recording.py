@@ -28,7 +28,7 @@ from synth.scene import PROBED_EVERY, VOXEL, Person, PlacedPerson, Scene, compos
 from synth.skinning import PosedBody, pose_body
 
 # streams of random numbers that never meet each other or those of `generator`: the second word of every seed
-_STAGE, _LEADING, _STRETCHES, _SENSING, _EMPTY = 11, 12, 13, 14, 15
+_STAGE, _LEADING, _STRETCHES, _SENSING = 11, 12, 13, 14
 
 LANE_SHARE = 0.7
 """Of the view's width that people use; furniture may stand beside it."""

@@ -1,0 +1,177 @@
+"""Judge the whole line on synthetic rooms with two people each: masks, labels and joints, as a user gets them.
+
+Run `python tools/line_figures.py [-n 500] [--config TOML] [--mocap CLIPS] [-o FOLDER]`. In every frame people are
+found (without a background, and with an empty frame as one), labeled and given joints; the true masks stand beside them
+as the best that could be. A person whose mask is missed has no right pixel and no joint; joints of false people are
+false.
+
+Writes `line_figures.json` and `line_figures.png`: what was found in the first frames.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from people_figures import FALSE, LEAST_SEEN, MISSED
+
+import depthforest as df
+from depthforest import drawing
+from depthforest.background import Background
+from depthforest.evaluation import judge_joints
+from depthforest.files import replacing
+from depthforest.frames import LabeledFrame
+from depthforest.merging import PeopleLabels, label_people
+from depthforest.outputs import DRAWN_CONFIDENCE
+from depthforest.parts import JOINTS, NO_PART
+from depthforest.scores import ProposalLog, Tally, count_pairs, known_mean
+from depthforest.terminal import progress_bar
+from depthforest.threads import map_in_order
+from synth.config import Config
+from synth.generator import Generator
+
+SHOWN = 12
+WAYS = ("true masks", "without a background", "with an empty frame")
+
+People = npt.NDArray[np.uint8]
+
+
+@dataclass
+class Line:
+    """What came of all frames one way."""
+
+    n_parts: int
+    ious: list[float] = field(default_factory=list)
+    n_false: int = 0
+    confusion: npt.NDArray[np.int64] = field(init=False)
+    logs: dict[str, ProposalLog] = field(default_factory=lambda: defaultdict(ProposalLog))
+    n_people: int = 0
+
+    def __post_init__(self) -> None:
+        # the last column is for pixels without an answer
+        self.confusion = np.zeros((self.n_parts, self.n_parts + 1), dtype=np.int64)
+
+    def add(self, frame: LabeledFrame, labels: PeopleLabels) -> None:
+        """Count a frame."""
+        pairs, n_false = matched(frame.people, labels.people)
+        self.n_false += n_false
+        joints = labels.joints or {}
+        for person, (found, iou) in pairs.items():
+            self.ious.append(iou)
+            is_person = (frame.people == person) & (frame.parts != NO_PART)
+            is_answered = (labels.people == found) if found else np.zeros_like(is_person)
+            answers = np.where(is_answered & (labels.parts != NO_PART), labels.parts, np.uint8(self.n_parts))
+            self.confusion += count_pairs(frame.parts[is_person], answers[is_person], self.n_parts, self.n_parts + 1)
+            self._judge(joints.get(found, {}), frame.joints.get(person, {}))
+        for found, its_joints in joints.items():
+            if found not in {k for k, _ in pairs.values()}:
+                self._judge_false(its_joints)
+
+    def _judge(self, found: Mapping[str, Any], truth: Mapping[str, Any]) -> None:
+        for judged in judge_joints(found, truth):
+            self.logs[judged.name].add(
+                self.n_people, judged.distances_m, judged.confidences, is_visible=judged.is_visible
+            )
+        self.n_people += 1
+
+    def _judge_false(self, found: Mapping[str, Any]) -> None:
+        for name, joint in found.items():
+            confidences = [proposal.confidence for proposal in joint.proposals]
+            self.logs[name].add(self.n_people, [np.inf] * len(confidences), confidences, is_visible=False)
+        self.n_people += 1
+
+    def figures(self) -> dict[str, Any]:
+        """Return what the JSON file says."""
+        square = Tally(self.confusion.sum(axis=1), np.diagonal(self.confusion).copy(), self.confusion.sum(axis=0)[:-1])
+        precisions = {
+            name: float(self.logs[name].judged(self.n_people).average_precision())
+            for name in JOINTS
+            if name in self.logs
+        }
+        return {
+            "people": len(self.ious),
+            "mean_iou": round(float(np.mean(self.ious)), 4),
+            "missed": int(np.sum(np.array(self.ious) < MISSED)),
+            "false": self.n_false,
+            "mean_class_accuracy": round(float(square.mean_class_accuracy), 4),
+            "pixel_accuracy": round(float(square.pixel_accuracy), 4),
+            "mean_average_precision": round(float(known_mean(np.array(list(precisions.values())))), 4),
+            "average_precision": {name: round(value, 4) for name, value in precisions.items()},
+        }
+
+
+def matched(truth: People, found: People) -> tuple[dict[int, tuple[int, float]], int]:
+    """Return for each person who is seen well enough the id and IoU of its mask, 0 for none; and how many are false."""
+    table = np.bincount(truth.ravel().astype(np.intp) * 256 + found.ravel(), minlength=65536).reshape(256, 256)
+    n_true, n_found = table.sum(axis=1), table.sum(axis=0)
+    people = [i for i in range(1, 256) if n_true[i] >= LEAST_SEEN * truth.size]
+    masks = [k for k in range(1, 256) if n_found[k]]
+    iou = table / np.maximum(n_true[:, None] + n_found[None] - table, 1)
+    pairs = dict.fromkeys(people, (0, 0.0))
+    for value, i, k in sorted(((float(iou[i, k]), i, k) for i in people for k in masks), reverse=True):
+        if value > 0 and pairs[i][0] == 0 and k not in {taken for taken, _ in pairs.values()}:
+            pairs[i] = k, value
+    return pairs, sum(bool(table[1:, k].sum() < FALSE * n_found[k]) for k in masks)
+
+
+def picture(labels: PeopleLabels) -> drawing.Picture:
+    """Return parts and skeletons."""
+    parts = drawing.overlay(labels.frame, labels.parts, labels.part_set)
+    return drawing.draw_skeletons(parts, labels.joints or {}, labels.frame.camera, least=DRAWN_CONFIDENCE)
+
+
+def main() -> None:
+    """Run the judgment."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-n", type=int, default=500, help="rooms")
+    parser.add_argument("-o", type=Path, default=Path("line_figures"), help="folder to write to")
+    parser.add_argument("--model", help="omitted: the shipped one")
+    parser.add_argument("--config", type=Path, help="TOML file with fields of synth.Config")
+    parser.add_argument("--mocap", help="folder of BVH clips")
+    parser.add_argument("--camera", default="kinect_v1")
+    parser.add_argument("--seed", type=int, default=5005)
+    parser.add_argument("--mirror", action=argparse.BooleanOptionalAction)
+    parser.add_argument("--threads", type=int)
+    options: Any = parser.parse_args()
+    config = Config.load(options.config) if options.config else Config(n_bodies=24)
+    config = replace(config, people_shares=(0.0, 1.0), camera=options.camera)
+    if options.mocap:
+        config = replace(config, mocap=options.mocap)
+    rooms = Generator(config, seed=options.seed, n=options.n)
+    forest = df.load(options.model)
+    lines = {way: Line(len(forest.part_set)) for way in WAYS}
+
+    def look(index: int) -> tuple[LabeledFrame, list[PeopleLabels]]:
+        frame = rooms[index]
+        room = Background(rooms.empty_room(index))
+        maps = [frame.people, df.find_people(frame).map, df.find_people(frame, room).map]
+        return frame, [
+            label_people(forest, frame, people, joints=True, mirror=options.mirror, threads=1) for people in maps
+        ]
+
+    shown: list[drawing.Picture] = []
+    with progress_bar(options.n) as advance:
+        for frame, answers in map_in_order(look, range(options.n), threads=options.threads):
+            for line, labels in zip(lines.values(), answers, strict=True):
+                line.add(frame, labels)
+            if len(shown) < SHOWN:
+                shown.append(drawing.side_by_side([drawing.shade(frame), *map(picture, answers[1:])]))
+            advance(1)
+    figures = {"frames": options.n, "seed": options.seed} | {way: line.figures() for way, line in lines.items()}
+    options.o.mkdir(parents=True, exist_ok=True)
+    with replacing(options.o / "line_figures.json") as file:
+        file.write((json.dumps(figures, indent=1) + "\n").encode())
+    drawing.write_picture(options.o / "line_figures.png", drawing.contact_sheet(shown, columns=2, cell_width=960))
+    for way in WAYS:
+        print(way, {name: value for name, value in figures[way].items() if name != "average_precision"})
+
+
+if __name__ == "__main__":
+    main()
