@@ -86,14 +86,15 @@ def demo(
         from depthforest.resources import models_folder
 
         forest = load() if any(models_folder().glob("*.safetensors")) else None
-    table, whose = frame_table(), "its" if forest is None else "the model's"
+    table = frame_table()
+    shown = "shaded, with its parts" if forest is None else "with the joints and the parts that are found"
     accuracy = showing.draw_samples(output, forest, lambda name, frame: add_frame(table, name, frame))
     print_table(table)
     if accuracy is not None:
         print(f"The model gets {accuracy:.0%} of the people's pixels right.")
     print(
-        f"Look at {output / 'sheet.png'}: each frame shaded, with {whose} parts (legend.png), and with the true parts "
-        "and joints (hidden: hollow)."
+        f"Look at {output / 'sheet.png'}: each frame {shown} (legend.png), and with the true parts and joints "
+        "(hidden: hollow)."
     )
 
 

@@ -75,13 +75,18 @@ def frame_outputs(kinds: Iterable[str]) -> list[str]:
 
 
 def picture(labels: PeopleLabels) -> drawing.Picture:
-    """Return the shaded depth, with skeletons where joints were found, and beside it the parts laid over it."""
+    """Return the two panels side by side."""
+    return drawing.side_by_side(panels(labels))
+
+
+def panels(labels: PeopleLabels) -> list[drawing.Picture]:
+    """Return the shaded depth, with skeletons where joints were found, and the same with the parts laid over it."""
     shaded = drawing.shade(labels.frame)
     parts = drawing.overlay(labels.frame, labels.parts, labels.part_set, shaded=shaded)
     if labels.joints is not None:
         camera, is_crowd = labels.frame.camera, len(labels.joints) > 1
         shaded = drawing.draw_skeletons(shaded, labels.joints, camera, ids=is_crowd, least=DRAWN_CONFIDENCE)
-    return drawing.side_by_side([shaded, parts])
+    return [shaded, parts]
 
 
 def write_outputs(

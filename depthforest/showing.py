@@ -13,10 +13,13 @@ from depthforest.errors import DepthForestError
 from depthforest.files import make_folder
 from depthforest.forest import Forest
 from depthforest.frames import Frame, LabeledFrame
+from depthforest.jointparams import known_joints
 from depthforest.merging import label_people
+from depthforest.outputs import panels
 from depthforest.parts import NO_PART
 from depthforest.reading import FrameSequence
 from depthforest.resources import samples_folder
+from depthforest.segmentation import find_people
 
 MAX_SHEET_PICTURES = 60
 SHEET_CELL_PX = 320
@@ -31,8 +34,8 @@ def labeled_picture(frame: LabeledFrame) -> drawing.Picture:
 def draw_samples(output: Path, forest: Forest | None, tell: Callable[[str, Frame], object]) -> float | None:
     """Draw the bundled sample frames into a folder; a forest labels them as the command does.
 
-    Each row is the shaded frame, the parts, and the true joints. The parts are the forest's answer, or the truth if
-    there is no forest.
+    Each row is the shaded frame with the skeletons that were found, the parts that were found, and the true parts and
+    joints. Without a forest, it is the shaded frame and the truth.
 
     Parameters
     ----------
@@ -58,9 +61,9 @@ def draw_samples(output: Path, forest: Forest | None, tell: Callable[[str, Frame
         if forest is None:
             row = drawing.side_by_side([drawing.shade(frame), truth, joints])
         else:
-            labels = label_people(forest, frame, frame.people)
+            labels = label_people(forest, frame, find_people(frame).map, joints=bool(known_joints(part_set)))
             parts = labels.parts
-            row = drawing.side_by_side([drawing.shade(frame), drawing.overlay(frame, parts, part_set), joints])
+            row = drawing.side_by_side([*panels(labels), joints])
             is_known = frame.parts != NO_PART
             n_right += int(np.count_nonzero(parts[is_known] == frame.parts[is_known]))
             n_pixels += int(np.count_nonzero(is_known))
@@ -68,8 +71,10 @@ def draw_samples(output: Path, forest: Forest | None, tell: Callable[[str, Frame
         drawing.write_labels(output / f"{name}.parts.png", parts, part_set)
         rows.append(row)
         tell(name, frame)
+    columns = "depth, parts, joints" if forest is None else "joints found, parts found, the truth"
+    titles = [f"{name}: {columns}" for name in samples.names]
     drawing.write_picture(output / "legend.png", drawing.legend(part_set, columns=2))
-    drawing.write_picture(output / "sheet.png", drawing.contact_sheet(rows, columns=1, titles=samples.names))
+    drawing.write_picture(output / "sheet.png", drawing.contact_sheet(rows, columns=1, titles=titles))
     return n_right / n_pixels if forest is not None and part_set.names == samples.part_set.names else None
 
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -22,9 +21,18 @@ def test_links_and_pictures_exist(page):
             assert (page.parent / target).exists(), target
 
 
+def save_frame(path):
+    """Save a sample frame at the size of a Kinect's picture."""
+    from depthforest.resources import samples_folder
+
+    samples = df.open_dataset(samples_folder())
+    depth = samples[samples.names.index("two_people")].depth_mm
+    Image.fromarray(depth.repeat(2, axis=0).repeat(2, axis=1)).save(path)
+
+
 def test_the_readmes_python_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Image.fromarray(np.full((480, 640), 1500, np.uint16)).save("frame.png")
+    save_frame("frame.png")
     from depthforest.resources import samples_folder
 
     df.write_dataset("data", df.open_dataset(samples_folder()))
@@ -36,7 +44,7 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch):
 
 
 def test_the_readmes_commands_run(tmp_path):
-    Image.fromarray(np.full((480, 640), 1500, np.uint16)).save(tmp_path / "frame.png")
+    save_frame(tmp_path / "frame.png")
     text = (TOP / "README.md").read_text()
     commands = re.findall(r"^depthforest (.+)$", text, re.MULTILINE)
     assert commands

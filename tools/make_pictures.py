@@ -16,7 +16,9 @@ from depthforest.drawing import FONT, Picture
 from depthforest.frames import LabeledFrame
 from depthforest.merging import label_people
 from depthforest.models import load
+from depthforest.outputs import panels
 from depthforest.resources import samples_folder
+from depthforest.segmentation import find_people
 from synth.config import Config
 from synth.generator import Generator
 from synth.poses import sample_pose
@@ -38,16 +40,14 @@ STAGES = {
     "joints": "modes of the parts|in camera space",
     "evaluation": "accuracy, joint|precision, report",
 }
-BUILT = {"synth", "frames", "features", "training", "forest", "labeling"}
-"""Stages that work today; the others are drawn in grey."""
 
 
 def row_of(frame: LabeledFrame) -> Picture:
-    """Return a frame shaded, with the parts that the shipped forest finds, and with its true parts and joints."""
-    found = label_people(load(), frame, frame.people).parts
+    """Return a frame with the skeletons that are found in it, with the parts that are found, with the true parts."""
+    forest = load()
+    labels = label_people(forest, frame, find_people(frame).map, joints=True)
     truth = drawing.overlay(frame, frame.parts, frame.part_set)
-    joints = drawing.draw_joints(truth, frame.camera, frame.joints)
-    return drawing.side_by_side([drawing.shade(frame), drawing.overlay(frame, found, frame.part_set), joints])
+    return drawing.side_by_side([*panels(labels), truth])
 
 
 def flow() -> Picture:
@@ -58,7 +58,7 @@ def flow() -> Picture:
     picture = np.full((*size, 3), 255, dtype=np.uint8)
     for i, (name, text) in enumerate(STAGES.items()):
         left, top = 16 + i % columns * (box_width + gap), 20 + i // columns * (box_height + gap)
-        ink = (20, 60, 110) if name in BUILT else (150, 150, 150)
+        ink = (20, 60, 110)
         cv2.rectangle(picture, (left, top), (left + box_width, top + box_height), ink, 2, cv2.LINE_AA)
         cv2.putText(picture, name, (left + 10, top + 26), FONT, 0.65, ink, 2, cv2.LINE_AA)
         for line, words in enumerate(text.split("|")):
