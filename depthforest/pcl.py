@@ -350,6 +350,7 @@ def _joined(pieces: Sequence[dict[str, npt.NDArray[Any]]]) -> dict[str, Any]:
         n_nodes += len(piece["children"])
         n_leaves += len(piece["labels"])
     columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+    columns["offsets"] = columns["offsets"].astype(np.float32)
     labels = columns.pop("labels")
     columns["leaves"] = np.zeros((len(labels), len(PCL25)), dtype=np.uint8)
     columns["leaves"][np.arange(len(labels)), labels] = LEAF_SUM

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,10 @@ def _numba_cache_folder() -> str:
 
 
 os.environ.setdefault("NUMBA_CACHE_DIR", _numba_cache_folder())
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # its workers, and the processes that they start, would not hear Ctrl-C, which some tests send
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
