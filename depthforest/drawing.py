@@ -47,6 +47,9 @@ MIDDLE_COLOR: Color = (240, 240, 240)
 OUTLINE: Color = (20, 20, 20)
 """Around bones and dots, so that they stand out from any part's colour."""
 
+DRAWN_CONFIDENCE = 0.3
+"""Least of the joints that pictures show; files hold all, guesses of hidden knees included."""
+
 FADED_TO, FAINTEST = 120, 0.35
 """A joint without confidence keeps this share of its colour; the rest is this grey."""
 

@@ -202,7 +202,8 @@ def _answers(
         np.copyto(parts, labeling.parts, where=mask)
         if finder is not None:
             found = finder(frame, labeling)
-            joints.append({name: Joint(joint.position) for name, joint in found.items()})
+            shown = {n: j for n, j in found.items() if j.confidence >= drawing.DRAWN_CONFIDENCE}
+            joints.append({name: Joint(joint.position) for name, joint in shown.items()})
     return parts, joints
 
 

@@ -29,9 +29,6 @@ JOINTS = "joints"
 JOINTS_TABLE = "joints.csv"
 """The joints of all frames of a run."""
 
-DRAWN_CONFIDENCE = 0.3
-"""Of joints that pictures show; the files hold all, guesses of hidden knees included."""
-
 ENDINGS = {
     "parts": ".png",
     "overlay": ".png",
@@ -85,7 +82,7 @@ def panels(labels: PeopleLabels) -> list[drawing.Picture]:
     parts = drawing.overlay(labels.frame, labels.parts, labels.part_set, shaded=shaded)
     if labels.joints is not None:
         camera, is_crowd = labels.frame.camera, len(labels.joints) > 1
-        shaded = drawing.draw_skeletons(shaded, labels.joints, camera, ids=is_crowd, least=DRAWN_CONFIDENCE)
+        shaded = drawing.draw_skeletons(shaded, labels.joints, camera, ids=is_crowd, least=drawing.DRAWN_CONFIDENCE)
     return [shaded, parts]
 
 

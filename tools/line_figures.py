@@ -29,7 +29,6 @@ from depthforest.evaluation import judge_joints
 from depthforest.files import replacing
 from depthforest.frames import LabeledFrame
 from depthforest.merging import PeopleLabels, label_people
-from depthforest.outputs import DRAWN_CONFIDENCE
 from depthforest.parts import JOINTS, NO_PART
 from depthforest.scores import ProposalLog, Tally, count_pairs, known_mean
 from depthforest.terminal import progress_bar
@@ -124,7 +123,7 @@ def matched(truth: People, found: People) -> tuple[dict[int, tuple[int, float]],
 def picture(labels: PeopleLabels) -> drawing.Picture:
     """Return parts and skeletons."""
     parts = drawing.overlay(labels.frame, labels.parts, labels.part_set)
-    return drawing.draw_skeletons(parts, labels.joints or {}, labels.frame.camera, least=DRAWN_CONFIDENCE)
+    return drawing.draw_skeletons(parts, labels.joints or {}, labels.frame.camera, least=drawing.DRAWN_CONFIDENCE)
 
 
 def main() -> None:

@@ -84,8 +84,10 @@ def pictures(found: Iterator[Found], fps: float) -> Iterator[Picture]:
     for frame, parts, joints in found:
         shaded = drawing.shade(frame)
         painted = drawing.overlay(frame, parts, frame.part_set, shaded=shaded)
-        raw = drawing.draw_skeletons(painted, joints, frame.camera)
-        calm = drawing.draw_skeletons(shaded, tracks.add(joints), frame.camera, ids=True)
+        raw = drawing.draw_skeletons(painted, joints, frame.camera, least=drawing.DRAWN_CONFIDENCE)
+        calm = drawing.draw_skeletons(
+            shaded, tracks.add(joints), frame.camera, ids=True, least=drawing.DRAWN_CONFIDENCE
+        )
         titles = ["parts, joints as found", "joints over time"]
         yield drawing.contact_sheet([raw, calm], columns=2, titles=titles)
 
