@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from label_speed import best
 
 import depthforest as df
 from depthforest.joints import EXACT, FAST, FAST_PIXELS, find_joints, finder_of, surface
@@ -22,20 +22,6 @@ from synth.config import Config
 from synth.generator import Generator
 
 N_FRAMES = 12
-TURNS = 7
-
-
-def best(*works: Callable[[], object]) -> list[float]:
-    """Return the shortest time of each work, in turns."""
-    for work in works:
-        work()
-    times = [[] for _ in works]  # type: list[list[float]]
-    for _ in range(TURNS):
-        for work, laps in zip(works, times, strict=True):
-            start = time.perf_counter()
-            work()
-            laps.append(time.perf_counter() - start)
-    return [min(laps) for laps in times]
 
 
 def report(forest: df.Forest, camera: str) -> None:

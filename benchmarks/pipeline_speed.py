@@ -8,13 +8,13 @@ before it is timed; the ways take turns, and the best turn of each counts.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from label_speed import TURNS, best
 
 import depthforest as df
 from depthforest.threads import map_in_order
@@ -22,22 +22,8 @@ from synth.config import Config
 from synth.generator import Generator
 
 N_FRAMES = 16
-TURNS = 5
 
 Mask = npt.NDArray[np.bool_]
-
-
-def best(*works: Callable[[], object]) -> list[float]:
-    """Return the shortest time of each work, in turns."""
-    for work in works:
-        work()
-    times: list[list[float]] = [[] for _ in works]
-    for _ in range(TURNS):
-        for work, laps in zip(works, times, strict=True):
-            start = time.perf_counter()
-            work()
-            laps.append(time.perf_counter() - start)
-    return [min(laps) for laps in times]
 
 
 def joints_of(forest: df.Forest, frame: df.Frame, background: df.Background | None, mirror: bool) -> list[Any]:

@@ -13,8 +13,9 @@ from typing import Annotated, Any
 import typer
 
 from depthforest import __version__
-from depthforest.cli_models import check_writable, models
+from depthforest.cli_models import models
 from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
+from depthforest.files import check_writable
 from depthforest.options import (
     BackgroundOption,
     BackgroundRemovedOption,

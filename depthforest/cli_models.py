@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from depthforest.errors import UsageError
+from depthforest.files import check_writable
 from depthforest.options import CameraOption, MirrorOption, ThreadsOption
 from depthforest.terminal import progress_bar, status
 
@@ -116,14 +116,3 @@ def info(
     for name, value in describe(path):
         table.add_row(escape(name), escape(value))
     Console(highlight=False).print(table)
-
-
-def check_writable(output: Path) -> None:
-    """Raise UsageError if a file cannot be written there: before hours of work, not after."""
-    if output.is_dir():
-        raise UsageError(f"{output}: is a folder; name a file for the model")
-    parent = output.absolute().parent
-    if not parent.is_dir():
-        raise UsageError(f"{output}: cannot be written: there is no folder {parent}")
-    if not os.access(parent, os.W_OK):
-        raise UsageError(f"{output}: cannot be written: the folder {parent} is read-only")

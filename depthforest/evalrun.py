@@ -6,7 +6,6 @@ Everything that can be wrong with what was asked for is said by `prepare`, befor
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from depthforest.errors import UsageError
 from depthforest.evalinputs import JoinedFrames, MarkedFrames
 from depthforest.evaluation import JointFinder, evaluate_many
 from depthforest.examples import Example, draw_examples, draw_marks
-from depthforest.files import replacing
+from depthforest.files import check_writable, replacing
 from depthforest.forest import Forest
 from depthforest.marks import FrameMarks, frame_of, marked_regions, read_marks, score_marks
 from depthforest.modelcards import find_card
@@ -249,7 +248,8 @@ def prepare(
     thread_count(threads)
     outputs = [None if p is None else Path(p) for p in (output, json_path)]
     for path in outputs:
-        _check_output(path)
+        if path is not None:
+            check_writable(path)
     if outputs[0] is not None and outputs[1] is not None and outputs[0].absolute() == outputs[1].absolute():
         raise UsageError(f"{outputs[0]}: cannot be both the report and the JSON file; name two files")
     reports = _load_models(models)
@@ -291,19 +291,6 @@ def _check_parts(name: str, forest: Forest, data: JoinedFrames) -> None:
         comparable(data.sets[0].part_set, forest.part_set)
     except UsageError as error:
         raise UsageError(f"{name} on {data.sets[0].path}: {error}") from None
-
-
-def _check_output(path: Path | None) -> None:
-    """Raise UsageError if a file cannot be written there: before the work, not after."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise UsageError(f"{path}: is a folder; name a file")
-    parent = path.absolute().parent
-    if not parent.is_dir():
-        raise UsageError(f"{path}: cannot be written: there is no folder {parent}")
-    if not os.access(parent, os.W_OK):
-        raise UsageError(f"{path}: cannot be written: the folder {parent} is read-only")
 
 
 def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:

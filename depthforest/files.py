@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from depthforest.errors import DepthForestError
+from depthforest.errors import DepthForestError, UsageError
 
 
 def natural_key(name: str) -> tuple[list[int | str], str]:
@@ -105,3 +105,14 @@ def make_folder(path: str | Path) -> Path:
     except OSError as error:
         raise DepthForestError(f"{path}: cannot be made a folder: {reason(error)}") from None
     return path
+
+
+def check_writable(path: Path) -> None:
+    """Raise UsageError if a file cannot be written there: before hours of work, not after."""
+    if path.is_dir():
+        raise UsageError(f"{path}: is a folder; name a file")
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise UsageError(f"{path}: cannot be written: there is no folder {parent}")
+    if not os.access(parent, os.W_OK):
+        raise UsageError(f"{path}: cannot be written: the folder {parent} is read-only")

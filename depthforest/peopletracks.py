@@ -32,6 +32,17 @@ UPRIGHT = 0.3
 GOING = 8
 """Frames for which somebody who is not found goes on as before; then he is taken to have stopped."""
 
+FASTEST = 0.1
+"""Metres a frame: 3 m/s. A mask's middle moves faster when somebody is uncovered; people do not."""
+
+FADING = 0.98
+"""Share of somebody's largest surface that is remembered from frame to frame: half of it after a second."""
+
+WHOLE = 1.1
+THICK = 0.4
+"""Two masks up to so many metres farther or nearer, which together show no more than this share of somebody's surface,
+may be his two sides behind somebody."""
+
 MAX_ID = 255
 EVERY = 2
 """Masks are compared at every second pixel of every second row."""
@@ -39,12 +50,17 @@ EVERY = 2
 
 @dataclass
 class _Track:
-    """Somebody: where he was in metres, where he was going in metres a frame, and when he was last found."""
+    """Somebody: where he was in metres, where he was going in metres a frame, when he was last found; and his surface.
+
+    `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square metres.
+    """
 
     person: int
     position: npt.NDArray[np.float64]
     velocity: npt.NDArray[np.float64]
     last_frame: int
+    seen: float
+    surface: float
 
     def expected(self, frame: int) -> npt.NDArray[np.float64]:
         return self.position + min(frame - self.last_frame, GOING) * self.velocity
@@ -79,7 +95,12 @@ class PeopleTracker:
         """
         found = find_people(frame, self._background)
         positions = [_middle(frame, mask) for mask in found]
-        ids = self._matched(found, positions)
+        per_pixel = 1 / (frame.camera.fx * frame.camera.fy)
+        surfaces = [
+            float(np.count_nonzero(mask)) * position[2] ** 2 * per_pixel
+            for mask, position in zip(found, positions, strict=True)
+        ]
+        ids = self._matched(found, positions, surfaces)
         self._frame += 1
         if self._n is not None and len(ids) > self._n:
             # in the order of the tracks, which is that of their first frames
@@ -88,22 +109,24 @@ class PeopleTracker:
             ids = [person if person in kept else 0 for person in ids]
         relabel = np.zeros(256, dtype=np.uint8)
         relabel[list(found.ids)] = ids
-        people = People(relabel[found.map], tuple(person for person in ids if person))
+        people = People(relabel[found.map], tuple(dict.fromkeys(person for person in ids if person)))
         self._map = people.map
         return people
 
-    def _matched(self, found: People, positions: list[npt.NDArray[np.float64]]) -> list[int]:
+    def _matched(self, found: People, positions: list[npt.NDArray[np.float64]], surfaces: list[float]) -> list[int]:
         """Return the id of everyone who is found, and take note of where they are."""
         now = self._frame
         self._tracks = [t for t in self._tracks if now - t.last_frame <= REMEMBERED + 1]
         overlap = self._overlaps(found)
-        pairs = []
+        pairs, sides = [], []
         for i, position in enumerate(positions):
             for k, track in enumerate(self._tracks):
                 share = float(overlap[found.ids[i], track.person])
                 distance = float(np.linalg.norm((position - track.expected(now)) * (1, UPRIGHT, 1)))
                 if distance < track.reach(now) or (share > 0.5 and distance < FARTHEST):
                     pairs.append((share - distance, i, k))
+                elif distance < FARTHEST and abs(position[2] - track.position[2]) < THICK:
+                    sides.append((share - distance, i, k))
         ids = [0] * len(positions)
         taken: set[int] = set()
         # the surest first; of equals, the larger person and the older track
@@ -111,11 +134,19 @@ class PeopleTracker:
             if ids[i] == 0 and k not in taken:
                 taken.add(k)
                 ids[i] = self._tracks[k].person
-                _move(self._tracks[k], positions[i], now)
+                _move(self._tracks[k], positions[i], surfaces[i], now)
+        # who goes by behind somebody is seen on both sides of him for a while
+        for _, i, k in sorted([*pairs, *sides], key=lambda pair: (-pair[0], pair[1], pair[2])):
+            track = self._tracks[k]
+            if ids[i] == 0 and track.last_frame == now and track.seen + surfaces[i] <= WHOLE * track.surface:
+                ids[i] = track.person
+                share = surfaces[i] / (track.seen + surfaces[i])
+                track.position = (1 - share) * track.position + share * positions[i]
+                track.seen += surfaces[i]
         for i, position in enumerate(positions):
             if ids[i] == 0:
                 ids[i] = self._new_id()
-                self._tracks.append(_Track(ids[i], position, np.zeros(3), now))
+                self._tracks.append(_Track(ids[i], position, np.zeros(3), now, surfaces[i], surfaces[i]))
         return ids
 
     def _overlaps(self, found: People) -> npt.NDArray[np.float64]:
@@ -153,8 +184,11 @@ def _middle(frame: Frame, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64
     return frame.camera.unproject((np.median(rows), np.median(cols)), z)
 
 
-def _move(track: _Track, position: npt.NDArray[np.float64], now: int) -> None:
+def _move(track: _Track, position: npt.NDArray[np.float64], surface: float, now: int) -> None:
     step = (position - track.position) / (now - track.last_frame)
+    step *= min(1.0, FASTEST / max(float(np.linalg.norm(step)), FASTEST))
+    track.seen = surface
+    track.surface = max(surface, FADING * track.surface)
     # half of what it seems: masks gain and lose arms
     track.velocity = 0.5 * track.velocity + 0.5 * step if now - track.last_frame == 1 else step
     track.position, track.last_frame = position, now

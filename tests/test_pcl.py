@@ -334,7 +334,7 @@ def test_the_command_leaves_nothing_half_done(tmp_path):
     for arguments, code, message in (
         ((good, bad, "-o", tmp_path / "m"), 1, "bad.txt: ends after line 6; "),
         ((good, "-o", good), 2, "good.txt: is an input; name another file"),
-        ((good, "-o", tmp_path), 2, "is a folder; name a file for the model"),
+        ((good, "-o", tmp_path), 2, "is a folder; name a file"),
         ((good, "-o", tmp_path / "none" / "m"), 2, "there is no folder"),
         ((good, "-o", tmp_path / "m", "--focal", 0), 2, "the focal length must lie above 0"),
     ):

@@ -124,6 +124,41 @@ def test_a_size_that_the_background_does_not_have_is_refused_and_nothing_is_lost
     assert tracker.add(take(people, 2)[0]).ids == first.ids
 
 
+def test_who_is_seen_on_both_sides_of_somebody_stays_one(monkeypatch):
+    """Somebody at 3 m goes by behind one at 2 m, who is 26 pixels wide."""
+    depth = np.full(CAMERA.shape, 4000, np.uint16)
+    found = []
+    for left in range(20, 100, 4):
+        people = np.zeros(CAMERA.shape, np.uint8)
+        people[30:110, left : left + 30] = 7
+        people[20:115, 62:88] = 9
+        parts = [people == 9]
+        for columns in (slice(0, 62), slice(88, 160)):  # each side is found as somebody, as components are
+            side = np.zeros(CAMERA.shape, bool)
+            side[:, columns] = people[:, columns] == 7
+            if side.any():
+                parts.append(side)
+        masks = np.zeros(CAMERA.shape, np.uint8)
+        for i, mask in enumerate(parts, start=1):
+            masks[mask] = i
+        found.append((np.where(people == 9, 2000, np.where(people == 7, 3000, depth)).astype(np.uint16), people, masks))
+    assert max(len(np.unique(masks)) for _, _, masks in found) == 4  # nobody and three
+    answers = iter(masks for _, _, masks in found)
+
+    def find_next(*_):
+        masks = next(answers)
+        return People(masks, tuple(np.unique(masks[masks > 0]).tolist()))
+
+    monkeypatch.setattr(peopletracks, "find_people", find_next)
+    tracker = PeopleTracker()
+    for shown, people, _ in found:
+        seen = tracker.add(Frame(shown, CAMERA))
+        assert len(seen) <= 2
+        assert ids_by_truth(seen, people) in ({7: 1, 9: 2}, {7: 2, 9: 1}, {9: 1}, {9: 2})
+    assert seen.ids == tuple(sorted(seen.ids, key=lambda i: -(seen.map == i).sum()))
+    assert set(seen.ids) == {1, 2}
+
+
 def test_ids_are_never_more_than_a_byte(monkeypatch):
     """Someone new appears in every frame, far from where anyone was."""
     places = iter(range(700))

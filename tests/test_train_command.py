@@ -72,7 +72,7 @@ def test_every_number_is_an_option():
         (["train", "-o", "m", "--data", "none"], 1, "none: is not a folder"),
         (["train", "-o", "m", "--data", "none", "--sensor", "tof"], 2, "--data brings its own frames"),
         (["train", "-o", "m", "--data", "none", "--frames", "9"], 2, "--data brings its own frames"),
-        (["train", "-o", ".", "--frames", "3"], 2, "is a folder; name a file for the model"),
+        (["train", "-o", ".", "--frames", "3"], 2, "is a folder; name a file"),
         (["train", "-o", "no/m", "--frames", "3"], 2, "no/m: cannot be written: there is no folder"),
         (["train", "-o", "m", "--trees", "0"], 2, "trees must be from 1 to"),
         (["train", "-o", "m", "--depth", "0"], 2, "depth must be from 1 to 40, got 0"),
