@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 TOP = Path(__file__).resolve().parent.parent
 SHARED_DATA = TOP.parent / "shared" / "data"
@@ -24,6 +25,10 @@ def _numba_cache_folder() -> str:
 
 
 os.environ.setdefault("NUMBA_CACHE_DIR", _numba_cache_folder())
+
+# the same examples in every run: a change fails because of what it changes
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # its workers, and the processes that they start, would not hear Ctrl-C, which some tests send
