@@ -27,8 +27,7 @@ from depthforest.labelkernels import (
     MEAN,
     _add,
     _advance,
-    _find_probes,
-    _gather,
+    _find_both,
     _start,
     decide,
     label_pixels,
@@ -38,29 +37,19 @@ from depthforest.packing import CHILDREN, LEAF, PackedForest, aligned
 from depthforest.prefetching import prefetch
 from depthforest.resources import models_folder
 
-TOP_LEVELS = 8
-"""Levels of the implicit top: its rows, 4 kB a tree, stay in the first cache."""
 
-
-def top_of(forest: df.Forest, packed: PackedForest) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
-    """Return the top of each tree as a full heap of rows, and the packed row that each of its exits leads to.
-
-    Below a leaf the heap goes on with rows that lead to it on both sides.
-    """
-    n_inner = 2**TOP_LEVELS - 1
-    rows = np.zeros((forest.n_trees, 2 * n_inner + 1), dtype=np.int32)
-    rows[:, 0] = packed.roots
-    for i in range(n_inner):
-        children = packed.links[rows[:, i], CHILDREN]
-        is_leaf = packed.links[rows[:, i], LEAF] >= 0
-        rows[:, 2 * i + 1], rows[:, 2 * i + 2] = children, np.where(is_leaf, children, children + 1)
-    return packed.values[rows[:, :n_inner]], rows[:, n_inner:].copy()
+def without_top(packed: PackedForest) -> PackedForest:
+    """Return the same rows, walked from the roots."""
+    n_trees = len(packed.exits)
+    roots = 2 * np.arange(n_trees, dtype=np.int32)
+    return replace(packed, top=packed.top[:, :0], exits=roots[:, None].copy())
 
 
 def breadth_first(packed: PackedForest) -> PackedForest:
     """Return the same rows, those of a level side by side."""
-    order = [np.arange(2 * len(packed.roots))]
-    for root in packed.roots:
+    n_trees = len(packed.exits)
+    order = [np.arange(2 * n_trees)]
+    for root in 2 * np.arange(n_trees):
         level = np.array([root])
         while len(level := level[packed.links[level, LEAF] < 0]):
             lefts = packed.links[level, CHILDREN]
@@ -72,7 +61,7 @@ def breadth_first(packed: PackedForest) -> PackedForest:
     values = aligned((len(old), packed.values.shape[1]), np.float32)
     values[:] = packed.values[old]
     values.view(np.int32)[:, CHILDREN] = new[packed.links[old, CHILDREN]]
-    return replace(packed, values=values, links=values.view(np.int32))
+    return replace(packed, values=values, links=values.view(np.int32), exits=new[packed.exits])
 
 
 def unaligned(packed: PackedForest) -> PackedForest:
@@ -103,72 +92,24 @@ def _gather_compact(values, links, rows, n, lanes, numbers):  # type: ignore[no-
 
 
 @kernel
-def _gather_top(values, rows, n, lanes, numbers):  # type: ignore[no-untyped-def]
-    for i in range(np.uint64(n)):
-        row = np.uint64(rows[i])
-        for k in range(np.uint64(4)):
-            lanes[k, i] = values[row, k]
-        numbers[np.uint64(0), i] = np.int32(values[row, np.uint64(4)])
-
-
-@kernel
-def _advance_top(crop, ones, others, thresholds, rows, n):  # type: ignore[no-untyped-def]
-    for i in range(np.uint64(n)):
-        response = np.int32(crop[np.uint64(ones[i])]) - np.int32(crop[np.uint64(others[i])])
-        rows[i] = np.int32(np.int32(np.int32(2) * rows[i]) + np.int32(1)) + np.int32(response > thresholds[i])
-
-
-@kernel
-def _label_otherwise(  # type: ignore[no-untyped-def]
-    crop,
-    places,
-    scales,
-    n_cols,
-    values,
-    links,
-    is_compact,
-    n_top,
-    top,
-    exits,
-    packed,
-    weight,
-    corner,
-    parts,
-    confidence,
-):
-    """Label as `label_pixels` does, with an implicit top of `n_top` levels, or from compact rows."""
-    leaf_links, leaves, depth = packed
-    n_columns, n_inner = leaves.shape[1], top.shape[1]
+def _label_compact(crop, places, scales, n_cols, values, links, packed, weight, corner, parts, confidence):  # type: ignore[no-untyped-def]
+    """Label as `label_pixels` does, from compact rows without a top."""
+    leaf_links, n_trees, leaves, depth = packed
     offsets = np.empty((4, LANES), dtype=values.dtype)
     bounds, numbers = np.empty((6, LANES), dtype=np.float32), np.empty((4, LANES), dtype=np.int32)
-    probes, sums = np.empty((2, LANES), dtype=np.uint32), np.empty((LANES, n_columns), dtype=np.int32)
+    probes, sums = np.empty((2, LANES), dtype=np.uint32), np.empty((LANES, leaves.shape[1]), dtype=np.int32)
     own_parts, shares = np.empty(LANES, dtype=np.uint8), np.empty(LANES, dtype=np.float32)
     rows, own = numbers[2], numbers[3]
     for first in range(0, len(places), LANES):
         n = min(LANES, len(places) - first)
         sums[:n] = 0
         _start(places, scales, first, n, np.float32(1), len(crop) // n_cols, n_cols, bounds, own)
-        for tree in range(len(top)):
-            rows[:n] = 0 if n_top else 2 * tree
-            for step in range(depth):
-                if step < n_top:
-                    _gather_top(top[tree], rows, n, offsets, numbers)
-                elif is_compact:
-                    _gather_compact(values, links, rows, n, offsets, numbers)
-                else:
-                    _gather(values, links, rows, n, offsets, numbers)
-                for k in range(2):
-                    _find_probes(
-                        offsets[2 * k], offsets[2 * k + 1], bounds[0], bounds[1], bounds[2], bounds[3], bounds[4],
-                        bounds[5], own, np.int32(n_cols), n, probes[k],
-                    )  # fmt: skip
-                if step < n_top:
-                    _advance_top(crop, probes[0], probes[1], numbers[0], rows, n)
-                    if step == n_top - 1:
-                        for i in range(n):
-                            rows[i] = exits[tree, rows[i] - n_inner]
-                            prefetch(values, np.int64(rows[i]) * values.shape[1])
-                elif not _advance(crop, probes[0], probes[1], numbers[0], numbers[1], values, rows, n):
+        for tree in range(n_trees):
+            rows[:n] = 2 * tree
+            for _ in range(depth):
+                _gather_compact(values, links, rows, n, offsets, numbers)
+                _find_both(offsets, bounds, own, n_cols, n, probes)
+                if not _advance(crop, probes[0], probes[1], numbers[0], numbers[1], values, rows, n):
                     break
             _add(MEAN, leaves, leaves[0], leaf_links, rows, n, sums)
         decide(sums, n, weight, -1.0, own_parts, shares)
@@ -206,7 +147,7 @@ def _add_dense(leaves, links, arrived, rows, sums):  # type: ignore[no-untyped-d
 
 
 @kernel
-def _arrive(crop, places, scales, n_cols, packed, roots, out):  # type: ignore[no-untyped-def]
+def _arrive(crop, places, scales, n_cols, packed, n_trees, out):  # type: ignore[no-untyped-def]
     values, links = packed
     n_rows = len(crop) // n_cols
     for i in range(len(places)):
@@ -214,8 +155,8 @@ def _arrive(crop, places, scales, n_cols, packed, roots, out):  # type: ignore[n
         x, y = scales[i, 0], scales[i, 1]
         left, right = np.float32(-col), np.float32(n_cols - 1 - col)
         top, bottom = np.float32(-row), np.float32(n_rows - 1 - row)
-        for tree in range(len(roots)):
-            at = roots[tree]
+        for tree in range(n_trees):
+            at = 2 * tree
             while links[at, LEAF] < 0:
                 response = np.int32(0)
                 for k in range(2):
@@ -233,7 +174,7 @@ def leaf_ways(forest: df.Forest, packed: PackedForest, walks: list[_Walk]) -> di
     for walk in walks:
         arrived = np.empty((walk.n, forest.n_trees), dtype=np.int32)
         columns = (packed.values, packed.links)
-        _arrive(walk.crop.reshape(-1), walk.places, walk.scales, walk.crop.shape[1], columns, packed.roots, arrived)
+        _arrive(walk.crop.reshape(-1), walk.places, walk.scales, walk.crop.shape[1], columns, forest.n_trees, arrived)
         parts.append(arrived)
     rows_of = np.concatenate(parts)
     leaves_of = packed.links[rows_of, LEAF]
@@ -278,9 +219,9 @@ def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]
                     places, scales = places[order], scales[order]
                 forest.__dict__["_packed"] = packed
                 rest = list(walk._arguments())
-                roots = packed.roots
-                for chosen in [roots[i : i + 1] for i in range(len(roots))] if is_by_tree else [roots]:
-                    rest[3] = chosen
+                n_trees = len(packed.exits)
+                for some in [slice(i, i + 1) for i in range(n_trees)] if is_by_tree else [slice(n_trees)]:
+                    rest[3], rest[4] = packed.top[some], packed.exits[some]
                     label_pixels(
                         walk.crop.reshape(-1), places, scales, 0, walk.n, *rest, walk.weight, -1.0, walk.corner,
                         n_lanes, parts, shares,
@@ -288,38 +229,30 @@ def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]
 
         return work
 
-    top, exits = top_of(forest, kept)
+    rows, unit = compact(kept, forest)
+    of_leaves = kept.links, forest.n_trees, kept.leaves, kept.depth
 
-    def run_otherwise(rows: npt.NDArray[Any], unit: np.float32, is_compact: bool, n_top: int) -> Callable[[], object]:
-        of_leaves, links = (kept.links, kept.leaves, kept.depth), rows.view(np.int32)
-        its_top = top if rows.dtype == np.float32 else np.zeros_like(top, dtype=rows.dtype)
-        scales = [walk.scales * unit for walk in walks]
+    def run_compact() -> None:
+        for walk in walks:
+            _label_compact(
+                walk.crop.reshape(-1), walk.places, walk.scales * unit, walk.crop.shape[1], rows, rows.view(np.int32),
+                of_leaves, walk.weight, walk.corner, parts, shares,
+            )  # fmt: skip
 
-        def work() -> None:
-            for walk, own in zip(walks, scales, strict=True):
-                _label_otherwise(
-                    walk.crop.reshape(-1), walk.places, own, walk.crop.shape[1], rows, links, is_compact, n_top,
-                    its_top, exits, of_leaves, walk.weight, walk.corner, parts, shares,
-                )  # fmt: skip
-
-        return work
-
-    with_top = run_otherwise(kept.values, np.float32(1), False, TOP_LEVELS)
-    compact_rows = run_otherwise(*compact(kept, forest), True, 0)
     works: dict[str, Callable[[], object]] = {f"as it is ({LANES} pixels in step)": run(kept)}
     for n in (16, 64, 128, 256, 1024):
         works[f"{n} pixels in step"] = run(kept, n)
     works["breadth first"] = run(breadth_first(kept))
     works["unaligned: siblings in two cache lines"] = run(unaligned(kept))
-    works["rows of 16 bytes"] = compact_rows
-    works[f"an implicit top of {TOP_LEVELS} levels"] = with_top
+    works["without an implicit top"] = run(without_top(kept))
+    works["rows of 16 bytes, without an implicit top"] = run_compact
     works["pixels in tiles of 8 x 16 (sorting included)"] = run(kept, tile=(8, 16))
     works["tree by tree"] = run(kept, is_by_tree=True)
     works |= leaf_ways(forest, kept, walks)
     parts[:] = 0
     run(kept)()
     expected = parts.copy()
-    for work in (with_top, compact_rows):
+    for work in (run(without_top(kept)), run(breadth_first(kept)), run_compact):
         parts[:] = 0
         work()
         assert np.mean(parts != expected) < 1e-3, (

@@ -188,7 +188,7 @@ class _Walk:
     def _arguments(self) -> tuple[Any, ...]:
         packed = packed_forest(self.forest)
         return (
-            self.crop.shape[1], packed.values, packed.links, packed.roots, packed.depth,
+            self.crop.shape[1], packed.values, packed.links, packed.top, packed.exits, packed.depth,
             self.rule, packed.leaves, winners(self.forest), self.is_mirrored, self.forest.part_set.mirror_table,
         )  # fmt: skip
 

@@ -136,6 +136,38 @@ def _find_probes(
 
 
 @kernel
+def _gather_top(values: Lanes, rows: Any, n: int, lanes: Any, numbers: Any) -> None:
+    """Copy what the rows of a tree's top hold, as `_gather`."""
+    for i in range(np.uint64(n)):
+        row = np.uint64(rows[i])
+        for k in range(np.uint64(4)):
+            lanes[k, i] = values[row, k]
+        numbers[np.uint64(0), i] = np.int32(values[row, np.uint64(4)])
+
+
+@kernel
+def _advance_top(
+    crop: npt.NDArray[np.uint16], ones: Any, others: Any, thresholds: npt.NDArray[np.int32], rows: Any, n: int
+) -> None:
+    """Move each lane to its child in the top."""
+    for i in range(np.uint64(n)):
+        response = np.int32(crop[np.uint64(ones[i])]) - np.int32(crop[np.uint64(others[i])])
+        rows[i] = np.int32(np.int32(np.int32(2) * rows[i]) + np.int32(1)) + np.int32(response > thresholds[i])
+
+
+@kernel
+def _find_both(
+    offsets: Lanes, bounds: Lanes, own: npt.NDArray[np.int32], n_cols: int, n: int, probes: npt.NDArray[np.uint32]
+) -> None:
+    """Find both probes of each lane."""
+    for k in range(2):
+        _find_probes(
+            offsets[2 * k], offsets[2 * k + 1], bounds[0], bounds[1], bounds[2], bounds[3], bounds[4], bounds[5], own,
+            np.int32(n_cols), n, probes[k],
+        )  # fmt: skip
+
+
+@kernel
 def _advance(
     crop: npt.NDArray[np.uint16], ones: Any, others: Any, thresholds: Any, children: Any, values: Any, rows: Any, n: int
 ) -> bool:
@@ -202,7 +234,7 @@ def _add(
 @kernel
 def walk_lanes(
     crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, first: int, n: int,
-    values: npt.NDArray[Any], links: npt.NDArray[np.int32], roots: npt.NDArray[np.int64],
+    values: npt.NDArray[Any], links: npt.NDArray[np.int32], top: Lanes, exits: npt.NDArray[np.int32],
     depth: int, rule: int,
     leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
     mirrored: npt.NDArray[np.uint8], n_cols: int, offsets: npt.NDArray[Any], bounds: Lanes,
@@ -214,22 +246,27 @@ def walk_lanes(
     `is_mirrored` adds the mirrored walk, where part p is part `mirrored[p]` of a table of all labels. `offsets`
     (4, LANES), `bounds` (6, LANES), `numbers` (4, LANES), `probes` (2, LANES), `others` (LANES, n_parts) are scratch.
     """
-    n_rows = len(crop) // n_cols
+    n_rows, n_inner, n_top = len(crop) // n_cols, top.shape[1], 0
+    while 2**n_top - 1 < n_inner:
+        n_top += 1
     sums[:n] = 0
     others[:n] = 0
     rows, own = numbers[2], numbers[3]
     for is_second in range(2 if is_mirrored else 1):
         side = np.float32(-1 if is_second else 1)
         _start(places, scales, first, n, side, n_rows, n_cols, bounds, own)
-        for tree in range(len(roots)):
-            rows[:n] = roots[tree]
-            for _ in range(depth):
+        for tree in range(len(exits)):
+            rows[:n] = 0
+            for _ in range(n_top):
+                _gather_top(top[tree], rows, n, offsets, numbers)
+                _find_both(offsets, bounds, own, n_cols, n, probes)
+                _advance_top(crop, probes[0], probes[1], numbers[0], rows, n)
+            for i in range(n):
+                rows[i] = exits[tree, rows[i] - n_inner]
+                prefetch(values, np.int64(rows[i]) * values.shape[1])
+            for _ in range(depth - n_top):
                 _gather(values, links, rows, n, offsets, numbers)
-                for k in range(2):
-                    _find_probes(
-                        offsets[2 * k], offsets[2 * k + 1], bounds[0], bounds[1], bounds[2], bounds[3], bounds[4],
-                        bounds[5], own, np.int32(n_cols), n, probes[k],
-                    )  # fmt: skip
+                _find_both(offsets, bounds, own, n_cols, n, probes)
                 if not _advance(crop, probes[0], probes[1], numbers[0], numbers[1], values, rows, n):
                     break
             _add(rule, leaves, winners, links, rows, n, others if is_second else sums)
@@ -268,7 +305,7 @@ def decide(sums: npt.NDArray[np.int32], n: int, weight: int, least: float, parts
 @kernel
 def label_pixels(
     crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, begin: int, end: int, n_cols: int,
-    values: npt.NDArray[Any], links: npt.NDArray[np.int32], roots: npt.NDArray[np.int64],
+    values: npt.NDArray[Any], links: npt.NDArray[np.int32], top: Lanes, exits: npt.NDArray[np.int32],
     depth: int, rule: int,
     leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
     mirrored: npt.NDArray[np.uint8],
@@ -288,7 +325,7 @@ def label_pixels(
     for first in range(begin, end, n_lanes):
         n = min(n_lanes, end - first)
         walk_lanes(
-            crop, places, scales, first, n, values, links, roots, depth, rule, leaves, winners,
+            crop, places, scales, first, n, values, links, top, exits, depth, rule, leaves, winners,
             is_mirrored, mirrored, n_cols, offsets, bounds, numbers, probes, others, sums,
         )  # fmt: skip
         decide(sums, n, weight, least, own_parts, shares)
@@ -301,7 +338,7 @@ def label_pixels(
 @kernel
 def sum_pixels(
     crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, begin: int, end: int, n_cols: int,
-    values: npt.NDArray[Any], links: npt.NDArray[np.int32], roots: npt.NDArray[np.int64],
+    values: npt.NDArray[Any], links: npt.NDArray[np.int32], top: Lanes, exits: npt.NDArray[np.int32],
     depth: int, rule: int,
     leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
     mirrored: npt.NDArray[np.uint8],
@@ -314,6 +351,6 @@ def sum_pixels(
     for first in range(begin, end, LANES):
         n = min(LANES, end - first)
         walk_lanes(
-            crop, places, scales, first, n, values, links, roots, depth, rule, leaves, winners,
+            crop, places, scales, first, n, values, links, top, exits, depth, rule, leaves, winners,
             is_mirrored, mirrored, n_cols, offsets, bounds, numbers, probes, others, out[first : first + n],
         )  # fmt: skip

@@ -10,7 +10,8 @@ Each node is one row of 32 bytes that holds all that a step needs, so that a ste
 
 Siblings share a cache line, and a left child's children follow their parent's siblings (depth first): where most pixels
 go, memory is read in order. A leaf is a row that leads to itself, so that pixels walk in step and nobody asks who has
-arrived. `benchmarks/label_layouts.py` has the layouts that lost.
+arrived. The top of each tree is there a second time as a full heap, in which children need no links (those of row i
+are 2 i + 1 and 2 i + 2) and which stays in the cache. `benchmarks/label_layouts.py` has the layouts that lost.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ LEAF, CHILDREN = 5, 7
 LEAF_COLUMNS = 16
 """Leaves have a multiple of so many columns, the last ones 0: vector instructions take them whole."""
 
+TOP_LEVELS = 8
+"""Levels of the heap: 8 kB a tree."""
+
 _LINE = 64
 """Bytes of a cache line, in which one or two leaves lie."""
 
@@ -45,8 +49,10 @@ class PackedForest:
         Rows as above; the threshold is in column 4.
     links : array (n, 8), int32
         The same memory; columns `LEAF` and `CHILDREN`.
-    roots : array (n_trees,), int64
-        Rows.
+    top : array (n_trees, 2^k - 1, 8), float32
+        The first k levels of each tree, copies of rows; below a leaf, rows that lead to it on both sides.
+    exits : array (n_trees, 2^k), int32
+        The row that each way through the top leads to.
     leaves : array (n_leaves, n_columns), uint8
         Distributions in 255ths; columns past the parts hold 0.
     depth : int
@@ -55,7 +61,8 @@ class PackedForest:
 
     values: npt.NDArray[np.float32]
     links: npt.NDArray[np.int32]
-    roots: npt.NDArray[np.int64]
+    top: npt.NDArray[np.float32]
+    exits: npt.NDArray[np.int32]
     leaves: npt.NDArray[np.uint8]
     depth: int
 
@@ -77,8 +84,11 @@ def pack(forest: Forest) -> PackedForest:
     n_parts = forest.leaves.shape[1]
     leaves = aligned((forest.n_leaves, -(-n_parts // LEAF_COLUMNS) * LEAF_COLUMNS), np.uint8)
     leaves[:, :n_parts] = forest.leaves
-    roots = 2 * np.arange(forest.n_trees, dtype=np.int64)
-    return PackedForest(values, links, roots, leaves, forest.depth)
+    n_inner = 2 ** min(TOP_LEVELS, forest.depth) - 1
+    top = aligned((forest.n_trees * n_inner, N_COLUMNS), np.float32).reshape(forest.n_trees, n_inner, N_COLUMNS)
+    exits = np.empty((forest.n_trees, n_inner + 1), dtype=np.int32)
+    _fill_top(values, links, top, exits)
+    return PackedForest(values, links, top, exits, leaves, forest.depth)
 
 
 def aligned(shape: tuple[int, int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -102,6 +112,20 @@ def _fill_rows(offsets, thresholds, children, node_rows, leaf_rows, values, link
             values[row, k] = offsets[node, k]
         values[row, 4] = thresholds[node]
         links[row, CHILDREN] = node_rows[left] if left >= 0 else leaf_rows[~left]
+
+
+@kernel
+def _fill_top(values, links, top, exits):  # type: ignore[no-untyped-def]
+    n_inner = top.shape[1]
+    rows = np.empty(2 * n_inner + 1, dtype=np.int32)
+    for tree in range(len(exits)):
+        rows[0] = 2 * tree
+        for i in range(n_inner):
+            row = rows[i]
+            top[tree, i] = values[row]
+            rows[2 * i + 1] = links[row, CHILDREN]
+            rows[2 * i + 2] = links[row, CHILDREN] + (1 if links[row, LEAF] < 0 else 0)
+        exits[tree] = rows[n_inner:]
 
 
 @kernel

@@ -16,7 +16,7 @@ from depthforest import labeling
 from depthforest.errors import FrameError, UsageError
 from depthforest.labeling import PIECE, RULES
 from depthforest.labelkernels import LANES
-from depthforest.packing import CHILDREN, LEAF, pack
+from depthforest.packing import CHILDREN, LEAF, TOP_LEVELS, pack
 from synth.config import Config
 from synth.generator import Generator
 from synth.rendering import render
@@ -129,6 +129,18 @@ def test_siblings_share_a_cache_line_and_leaves_lead_to_themselves():
     assert (children[is_split] % 2 == 0).all()
     assert (children[is_split] > np.flatnonzero(is_split)).all()
     assert sorted(leaf_of[is_leaf]) == list(range(forest.n_leaves))
+    # every way through the top leads to where the links lead
+    n_levels = min(TOP_LEVELS, forest.depth)
+    assert packed.exits.shape == (forest.n_trees, 2**n_levels)
+    for way in (0, 1, 2**n_levels // 3, 2**n_levels - 1):
+        for tree in range(forest.n_trees):
+            row, place = 2 * tree, 0
+            for level in reversed(range(n_levels)):
+                np.testing.assert_array_equal(packed.top[tree, place], packed.values[row])
+                side = way >> level & 1
+                row = row if is_leaf[row] else children[row] + side
+                place = 2 * place + 1 + side
+            assert packed.exits[tree, way] == row
     np.testing.assert_array_equal(packed.leaves[:, : len(forest.part_set)], forest.leaves)
     assert not packed.leaves[:, len(forest.part_set) :].any()
 
