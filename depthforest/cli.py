@@ -89,7 +89,8 @@ def demo(
         forest = load() if any(models_folder().glob("*.safetensors")) else None
     table = frame_table()
     shown = "shaded, with its parts" if forest is None else "with the joints and the parts that are found"
-    accuracy = showing.draw_samples(output, forest, lambda name, frame: add_frame(table, name, frame))
+    with status("labeling the samples; the first time this compiles for up to a minute ..."):
+        accuracy = showing.draw_samples(output, forest, lambda name, frame: add_frame(table, name, frame))
     print_table(table)
     if accuracy is not None:
         print(f"The model gets {accuracy:.0%} of the people's pixels right.")
