@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from people_figures import FALSE, LEAST_SEEN, MISSED
+from people_figures import MISSED, matched
 
 import depthforest as df
 from depthforest import drawing
@@ -104,20 +104,6 @@ class Line:
             "mean_average_precision": round(float(known_mean(np.array(list(precisions.values())))), 4),
             "average_precision": {name: round(value, 4) for name, value in precisions.items()},
         }
-
-
-def matched(truth: People, found: People) -> tuple[dict[int, tuple[int, float]], int]:
-    """Return for each person who is seen well enough the id and IoU of its mask, 0 for none; and how many are false."""
-    table = np.bincount(truth.ravel().astype(np.intp) * 256 + found.ravel(), minlength=65536).reshape(256, 256)
-    n_true, n_found = table.sum(axis=1), table.sum(axis=0)
-    people = [i for i in range(1, 256) if n_true[i] >= LEAST_SEEN * truth.size]
-    masks = [k for k in range(1, 256) if n_found[k]]
-    iou = table / np.maximum(n_true[:, None] + n_found[None] - table, 1)
-    pairs = dict.fromkeys(people, (0, 0.0))
-    for value, i, k in sorted(((float(iou[i, k]), i, k) for i in people for k in masks), reverse=True):
-        if value > 0 and pairs[i][0] == 0 and k not in {taken for taken, _ in pairs.values()}:
-            pairs[i] = k, value
-    return pairs, sum(bool(table[1:, k].sum() < FALSE * n_found[k]) for k in masks)
 
 
 def picture(labels: PeopleLabels) -> drawing.Picture:

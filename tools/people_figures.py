@@ -54,7 +54,8 @@ class Tally:
 
     def add(self, frame: LabeledFrame, found: People) -> float:
         """Count one frame; return its worst IoU, lowered by false people."""
-        ious, n_false = judge(frame.people, found)
+        pairs, n_false = matched(frame.people, found)
+        ious = [iou for _, iou in pairs.values()]
         self.ious += ious
         self.n_missed += sum(iou < MISSED for iou in ious)
         self.n_false += n_false
@@ -75,21 +76,18 @@ class Tally:
         }
 
 
-def judge(truth: People, found: People) -> tuple[list[float], int]:
-    """Return the IoU of every person who is seen well enough, 0 for the unfound, and how many masks show nobody."""
+def matched(truth: People, found: People) -> tuple[dict[int, tuple[int, float]], int]:
+    """Return for each person who is seen well enough the id and IoU of its mask, 0 for none; and how many are false."""
     table = np.bincount(truth.ravel().astype(np.intp) * 256 + found.ravel(), minlength=65536).reshape(256, 256)
     n_true, n_found = table.sum(axis=1), table.sum(axis=0)
     people = [i for i in range(1, 256) if n_true[i] >= LEAST_SEEN * truth.size]
     masks = [k for k in range(1, 256) if n_found[k]]
     iou = table / np.maximum(n_true[:, None] + n_found[None] - table, 1)
-    best = dict.fromkeys(people, 0.0)
-    taken: set[int] = set()
-    for value, i, k in sorted(((iou[i, k], i, k) for i in people for k in masks), reverse=True):
-        if best[i] == 0 and k not in taken and value > 0:
-            taken.add(k)
-            best[i] = float(value)
-    n_false = sum(bool(table[1:, k].sum() < FALSE * n_found[k]) for k in masks)
-    return list(best.values()), n_false
+    pairs = dict.fromkeys(people, (0, 0.0))
+    for value, i, k in sorted(((float(iou[i, k]), i, k) for i in people for k in masks), reverse=True):
+        if value > 0 and pairs[i][0] == 0 and k not in {taken for taken, _ in pairs.values()}:
+            pairs[i] = k, value
+    return pairs, sum(bool(table[1:, k].sum() < FALSE * n_found[k]) for k in masks)
 
 
 def painted(frame: Frame, people: People) -> Picture:
