@@ -15,15 +15,14 @@ import numpy.typing as npt
 
 from depthforest.features import probe_unit
 from depthforest.kernels import kernel
+from depthforest.mixing import GOLDEN, mix
 from depthforest.scratch import Scratch
 from depthforest.threads import map_in_order, thread_count
 from depthforest.trainconfig import PROBE_SHAPES, TrainConfig
 
 Keys = npt.NDArray[np.uint64]
 
-# splitmix64: a counter times GOLDEN, mixed by two multiplications, is a random number
-GOLDEN, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_30, _27, _31, _32, _ONE = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32), np.uint64(1)
+_32, _ONE = np.uint64(32), np.uint64(1)
 _LOW_32 = np.uint64((1 << 32) - 1)
 
 # a hash of 32 bits, for loops that vectorise: two multiplications between shifts
@@ -35,14 +34,6 @@ INTO_DISC = np.float32(0.70703125)
 
 STREAM_TREE, STREAM_FRAMES, STREAM_PIXELS = 1, 2, 3
 """First words of keys, so that streams of random numbers never meet."""
-
-
-@kernel
-def mix(counter):  # type: ignore[no-untyped-def]  # inlined: takes and gives uint64
-    """Return a random number for a counter."""
-    mixed = (counter ^ (counter >> _30)) * MIX_1
-    mixed = (mixed ^ (mixed >> _27)) * MIX_2
-    return mixed ^ (mixed >> _31)
 
 
 @kernel

@@ -6,7 +6,8 @@ wins, then the lowest threshold. Bins up to a threshold's index go left, the oth
 do not count.
 
 Here a node's candidates are scored from a dense table of counts; `sweeping` scores nodes of few pixels from their bins
-themselves. Both give the same split.
+themselves. Both give the same split. The trees of `ensemble` score with the same formulas, in float64: their weights need
+not be whole, and squared error is gini's formula of one channel of sums.
 """
 
 from __future__ import annotations
@@ -73,6 +74,27 @@ def look_up(table: Counts, n: int) -> np.int64:
 
 
 @kernel
+def weighed_information(table: Counts, weight: float) -> float:
+    """Return w log2 w in fixed point, of a weight that need not be whole; sums below 2^53 are exact."""
+    n = np.int64(weight)
+    if n == weight and n < len(table):
+        return np.float64(table[n])
+    return np.rint(weight * math.log2(weight) * ONE_BIT) if weight > 0 else 0.0
+
+
+@kernel
+def gini_score(left_sum: float, n_left: float, right_sum: float, n_right: float) -> float:
+    """Return the score of a split from the sums of squared counts; of one channel of sums, that of squared error."""
+    return left_sum / n_left + right_sum / n_right
+
+
+@kernel
+def entropy_score(left_sum: float, left: float, right_sum: float, right: float) -> float:
+    """Return the score of a split from the summed information of the counts, and that of each side's total."""
+    return np.float64(left_sum + right_sum - left - right)
+
+
+@kernel
 def _sided(table: Counts, is_gini: bool, n: int) -> np.int64:
     """Return what a count adds to its side's sum: n log2 n, or n^2."""
     return np.int64(n * n) if is_gini else look_up(table, n)
@@ -82,8 +104,8 @@ def _sided(table: Counts, is_gini: bool, n: int) -> np.int64:
 def _score(table: Counts, is_gini: bool, left_sum: int, n_left: int, right_sum: int, n_right: int) -> float:
     """Return the score of a split, larger for purer sides: exact up to 2^53 for entropy, one fixed formula for gini."""
     if is_gini:
-        return left_sum / n_left + right_sum / n_right
-    return np.float64(left_sum + right_sum - look_up(table, n_left) - look_up(table, n_right))
+        return gini_score(left_sum, n_left, right_sum, n_right)
+    return entropy_score(left_sum, look_up(table, n_left), right_sum, look_up(table, n_right))
 
 
 def check_criterion(criterion: str) -> bool:

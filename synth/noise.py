@@ -11,22 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.kernels import kernel
+from depthforest.mixing import GOLDEN, mix
 
 Floats32 = npt.NDArray[np.float32]
 
-# splitmix64: a counter times GOLDEN, mixed by two multiplications, is a random number
-GOLDEN, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-SHIFT_30, SHIFT_27, SHIFT_31 = np.uint64(30), np.uint64(27), np.uint64(31)
 SHIFT_16, SHIFT_32, SHIFT_48, LOW_16 = np.uint64(16), np.uint64(32), np.uint64(48), np.uint64(0xFFFF)
 TRIANGLE_MEAN = np.float32(65535.0)
 TRIANGLE_STD = math.sqrt((65536.0**2 - 1) / 6)  # of the sum of two numbers of 16 bits
-
-
-@kernel
-def _mix(counter):  # type: ignore[no-untyped-def]  # inlined: takes and gives uint64
-    mixed = (counter ^ (counter >> SHIFT_30)) * MIX_1
-    mixed = (mixed ^ (mixed >> SHIFT_27)) * MIX_2
-    return mixed ^ (mixed >> SHIFT_31)
 
 
 @kernel
@@ -56,7 +47,7 @@ def _fill_noise(seed: np.uint64, width_px: float, height_px: float, grain: float
     for padded in range(rows + 2 * reach_y):
         for col in range(cols + 2 * reach_x):
             counter += GOLDEN
-            bits = _mix(counter)
+            bits = mix(counter)
             white[0, col] = np.float32((bits & LOW_16) + ((bits >> SHIFT_16) & LOW_16)) - TRIANGLE_MEAN
             white[1, col] = np.float32(((bits >> SHIFT_32) & LOW_16) + (bits >> SHIFT_48)) - TRIANGLE_MEAN
         for field in range(2):
@@ -85,4 +76,4 @@ def _fill_texture(seed: np.uint64, out: Floats32) -> None:
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             counter -= GOLDEN  # the noise counts upwards from the same seed
-            out[i, j] = np.float32(_mix(counter) & LOW_16) / np.float32(65536)
+            out[i, j] = np.float32(mix(counter) & LOW_16) / np.float32(65536)

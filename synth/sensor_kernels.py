@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.kernels import kernel
+from depthforest.mixing import GOLDEN, mix
 from depthforest.parts import NO_PART
-from synth.noise import GOLDEN, LOW_16, SHIFT_16, _mix
+from synth.noise import LOW_16, SHIFT_16
 from synth.sensors import FURTHEST_M, NEAREST_M
 
 Floats32 = npt.NDArray[np.float32]
@@ -271,7 +272,7 @@ def _time_light(
             if cos < weakest * squared:
                 continue
             if is_edge:
-                bits = _mix(np.uint64(here) * GOLDEN ^ seed)  # two uniform numbers that no other pixel shares
+                bits = mix(np.uint64(here) * GOLDEN ^ seed)  # two uniform numbers that no other pixel shares
                 chance = np.float64(bits & LOW_16) / 65536
                 if chance < dropped_share:
                     continue

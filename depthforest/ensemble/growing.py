@@ -1,0 +1,377 @@
+"""Growing: a tree from coded columns, depth first or the best node first.
+
+A node is a stretch of the rows; a split puts those that go left in front, in the order they had. What a node draws depends
+on (seed, its place in the tree) alone, so that a tree is the same in whatever order its nodes are split, and on however
+many threads. Small subtrees are grown from a copy of their own rows' codes, which fits the second cache.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.ensemble.columns import ABSENT, DIGIT, IS_CATEGORICAL, LEFT, N_CODES, Codes, Columns, Ranges, Sides
+from depthforest.ensemble.finding import NO_FEATURE, Split, find_split, no_split
+from depthforest.ensemble.sweeps import (
+    ORDER,
+    SPARE_ORDER,
+    TARGET,
+    TOTALS,
+    WEIGHT,
+    Floats,
+    Ints,
+    Rules,
+    sum_terms,
+)
+from depthforest.kernels import kernel
+from depthforest.mixing import GOLDEN, mix
+from depthforest.splitting import ONE_BIT, Counts, weighed_information
+
+Masks = npt.NDArray[np.uint32]
+Used = npt.NDArray[np.int64]
+
+FEATURE, CHILD, MASK, N_ROWS, MISSING_LEFT, BEGIN = range(6)
+"""Columns of `node_ints`. FEATURE is LEAF at leaves. CHILD is the left child, the right one follows it; at leaves the row
+of `values`. MASK is the row of `masks` of a categorical split, else -1. BEGIN is where a node's rows begin."""
+
+THRESHOLD, IMPURITY, NODE_WEIGHT = range(3)
+"""Columns of `node_floats`."""
+
+N_NODES, N_VALUES, N_MASKS = range(3)
+"""Entries of `used`: how much of the memory of a tree is taken."""
+
+LEAF = -1
+
+_ROUNDING = 1e-15
+"""A gain this far below what is asked for is rounding."""
+
+MASK_WORDS = 8
+"""Words of 32 bits that say which of 255 categories go left."""
+
+
+class Limits(NamedTuple):
+    """When a node stays a leaf; `min_decrease` is of impurity, times the share of `total_weight` that the node has."""
+
+    max_depth: int
+    min_samples_split: int
+    min_decrease: float
+    total_weight: float
+
+
+@kernel
+def weigh(
+    table: Counts, rules: Rules, channels: Ints, amounts: Floats, begin: int, end: int, present: Ints, sums: Floats
+) -> tuple[float, float, float, bool]:
+    """Fill in the channels of a node and their sums; return its weight, terms, impurity, and whether it is pure."""
+    for c in range(rules.n_channels):
+        sums[TOTALS, c] = 0.0
+    weight, squares = 0.0, 0.0
+    is_pure = True
+    for i in range(begin, end):
+        target, row_weight = amounts[i, TARGET], amounts[i, WEIGHT]
+        sums[TOTALS, channels[i]] += row_weight * target
+        weight += row_weight
+        squares += row_weight * target * target
+        is_pure &= channels[i] == channels[begin] and target == amounts[begin, TARGET]
+    present[0] = 0
+    for c in range(rules.n_channels):
+        if sums[TOTALS, c] > 0.0 or rules.is_number:
+            present[0] += 1
+            present[present[0]] = c
+    if is_pure:
+        return weight, 0.0, 0.0, True
+    terms = sum_terms(table, rules.is_entropy, present, sums, TOTALS)
+    if rules.is_entropy:
+        impurity = (weighed_information(table, weight) - terms) / ONE_BIT / weight
+    elif rules.is_number:
+        impurity = squares / weight - terms / (weight * weight)
+    else:
+        impurity = 1.0 - terms / (weight * weight)
+    return weight, terms, max(impurity, 0.0), False
+
+
+@kernel
+def may_split(rules: Rules, limits: Limits, n: int, depth: int, weight: float, is_pure: bool) -> bool:
+    """Return whether a node of n rows is large, shallow and mixed enough to be split."""
+    return not (
+        is_pure
+        or depth >= limits.max_depth
+        or n < limits.min_samples_split
+        or n < 2 * rules.min_rows
+        or weight < 2 * rules.min_weight
+    )
+
+
+@kernel
+def write_node(
+    node: int, begin: int, end: int, impurity: float, weight: float, node_ints: Ints, node_floats: Floats
+) -> None:
+    """Write what is known of any node."""
+    node_ints[node, N_ROWS] = end - begin
+    node_ints[node, BEGIN] = begin
+    node_floats[node, IMPURITY] = impurity
+    node_floats[node, NODE_WEIGHT] = weight
+
+
+@kernel
+def write_leaf(
+    rules: Rules,
+    is_pure: bool,
+    node: int,
+    sums: Floats,
+    node_ints: Ints,
+    node_floats: Floats,
+    values: Floats,
+    used: Used,
+) -> None:
+    """Make a node a leaf. The pure leaves of a class share one row of values."""
+    node_ints[node, FEATURE] = LEAF
+    node_ints[node, MASK] = -1
+    node_ints[node, MISSING_LEFT] = 1
+    node_floats[node, THRESHOLD] = np.inf
+    if is_pure and not rules.is_number:
+        for c in range(rules.n_channels):
+            if sums[TOTALS, c] > 0.0:
+                node_ints[node, CHILD] = c
+        return
+    node_ints[node, CHILD] = used[N_VALUES]
+    for c in range(rules.n_channels):
+        values[used[N_VALUES], c] = sums[TOTALS, c] / node_floats[node, NODE_WEIGHT]
+    used[N_VALUES] += 1
+
+
+@kernel
+def write_split(
+    columns: Columns,
+    split: Split,
+    is_larger_left: bool,
+    node: int,
+    sides: Sides,
+    node_ints: Ints,
+    node_floats: Floats,
+    masks: Masks,
+    used: Used,
+) -> None:
+    """Make a node an inner one with two new children. What it has not seen will go to its larger side."""
+    node_ints[node, FEATURE] = split.feature
+    node_ints[node, CHILD] = used[N_NODES]
+    node_ints[node, MASK] = -1
+    node_ints[node, MISSING_LEFT] = split.missing == LEFT or (split.missing == ABSENT and is_larger_left)
+    node_floats[node, THRESHOLD] = split.threshold
+    used[N_NODES] += 2
+    if columns[split.feature, IS_CATEGORICAL] == 1:
+        node_ints[node, MASK] = used[N_MASKS]
+        for word in range(MASK_WORDS):
+            bits = np.uint32(0)
+            for bit in range(32):
+                side = sides[1, word * 32 + bit]
+                if side == LEFT or (side == ABSENT and is_larger_left):
+                    bits |= np.uint32(1 << bit)
+            masks[used[N_MASKS], word] = bits
+        used[N_MASKS] += 1
+
+
+@kernel
+def divide(
+    codes: Codes,
+    wide: Ints,
+    columns: Columns,
+    ids: Ints,
+    channels: Ints,
+    amounts: Floats,
+    begin: int,
+    end: int,
+    split: Split,
+    sides: Sides,
+    ints: Ints,
+    spare: Floats,
+) -> int:
+    """Put the rows that go left in front of the others, both in the order they had; return where the others begin."""
+    feature, code = split.feature, split.code
+    missing = columns[feature, N_CODES]
+    is_categorical = columns[feature, IS_CATEGORICAL] == 1
+    is_wide = codes.shape[0] == 0
+    at, n_right = begin, 0
+    for i in range(begin, end):
+        row = ids[i]
+        key = np.int64(wide[feature, row]) if is_wide else np.int64(codes[feature, row])
+        goes_left = key <= code
+        if is_categorical and key < missing:
+            goes_left = sides[1, key] == LEFT
+        if key == missing:
+            goes_left = split.missing == LEFT
+        channel, target, weight = channels[i], amounts[i, TARGET], amounts[i, WEIGHT]
+        # written to both places and counted in one: no branch to mispredict, and nothing unread is written over
+        ids[at] = row
+        channels[at] = channel
+        amounts[at, TARGET] = target
+        amounts[at, WEIGHT] = weight
+        ints[ORDER, n_right] = row
+        ints[SPARE_ORDER, n_right] = channel
+        spare[n_right, TARGET] = target
+        spare[n_right, WEIGHT] = weight
+        at += goes_left
+        n_right += not goes_left
+    for i in range(n_right):
+        ids[at + i] = ints[ORDER, i]
+        channels[at + i] = ints[SPARE_ORDER, i]
+        amounts[at + i, TARGET] = spare[i, TARGET]
+        amounts[at + i, WEIGHT] = spare[i, WEIGHT]
+    return at
+
+
+@kernel
+def child_key(key: np.uint64, side: int) -> np.uint64:
+    """Return what a child draws from; columns of its parent count from the same key, but never so far."""
+    return mix(key - GOLDEN * np.uint64(side + 1))
+
+
+@kernel
+def consider(
+    table: Counts,
+    rules: Rules,
+    limits: Limits,
+    codes: Codes,
+    wide: Ints,
+    columns: Columns,
+    ranges: Ranges,
+    ids: Ints,
+    channels: Ints,
+    amounts: Floats,
+    begin: int,
+    end: int,
+    key: np.uint64,
+    part: int,
+    n_parts: int,
+    weight: float,
+    terms: float,
+    present: Ints,
+    ints: Ints,
+    sums: Floats,
+    bins: Floats,
+    cuts: Floats,
+    places: Ints,
+    sides: Sides,
+    drawn: Ints,
+) -> tuple[Split, float]:
+    """Return a node's best split and what it takes off weight times impurity; no split where that is too little."""
+    split = find_split(
+        table, rules, codes, wide, columns, ranges, ids, channels, amounts, begin, end, weight, terms, key, part,
+        n_parts, present, ints, sums, bins, cuts, places, sides, drawn,
+    )  # fmt: skip
+    if split.feature == NO_FEATURE:
+        return split, 0.0
+    if rules.is_entropy:
+        gain = (split.score - (terms - weighed_information(table, weight))) / ONE_BIT
+    else:
+        gain = split.score - terms / weight
+    if gain / limits.total_weight + _ROUNDING < limits.min_decrease:
+        return no_split(), 0.0
+    return split, gain
+
+
+@kernel
+def _copy_codes(by_row: Codes, rows: Ints, begin: int, end: int, local: Codes, local_ids: Ints, saved: Ints) -> None:
+    """Copy the codes of the rows of a small subtree together, and number its rows anew."""
+    for i in range(end - begin):
+        row = rows[begin + i]
+        saved[i] = row
+        local_ids[begin + i] = i
+        for f in range(by_row.shape[1]):
+            local[f, i] = by_row[row, f]
+
+
+@kernel
+def grow_deep(
+    table: Counts,
+    rules: Rules,
+    limits: Limits,
+    codes: Codes,
+    by_row: Codes,
+    wide: Ints,
+    columns: Columns,
+    ranges: Ranges,
+    rows: Ints,
+    channels: Ints,
+    amounts: Floats,
+    begin: int,
+    end: int,
+    depth: int,
+    key: np.uint64,
+    present: Ints,
+    ints: Ints,
+    sums: Floats,
+    bins: Floats,
+    cuts: Floats,
+    places: Ints,
+    sides: Sides,
+    drawn: Ints,
+    spare: Floats,
+    local: Codes,
+    local_ids: Ints,
+    saved: Ints,
+    node_ints: Ints,
+    node_floats: Floats,
+    values: Floats,
+    masks: Masks,
+    used: Used,
+) -> None:
+    """Grow the tree of the rows from `begin` to `end`, every left child first."""
+    room = 64
+    stack = np.empty((room, 4), dtype=np.int64)
+    keys = np.empty(room, dtype=np.uint64)
+    stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, begin, end, depth
+    keys[0] = key
+    used[N_NODES] = 1
+    n = 1
+    local_begin, local_end = np.int64(-1), np.int64(-1)
+    while n:
+        n -= 1
+        node, first, last, at_depth, own = stack[n, 0], stack[n, 1], stack[n, 2], stack[n, 3], keys[n]
+        weight, terms, impurity, is_pure = weigh(table, rules, channels, amounts, first, last, present, sums)
+        write_node(node, first, last, impurity, weight, node_ints, node_floats)
+        split = no_split()
+        if may_split(rules, limits, last - first, at_depth, weight, is_pure):
+            if last > local_end and last - first <= len(saved):
+                for i in range(local_begin, local_end):
+                    rows[i] = saved[local_ids[i]]
+                _copy_codes(by_row, rows, first, last, local, local_ids, saved)
+                local_begin, local_end = first, last
+            if last <= local_end:
+                split, _ = consider(
+                    table, rules, limits, local, wide, columns, ranges, local_ids, channels, amounts, first, last, own,
+                    0, 1, weight, terms, present, ints, sums, bins, cuts, places, sides, drawn,
+                )  # fmt: skip
+            else:
+                split, _ = consider(
+                    table, rules, limits, codes, wide, columns, ranges, rows, channels, amounts, first, last, own,
+                    0, 1, weight, terms, present, ints, sums, bins, cuts, places, sides, drawn,
+                )  # fmt: skip
+        if split.feature == NO_FEATURE:
+            write_leaf(rules, is_pure, node, sums, node_ints, node_floats, values, used)
+            continue
+        if last <= local_end:
+            middle = divide(
+                local, wide, columns, local_ids, channels, amounts, first, last, split, sides, ints, spare
+            )  # fmt: skip
+        else:
+            middle = divide(codes, wide, columns, rows, channels, amounts, first, last, split, sides, ints, spare)
+        left = used[N_NODES]
+        write_split(
+            columns, split, middle - first > last - middle, node, sides, node_ints, node_floats, masks, used
+        )  # fmt: skip
+        if n + 2 > room:
+            room *= 2
+            more, more_keys = np.empty((room, 4), dtype=np.int64), np.empty(room, dtype=np.uint64)
+            more[:n] = stack[:n]
+            more_keys[:n] = keys[:n]
+            stack, keys = more, more_keys
+        stack[n, 0], stack[n, 1], stack[n, 2], stack[n, 3] = left + 1, middle, last, at_depth + 1
+        keys[n] = child_key(own, 1)
+        stack[n + 1, 0], stack[n + 1, 1], stack[n + 1, 2], stack[n + 1, 3] = left, first, middle, at_depth + 1
+        keys[n + 1] = child_key(own, 0)
+        n += 2
+    for i in range(local_begin, local_end):
+        rows[i] = saved[local_ids[i]]

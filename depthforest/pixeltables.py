@@ -1,0 +1,95 @@
+"""Pixel tables: the pixels of labeled frames as rows of a matrix, one column for each pair of probes of a fixed pool.
+
+A depth forest draws new probes at every node; any other learner needs columns. This is what the ensembles, and other
+people's, are trained on for comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.errors import DatasetError, UsageError
+from depthforest.features import BACKGROUND_MM, masked_depth, responses
+from depthforest.frames import LabeledFrame
+from depthforest.sampling import draw_pixels
+from depthforest.trainconfig import TrainConfig
+
+PROBE_RANGE_M = 0.4
+"""Probes lie up to this far from the pixel, in a disc; what depth forests are trained with."""
+
+CLIP_MM = 2000
+"""Responses are cut off here: beyond it they say no more than that one probe hit the background."""
+
+
+@dataclass(frozen=True, eq=False)
+class PixelTable:
+    """Pixels as rows.
+
+    Attributes
+    ----------
+    x : (n, n_features) float32
+        Responses in millimetres.
+    labels : (n,) uint8
+        Parts.
+    frames : (n,) int64
+        Which frame of the data set a pixel is of: a group that no split of the rows should cut.
+    probes : (n_features, 4) float32
+        u_x, u_y, v_x, v_y in metres.
+    """
+
+    x: npt.NDArray[np.float32]
+    labels: npt.NDArray[np.uint8]
+    frames: npt.NDArray[np.int64]
+    probes: npt.NDArray[np.float32]
+
+
+def draw_probes(n: int, seed: int = 0) -> npt.NDArray[np.float32]:
+    """Return a pool of pairs of probes (n, 4) in metres; every other pair has its second probe at the pixel itself."""
+    rng = np.random.default_rng(seed)
+    radius, angle = PROBE_RANGE_M * np.sqrt(rng.random((n, 2))), 2 * np.pi * rng.random((n, 2))
+    probes = np.stack((radius * np.cos(angle), radius * np.sin(angle)), axis=2).reshape(n, 4)
+    probes[::2, 2:] = 0
+    return probes.astype(np.float32)
+
+
+def pixel_table(
+    frames: Sequence[LabeledFrame], n: int, probes: npt.NDArray[np.float32], *, seed: int = 0, balance: float = 0.5
+) -> PixelTable:
+    """Draw pixels of labeled frames and compute their responses.
+
+    Parameters
+    ----------
+    frames : sequence of LabeledFrame
+    n : int
+        Pixels in all; the same number, give or take one, of every frame.
+    probes : (n_features, 4) float32
+        As `draw_probes` gives them.
+    seed : int
+    balance : float
+        0 draws parts as often as they are seen, 1 all parts alike.
+    """
+    if n < len(frames) or not len(frames):
+        raise UsageError(f"at least one pixel a frame is needed: {n} pixels of {len(frames)} frames were asked for")
+    share = -(-n // len(frames))
+    config = TrainConfig(seed=seed, pixels_per_frame=share, class_balance=balance)
+    x, labels, of = [], [], []
+    for index, frame in enumerate(frames):
+        rows, cols = np.divmod(draw_pixels(frame, index, 0, config), frame.shape[1])
+        people = frame.people[rows, cols]
+        for person in np.unique(people):
+            mine = people == person
+            pixels = np.stack((rows[mine], cols[mine]), axis=1)
+            found = responses(masked_depth(frame, person=int(person)), pixels, probes, frame.camera, BACKGROUND_MM)
+            x.append(np.clip(found, -CLIP_MM, CLIP_MM).astype(np.float32))
+            labels.append(frame.parts[rows[mine], cols[mine]])
+            of.append(np.full(len(pixels), index, dtype=np.int64))
+    if not x:
+        raise DatasetError("no frame has a labeled pixel; make frames with people in view")
+    order = np.random.default_rng(seed).permutation(sum(map(len, labels)))[:n]
+    return PixelTable(
+        np.concatenate(x)[order], np.concatenate(labels)[order], np.concatenate(of)[order], np.asarray(probes)
+    )
