@@ -6,11 +6,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from depthforest.ensemble.decisiontrees import DecisionTreeClassifier as DecisionTreeClassifier
     from depthforest.ensemble.decisiontrees import DecisionTreeRegressor as DecisionTreeRegressor
+    from depthforest.ensemble.forests import ExtraTreesClassifier as ExtraTreesClassifier
+    from depthforest.ensemble.forests import ExtraTreesRegressor as ExtraTreesRegressor
+    from depthforest.ensemble.forests import RandomForestClassifier as RandomForestClassifier
+    from depthforest.ensemble.forests import RandomForestRegressor as RandomForestRegressor
 
 # public name -> module that defines it; imported when first used (PEP 562)
 _HOMES = {
     "DecisionTreeClassifier": "decisiontrees",
     "DecisionTreeRegressor": "decisiontrees",
+    "ExtraTreesClassifier": "forests",
+    "ExtraTreesRegressor": "forests",
+    "RandomForestClassifier": "forests",
+    "RandomForestRegressor": "forests",
 }
 __all__ = [*_HOMES]
 

@@ -182,6 +182,7 @@ def plant(
     growth: Growth,
     *,
     seed: int,
+    offset: float = 0.0,
     threads: int = 1,
 ) -> Tree:
     """Grow a tree.
@@ -198,6 +199,8 @@ def plant(
         0 leaves a row out; finite, none negative, and not all 0.
     growth : Growth
     seed : int
+    offset : float
+        Added to what leaves predict: the mean that was taken off the targets.
     threads : int
         Within this tree; the result does not depend on it.
     """
@@ -210,11 +213,14 @@ def plant(
     planting = _Planting(binned, growth, limits, rows, channels[rows], amounts)
     key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
     if growth.max_leaves is not None:
-        return planting.best_first(key)
-    if threads > 1 and len(rows) >= 2 * _TOP_ROWS:
-        return planting.spread(key, threads)
-    tables = planting.subtree(0, len(rows), 0, key)
-    return tables.tree(growth, rows)
+        tree = planting.best_first(key)
+    elif threads > 1 and len(rows) >= 2 * _TOP_ROWS:
+        tree = planting.spread(key, threads)
+    else:
+        tree = planting.subtree(0, len(rows), 0, key).tree(growth, rows)
+    if offset:
+        tree.values[:] += offset
+    return tree
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,277 @@
+"""Decision trees: one tree as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from depthforest.ensemble.binning import bin_columns, check_max_bins
+from depthforest.ensemble.fitting import MAX_SEED
+from depthforest.ensemble.inputs import (
+    check_weights,
+    fit_classes,
+    fit_numbers,
+    fit_table,
+    predict_table,
+    weighed_classes,
+)
+from depthforest.ensemble.parameters import growth_of, number
+from depthforest.ensemble.planting import plant
+from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.walking import Walk
+
+Floats = npt.NDArray[np.float64]
+
+
+class _BaseTree(BaseEstimator):  # type: ignore[misc]
+    """What trees of classes and of numbers share."""
+
+    tree_: Tree
+    n_features_in_: int
+
+    def _grow(
+        self,
+        table: npt.NDArray[np.float32],
+        channels: Any,
+        targets: Floats,
+        weights: Floats,
+        n_channels: int,
+        offset: float = 0.0,
+    ) -> None:
+        growth = growth_of(
+            self,
+            n_rows=len(table),
+            n_features=table.shape[1],
+            n_channels=n_channels,
+            weight=float(weights.sum()),
+            is_number=isinstance(self, RegressorMixin),
+        )
+        alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)  # type: ignore[attr-defined]
+        binned = bin_columns(
+            table,
+            max_bins=check_max_bins(self.max_bins),  # type: ignore[attr-defined]
+            categorical=self.is_categorical_,  # type: ignore[attr-defined]
+        )
+        seed = int(check_random_state(self.random_state).randint(MAX_SEED))  # type: ignore[attr-defined]
+        tree = plant(binned, channels, targets, weights, growth, seed=seed, offset=offset)
+        self._set_tree(tree.without_branches(alpha) if alpha > 0 else tree)
+
+    def _set_tree(self, tree: Tree) -> None:
+        self.tree_ = tree
+        self._walk = Walk.of([tree])
+
+    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+        """Return the leaf of every row, (n,): the number of a node of `tree_`."""
+        return self._walk.leaves(predict_table(self, X))[:, 0]
+
+    def get_depth(self) -> int:
+        """Return the depth of the deepest leaf."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How much of the impurity each column takes away, (n_features,), summing to 1."""
+        check_is_fitted(self)
+        return self.tree_.compute_feature_importances(self.n_features_in_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
+    """A decision tree of classes.
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy"}, default="gini"
+        1 - sum p^2, or -sum p log2 p.
+    splitter : {"best", "random"}, default="best"
+        The best threshold of a column, or one drawn uniformly between its smallest and largest value in the node.
+    max_depth, max_leaf_nodes : int, optional
+        Limits; by default a tree is grown until its leaves are pure. With `max_leaf_nodes` nodes are split in the order
+        of what they gain.
+    min_samples_split, min_samples_leaf : int or float
+        Rows, or their share.
+    min_weight_fraction_leaf : float
+        Share of the weight that a leaf has at least.
+    max_features : int, float, {"sqrt", "log2"}, optional
+        Columns looked at in a node, drawn anew for each; all by default.
+    min_impurity_decrease : float
+        What a split gains at least: impurity times share of the weight.
+    class_weight : dict, "balanced", optional
+    ccp_alpha : float
+        Minimal cost-complexity pruning: a branch must take this much off the impurity for each leaf that it adds.
+    max_bins : int or None, default=255
+        Columns with more values are split at the edges of so many quantile bins; None: anywhere.
+    categorical_features : "from_dtype", mask, numbers or names of columns, optional
+        Columns whose values have no order; up to 254 categories each, of any kind.
+    random_state : int, RandomState, optional
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    tree_ : Tree
+    feature_importances_ : (n_features,) array
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    NaN is a missing value: a split sends all missing ones to the side where they do better. Where a node has seen none,
+    they go to its larger side; so do categories that it has not seen.
+    """
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "gini",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        random_state: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeClassifier:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or DataFrame
+        y : (n,) array
+        sample_weight : (n,) array, optional
+
+        Returns
+        -------
+        self
+        """
+        table = fit_table(self, X, self.categorical_features)
+        self.classes_, codes = fit_classes(y, table)
+        weights = check_weights(sample_weight, table)
+        weights = weighed_classes(weights, self.class_weight, self.classes_, codes)
+        self._grow(table, codes, np.ones(len(codes)), weights, len(self.classes_))
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the shares of the classes in the leaf of every row, (n, n_classes)."""
+        table = predict_table(self, X)
+        return self._walk.mean(table)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the most frequent class in the leaf of every row, (n,); of equals the first."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_.take(best))
+
+
+class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
+    """A decision tree of numbers.
+
+    Parameters
+    ----------
+    criterion : {"squared_error"}, default="squared_error"
+    splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, random_state, \
+max_leaf_nodes, min_impurity_decrease, ccp_alpha, max_bins, categorical_features
+        As of `DecisionTreeClassifier`.
+
+    Attributes
+    ----------
+    tree_ : Tree
+    feature_importances_ : (n_features,) array
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "squared_error",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        random_state: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeRegressor:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or DataFrame
+        y : (n,) array
+        sample_weight : (n,) array, optional
+
+        Returns
+        -------
+        self
+        """
+        table = fit_table(self, X, self.categorical_features)
+        targets, offset = fit_numbers(y, table)
+        weights = check_weights(sample_weight, table)
+        self._grow(table, np.zeros(len(targets), dtype=np.int32), targets, weights, 1, offset)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return the mean of the training targets in the leaf of every row, (n,)."""
+        table = predict_table(self, X)
+        return self._walk.mean(table)[:, 0]

@@ -1,0 +1,212 @@
+"""Forest base: many trees of randomized columns or thresholds, grown side by side and averaged.
+
+Every tree draws its rows and columns from a seed of its own. Trees are spread over threads; where there are fewer trees
+than threads, each is spread itself. Either way the forest is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from depthforest.ensemble.binning import bin_columns, check_max_bins
+from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
+from depthforest.ensemble.fitting import job_count, member_seeds, shown
+from depthforest.ensemble.inputs import predict_table
+from depthforest.ensemble.parameters import growth_of, number, row_count, whole
+from depthforest.ensemble.planting import plant
+from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.walking import Walk
+from depthforest.errors import UsageError
+from depthforest.threads import map_in_order
+
+Floats = npt.NDArray[np.float64]
+
+TREE_PARAMETERS = (
+    "criterion", "splitter", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
+    "max_features", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "max_bins", "categorical_features",
+)  # fmt: skip
+"""Parameters that a forest hands on to its trees."""
+
+
+class BaseForest(BaseEstimator):  # type: ignore[misc]
+    """What forests of classes and of numbers share."""
+
+    splitter = "best"
+
+    trees_: list[Tree]
+    n_features_in_: int
+    _keeps_rows = False
+    _offset = 0.0
+
+    # -- fitting -------------------------------------------------------------------------------------------------------
+
+    def _fit(
+        self, table: npt.NDArray[np.float32], channels: Any, targets: Floats, weights: Floats, n_channels: int
+    ) -> None:
+        """Grow the trees that are wanted and not there yet."""
+        n_trees = whole("n_estimators", self.n_estimators, 1)  # type: ignore[attr-defined]
+        old: list[Tree] = getattr(self, "trees_", []) if self.warm_start else []  # type: ignore[attr-defined]
+        self._check_warm_start(old, table, n_trees, n_channels)
+        if not self.bootstrap and (self.oob_score or self.max_samples is not None):  # type: ignore[attr-defined]
+            raise UsageError("oob_score and max_samples need bootstrap=True: without it every tree sees all rows")
+        random_state = self.random_state  # type: ignore[attr-defined]
+        if not old:
+            self._seeds = member_seeds(random_state, n_trees)
+        elif n_trees > len(self._seeds):
+            more = member_seeds(random_state, n_trees)
+            is_fixed = isinstance(random_state, int | np.integer)
+            self._seeds = more if is_fixed else np.concatenate([self._seeds, more[len(self._seeds) :]])
+        self.n_rows_ = len(table)
+        self._positive = np.flatnonzero(weights) if (weights == 0).any() else None
+        trees = list(old)
+        try:
+            for tree in self._grown(table, channels, targets, weights, n_channels, range(len(old), n_trees)):
+                trees.append(tree)  # noqa: PERF402 - extend would lose them when it is interrupted
+        finally:  # an interrupted fit keeps what it has
+            if trees:
+                self._set_trees(trees)
+
+    def _check_warm_start(self, old: list[Tree], table: npt.NDArray[np.float32], n_trees: int, n_channels: int) -> None:
+        if not old:
+            return
+        if n_trees < len(old):
+            raise UsageError(
+                f"n_estimators={n_trees} is less than the {len(old)} trees that warm_start keeps; raise it, or set "
+                "warm_start=False"
+            )
+        if old[0].values.shape[1] != n_channels or self.n_rows_ != len(table):
+            raise UsageError(
+                "warm_start needs the same rows and classes as before: the trees were grown on "
+                f"{self.n_rows_} rows and {old[0].values.shape[1]} outputs, got {len(table)} and {n_channels}"
+            )
+
+    def _grown(
+        self,
+        table: npt.NDArray[np.float32],
+        channels: Any,
+        targets: Floats,
+        weights: Floats,
+        n_channels: int,
+        numbers: range,
+    ) -> Iterator[Tree]:
+        """Yield new trees in order."""
+        is_number = isinstance(self, RegressorMixin)
+        threads = job_count(self.n_jobs)  # type: ignore[attr-defined]
+        growth = growth_of(
+            self,
+            n_rows=len(table),
+            n_features=table.shape[1],
+            n_channels=n_channels,
+            weight=float(weights.sum()),
+            is_number=is_number,
+            keeps_rows=self._keeps_rows,
+        )
+        alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)  # type: ignore[attr-defined]
+        max_bins = check_max_bins(self.max_bins)  # type: ignore[attr-defined]
+        self._n_drawn = self._draw_count(len(table))
+        if not len(numbers):
+            return
+        binned = bin_columns(table, max_bins=max_bins, categorical=self.is_categorical_, threads=threads)  # type: ignore[attr-defined]
+        within = 1 if len(numbers) >= threads else threads
+
+        def grow(t: int) -> Tree:
+            own = self._tree_weights(t, channels, weights)
+            tree = plant(
+                binned, channels, targets, own, growth, offset=self._offset, seed=int(self._seeds[t]), threads=within
+            )
+            return tree.without_branches(alpha) if alpha > 0 else tree
+
+        trees = map_in_order(grow, numbers, threads=1 if within > 1 else threads)
+        yield from shown(trees, n=len(numbers), title="growing trees", verbose=self.verbose)  # type: ignore[attr-defined]
+
+    def _draw_count(self, n_rows: int) -> int:
+        max_samples = self.max_samples  # type: ignore[attr-defined]
+        n = n_rows if self._positive is None else len(self._positive)
+        if max_samples is None:
+            return n
+        count = row_count("max_samples", max_samples, n, least=1)
+        if isinstance(max_samples, int | np.integer) and count > n:
+            raise UsageError(f"max_samples must be at most the {n} rows that have weight, got {max_samples}")
+        return count
+
+    def _drawn_rows(self, t: int) -> npt.NDArray[np.int64]:
+        """Return the rows that a tree is grown from, some more than once: rows without weight are never drawn."""
+        if not self.bootstrap:  # type: ignore[attr-defined]
+            return np.arange(self.n_rows_) if self._positive is None else self._positive
+        rng = np.random.RandomState(self._seeds[t])
+        drawn = rng.randint(0, self.n_rows_ if self._positive is None else len(self._positive), self._n_drawn)
+        return np.asarray(drawn if self._positive is None else self._positive[drawn])
+
+    def _tree_weights(self, t: int, channels: Any, weights: Floats) -> Floats:  # noqa: ARG002 - classes use channels
+        """Return the weights of rows in a tree: how often it drew them, times their own."""
+        if not self.bootstrap:  # type: ignore[attr-defined]
+            return weights
+        return np.bincount(self._drawn_rows(t), minlength=self.n_rows_) * weights
+
+    def _unseen_rows(self, t: int) -> npt.NDArray[np.int64]:
+        """Return the rows that a tree has not seen."""
+        is_seen = np.zeros(self.n_rows_, dtype=bool)
+        is_seen[self._drawn_rows(t)] = True
+        return np.flatnonzero(~is_seen)
+
+    def _set_trees(self, trees: list[Tree]) -> None:
+        self.trees_ = trees
+        self._walk = Walk.of(trees)
+        self.__dict__.pop("estimators_", None)
+
+    # -- what is known of it -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def estimators_(self) -> list[Any]:
+        """The trees as estimators; those of classes predict numbers of classes, as scikit-learn's do."""
+        if not hasattr(self, "trees_"):
+            raise AttributeError("estimators_")
+        kind = DecisionTreeRegressor if isinstance(self, RegressorMixin) else DecisionTreeClassifier
+        parameters = {name: getattr(self, name) for name in TREE_PARAMETERS}
+        members = []
+        for seed, tree in zip(self._seeds, self.trees_, strict=False):
+            member = kind(**parameters, random_state=int(seed))
+            member.n_features_in_ = self.n_features_in_
+            member.is_categorical_, member.categories_ = self.is_categorical_, self.categories_  # type: ignore[attr-defined]
+            if not isinstance(self, RegressorMixin):
+                member.classes_ = np.arange(len(self.classes_))  # type: ignore[attr-defined]
+            member._set_tree(tree)
+            members.append(member)
+        return members
+
+    @property
+    def estimators_samples_(self) -> list[npt.NDArray[np.int64]]:
+        """Rows that each tree was grown from."""
+        check_is_fitted(self)
+        return [self._drawn_rows(t) for t in range(len(self.trees_))]
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How much of the impurity each column takes away, (n_features,): the mean over trees, summing to 1."""
+        check_is_fitted(self)
+        mean = np.mean([tree.compute_feature_importances(self.n_features_in_) for tree in self.trees_], axis=0)
+        return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
+
+    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+        """Return the leaf of every row in every tree, (n, n_trees)."""
+        table = predict_table(self, X)
+        return self._walk.leaves(table, threads=job_count(self.n_jobs))  # type: ignore[attr-defined]
+
+    def _mean(self, X: Any) -> Floats:
+        table = predict_table(self, X)
+        return self._walk.mean(table, threads=job_count(self.n_jobs))  # type: ignore[attr-defined]
+
+    def __len__(self) -> int:
+        return len(self.trees_) if hasattr(self, "trees_") else 0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

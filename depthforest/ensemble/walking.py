@@ -1,0 +1,193 @@
+"""Walking: rows of numbers through all trees of an ensemble, with several rows on their way at once.
+
+A `Walk` packs trees into rows of 16 bytes: column, threshold, left child, and what else a node needs. Leaves lead to
+themselves, so that a group of rows takes the same steps and their waits for memory overlap. The leaves of one class that
+are pure share a row of values, and add 1 to one sum instead of adding a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.ensemble.sweeps import Floats, Ints
+from depthforest.ensemble.trees import Tree
+from depthforest.kernels import kernel
+from depthforest.threads import map_in_order
+
+Table = npt.NDArray[np.float32]
+
+FEATURE, THRESHOLD, CHILD, MORE = range(4)
+"""Columns of `nodes`. THRESHOLD holds the bits of a float32. MORE is 2 (mask + 1) + (missing values go left) of inner
+nodes, 2 (row of values) + 1 of leaves."""
+
+_LANES = 16
+"""Rows that walk a tree together."""
+
+_BLOCK = 512
+"""Rows that walk all trees before the next ones: their values fit the second cache at 200 columns."""
+
+_MAX_CATEGORY = 255
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Trees ready to be walked.
+
+    Attributes
+    ----------
+    nodes : (n_nodes, 4) int32
+    roots : (n_trees,) int64
+    values : (n_values, n_outputs) float64
+        The first `n_shared` rows are the classes'.
+    masks : (n_masks, 8) uint32
+    n_shared : int
+    """
+
+    nodes: Ints
+    roots: npt.NDArray[np.int64]
+    values: Floats
+    masks: npt.NDArray[np.uint32]
+    n_shared: int
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree]) -> Walk:
+        """Pack trees of the same number of outputs."""
+        n_shared = trees[0].n_shared
+        counts = np.array([tree.node_count for tree in trees])
+        roots = np.concatenate(([0], np.cumsum(counts)[:-1])).astype(np.int64)
+        nodes = np.empty((counts.sum(), 4), dtype=np.int32)
+        values, masks = [trees[0].values[:n_shared]], []
+        n_values, n_masks = n_shared, 0
+        for tree, root in zip(trees, roots, strict=True):
+            own = nodes[root : root + tree.node_count]
+            is_leaf = tree.is_leaf
+            own[:, FEATURE] = np.maximum(tree.feature, 0)
+            own[:, THRESHOLD] = np.where(is_leaf, np.float32(np.inf), tree.threshold).view(np.int32)
+            own[:, CHILD] = np.where(is_leaf, np.arange(len(own)), tree.child) + root
+            row = np.where(tree.child < n_shared, tree.child, tree.child + n_values - n_shared)
+            mask = np.where(tree.mask < 0, 0, tree.mask + n_masks + 1)
+            own[:, MORE] = np.where(is_leaf, 2 * row + 1, 2 * mask + tree.missing_go_to_left)
+            values.append(tree.values[n_shared:])
+            masks.append(tree.masks)
+            n_values += len(tree.values) - n_shared
+            n_masks += len(tree.masks)
+        return cls(nodes, roots, np.concatenate(values), np.concatenate(masks), n_shared)
+
+    def mean(self, x: Table, *, threads: int = 1) -> Floats:
+        """Return the mean of all trees' predictions, (n, n_outputs); x is (n, n_features) float32, C-contiguous."""
+        out = np.zeros((len(x), self.values.shape[1]))
+
+        def add(first: int) -> None:
+            rows = slice(first, first + _BLOCK)
+            _add_block(x[rows], self.nodes, self.roots, self.values, self.masks, self.n_shared, out[rows])
+            out[rows] /= len(self.roots)
+
+        _in_blocks(add, len(x), threads)
+        return out
+
+    def leaves(self, x: Table, *, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return the leaf of every row in every tree, (n, n_trees), as the number of the node in its tree."""
+        out = np.empty((len(x), len(self.roots)), dtype=np.int64)
+
+        def find(first: int) -> None:
+            rows = slice(first, first + _BLOCK)
+            _find_leaves(x[rows], self.nodes, self.roots, self.masks, out[rows])
+
+        _in_blocks(find, len(x), threads)
+        return out
+
+
+def _in_blocks(function, n: int, threads: int) -> None:  # type: ignore[no-untyped-def]
+    for _ in map_in_order(function, range(0, n, _BLOCK), threads=threads if n > _BLOCK else 1):
+        pass
+
+
+@kernel
+def goes_right(value: float, threshold: float, more: int, masks: npt.NDArray[np.uint32]) -> int:
+    """Return 1 where a value goes to the right child of an inner node; NaN and unknown categories are missing."""
+    if more >= 2:
+        if not 0.0 <= value < _MAX_CATEGORY:
+            return 1 - (more & 1)
+        category = np.int64(value)
+        return 1 - ((masks[(more >> 1) - 1, category >> 5] >> np.uint32(category & 31)) & 1)
+    if value != value:
+        return 1 - (more & 1)
+    return np.int64(value > threshold)
+
+
+@kernel
+def _walk_lanes(
+    x: Table,
+    first: int,
+    n: int,
+    nodes: Ints,
+    thresholds: npt.NDArray[np.float32],
+    root: int,
+    masks: npt.NDArray[np.uint32],
+    at: Ints,
+) -> None:
+    """Walk n rows to their leaves, all a step at a time."""
+    for lane in range(n):
+        at[lane] = root
+    has_masks = masks.shape[0] > 0
+    is_moving = True
+    while is_moving:
+        is_moving = False
+        for lane in range(n):
+            node = at[lane]
+            value = x[first + lane, nodes[node, FEATURE]]
+            child = nodes[node, CHILD]
+            if has_masks or value != value:
+                step = 0 if child == node else goes_right(value, thresholds[node, THRESHOLD], nodes[node, MORE], masks)
+            else:
+                step = np.int64(value > thresholds[node, THRESHOLD])
+            at[lane] = child + step
+            is_moving |= at[lane] != node
+
+
+@kernel
+def _add_block(
+    x: Table,
+    nodes: Ints,
+    roots: npt.NDArray[np.int64],
+    values: Floats,
+    masks: npt.NDArray[np.uint32],
+    n_shared: int,
+    out: Floats,
+) -> None:
+    """Add the predictions of all trees, in their order, to `out` (n, n_outputs)."""
+    at = np.empty(_LANES, dtype=np.int32)
+    thresholds = nodes.view(np.float32)
+    for t in range(len(roots)):
+        for first in range(0, x.shape[0], _LANES):
+            n = min(_LANES, x.shape[0] - first)
+            _walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, at)
+            for lane in range(n):
+                row = nodes[at[lane], MORE] >> 1
+                if row < n_shared:
+                    out[first + lane, row] += 1.0
+                else:
+                    for c in range(out.shape[1]):
+                        out[first + lane, c] += values[row, c]
+
+
+@kernel
+def _find_leaves(
+    x: Table,
+    nodes: Ints,
+    roots: npt.NDArray[np.int64],
+    masks: npt.NDArray[np.uint32],
+    out: npt.NDArray[np.int64],
+) -> None:
+    at = np.empty(_LANES, dtype=np.int32)
+    thresholds = nodes.view(np.float32)
+    for t in range(len(roots)):
+        for first in range(0, x.shape[0], _LANES):
+            n = min(_LANES, x.shape[0] - first)
+            _walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, at)
+            for lane in range(n):
+                out[first + lane, t] = at[lane] - roots[t]
