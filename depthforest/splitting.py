@@ -6,8 +6,8 @@ wins, then the lowest threshold. Bins up to a threshold's index go left, the oth
 do not count.
 
 Here a node's candidates are scored from a dense table of counts; `sweeping` scores nodes of few pixels from their bins
-themselves. Both give the same split. The trees of `ensemble` score with the same formulas, in float64: their weights need
-not be whole, and squared error is gini's formula of one channel of sums.
+themselves. Both give the same split. The trees of `ensemble` score with the same formulas, in float64: their weights
+need not be whole, and squared error is gini's formula of one channel of sums.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _sided(table: Counts, is_gini: bool, n: int) -> np.int64:
 
 
 @kernel
-def _score(table: Counts, is_gini: bool, left_sum: int, n_left: int, right_sum: int, n_right: int) -> float:
+def _score(table: Counts, is_gini: bool, left_sum: int, n_left: int, right_sum: int, n_right: int) -> Any:
     """Return the score of a split, larger for purer sides: exact up to 2^53 for entropy, one fixed formula for gini."""
     if is_gini:
         return gini_score(left_sum, n_left, right_sum, n_right)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,7 @@ def grow_best(
     sides_of = np.empty((room if masks.shape[0] > 0 else 1, DIGIT), dtype=np.uint8)
     places_of[0, 0], places_of[0, 1], places_of[0, 2] = 0, len(rows), 0
     keys[0] = key
-    heap = [(0.0, np.int64(0))]
+    heap: list[tuple[float, Any]] = [(0.0, np.int64(0))]  # so that its type is known
     heap.pop()
     used[N_NODES] = 1
     node, n_leaves = np.int64(0), 1

@@ -101,7 +101,7 @@ def bin_columns(
     n_rows, n_features = x.shape
     is_categorical = np.zeros(n_features, dtype=bool) if categorical is None else categorical
     _check_categories(x, is_categorical)
-    rows = slice(None)
+    rows: Any = slice(None)
     if max_bins is not None and n_rows > _SAMPLE:
         rows = np.sort(np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False))
     blocks = [range(first, min(first + _BLOCK, n_features)) for first in range(0, n_features, _BLOCK)]

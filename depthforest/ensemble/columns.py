@@ -6,6 +6,8 @@ categories. Kernels check nothing.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -53,7 +55,7 @@ _ATTEMPTS = 64
 @kernel
 def gather(
     codes: Codes, wide: Ints, feature: int, missing: int, ids: Ints, begin: int, n: int, ints: Ints
-) -> tuple[int, int, int]:
+) -> tuple[Any, Any, int]:
     """Fill in the codes of a node's rows; return the smallest and largest known one, and how many are missing."""
     low, high, n_missing = np.int32(missing), np.int32(-1), 0
     if codes.shape[0] > 0:
@@ -148,7 +150,7 @@ def threshold_between(columns: Columns, ranges: Ranges, feature: int, code: int,
 
 
 @kernel
-def _along(n_channels: int, bins: Floats, b: int, sums: Floats) -> float:
+def _along(n_channels: int, bins: Floats, b: int, sums: Floats) -> Any:
     """Return where a category lies along the direction that orders them."""
     total = 0.0
     for c in range(n_channels):

@@ -51,13 +51,13 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
             weight=float(weights.sum()),
             is_number=isinstance(self, RegressorMixin),
         )
-        alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)  # type: ignore[attr-defined]
+        alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
         binned = bin_columns(
             table,
-            max_bins=check_max_bins(self.max_bins),  # type: ignore[attr-defined]
-            categorical=self.is_categorical_,  # type: ignore[attr-defined]
+            max_bins=check_max_bins(self.max_bins),
+            categorical=self.is_categorical_,
         )
-        seed = int(check_random_state(self.random_state).randint(MAX_SEED))  # type: ignore[attr-defined]
+        seed = int(check_random_state(self.random_state).randint(MAX_SEED))
         tree = plant(binned, channels, targets, weights, growth, seed=seed, offset=offset)
         self._set_tree(tree.without_branches(alpha) if alpha > 0 else tree)
 
@@ -209,8 +209,7 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
     Parameters
     ----------
     criterion : {"squared_error"}, default="squared_error"
-    splitter, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_features, random_state, \
-max_leaf_nodes, min_impurity_decrease, ccp_alpha, max_bins, categorical_features
+    All others
         As of `DecisionTreeClassifier`.
 
     Attributes

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ from depthforest.splitting import Counts
 NO_FEATURE = -1
 
 BIN_COST, CHANNEL_COST = 0.5, 0.25
-"""A histogram is cleared and swept at the cost of sorting so many rows a bin, and so many a bin and channel; measured."""
+"""A histogram is cleared and swept at the cost of sorting so many rows a bin, and so many a bin and channel."""
 
 
 class Split(NamedTuple):
@@ -64,12 +64,12 @@ class Split(NamedTuple):
     where the node has none.
     """
 
-    feature: int
-    code: int
+    feature: Any
+    code: Any
     threshold: float
     score: float
-    missing: int
-    rank: int
+    missing: Any
+    rank: Any
     """Which of the drawn columns it was: of equal scores the first drawn stays."""
 
 
@@ -178,7 +178,7 @@ def _best_cut(
 
 
 @kernel
-def _draw_cut(columns: Columns, ranges: Ranges, feature: int, low: int, high: int, share: float) -> tuple[int, float]:
+def _draw_cut(columns: Columns, ranges: Ranges, feature: int, low: int, high: int, share: float) -> tuple[Any, Any]:
     """Return code and threshold of a cut at a share of the way from a node's smallest value to its largest."""
     start = columns[feature, START]
     bottom, top = np.float64(ranges[LOW, start + low]), np.float64(ranges[HIGH, start + high])
@@ -304,7 +304,7 @@ def find_split(
     """
     n = end - begin
     n_features = drawn.shape[1]
-    best = no_split()
+    best: Split = no_split()
     n_drawn, has_varying = 0, False
     while n_drawn < n_features and (n_drawn < rules.max_features or not has_varying):
         own = mix(key + GOLDEN * np.uint64(n_drawn + 1))
@@ -323,18 +323,18 @@ def find_split(
         has_varying = True
         if rules.is_random:
             best = _random_split(
-                table, rules, columns, ranges, channels, amounts, begin, n, feature, n_drawn, low, high, n_missing, weight,
-                own, best, present, ints, sums, sides,
+                table, rules, columns, ranges, channels, amounts, begin, n, feature, n_drawn, low, high, n_missing,
+                weight, own, best, present, ints, sums, sides,
             )  # fmt: skip
         elif columns[feature, IS_CATEGORICAL] == 1:
             best = _best_set(
-                table, rules, channels, amounts, begin, n, feature, n_drawn, columns[feature, N_CODES], n_missing, weight,
-                terms, best, present, ints, sums, bins, sides,
+                table, rules, channels, amounts, begin, n, feature, n_drawn, columns[feature, N_CODES], n_missing,
+                weight, terms, best, present, ints, sums, bins, sides,
             )  # fmt: skip
         else:
             best = _best_cut(
-                table, rules, columns, ranges, channels, amounts, begin, n, feature, n_drawn, low, high, n_missing, weight,
-                terms, codes.shape[0] == 0, best, present, ints, sums, bins, cuts, places,
+                table, rules, columns, ranges, channels, amounts, begin, n, feature, n_drawn, low, high, n_missing,
+                weight, terms, codes.shape[0] == 0, best, present, ints, sums, bins, cuts, places,
             )  # fmt: skip
     for i in range(n_drawn - 1, -1, -1):  # every node draws from the same order, whatever was grown before it
         other = drawn[1, i]

@@ -51,12 +51,12 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         self, table: npt.NDArray[np.float32], channels: Any, targets: Floats, weights: Floats, n_channels: int
     ) -> None:
         """Grow the trees that are wanted and not there yet."""
-        n_trees = whole("n_estimators", self.n_estimators, 1)  # type: ignore[attr-defined]
-        old: list[Tree] = getattr(self, "trees_", []) if self.warm_start else []  # type: ignore[attr-defined]
+        n_trees = whole("n_estimators", self.n_estimators, 1)
+        old: list[Tree] = getattr(self, "trees_", []) if self.warm_start else []
         self._check_warm_start(old, table, n_trees, n_channels)
-        if not self.bootstrap and (self.oob_score or self.max_samples is not None):  # type: ignore[attr-defined]
+        if not self.bootstrap and (self.oob_score or self.max_samples is not None):
             raise UsageError("oob_score and max_samples need bootstrap=True: without it every tree sees all rows")
-        random_state = self.random_state  # type: ignore[attr-defined]
+        random_state = self.random_state
         if not old:
             self._seeds = member_seeds(random_state, n_trees)
         elif n_trees > len(self._seeds):
@@ -98,7 +98,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
     ) -> Iterator[Tree]:
         """Yield new trees in order."""
         is_number = isinstance(self, RegressorMixin)
-        threads = job_count(self.n_jobs)  # type: ignore[attr-defined]
+        threads = job_count(self.n_jobs)
         growth = growth_of(
             self,
             n_rows=len(table),
@@ -108,12 +108,12 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
             is_number=is_number,
             keeps_rows=self._keeps_rows,
         )
-        alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)  # type: ignore[attr-defined]
-        max_bins = check_max_bins(self.max_bins)  # type: ignore[attr-defined]
+        alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
+        max_bins = check_max_bins(self.max_bins)
         self._n_drawn = self._draw_count(len(table))
         if not len(numbers):
             return
-        binned = bin_columns(table, max_bins=max_bins, categorical=self.is_categorical_, threads=threads)  # type: ignore[attr-defined]
+        binned = bin_columns(table, max_bins=max_bins, categorical=self.is_categorical_, threads=threads)
         within = 1 if len(numbers) >= threads else threads
 
         def grow(t: int) -> Tree:
@@ -124,10 +124,10 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
             return tree.without_branches(alpha) if alpha > 0 else tree
 
         trees = map_in_order(grow, numbers, threads=1 if within > 1 else threads)
-        yield from shown(trees, n=len(numbers), title="growing trees", verbose=self.verbose)  # type: ignore[attr-defined]
+        yield from shown(trees, n=len(numbers), title="growing trees", verbose=self.verbose)
 
     def _draw_count(self, n_rows: int) -> int:
-        max_samples = self.max_samples  # type: ignore[attr-defined]
+        max_samples = self.max_samples
         n = n_rows if self._positive is None else len(self._positive)
         if max_samples is None:
             return n
@@ -138,7 +138,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     def _drawn_rows(self, t: int) -> npt.NDArray[np.int64]:
         """Return the rows that a tree is grown from, some more than once: rows without weight are never drawn."""
-        if not self.bootstrap:  # type: ignore[attr-defined]
+        if not self.bootstrap:
             return np.arange(self.n_rows_) if self._positive is None else self._positive
         rng = np.random.RandomState(self._seeds[t])
         drawn = rng.randint(0, self.n_rows_ if self._positive is None else len(self._positive), self._n_drawn)
@@ -146,7 +146,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     def _tree_weights(self, t: int, channels: Any, weights: Floats) -> Floats:  # noqa: ARG002 - classes use channels
         """Return the weights of rows in a tree: how often it drew them, times their own."""
-        if not self.bootstrap:  # type: ignore[attr-defined]
+        if not self.bootstrap:
             return weights
         return np.bincount(self._drawn_rows(t), minlength=self.n_rows_) * weights
 
@@ -174,9 +174,9 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         for seed, tree in zip(self._seeds, self.trees_, strict=False):
             member = kind(**parameters, random_state=int(seed))
             member.n_features_in_ = self.n_features_in_
-            member.is_categorical_, member.categories_ = self.is_categorical_, self.categories_  # type: ignore[attr-defined]
+            member.is_categorical_, member.categories_ = self.is_categorical_, self.categories_
             if not isinstance(self, RegressorMixin):
-                member.classes_ = np.arange(len(self.classes_))  # type: ignore[attr-defined]
+                member.classes_ = np.arange(len(self.classes_))
             member._set_tree(tree)
             members.append(member)
         return members
@@ -197,11 +197,11 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the leaf of every row in every tree, (n, n_trees)."""
         table = predict_table(self, X)
-        return self._walk.leaves(table, threads=job_count(self.n_jobs))  # type: ignore[attr-defined]
+        return self._walk.leaves(table, threads=job_count(self.n_jobs))
 
     def _mean(self, X: Any) -> Floats:
         table = predict_table(self, X)
-        return self._walk.mean(table, threads=job_count(self.n_jobs))  # type: ignore[attr-defined]
+        return self._walk.mean(table, threads=job_count(self.n_jobs))
 
     def __len__(self) -> int:
         return len(self.trees_) if hasattr(self, "trees_") else 0

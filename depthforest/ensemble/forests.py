@@ -42,8 +42,9 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
     ----------
     n_estimators : int, default=100
         Trees.
-    criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, \
-min_impurity_decrease, ccp_alpha, max_bins, categorical_features
+    criterion, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
+        Of each tree, as of `DecisionTreeClassifier`.
+    min_impurity_decrease, ccp_alpha, max_bins, categorical_features
         Of each tree, as of `DecisionTreeClassifier`.
     max_features : int, float, {"sqrt", "log2"} or None, default="sqrt"
         Columns looked at in a node.
@@ -278,9 +279,7 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         Columns looked at in a node; all by default, as in scikit-learn. A third is Breiman's choice.
     quantiles : bool, default=False
         Whether trees keep their rows, so that `predict_quantiles` can be asked.
-    n_estimators, criterion, max_depth, min_samples_split, min_samples_leaf, min_weight_fraction_leaf, max_leaf_nodes, \
-min_impurity_decrease, bootstrap, max_samples, oob_score, n_jobs, random_state, verbose, warm_start, ccp_alpha, max_bins, \
-categorical_features
+    All others
         As of `RandomForestClassifier`.
 
     Attributes

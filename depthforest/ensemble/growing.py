@@ -1,18 +1,18 @@
 """Growing: a tree from coded columns, depth first or the best node first.
 
-A node is a stretch of the rows; a split puts those that go left in front, in the order they had. What a node draws depends
-on (seed, its place in the tree) alone, so that a tree is the same in whatever order its nodes are split, and on however
-many threads. Small subtrees are grown from a copy of their own rows' codes, which fits the second cache.
+A node is a stretch of the rows; a split puts those that go left in front, in the order they had. What a node draws
+depends on (seed, its place in the tree) alone, so that a tree is the same in whatever order its nodes are split, and on
+however many threads. Small subtrees are grown from a copy of their own rows' codes, which fits the second cache.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.columns import ABSENT, DIGIT, IS_CATEGORICAL, LEFT, N_CODES, Codes, Columns, Ranges, Sides
+from depthforest.ensemble.columns import ABSENT, IS_CATEGORICAL, LEFT, N_CODES, Codes, Columns, Ranges, Sides
 from depthforest.ensemble.finding import NO_FEATURE, Split, find_split, no_split
 from depthforest.ensemble.sweeps import (
     ORDER,
@@ -33,8 +33,8 @@ Masks = npt.NDArray[np.uint32]
 Used = npt.NDArray[np.int64]
 
 FEATURE, CHILD, MASK, N_ROWS, MISSING_LEFT, BEGIN = range(6)
-"""Columns of `node_ints`. FEATURE is LEAF at leaves. CHILD is the left child, the right one follows it; at leaves the row
-of `values`. MASK is the row of `masks` of a categorical split, else -1. BEGIN is where a node's rows begin."""
+"""Columns of `node_ints`. FEATURE is LEAF at leaves. CHILD is the left child, the right one follows it; at leaves the
+row of `values`. MASK is the row of `masks` of a categorical split, else -1. BEGIN is where a node's rows begin."""
 
 THRESHOLD, IMPURITY, NODE_WEIGHT = range(3)
 """Columns of `node_floats`."""
@@ -187,17 +187,18 @@ def divide(
     sides: Sides,
     ints: Ints,
     spare: Floats,
-) -> int:
+) -> Any:
     """Put the rows that go left in front of the others, both in the order they had; return where the others begin."""
     feature, code = split.feature, split.code
     missing = columns[feature, N_CODES]
     is_categorical = columns[feature, IS_CATEGORICAL] == 1
     is_wide = codes.shape[0] == 0
-    at, n_right = begin, 0
+    at: Any = begin
+    n_right = 0
     for i in range(begin, end):
         row = ids[i]
         key = np.int64(wide[feature, row]) if is_wide else np.int64(codes[feature, row])
-        goes_left = key <= code
+        goes_left: Any = key <= code
         if is_categorical and key < missing:
             goes_left = sides[1, key] == LEFT
         if key == missing:
@@ -223,7 +224,7 @@ def divide(
 
 
 @kernel
-def child_key(key: np.uint64, side: int) -> np.uint64:
+def child_key(key: np.uint64, side: int) -> Any:
     """Return what a child draws from; columns of its parent count from the same key, but never so far."""
     return mix(key - GOLDEN * np.uint64(side + 1))
 

@@ -1,7 +1,8 @@
 """Inputs: what users pass to fit and predict, as the plain arrays that kernels take, checked once.
 
-scikit-learn's validation gives the number and names of columns. Categories of any kind become their positions in a sorted
-list that is kept, so that the same encoding is found again when predicting; one that fitting had not seen is missing.
+scikit-learn's validation gives the number and names of columns. Categories of any kind become their positions in a
+sorted list that is kept, so that the same encoding is found again when predicting; one that fitting had not seen is
+missing.
 """
 
 from __future__ import annotations

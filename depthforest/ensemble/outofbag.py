@@ -1,7 +1,7 @@
 """Out of bag: every row judged by the trees that have not seen it, which costs no data and flatters no forest.
 
-Trees are asked in their order, so that the error after each of them is known too. Strength, correlation and the bound are
-those of Breiman 2001; the permutation importance is that of the same paper, tree by tree on its own unseen rows.
+Trees are asked in their order, so that the error after each of them is known too. Strength, correlation and the bound
+are those of Breiman 2001; the permutation importance is that of the same paper, tree by tree on its own unseen rows.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def strength_and_correlation(
     """Return Breiman's strength s and mean correlation rho of a forest of classes, out of bag.
 
     The margin of a row is the share of votes for its class minus the largest share of another one; s is its mean. The
-    raw margin of a tree is 1 where it votes for the row's class, -1 where it votes for that other one, else 0; rho is the
-    variance of the margin over the squared mean deviation of the raw margins. (Of a raw margin with chances p1 and p2 of
-    1 and -1 the variance is p1 + p2 - (p1 - p2)^2.)
+    raw margin of a tree is 1 where it votes for the row's class, -1 where it votes for that other one, else 0; rho is
+    the variance of the margin over the squared mean deviation of the raw margins. (Of a raw margin with chances p1 and
+    p2 of 1 and -1 the variance is p1 + p2 - (p1 - p2)^2.)
     """
     n_classes = trees[0].values.shape[1]
     votes = np.zeros((len(table), n_classes))
@@ -116,7 +116,7 @@ def strength_and_correlation(
 
 
 def error_bound(strength: float, correlation: float) -> float:
-    """Return Breiman's bound of the generalisation error, rho (1 - s^2) / s^2; infinite where the strength is not positive."""
+    """Return Breiman's bound of the error, rho (1 - s^2) / s^2; infinite where the strength is not positive."""
     return correlation * (1 - strength**2) / strength**2 if strength > 0 else float("inf")
 
 
@@ -125,8 +125,8 @@ def permutation_importance(
 ) -> Bunch:
     """Return how much worse trees get on their unseen rows when a column is shuffled among these.
 
-    The loss is the share of wrong classes, or the squared error. A column that a tree does not use costs it nothing, and
-    takes no time.
+    The loss is the share of wrong classes, or the squared error. A column that a tree does not use costs it nothing,
+    and takes no time.
 
     Returns
     -------

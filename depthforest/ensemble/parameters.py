@@ -57,10 +57,10 @@ def feature_count(max_features: Any, n_features: int) -> int:
             return max(1, int(math.sqrt(n_features)))
         if max_features == "log2":
             return max(1, int(math.log2(n_features)))
-    elif isinstance(max_features, Integral) and not isinstance(max_features, bool):
-        if 1 <= max_features:
+    elif _is_whole(max_features):
+        if max_features >= 1:
             return min(int(max_features), n_features)
-    elif isinstance(max_features, Real) and not isinstance(max_features, bool) and 0 < max_features <= 1:
+    elif _is_number(max_features) and 0 < max_features <= 1:
         return max(1, int(max_features * n_features))
     raise UsageError(
         "max_features must be 'sqrt', 'log2', None for all, a whole number from 1, or a share above 0 and up to 1; got "
@@ -70,23 +70,31 @@ def feature_count(max_features: Any, n_features: int) -> int:
 
 def row_count(name: str, value: Any, n_rows: int, *, least: int) -> int:
     """Return a number of rows that is given as such or as a share of all."""
-    if isinstance(value, Integral) and not isinstance(value, bool) and value >= least:
+    if _is_whole(value) and value >= least:
         return min(int(value), UNLIMITED)
-    if isinstance(value, Real) and not isinstance(value, Integral) and 0 < value <= 1:
-        return max(least, math.ceil(value * n_rows))
+    if _is_number(value) and not _is_whole(value) and 0 < value <= 1:
+        return max(least, math.ceil(float(value) * n_rows))
     raise UsageError(f"{name} must be a whole number from {least}, or a share above 0 and up to 1; got {value!r}")
 
 
 def whole(name: str, value: Any, least: int) -> int:
     """Return a whole number that is not too small."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
+    if not _is_whole(value) or value < least:
         raise UsageError(f"{name} must be a whole number from {least}, got {value!r}")
     return min(int(value), UNLIMITED)
 
 
 def number(name: str, value: Any, least: float, most: float) -> float:
     """Return a number within bounds."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not least <= value <= most:
+    if not _is_number(value) or not least <= value <= most:
         bounds = f"from {least:g} to {most:g}" if math.isfinite(most) else f"from {least:g}"
         raise UsageError(f"{name} must be a number {bounds}, got {value!r}")
     return float(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)

@@ -47,7 +47,7 @@ UNLIMITED = 2**31 - 1
 """A depth that no tree reaches."""
 
 _LOCAL_BYTES = 200_000
-"""Codes of a small subtree that are copied together: they, and what else a node needs, fit a second cache of 512 KiB."""
+"""Codes of a small subtree that are copied together: with what else a node needs they fit a second cache of 512 KiB."""
 
 _LOCAL_ROWS = 1024
 """Rows of such a subtree, at most."""
@@ -64,7 +64,7 @@ _SEGMENTS = 4
 
 @dataclass(frozen=True)
 class Growth:
-    """How a tree is grown; `sizes` of scikit-learn's parameters, already worked out for the data.
+    """How a tree is grown: scikit-learn's parameters, worked out for the data.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ class _Planting:
         scratches = [self._scratch(len(self.rows)) for _ in range(threads)]
         spare = np.empty((len(self.rows), 2))
         segments = [(0, 0, len(self.rows), 0, key)]  # node, begin, end, depth, key
-        done = []
+        done: list[tuple[int, int, int, int, np.uint64]] = []
         while segments and len(segments) + len(done) < _SEGMENTS * threads:
             segments.sort(key=lambda segment: (segment[2] - segment[1], -segment[0]))
             node, begin, end, depth, own = segments.pop()

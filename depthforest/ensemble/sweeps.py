@@ -1,8 +1,8 @@
 """Sweeps: the best place to cut a column whose rows or bins stand in order.
 
 Every row of a node adds weight times target to a channel. For classes the channel is the class and the target 1; for
-numbers there is one channel. The score of a split by gini, and by squared error, is then sum of squares / weight, summed
-over both sides; by entropy it is that of `splitting`. The same kernels find all three.
+numbers there is one channel. The score of a split by gini, and by squared error, is then sum of squares / weight,
+summed over both sides; by entropy it is that of `splitting`. The same kernels find all three.
 
 Kernels check nothing, and take plain arrays: taking an array out of a tuple counts a reference, which costs more than a
 small node.
@@ -10,7 +10,7 @@ small node.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,8 @@ TOTALS, LEFT_SUMS, RIGHT_SUMS, DIRECTION, MEANS = range(5)
 """Rows of `sums` (5, n_channels): of the node, of the sides, and two for the order of categories."""
 
 
-# `present` (n_channels + 1,) int32 says how many channels a node has, and then which; `terms` is `sum_terms` of the node
+# `present` (n_channels + 1,) int32 says how many channels a node has, and then which; `terms` is `sum_terms` of the
+# node
 
 
 class Rules(NamedTuple):
@@ -68,7 +69,7 @@ def sum_terms(table: Counts, is_entropy: bool, present: Ints, sums: Floats, whic
 
 
 @kernel
-def judge(table: Counts, is_entropy: bool, left_sum: float, left: float, right_sum: float, right: float) -> float:
+def judge(table: Counts, is_entropy: bool, left_sum: float, left: float, right_sum: float, right: float) -> Any:
     """Return the score of a split from the summed terms and the weights of its sides: larger is purer."""
     if is_entropy:
         return entropy_score(left_sum, weighed_information(table, left), right_sum, weighed_information(table, right))
@@ -181,17 +182,17 @@ def sweep_bins(
 ) -> tuple[float, int]:
     """Return (score, position) of the best cut after a bin, (best, -1) if none beats `best`.
 
-    The bins are `first` and those after it, or the `n_bins` in `ints[ORDER]` where `first` is negative. `missing` is the
-    bin of missing rows, which is taken left first with `is_missing_left`. A bin has its channels, then weight, then rows.
+    The bins are `first` and those after it, or the `n_bins` in `ints[ORDER]` where `first` is negative. `missing` is
+    the bin of missing rows, which is taken left first with `is_missing_left`. A bin has its channels, then weight, then
+    rows.
     """
     _start(present, sums)
     left_sum, right_sum = 0.0, terms
     left_weight, n_left = 0.0, 0.0
     found = -1
     for step in range(-1 if is_missing_left else 0, n_bins):
-        if step < 0:
-            b = missing
-        else:
+        b: Any = missing
+        if step >= 0:
             b = first + step if first >= 0 else np.int64(ints[ORDER, step])
         if bins[b, rules.n_channels + 1] == 0.0:
             continue

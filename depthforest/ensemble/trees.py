@@ -51,8 +51,8 @@ class Tree:
     impurity, weighted_n_node_samples : (n_nodes,) float64
     n_node_samples : (n_nodes,) int32
     values : (n_values, n_outputs) float64
-        What leaves predict: shares of the classes, or a number. The first rows of a tree of classes are its pure leaves',
-        one for each class.
+        What leaves predict: shares of the classes, or a number. The first rows of a tree of classes are its pure
+        leaves', one for each class.
     masks : (n_masks, 8) uint32
         The bit of a category is set where it goes left.
     begins : (n_nodes,) int32
@@ -79,9 +79,10 @@ class Tree:
 
     @classmethod
     def of(cls, node_ints: Ints, node_floats: Floats, values: Floats, masks: Masks, n_shared: int, rows: Ints) -> Tree:
-        """Return the tree of grown tables, numbered as if it had been grown depth first; what it does not reach is left.
+        """Return the tree of grown tables, numbered as if it had been grown depth first.
 
-        `n_shared` is the number of rows of values that leaves share, those of pure classes; `rows` may be empty.
+        Nodes that the root does not reach are left out. `n_shared` is the number of rows of values that leaves share,
+        those of pure classes; `rows` may be empty.
         """
         out_ints, out_floats = np.empty_like(node_ints), np.empty_like(node_floats)
         out_values, out_masks = np.empty_like(values), np.empty_like(masks)
@@ -114,7 +115,7 @@ class Tree:
     @property
     def is_leaf(self) -> npt.NDArray[np.bool_]:
         """Which nodes are leaves, (n_nodes,)."""
-        return self.feature == LEAF
+        return np.asarray(self.feature == LEAF)
 
     @property
     def n_leaves(self) -> int:
