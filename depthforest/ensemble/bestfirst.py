@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from depthforest.ensemble.columns import DIGIT, Codes, Columns, Ranges, Sides
-from depthforest.ensemble.finding import NO_FEATURE, Split
+from depthforest.ensemble.finding import NO_FEATURE, Split, find_split
 from depthforest.ensemble.growing import (
     N_NODES,
     Limits,
     Masks,
     Used,
     child_key,
-    consider,
     divide,
+    gain_of,
+    is_worth,
     may_split,
     weigh,
     write_leaf,
@@ -78,16 +79,18 @@ def grow_best(
             write_node(k, begin, end, impurity, weight, node_ints, node_floats)
             wanted[k, 0] = NO_FEATURE
             if may_split(rules, limits, end - begin, depth, weight, is_pure):
-                split, gain = consider(
-                    table, rules, limits, codes, wide, columns, ranges, rows, channels, amounts, begin, end, keys[k],
-                    0, 1, weight, terms, present, ints, sums, bins, cuts, places, sides, drawn,
+                split = find_split(
+                    table, rules, codes, wide, columns, ranges, rows, channels, amounts, begin, end, weight, terms,
+                    keys[k], 0, 1, present, ints, sums, bins, cuts, places, sides, drawn,
                 )  # fmt: skip
-                if split.feature != NO_FEATURE:
+                gain = gain_of(table, rules, terms, weight, split.score)
+                if split.feature != NO_FEATURE and is_worth(limits, gain):
                     wanted[k, 0], wanted[k, 1], wanted[k, 2] = split.feature, split.code, split.missing
                     wanted[k, 3] = split.rank
                     thresholds[k] = split.threshold
                     if masks.shape[0] > 0:
-                        sides_of[k] = sides[1]
+                        for b in range(DIGIT):
+                            sides_of[k, b] = sides[1, b]
                     heapq.heappush(heap, (-gain, k))
         if len(heap) == 0 or n_leaves == max_leaves:
             break
@@ -96,7 +99,8 @@ def grow_best(
             wanted[parent, 0], wanted[parent, 1], thresholds[parent], 0.0, wanted[parent, 2], wanted[parent, 3]
         )  # fmt: skip
         if masks.shape[0] > 0:
-            sides[1] = sides_of[parent]
+            for b in range(DIGIT):
+                sides[1, b] = sides_of[parent, b]
         begin, end = places_of[parent, 0], places_of[parent, 1]
         middle = divide(codes, wide, columns, rows, channels, amounts, begin, end, split, sides, ints, spare)
         node = used[N_NODES]

@@ -74,7 +74,7 @@ def gather(
                 n_missing += 1
             else:
                 high = max(high, ints[KEYS, i])
-    return low, high, n_missing
+    return np.int64(low), np.int64(high), n_missing
 
 
 @kernel
@@ -184,7 +184,10 @@ def _find_direction(n_channels: int, n: int, ints: Ints, bins: Floats, sums: Flo
             along = _along(n_channels, bins, b, sums) - offset
             for c in range(n_channels):
                 step[c] += along * (bins[b, c] - bins[b, n_channels] * sums[MEANS, c])
-        size = np.sqrt((step * step).sum())
+        size = 0.0
+        for c in range(n_channels):
+            size += step[c] * step[c]
+        size = np.sqrt(size)
         if size == 0.0:
             return
         for c in range(n_channels):

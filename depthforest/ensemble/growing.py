@@ -230,47 +230,17 @@ def child_key(key: np.uint64, side: int) -> Any:
 
 
 @kernel
-def consider(
-    table: Counts,
-    rules: Rules,
-    limits: Limits,
-    codes: Codes,
-    wide: Ints,
-    columns: Columns,
-    ranges: Ranges,
-    ids: Ints,
-    channels: Ints,
-    amounts: Floats,
-    begin: int,
-    end: int,
-    key: np.uint64,
-    part: int,
-    n_parts: int,
-    weight: float,
-    terms: float,
-    present: Ints,
-    ints: Ints,
-    sums: Floats,
-    bins: Floats,
-    cuts: Floats,
-    places: Ints,
-    sides: Sides,
-    drawn: Ints,
-) -> tuple[Split, float]:
-    """Return a node's best split and what it takes off weight times impurity; no split where that is too little."""
-    split = find_split(
-        table, rules, codes, wide, columns, ranges, ids, channels, amounts, begin, end, weight, terms, key, part,
-        n_parts, present, ints, sums, bins, cuts, places, sides, drawn,
-    )  # fmt: skip
-    if split.feature == NO_FEATURE:
-        return split, 0.0
+def gain_of(table: Counts, rules: Rules, terms: float, weight: float, score: float) -> Any:
+    """Return what a split takes off a node's weight times impurity."""
     if rules.is_entropy:
-        gain = (split.score - (terms - weighed_information(table, weight))) / ONE_BIT
-    else:
-        gain = split.score - terms / weight
-    if gain / limits.total_weight + _ROUNDING < limits.min_decrease:
-        return no_split(), 0.0
-    return split, gain
+        return (score - (terms - weighed_information(table, weight))) / ONE_BIT
+    return score - terms / weight
+
+
+@kernel
+def is_worth(limits: Limits, gain: float) -> bool:
+    """Return whether a split gains enough."""
+    return gain / limits.total_weight + _ROUNDING >= limits.min_decrease
 
 
 @kernel
@@ -340,25 +310,18 @@ def grow_deep(
                     rows[i] = saved[local_ids[i]]
                 _copy_codes(by_row, rows, first, last, local, local_ids, saved)
                 local_begin, local_end = first, last
-            if last <= local_end:
-                split, _ = consider(
-                    table, rules, limits, local, wide, columns, ranges, local_ids, channels, amounts, first, last, own,
-                    0, 1, weight, terms, present, ints, sums, bins, cuts, places, sides, drawn,
-                )  # fmt: skip
-            else:
-                split, _ = consider(
-                    table, rules, limits, codes, wide, columns, ranges, rows, channels, amounts, first, last, own,
-                    0, 1, weight, terms, present, ints, sums, bins, cuts, places, sides, drawn,
-                )  # fmt: skip
+            here, ids = (local, local_ids) if last <= local_end else (codes, rows)
+            split = find_split(
+                table, rules, here, wide, columns, ranges, ids, channels, amounts, first, last, weight, terms, own,
+                0, 1, present, ints, sums, bins, cuts, places, sides, drawn,
+            )  # fmt: skip
+            if split.feature != NO_FEATURE and not is_worth(limits, gain_of(table, rules, terms, weight, split.score)):
+                split = no_split()
         if split.feature == NO_FEATURE:
             write_leaf(rules, is_pure, node, sums, node_ints, node_floats, values, used)
             continue
-        if last <= local_end:
-            middle = divide(
-                local, wide, columns, local_ids, channels, amounts, first, last, split, sides, ints, spare
-            )  # fmt: skip
-        else:
-            middle = divide(codes, wide, columns, rows, channels, amounts, first, last, split, sides, ints, spare)
+        here, ids = (local, local_ids) if last <= local_end else (codes, rows)
+        middle = divide(here, wide, columns, ids, channels, amounts, first, last, split, sides, ints, spare)
         left = used[N_NODES]
         write_split(
             columns, split, middle - first > last - middle, node, sides, node_ints, node_floats, masks, used
@@ -366,8 +329,10 @@ def grow_deep(
         if n + 2 > room:
             room *= 2
             more, more_keys = np.empty((room, 4), dtype=np.int64), np.empty(room, dtype=np.uint64)
-            more[:n] = stack[:n]
-            more_keys[:n] = keys[:n]
+            for i in range(n):  # a loop: assigning slices takes seconds to compile
+                more_keys[i] = keys[i]
+                for k in range(4):
+                    more[i, k] = stack[i, k]
             stack, keys = more, more_keys
         stack[n, 0], stack[n, 1], stack[n, 2], stack[n, 3] = left + 1, middle, last, at_depth + 1
         keys[n] = child_key(own, 1)

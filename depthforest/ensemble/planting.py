@@ -15,7 +15,7 @@ import numpy.typing as npt
 from depthforest.ensemble.bestfirst import grow_best
 from depthforest.ensemble.binning import Binned
 from depthforest.ensemble.columns import ABSENT, DIGIT
-from depthforest.ensemble.finding import NO_FEATURE, Split
+from depthforest.ensemble.finding import NO_FEATURE, Split, find_split
 from depthforest.ensemble.growing import (
     CHILD,
     FEATURE,
@@ -29,9 +29,10 @@ from depthforest.ensemble.growing import (
     Masks,
     Used,
     child_key,
-    consider,
     divide,
+    gain_of,
     grow_deep,
+    is_worth,
     may_split,
     weigh,
     write_node,
@@ -305,11 +306,15 @@ class _Planting:
             )
             if not may_split(rules, self.limits, end - begin, depth, weight, is_pure):
                 return None
-            split, _ = consider(
-                table, rules, self.limits, b.codes, b.wide, b.columns, b.ranges, self.rows, self.channels,
-                self.amounts, begin, end, key, part, n_parts, weight, terms, *scratch,
+            split = find_split(
+                table, rules, b.codes, b.wide, b.columns, b.ranges, self.rows, self.channels, self.amounts, begin,
+                end, weight, terms, key, part, n_parts, *scratch,
             )  # fmt: skip
-            return None if split.feature == NO_FEATURE else (split, scratch, weight, impurity)
+            if split.feature == NO_FEATURE or not is_worth(
+                self.limits, gain_of(table, rules, terms, weight, split.score)
+            ):
+                return None
+            return split, scratch, weight, impurity
 
         n = len(scratches)
         found = [f for f in map_in_order(lambda part: search(part, n), range(n), threads=n) if f is not None]

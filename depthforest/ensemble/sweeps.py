@@ -130,22 +130,15 @@ def sweep_rows(
     left_sum, right_sum, left_weight = 0.0, terms, 0.0
     n_known = n - n_missing
     n_cuts = n_known if n_missing > 0 and not is_missing_left else n_known - 1
-    if is_missing_left:
-        for i in range(n_known, n):
-            row = begin + ints[ORDER, i]
-            row_weight = amounts[row, WEIGHT]
-            left_sum, right_sum = _move(
-                table, rules, channels[row], row_weight * amounts[row, TARGET], sums, left_sum, right_sum
-            )
-            left_weight += row_weight
-    for i in range(n_cuts):
-        row = begin + ints[ORDER, i]
+    for step in range(-n_missing if is_missing_left else 0, n_cuts):
+        row = begin + ints[ORDER, step if step >= 0 else n + step]
         row_weight = amounts[row, WEIGHT]
         left_sum, right_sum = _move(
             table, rules, channels[row], row_weight * amounts[row, TARGET], sums, left_sum, right_sum
         )
         left_weight += row_weight
-        cuts[0, i], cuts[1, i], cuts[2, i] = left_sum, right_sum, left_weight
+        if step >= 0:
+            cuts[0, step], cuts[1, step], cuts[2, step] = left_sum, right_sum, left_weight
     if not rules.is_entropy:
         for i in range(n_cuts):
             is_cut = ints[SORTED, i] != ints[SORTED, i + 1]

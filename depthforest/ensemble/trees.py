@@ -227,18 +227,22 @@ def _renumber(
     while n:
         n -= 1
         old, new = stack[n, 0], stack[n, 1]
-        out_ints[new] = node_ints[old]
-        out_floats[new] = node_floats[old]
+        for k in range(node_ints.shape[1]):  # loops: assigning rows takes seconds to compile
+            out_ints[new, k] = node_ints[old, k]
+        for k in range(node_floats.shape[1]):
+            out_floats[new, k] = node_floats[old, k]
         child = node_ints[old, CHILD]
         if node_ints[old, FEATURE] == LEAF:
             if child >= n_shared:
                 out_ints[new, CHILD] = used[N_VALUES]
-                out_values[used[N_VALUES]] = values[child]
+                for c in range(values.shape[1]):
+                    out_values[used[N_VALUES], c] = values[child, c]
                 used[N_VALUES] += 1
             continue
         if node_ints[old, MASK] >= 0:
             out_ints[new, MASK] = used[N_MASKS]
-            out_masks[used[N_MASKS]] = masks[node_ints[old, MASK]]
+            for word in range(masks.shape[1]):
+                out_masks[used[N_MASKS], word] = masks[node_ints[old, MASK], word]
             used[N_MASKS] += 1
         out_ints[new, CHILD] = used[N_NODES]
         for side in range(1, -1, -1):
