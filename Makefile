@@ -9,8 +9,9 @@ BIN := $(VENV)/bin
 NUMBA_CACHE = NUMBA_CACHE_DIR="$$($(BIN)/python tools/numba_cache.py)"
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# a worker for each core, but for the memory no more than four; the tests of a file share what they prepare
-IN_PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
+# a worker for each core, but for the memory no more than four; the tests of a file share what they prepare, and the
+# files come in the order of tests/conftest.py
+IN_PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test test-slow lint bench coverage clean
 .DELETE_ON_ERROR:

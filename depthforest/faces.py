@@ -206,7 +206,7 @@ def _grow_one(
     plane[3] = -(plane[0] * points[0, row, col] + plane[1] * points[1, row, col] + plane[2] * points[2, row, col])
     mark[row, col] = number
     stack[0] = row * n_cols + col
-    n, done, next_fit = 1, 0, 12
+    n, done, next_fit = int(np.int64(1)), 0, 12  # of a plain 1 numba would compile `_fit` for that number, too
     while done < n:
         if n >= next_fit:
             _fit(points, stack, n, n_cols, plane)

@@ -43,7 +43,7 @@ class StoppedError(Exception):
 
 @pytest.fixture(scope="module")
 def frames():
-    return list(Generator(Config(n_bodies=3, camera="kinect_v1@60x45", sensor="ideal"), seed=4, n=16))
+    return list(Generator(Config(n_bodies=3, n_poses=64, camera="kinect_v1@60x45", sensor="ideal"), seed=4, n=16))
 
 
 @pytest.fixture(scope="module")
@@ -415,7 +415,7 @@ def test_killed_at_random_moments_it_gives_the_same_bytes(tmp_path):
 
     A life is measured in levels, not seconds, so that a slow machine gets as far; what comes on top is at random.
     """
-    generator = Generator(Config(n_bodies=3, camera="kinect_v1@60x45", sensor="ideal"), seed=4, n=40)
+    generator = Generator(Config(n_bodies=3, n_poses=64, camera="kinect_v1@60x45", sensor="ideal"), seed=4, n=40)
     data = produce(generator, tmp_path / "data", 40)
     config = replace(CONFIG, depth=10, candidates=300, thresholds=30, pixels_per_frame=300, min_pixels=2)
     train(data, config).save(tmp_path / "expected")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import run_here
 from PIL import Image
 
 import depthforest as df
@@ -14,9 +15,14 @@ HEAVY = ("numpy", "numba", "cv2", "sklearn", "PIL", "scipy", "skimage", "matplot
 
 
 def run(*args, stdin=b"", env=None, cwd=None):
+    return run_here(*args, stdin=stdin, env={"COLUMNS": "100"} | (env or {}), cwd=cwd)
+
+
+def run_apart(*args, stdin=b"", env=None):
+    """Run it as people do, in a process of its own."""
     command = [sys.executable, "-m", "depthforest", *map(str, args)]
     environment = os.environ | {"COLUMNS": "100", "PYTHONWARNINGS": "default"} | (env or {})
-    return subprocess.run(command, input=stdin, capture_output=True, env=environment, cwd=cwd, check=False)
+    return subprocess.run(command, input=stdin, capture_output=True, env=environment, check=False)
 
 
 def said(result):
@@ -77,7 +83,7 @@ def test_every_command_has_help():
 
 
 def test_demo_writes_pictures(tmp_path):
-    result = run("demo", "-o", tmp_path / "pictures")
+    result = run_apart("demo", "-o", tmp_path / "pictures")
     assert result.returncode == 0, result.stderr
     assert said(result) == []
     names = {f.name for f in (tmp_path / "pictures").iterdir()}
@@ -106,7 +112,8 @@ def test_show_draws_frames(frames, tmp_path):
 
 def test_show_reads_a_stream(tmp_path):
     stack = np.full((2, 24, 32), 1500, "<u2")
-    result = run("show", "-", "-o", tmp_path, "--camera", "40,40,15.5,11.5", "--size", "32x24", stdin=stack.tobytes())
+    words = ["show", "-", "-o", tmp_path, "--camera", "40,40,15.5,11.5", "--size", "32x24"]
+    result = run_apart(*words, stdin=stack.tobytes())
     assert result.returncode == 0, result.stderr
     assert {f.name for f in tmp_path.iterdir()} == {"stdin_000000.shaded.png", "stdin_000001.shaded.png", "sheet.png"}
 
@@ -127,7 +134,7 @@ def test_any_file_name_works(tmp_path):
     for name in names:
         Image.fromarray(np.full((24, 32), 1500, np.uint16)).save(folder / f"{name}.png")
     env = {"PYTHONIOENCODING": "ascii"}
-    result = run("show", folder, "-o", tmp_path / "out", "--camera", "40,40,15.5,11.5", env=env)
+    result = run_apart("show", folder, "-o", tmp_path / "out", "--camera", "40,40,15.5,11.5", env=env)
     assert result.returncode == 0, result.stderr
     assert {f.name for f in (tmp_path / "out").glob("*.shaded.png")} == {f"{n}.shaded.png" for n in names}
     assert b"f [red]x" in result.stdout
@@ -141,7 +148,7 @@ def test_frames_of_several_sizes_are_all_drawn(frames, tmp_path):
 
 
 def test_nothing_asked_shows_help():
-    result = run()
+    result = run_apart()
     assert b"Usage: depthforest" in result.stdout
     assert said(result) == []
 
@@ -156,7 +163,7 @@ def test_one_bad_frame_is_named_and_the_rest_is_drawn(frames, tmp_path):
 
 
 def test_warnings_are_one_line_each_and_said_once(frames, tmp_path):
-    result = run("show", frames, "-o", tmp_path / "out", "--camera", "kinect_v1")
+    result = run_apart("show", frames, "-o", tmp_path / "out", "--camera", "kinect_v1")
     assert result.returncode == 0
     assert said(result) == [
         "depthforest: warning: the camera is 640 x 480 and is scaled to pictures of 32 x 24",
@@ -222,7 +229,7 @@ def test_kernels_compile_where_no_cache_can_be_written(tmp_path):
 
 
 def test_debugging_shows_the_traceback(tmp_path):
-    result = run("show", "none", "-o", tmp_path, "--camera", "webcam", env={"DEPTHFOREST_DEBUG": "1"})
+    result = run_apart("show", "none", "-o", tmp_path, "--camera", "webcam", env={"DEPTHFOREST_DEBUG": "1"})
     assert result.returncode == 1
     assert b"Traceback" in result.stderr
     assert b"CameraError" in result.stderr

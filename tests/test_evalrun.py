@@ -17,7 +17,7 @@ from synth.config import Config
 from synth.generator import Generator
 from synth.production import produce
 
-CONFIG = Config(camera="kinect_v1@80x60", n_bodies=2, people_shares=(1.0,))
+CONFIG = Config(camera="kinect_v1@80x60", n_bodies=2, n_poses=64, people_shares=(1.0,))
 
 
 @pytest.fixture(scope="module")

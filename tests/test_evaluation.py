@@ -26,7 +26,9 @@ class Found:
 
 @pytest.fixture(scope="module")
 def frames():
-    return list(Generator(Config(camera="kinect_v1@80x60", n_bodies=3, people_shares=(0.5, 0.5)), seed=2, n=6))
+    return list(
+        Generator(Config(camera="kinect_v1@80x60", n_bodies=3, n_poses=64, people_shares=(0.5, 0.5)), seed=2, n=6)
+    )
 
 
 @pytest.fixture(scope="module")

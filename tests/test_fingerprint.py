@@ -14,13 +14,13 @@ from synth.production import produce
 
 @pytest.fixture(scope="module")
 def frames():
-    return list(Generator(Config(n_bodies=1, camera="kinect_v1@60x45", sensor="ideal"), seed=4, n=8))
+    return list(Generator(Config(n_bodies=1, n_poses=64, camera="kinect_v1@60x45", sensor="ideal"), seed=4, n=8))
 
 
 @pytest.mark.parametrize("kind", ["folder", "zarr"])
 def test_one_label_more_or_less_is_noticed_in_any_frame(tmp_path, kind):
     """Up to 64 frames, every pixel of every frame counts; a copy elsewhere is the same data."""
-    generator = Generator(Config(n_bodies=1, camera="kinect_v1@60x45", sensor="ideal"), seed=4, n=5)
+    generator = Generator(Config(n_bodies=1, n_poses=64, camera="kinect_v1@60x45", sensor="ideal"), seed=4, n=5)
     data = produce(generator, tmp_path / "data", 5, kind=kind)
     before = fingerprint(data)
     shutil.copytree(tmp_path / "data", tmp_path / "copy")
@@ -68,7 +68,7 @@ def test_a_large_data_set_is_sampled(frames):
 
 
 def test_what_a_generator_makes_is_part_of_the_data():
-    config = Config(n_bodies=1, camera="kinect_v1@60x45", sensor="ideal")
+    config = Config(n_bodies=1, n_poses=64, camera="kinect_v1@60x45", sensor="ideal")
     one, same = (fingerprint(Generator(config, seed=4, n=2)) for _ in range(2))
     assert one == same
     other = fingerprint(Generator(replace(config, least_visible=config.least_visible + 1e-9), seed=4, n=2))

@@ -24,7 +24,7 @@ COLUMNS = ("roots", "offsets", "thresholds", "children", "leaves")
 
 @pytest.fixture(scope="module")
 def frames():
-    return list(Generator(Config(n_bodies=3, camera="kinect_v1@60x45", sensor="ideal"), seed=4, n=16))
+    return list(Generator(Config(n_bodies=3, n_poses=64, camera="kinect_v1@60x45", sensor="ideal"), seed=4, n=16))
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_frames_are_safe_points_too(frames, threads):
 @pytest.mark.skipif(os.name != "posix", reason="Windows sends Ctrl-C to a whole console")
 def test_the_command_stops_cleanly_and_goes_on(tmp_path):
     """A real process, a real signal, and no terminal: one line, 130, and the same bytes in the end."""
-    generator = Generator(Config(n_bodies=2, camera="kinect_v1@80x60", sensor="ideal"), 4, n=24)
+    generator = Generator(Config(n_bodies=2, n_poses=64, camera="kinect_v1@80x60", sensor="ideal"), 4, n=24)
     df.write_dataset(tmp_path / "data", generator)
     numbers = TrainConfig(trees=2, depth=10, candidates=1000, pixels_per_frame=300, min_pixels=2)
     (tmp_path / "t.toml").write_text(numbers.to_toml())

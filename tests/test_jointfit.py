@@ -22,7 +22,7 @@ from depthforest.parts import BODY31, BONES, JOINTS
 from synth.config import Config
 from synth.generator import Generator
 
-SCENES = Config(camera="kinect_v1@160x120", n_bodies=3, people_shares=(0.8, 0.2))
+SCENES = Config(camera="kinect_v1@160x120", n_bodies=3, n_poses=256, people_shares=(0.8, 0.2))
 SCRIPT = Path(__file__).resolve().parent.parent / "tools" / "fit_joints.py"
 
 

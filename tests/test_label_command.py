@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import run_here
 from PIL import Image
 
 import depthforest as df
@@ -35,10 +36,14 @@ def label(*args):
 
 
 def run(*args, stdin=b"", cwd=None):
-    """Run it as people do."""
+    return run_here("label", *args, stdin=stdin, cwd=cwd)
+
+
+def run_apart(*args, stdin=b""):
+    """Run it as people do, in a process of its own."""
     command = [sys.executable, "-m", "depthforest", "label", *map(str, args)]
     env = os.environ | {"PYTHONWARNINGS": "default"}
-    return subprocess.run(command, input=stdin, capture_output=True, check=False, cwd=cwd, env=env)
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, env=env)
 
 
 def said(result):
@@ -538,7 +543,7 @@ def test_foreign_files_survive_force(frames, out):
 
 def test_one_bad_frame_is_named_and_the_rest_is_labeled(frames, out):
     (frames / "f1.png").write_bytes((frames / "f1.png").read_bytes()[:200])
-    result = run(frames, "-o", out, *COMMON)
+    result = run_apart(frames, "-o", out, *COMMON)
     assert result.returncode == 1
     (line,) = said(result)
     assert "f1.png: is truncated" in line
@@ -631,7 +636,7 @@ def test_an_unknown_model_is_one_line(frames, out):
 
 
 def test_stdout_gets_the_png_of_one_frame(frames, out):
-    result = run(frames / "f0.png", "--stdout", *COMMON)
+    result = run_apart(frames / "f0.png", "--stdout", *COMMON)
     assert result.returncode == 0, result.stderr
     assert said(result) == []
     assert label(frames / "f0.png", "-o", out) == 0
@@ -646,7 +651,7 @@ def test_stdout_gets_the_png_of_one_frame(frames, out):
 def test_a_stream_is_labeled_and_never_taken_for_another(frames, out):
     stream = np.stack([person_only(DATA[i]) for i in range(3)]).astype("<u2").tobytes()
     words = ["-", "-o", out, "--size", "96x72", *COMMON, "--write", "parts"]
-    result = run(*words, stdin=stream)
+    result = run_apart(*words, stdin=stream)
     assert result.returncode == 0, result.stderr
     assert label(frames, "-o", out, "--size", "96x72", "--write", "parts") == 0
     assert files(out / "parts") == {*(f"f{i}.png" for i in range(3)), *(f"stdin_{i:06d}.png" for i in range(3))}

@@ -17,7 +17,7 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("zarr")
 
 SCRIPT = Path(__file__).resolve().parent.parent / "tools" / "learning_curve.py"
-SCENES = Config(camera="kinect_v1@40x30", n_bodies=2, sensor="ideal")
+SCENES = Config(camera="kinect_v1@40x30", n_bodies=2, n_poses=64, sensor="ideal")
 CONFIG = df.TrainConfig(trees=2, depth=4, candidates=10, thresholds=8, pixels_per_frame=30, seed=5)
 
 

@@ -21,7 +21,9 @@ def command(*words):
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "people"
-    df.write_dataset(path, Generator(Config(n_bodies=2, camera="kinect_v1@160x120", sensor="ideal"), seed=3, n=24))
+    df.write_dataset(
+        path, Generator(Config(n_bodies=2, n_poses=64, camera="kinect_v1@160x120", sensor="ideal"), seed=3, n=24)
+    )
     return path
 
 

@@ -107,7 +107,7 @@ def tables() -> tuple[Table, Table]:
     rng = np.random.default_rng(0)
     probes = rng.uniform(-0.45, 0.45, (POOL - 1, 4))
     probes[rng.permutation(len(probes))[USEFUL:]] *= 0.05
-    frames = list(Generator(Config(n_bodies=8, camera="kinect_v1@80x60"), seed=6, n=120))
+    frames = list(Generator(Config(n_bodies=8, n_poses=512, camera="kinect_v1@80x60"), seed=6, n=120))
     return table_of(frames[:80], probes, rng, 100), table_of(frames[80:], probes, rng, 50)
 
 

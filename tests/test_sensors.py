@@ -258,10 +258,11 @@ def test_matching_equals_its_naive_twin(rows: int, cols: int, half: float, seed:
     assert np.array_equal(source[matched > 0], ref_source[matched > 0])
 
 
-def test_registered_kinect_has_a_third_of_its_shadow_on_the_right() -> None:
-    left, right = shadows(BIG, replace(SENSORS["kinect_v1_registered"], speckle_share=0.0))
-    assert left == pytest.approx(BIG.fx * 0.050 * 0.6, abs=1.5)
-    assert right == pytest.approx(BIG.fx * 0.025 * 0.6, abs=1.5)
+@pytest.mark.parametrize("camera", [pytest.param(BIG, marks=compiled), SMALL], ids=["640x480", "320x240"])
+def test_registered_kinect_has_a_third_of_its_shadow_on_the_right(camera: Camera) -> None:
+    left, right = shadows(camera, replace(SENSORS["kinect_v1_registered"], speckle_share=0.0))
+    assert left == pytest.approx(camera.fx * 0.050 * 0.6, abs=1.5)
+    assert right == pytest.approx(camera.fx * 0.025 * 0.6, abs=1.5)
 
 
 @compiled

@@ -38,7 +38,7 @@ def test_yaw_is_unknown_without_them_or_lying_on_the_side():
 
 
 def test_generated_people_head_where_their_feet_point():
-    frames = Generator(Config(camera="kinect_v1@80x60", n_bodies=2, people_shares=(1.0,)), seed=3, n=12)
+    frames = Generator(Config(camera="kinect_v1@80x60", n_bodies=2, n_poses=64, people_shares=(1.0,)), seed=3, n=12)
     gaps = []
     for frame in frames:
         for joints in frame.joints.values():

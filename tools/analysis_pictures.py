@@ -32,7 +32,7 @@ COLUMNS = ("ensemble error", "mean member error", "kappa", "double fault", "stre
 """Rows of a report that become the columns of the table."""
 
 
-def make_pictures(X: npt.NDArray[Any], y: npt.NDArray[Any], folder: Path) -> dict[str, analysis.Report]:  # noqa: N803
+def make_pictures(X: npt.NDArray[Any], y: npt.NDArray[Any], folder: Path) -> dict[str, analysis.Report]:
     """Write the pictures into a folder and return the reports they show, by the name of the ensemble.
 
     Parameters
@@ -117,7 +117,7 @@ def _draw_margins(reports: dict[str, analysis.Report], path: Path) -> None:
 
 
 def _draw_bias_variance(
-    X: npt.NDArray[Any],  # noqa: N803
+    X: npt.NDArray[Any],
     y: npt.NDArray[Any],
     train: npt.NDArray[np.int64],
     test: npt.NDArray[np.int64],

@@ -159,7 +159,7 @@ def _placed(answers: Numbers, places: dict[Any, int]) -> Codes:
 def _views(ensemble: Any, members: list[Any], X: Any) -> list[Any]:
     """Return X as each member wants it: its columns, with column names only where it was fitted with them."""
     if not hasattr(X, "shape"):
-        X = np.asarray(X)  # noqa: N806
+        X = np.asarray(X)
     if len(X.shape) != 2 or not X.shape[0]:
         raise UsageError(f"X must have the shape (n_samples, n_features) with at least one sample, got {X.shape}")
     wanted = getattr(ensemble, "n_features_in_", X.shape[1])
