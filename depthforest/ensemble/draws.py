@@ -2,7 +2,7 @@
 
 Each is a pure function of a `Plan` or of arrays and of the member's own seed. Every kind of draw has a stream of random
 numbers of its own: to add noise leaves the rows that are drawn as they were, and the rows can be drawn again later,
-for the out-of-bag score, without being stored. `diversemembers` puts a member together from these, `diverse` is the engine.
+for the out-of-bag score, without being stored. `diversemembers` puts a member together from these.
 """
 
 from __future__ import annotations

@@ -57,6 +57,10 @@ BIN_COST, CHANNEL_COST = 0.5, 0.25
 """A histogram is cleared and swept at the cost of sorting so many rows a bin, and so many a bin and channel."""
 
 
+_HUGE = float(np.finfo(np.float64).max)
+"""Below every score but that of no split, and its opposite above all."""
+
+
 class Split(NamedTuple):
     """A split of a node: codes up to `code` of a column go left, values up to `threshold`.
 
@@ -269,6 +273,16 @@ def _random_split(
 
 
 @kernel
+def _perfect_score(rules: Rules, n: int, weight: float) -> float:
+    """Return a score that no split can beat, so that the search may end there: of equal scores the first stays."""
+    if n == 2:  # there is one way to part two rows
+        return -_HUGE
+    if rules.is_number:
+        return np.inf
+    return 0.0 if rules.is_entropy else weight
+
+
+@kernel
 def find_split(
     table: Counts,
     rules: Rules,
@@ -306,7 +320,8 @@ def find_split(
     n_features = drawn.shape[1]
     best: Split = no_split()
     n_drawn, has_varying = 0, False
-    while n_drawn < n_features and (n_drawn < rules.max_features or not has_varying):
+    perfect = _perfect_score(rules, n, weight)
+    while n_drawn < n_features and (n_drawn < rules.max_features or not has_varying) and best.score < perfect:
         own = mix(key + GOLDEN * np.uint64(n_drawn + 1))
         other = n_drawn + number_below(own, n_features - n_drawn)
         drawn[1, n_drawn] = other

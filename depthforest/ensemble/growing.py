@@ -65,21 +65,24 @@ def weigh(
     table: Counts, rules: Rules, channels: Ints, amounts: Floats, begin: int, end: int, present: Ints, sums: Floats
 ) -> tuple[float, float, float, bool]:
     """Fill in the channels of a node and their sums; return its weight, terms, impurity, and whether it is pure."""
-    for c in range(rules.n_channels):
-        sums[TOTALS, c] = 0.0
+    for k in range(1, present[0] + 1):  # of the last node; all others are 0 already
+        sums[TOTALS, present[k]] = 0.0
+    present[0] = 0
     weight, squares = 0.0, 0.0
     is_pure = True
     for i in range(begin, end):
-        target, row_weight = amounts[i, TARGET], amounts[i, WEIGHT]
-        sums[TOTALS, channels[i]] += row_weight * target
+        target, row_weight, c = amounts[i, TARGET], amounts[i, WEIGHT], channels[i]
+        if i == begin or (not rules.is_number and sums[TOTALS, c] == 0.0):
+            at = present[0]  # in ascending order, whatever the order of the rows
+            while at > 0 and present[at] > c:
+                present[at + 1] = present[at]
+                at -= 1
+            present[at + 1] = c
+            present[0] += 1
+        sums[TOTALS, c] += row_weight * target
         weight += row_weight
         squares += row_weight * target * target
         is_pure &= channels[i] == channels[begin] and target == amounts[begin, TARGET]
-    present[0] = 0
-    for c in range(rules.n_channels):
-        if sums[TOTALS, c] > 0.0 or rules.is_number:
-            present[0] += 1
-            present[present[0]] = c
     if is_pure:
         return weight, 0.0, 0.0, True
     terms = sum_terms(table, rules.is_entropy, present, sums, TOTALS)

@@ -135,7 +135,7 @@ class Scratch(NamedTuple):
         return cls(
             present=np.zeros(n_channels + 1, dtype=np.int32),
             ints=np.empty((5, n_rows), dtype=np.int32),
-            sums=np.empty((5, n_channels)),
+            sums=np.zeros((5, n_channels)),
             bins=np.empty((min(n_codes, DIGIT) + 1, n_channels + 2)),
             cuts=np.empty((3, n_rows)),
             places=np.empty(DIGIT, dtype=np.int32),

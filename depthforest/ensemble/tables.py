@@ -1,4 +1,4 @@
-"""Rows and columns of what users pass as X: arrays, sparse matrices, pandas frames. `draws` and `diversemembers` use these.
+"""Rows and columns of what users pass as X: arrays, sparse matrices, pandas frames. What is drawn is taken from these.
 
 A frame stays a frame, so that a member sees columns with their names and types; everything else becomes an array or a
 CSR or CSC matrix. The checks are scikit-learn's, in its words.
