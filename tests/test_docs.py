@@ -67,7 +67,11 @@ def test_every_module_has_a_paragraph():
     assert named == modules
 
 
-DELEGATES = {("forest", "labeling")}
+DELEGATES = {
+    ("forest", "labeling"),
+    ("ensemble.decisiontrees", "ensemble.treefile"),
+    ("ensemble.forestbase", "ensemble.treefile"),
+}
 """Methods that call a room further up, which is imported when they are called."""
 
 ENSEMBLE_USES = {"errors", "kernels", "prefetching", "threads", "files", "modelfile", "splitting"}

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from depthforest.ensemble import members
+from depthforest.ensemble import diversemembers as members
 from depthforest.ensemble.draws import Plan
 from depthforest.errors import UsageError
 

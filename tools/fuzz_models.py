@@ -1,13 +1,14 @@
-"""Fuzz the loader of model files: random mutations of valid files must load a sound forest or raise DepthForestError.
+"""Fuzz the loaders of model files: random mutations of valid files must load a sound model or raise DepthForestError.
 
     python tools/fuzz_models.py -n 20000                          forests made here
     python tools/fuzz_models.py -n 20000 my.safetensors           and a file
+    python tools/fuzz_models.py -n 20000 --ensembles              tree ensembles in place of forests
     python tools/fuzz_models.py --case 1234 --keep broken         write one mutant, to look at it
 
 Cases run one after the other in a child process, with kernels that check their indices, a time limit for each file and
 a limit of memory. The child says what it begins and how it ended, so that a crash or a hang is known by its case; then
 another child goes on behind it. A case depends on the seed, its number and the valid files alone. Exit code 1 if
-anything but a loaded forest or a DepthForestError came, with one line for each.
+anything but a loaded model or a DepthForestError came, with one line for each.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import numpy as np
 from model_mutants import MUTATIONS, mutant, write_valid
 
 import depthforest as df
+from depthforest import modelfile
 from depthforest.errors import DepthForestError
 from depthforest.info import describe
 from depthforest.labeling import RULES
@@ -55,6 +57,8 @@ MAX_MESSAGE_CHARS = 500
 
 LOADED, REFUSED = "loaded", "refused"
 
+ENSEMBLE = "tree_ensemble"
+
 # -- the child ---------------------------------------------------------------------------------------------------------
 
 
@@ -77,9 +81,9 @@ def run_cases(paths: Sequence[Path], seed: int, first: int, last: int) -> None:
 
 
 def try_file(path: Path) -> str:
-    """Return `LOADED` for a forest that labels, `REFUSED` for a DepthForestError, else what is wrong."""
+    """Return `LOADED` for a model that works, `REFUSED` for a DepthForestError, else what is wrong."""
     try:
-        forest = df.Forest.load(path)
+        model = load(path)
     except DepthForestError as error:
         text = str(error).replace(str(path), "")
         if len(text.splitlines()) != 1 or len(text) > MAX_MESSAGE_CHARS or not text.isprintable():
@@ -88,11 +92,30 @@ def try_file(path: Path) -> str:
     except Exception as error:  # whatever it is, it is what we look for
         return f"{type(error).__name__} while loading: {str(error)[:200]!r}"
     try:
-        use(forest)
-        describe(path)
+        if isinstance(model, df.Forest):
+            use(model)
+            describe(path)
+        else:
+            from valid_ensembles import use_ensemble
+
+            use_ensemble(model)
     except Exception as error:
         return f"{type(error).__name__} while using: {str(error)[:200]!r}"
     return LOADED
+
+
+def load(path: Path) -> Any:
+    """Return the forest or the ensemble that a file holds."""
+    try:
+        is_ensemble = modelfile.read(path).kind == ENSEMBLE
+    except DepthForestError:
+        is_ensemble = False  # no container: either loader says so
+    if is_ensemble:
+        # here, because forests need nothing of it
+        from depthforest.ensemble.treefile import load_trees
+
+        return load_trees(path)
+    return df.Forest.load(path)
 
 
 def use(forest: df.Forest) -> None:
@@ -221,6 +244,7 @@ def main() -> int:
     """Read the command line, fuzz, and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="*", type=Path, help="valid model files; default: forests made here")
+    parser.add_argument("--ensembles", action="store_true", help="tree ensembles made here in place of forests")
     parser.add_argument("-n", "--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit of one file")
@@ -234,7 +258,7 @@ def main() -> int:
     if chosen.case is not None and chosen.keep is None:
         parser.error("--case needs --keep FOLDER")
     with tempfile.TemporaryDirectory() as folder:
-        paths = [*write_valid(Path(folder)), *chosen.models]
+        paths = [*_write_valid(Path(folder), chosen.ensembles), *chosen.models]
         files = [path.read_bytes() for path in paths]
 
         def keep(case: int) -> None:
@@ -259,6 +283,14 @@ def main() -> int:
                 keep(case)
     print(report)
     return 1 if report.failures else 0
+
+
+def _write_valid(folder: Path, of_ensembles: bool) -> list[Path]:
+    if not of_ensembles:
+        return write_valid(folder)
+    from valid_ensembles import write_valid_ensembles
+
+    return write_valid_ensembles(folder)
 
 
 def child_command(paths: Sequence[Path], seed: int, n_cases: int) -> Callable[[int], list[str]]:

@@ -1,16 +1,21 @@
-"""Write `tests/golden`: frames, a forest trained on them, and its labels; run it from the top of a checkout.
+"""Write `tests/golden`: frames, a forest trained on them, and its labels; a tree ensemble and what it predicts.
 
-Only after a change that is meant to change them: then raise the version of what has changed as well, that of the model
-file (`forest.FORMAT_VERSION`) or that of the trainer (`checkpoints.FORMAT`).
+Run it from the top of a checkout, and only after a change that is meant to change them: then raise the version of what
+has changed as well, that of the model file (`forest.FORMAT_VERSION`, `ensemble.treefile.FORMAT_VERSION`) or that of the
+trainer (`checkpoints.FORMAT`).
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
+import numpy as np
+
 from depthforest.datasets import write_dataset
 from depthforest.drawing import write_labels
+from depthforest.ensemble.forests import RandomForestClassifier
 from depthforest.trainconfig import TrainConfig
 from depthforest.training import train
 from synth.config import Config
@@ -22,6 +27,27 @@ SEED = 5
 N_FRAMES = 5
 FOREST = TrainConfig(trees=2, depth=7, candidates=60, thresholds=20, pixels_per_frame=250, frames_per_tree=4)
 
+
+def write_ensemble(folder: Path) -> None:
+    """Write a small forest of numbers, missing values and categories, rows to ask it about, and its answers."""
+    rng = np.random.default_rng(SEED)
+    table = rng.normal(size=(60, 3)).round(3).astype(object)
+    table[:, 1] = rng.choice(["elm", "fir", "oak"], 60)
+    table[rng.random(60) < 0.15, 2] = np.nan
+    score = table[:, 0].astype(float) + (table[:, 1] == "oak") + np.nan_to_num(table[:, 2].astype(float))
+    y = np.array(["low", "middle", "top"])[np.digitize(score, (-0.5, 1.0))]
+    forest = RandomForestClassifier(3, min_samples_leaf=4, random_state=1, oob_score=True, categorical_features=[1])
+    forest.fit(table, y).save(folder / "ensemble.safetensors")
+    asked = table[:12]
+    expected = {
+        "rows": [[None if v != v else v for v in row] for row in asked.tolist()],
+        "leaves": forest.apply(asked).tolist(),
+        "shares": forest.predict_proba(asked).tolist(),
+        "oob_score": forest.oob_score_,
+    }
+    (folder / "ensemble.json").write_text(json.dumps(expected, indent=None) + "\n")
+
+
 if __name__ == "__main__":
     shutil.rmtree(FOLDER, ignore_errors=True)
     data = write_dataset(FOLDER / "frames", Generator(FRAMES, SEED, n=N_FRAMES)[:])
@@ -31,5 +57,6 @@ if __name__ == "__main__":
     for name, is_mirrored in (("labels", False), ("mirrored_labels", True)):
         labels = forest.predict(frame, frame.people == 1, mirror=is_mirrored)
         write_labels(FOLDER / f"{name}.png", labels, forest.part_set)
+    write_ensemble(FOLDER)
     size = sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file())
     print(f"{forest!r}: {size} bytes in {FOLDER}")

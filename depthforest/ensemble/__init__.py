@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from depthforest.ensemble.rejecting import RejectCurve as RejectCurve
     from depthforest.ensemble.stacking import StackingClassifier as StackingClassifier
     from depthforest.ensemble.stacking import StackingRegressor as StackingRegressor
+    from depthforest.ensemble.treefile import load as load
     from depthforest.ensemble.voting import VotingClassifier as VotingClassifier
 
 # public name -> module that defines it; imported when first used (PEP 562)
@@ -45,6 +46,7 @@ _HOMES = {
     "StackingClassifier": "stacking",
     "StackingRegressor": "stacking",
     "VotingClassifier": "voting",
+    "load": "treefile",
 }
 _SUBPACKAGES = ("analysis", "plotting")
 __all__ = [*_HOMES, *_SUBPACKAGES]

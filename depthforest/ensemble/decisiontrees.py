@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,12 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the leaf of every row, (n,): the number of a node of `tree_`."""
         return self._walk.leaves(predict_table(self, X))[:, 0]
+
+    def save(self, path: str | Path) -> None:
+        """Write the tree to a file that `depthforest.ensemble.load` reads; equal trees give equal bytes."""
+        from depthforest.ensemble.treefile import save_trees
+
+        save_trees(self, path)
 
     def get_depth(self) -> int:
         """Return the depth of the deepest leaf."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -202,6 +203,22 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
     def _mean(self, X: Any) -> Floats:
         table = predict_table(self, X)
         return self._walk.mean(table, threads=job_count(self.n_jobs))
+
+    def save(self, path: str | Path) -> None:
+        """Write the forest to a file that `depthforest.ensemble.load` reads; equal forests give equal bytes.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Notes
+        -----
+        `n_jobs` and `verbose` are not stored, nor are out-of-bag predictions, as long as the training table. What
+        `predict_quantiles` needs is.
+        """
+        from depthforest.ensemble.treefile import save_trees
+
+        save_trees(self, path)
 
     def __len__(self) -> int:
         return len(self.trees_) if hasattr(self, "trees_") else 0

@@ -363,6 +363,7 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         targets, self._offset = fit_numbers(y, table)
         weights = check_weights(sample_weight, table)
         self._fit(table, np.zeros(len(targets), dtype=np.int32), targets, weights, 1)
+        self.__dict__.pop("_targets", None)
         if self.quantiles:
             self._targets, self._weights = targets + self._offset, weights
         if self.oob_score:

@@ -120,6 +120,18 @@ def goes_right(value, threshold, more, masks):  # type: ignore[no-untyped-def]  
 
 
 @kernel
+def _is_plain(x: Table, masks: npt.NDArray[np.uint32]) -> bool:
+    """Return whether rows can be walked by comparing alone: nothing is missing, and no split is of categories."""
+    if masks.shape[0] > 0:
+        return False
+    n_missing = 0
+    for r in range(x.shape[0]):
+        for f in range(x.shape[1]):
+            n_missing += x[r, f] != x[r, f]
+    return n_missing == 0
+
+
+@kernel
 def _walk_lanes(
     x: Table,
     first: int,
@@ -128,25 +140,34 @@ def _walk_lanes(
     thresholds: npt.NDArray[np.float32],
     root: int,
     masks: npt.NDArray[np.uint32],
-    at: Ints,
+    is_plain: bool,
+    at: npt.NDArray[np.uint64],
 ) -> None:
     """Walk n rows to their leaves, all a step at a time."""
     for lane in range(n):
         at[lane] = root
-    has_masks = masks.shape[0] > 0
-    is_moving = True
-    while is_moving:
-        is_moving = False
+    changed = np.uint64(1)
+    if is_plain:  # unsigned: an index that may be negative costs a comparison
+        while changed:
+            changed = np.uint64(0)
+            for lane in range(n):
+                node = at[lane]
+                value = x[np.uint64(first + lane), np.uint64(nodes[node, np.uint64(FEATURE)])]
+                step = np.uint64(value > thresholds[node, np.uint64(THRESHOLD)])
+                following = np.uint64(nodes[node, np.uint64(CHILD)]) + step
+                at[lane] = following
+                changed |= following ^ node
+        return
+    while changed:
+        changed = np.uint64(0)
         for lane in range(n):
             node = at[lane]
+            child = np.uint64(nodes[node, CHILD])
+            if child == node:
+                continue
             value = x[first + lane, nodes[node, FEATURE]]
-            child = nodes[node, CHILD]
-            if has_masks or value != value:
-                step = 0 if child == node else goes_right(value, thresholds[node, THRESHOLD], nodes[node, MORE], masks)
-            else:
-                step = np.int64(value > thresholds[node, THRESHOLD])
-            at[lane] = child + step
-            is_moving |= at[lane] != node
+            at[lane] = child + np.uint64(goes_right(value, thresholds[node, THRESHOLD], nodes[node, MORE], masks))
+            changed = np.uint64(1)
 
 
 @kernel
@@ -160,12 +181,13 @@ def _add_block(
     out: Floats,
 ) -> None:
     """Add the predictions of all trees, in their order, to `out` (n, n_outputs)."""
-    at = np.empty(_LANES, dtype=np.int32)
+    at = np.empty(_LANES, dtype=np.uint64)
     thresholds = nodes.view(np.float32)
+    is_plain = _is_plain(x, masks)
     for t in range(len(roots)):
         for first in range(0, x.shape[0], _LANES):
             n = min(_LANES, x.shape[0] - first)
-            _walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, at)
+            _walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, is_plain, at)
             for lane in range(n):
                 row = nodes[at[lane], MORE] >> 1
                 if row < n_shared:
@@ -183,11 +205,12 @@ def _find_leaves(
     masks: npt.NDArray[np.uint32],
     out: npt.NDArray[np.int64],
 ) -> None:
-    at = np.empty(_LANES, dtype=np.int32)
+    at = np.empty(_LANES, dtype=np.uint64)
     thresholds = nodes.view(np.float32)
+    is_plain = _is_plain(x, masks)
     for t in range(len(roots)):
         for first in range(0, x.shape[0], _LANES):
             n = min(_LANES, x.shape[0] - first)
-            _walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, at)
+            _walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, is_plain, at)
             for lane in range(n):
-                out[first + lane, t] = at[lane] - roots[t]
+                out[first + lane, t] = np.int64(at[lane]) - roots[t]

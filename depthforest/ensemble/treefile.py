@@ -1,0 +1,277 @@
+"""Tree files: ensembles of trees as model files, and back. `save` of the estimators and `ensemble.load` end here.
+
+The columns of all trees stand one after the other, in the order of the trees; `ends` says where each stops. Parameters,
+classes and the like are JSON (`treemetadata`); what only forests have is added by `forestfile`. A file is untrusted: it
+names its estimator, which is looked up in a fixed table, and every tree is checked (`treechecks`) before a kernel sees
+it. docs/MODEL_FORMAT.md describes all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from depthforest import modelfile
+from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
+from depthforest.ensemble.forestbase import BaseForest
+from depthforest.ensemble.forestfile import (
+    FOREST_COLUMNS,
+    OF_CLASSES,
+    OF_NUMBERS,
+    QUANTILE_COLUMNS,
+    Columns,
+    pack_forest,
+    pack_quantiles,
+    unpack_forest,
+    unpack_quantiles,
+)
+from depthforest.ensemble.forests import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from depthforest.ensemble.growing import MASK_WORDS
+from depthforest.ensemble.treechecks import check_tree
+from depthforest.ensemble.treemetadata import (
+    MAX_FEATURES,
+    pack_categories,
+    pack_names,
+    pack_parameters,
+    pack_values,
+    unpack_categories,
+    unpack_classes,
+    unpack_names,
+    unpack_parameters,
+    whole,
+)
+from depthforest.ensemble.trees import Tree
+from depthforest.errors import DepthForestError, ModelError, UsageError
+from depthforest.modelfile import Column, ModelFile, Schema, shown
+
+KIND = "tree_ensemble"
+FORMAT_VERSION = 1
+
+MAX_TREES = 2**16
+"""Boosting 31 classes for two thousand rounds fits; it bounds the time that checking takes."""
+
+NODE_COLUMNS = {
+    "feature": Column("int32", ("nodes",)),
+    "threshold": Column("float32", ("nodes",)),
+    "child": Column("int32", ("nodes",)),
+    "missing_go_to_left": Column("uint8", ("nodes",)),
+    "mask": Column("int32", ("nodes",)),
+    "impurity": Column("float64", ("nodes",)),
+    "n_node_samples": Column("int32", ("nodes",)),
+    "weighted_n_node_samples": Column("float64", ("nodes",)),
+}
+TREE_COLUMNS = NODE_COLUMNS | {
+    "values": Column("float64", ("values", "outputs")),
+    "masks": Column("uint32", ("masks", MASK_WORDS)),
+    "ends": Column("int64", ("trees", 3)),
+}
+"""Of every ensemble. `ends` counts the nodes, rows of values and rows of masks up to the end of each tree."""
+
+KEYS = ("categories", "classes", "estimator", "feature_names", "fitted", "n_features", "parameters")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the file of an estimator holds.
+
+    Parameters
+    ----------
+    kind : type
+        The estimator.
+    schema : mapping of str to Column
+    fitted : tuple of str
+        Keys of the object `fitted`: what is known of the whole ensemble.
+    """
+
+    kind: Any
+    schema: Schema
+    fitted: tuple[str, ...] = ()
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether leaves hold shares of classes; else numbers."""
+        return issubclass(self.kind, ClassifierMixin)
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether there are many trees, each with a seed."""
+        return issubclass(self.kind, BaseForest)
+
+
+LAYOUTS = {
+    layout.kind.__name__: layout
+    for layout in (
+        Layout(DecisionTreeClassifier, TREE_COLUMNS),
+        Layout(DecisionTreeRegressor, TREE_COLUMNS),
+        Layout(RandomForestClassifier, TREE_COLUMNS | FOREST_COLUMNS, OF_CLASSES),
+        Layout(RandomForestRegressor, TREE_COLUMNS | FOREST_COLUMNS | QUANTILE_COLUMNS, OF_NUMBERS),
+        Layout(ExtraTreesClassifier, TREE_COLUMNS | FOREST_COLUMNS, OF_CLASSES),
+        Layout(ExtraTreesRegressor, TREE_COLUMNS | FOREST_COLUMNS | QUANTILE_COLUMNS, OF_NUMBERS),
+    )
+}
+"""By name: the only estimators that files can ask for."""
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def save_trees(estimator: Any, path: str | Path) -> None:
+    """Write a fitted tree or forest to a file; equal ones give equal bytes.
+
+    Parameters
+    ----------
+    estimator : DecisionTree*, RandomForest* or ExtraTrees*
+    path : str or Path
+    """
+    layout = LAYOUTS.get(type(estimator).__name__)
+    if layout is None or layout.kind is not type(estimator):
+        raise UsageError(f"only {', '.join(LAYOUTS)} can be saved, got {type(estimator).__name__}")
+    check_is_fitted(estimator)
+    content = {
+        "estimator": type(estimator).__name__,
+        "parameters": pack_parameters(estimator),
+        "classes": pack_values("classes", estimator.classes_) if layout.has_classes else None,
+        "n_features": estimator.n_features_in_,
+        "feature_names": pack_names(getattr(estimator, "feature_names_in_", None)),
+        "categories": pack_categories(estimator.categories_),
+        "fitted": {},
+    }
+    trees = estimator.trees_ if layout.is_forest else [estimator.tree_]
+    columns = _pack_trees(trees, estimator)
+    if layout.is_forest:
+        content["fitted"] = pack_forest(estimator, layout.fitted, columns)
+    if "rows" in layout.schema:
+        pack_quantiles(estimator, columns)
+    modelfile.write(path, KIND, FORMAT_VERSION, content, columns)
+
+
+def _pack_trees(trees: list[Tree], estimator: Any) -> Columns:
+    for number, tree in enumerate(trees):
+        _check_numbered(tree, number, estimator)
+    columns: Columns = {
+        name: np.concatenate([getattr(tree, name) for tree in trees]) for name in (*NODE_COLUMNS, "values", "masks")
+    }
+    counts = [(tree.node_count, len(tree.values), len(tree.masks)) for tree in trees]
+    columns["ends"] = np.cumsum(counts, axis=0, dtype=np.int64)
+    return columns
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def load_trees(path: str | Path) -> Any:
+    """Read a tree or a forest from a file, and check everything.
+
+    Parameters
+    ----------
+    path : str or Path
+        What `save` of an estimator wrote.
+
+    Returns
+    -------
+    estimator
+        As it was saved: what it predicts is the same to the bit. `n_jobs` and `verbose` have their defaults.
+    """
+    file = modelfile.read(path)
+    name = file.content.get("estimator")
+    layout = LAYOUTS.get(name) if isinstance(name, str) else None
+    if layout is None and (file.kind, file.version) == (KIND, FORMAT_VERSION):
+        raise ModelError(f"{file.name}: estimator must be one of {', '.join(LAYOUTS)}; got {shown(name)}")
+    layout = layout or next(iter(LAYOUTS.values()))  # another kind or version: the next line says so
+    file.expect(KIND, FORMAT_VERSION, layout.schema, KEYS)
+    try:
+        return _unpack(file, layout)
+    except DepthForestError as error:
+        raise ModelError(f"{file.name}: {modelfile.one_line(error)}") from None
+
+
+def _unpack(file: ModelFile, layout: Layout) -> Any:
+    content, columns = file.content, file.columns
+    estimator = layout.kind(**unpack_parameters(content["parameters"], layout.kind))
+    n_features = whole("n_features", content["n_features"], 1, MAX_FEATURES)
+    estimator.n_features_in_ = n_features
+    names = unpack_names(content["feature_names"], n_features)
+    if names is not None:
+        estimator.feature_names_in_ = names
+    estimator.categories_ = unpack_categories(content["categories"], n_features)
+    estimator.is_categorical_ = np.isin(np.arange(n_features), list(estimator.categories_))
+    if layout.has_classes:
+        estimator.classes_ = unpack_classes(content["classes"])
+    elif content["classes"] is not None:
+        raise ModelError(f"classes must be null for {layout.kind.__name__}, got {shown(content['classes'])}")
+    fitted = content["fitted"]
+    if not isinstance(fitted, dict) or set(fitted) != set(layout.fitted):
+        raise ModelError(f"fitted must be an object with {', '.join(layout.fitted) or 'no keys'}; got {shown(fitted)}")
+    trees = _unpack_trees(columns, estimator, layout)
+    if not layout.is_forest:
+        estimator._set_tree(trees[0])
+        return estimator
+    unpack_forest(estimator, trees, fitted, columns)
+    if "rows" in layout.schema:
+        trees = unpack_quantiles(estimator, trees, columns)
+    estimator._set_trees(trees)
+    return estimator
+
+
+def _unpack_trees(columns: Columns, estimator: Any, layout: Layout) -> list[Tree]:
+    """Return the trees, each with memory of its own, and each sound."""
+    n_shared = len(estimator.classes_) if layout.has_classes else 0
+    n_outputs = columns["values"].shape[1]
+    if n_outputs != (n_shared or 1):
+        raise ModelError(f"values must have {n_shared or 1} columns, got {n_outputs}")
+    ends = columns["ends"]
+    _check_ends(ends, (len(columns["feature"]), len(columns["values"]), len(columns["masks"])), layout, n_shared)
+    none = np.empty(0, dtype=np.int32)
+    trees = []
+    begin = np.zeros(3, dtype=np.int64)
+    for number, end in enumerate(ends):
+        nodes, values, masks = (slice(*span) for span in zip(begin.tolist(), end.tolist(), strict=True))
+        # copies: read-only columns would make kernels compile again
+        tree = Tree(
+            **{name: columns[name][nodes].copy() for name in NODE_COLUMNS},
+            values=columns["values"][values].copy(),
+            masks=columns["masks"][masks].copy(),
+            begins=none,
+            rows=none,
+            n_shared=n_shared,
+        )
+        _check_numbered(tree, number, estimator)
+        trees.append(tree)
+        begin = end
+    return trees
+
+
+def _check_ends(ends: npt.NDArray[np.int64], lengths: tuple[int, int, int], layout: Layout, n_shared: int) -> None:
+    """Raise ModelError unless the trees divide the columns among them."""
+    most = MAX_TREES if layout.is_forest else 1
+    if not 1 <= len(ends) <= most:
+        raise ModelError(f"{layout.kind.__name__} has 1 to {most} trees, got {len(ends)}")
+    # bounded first, so that differences cannot overflow
+    if (ends < 0).any() or (ends > lengths).any() or tuple(ends[-1].tolist()) != lengths:
+        raise ModelError(
+            f"ends of trees must ascend to the {lengths} nodes, values and masks; got {shown(ends.tolist())}"
+        )
+    if (np.diff(ends, axis=0, prepend=0) < (1, n_shared, 0)).any():
+        raise ModelError(f"every tree must have a node and {n_shared} rows of values, and ends must ascend")
+
+
+def _check_numbered(tree: Tree, number: int, estimator: Any) -> None:
+    try:
+        check_tree(tree, estimator.n_features_in_, estimator.is_categorical_)
+    except ModelError as error:
+        raise ModelError(f"tree {number}: {error}") from None
+
+
+load = load_trees
+"""The name that users type: `depthforest.ensemble.load`."""

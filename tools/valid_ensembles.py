@@ -1,0 +1,116 @@
+"""Small tree ensembles of every kind, and a way to use whatever such a file may hold: for `fuzz_models` and tests."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
+from depthforest.ensemble.forests import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from depthforest.ensemble.treefile import load_trees
+
+N_ROWS = 40
+N_ASKED = 9
+
+
+def valid_ensembles() -> list[Any]:
+    """Return fitted estimators that differ in kind, classes, columns and what they keep."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(N_ROWS, 4))
+    x[rng.random(x.shape) < 0.1] = np.nan
+    colors = np.array(["blue", "green", "red\u00fc"])[rng.integers(0, 3, N_ROWS)]
+    mixed = x.astype(object)
+    mixed[:, 1], mixed[:, 3] = colors, rng.integers(0, 7, N_ROWS)
+    signal = np.nan_to_num(x[:, 0]) + (colors == "blue")
+    level = np.digitize(signal, (-0.3, 0.6))
+    weights = rng.integers(0, 3, N_ROWS).astype(float)
+    weighed = {0: 1.0, 1: 2.5, 2: 1}
+    categorical: dict[str, Any] = {"categorical_features": [1, 3]}
+    return [
+        DecisionTreeClassifier(random_state=1, max_depth=1).fit(x, signal > 0),
+        DecisionTreeClassifier(random_state=1, class_weight=weighed, min_samples_leaf=4, **categorical).fit(
+            mixed, level
+        ),
+        DecisionTreeRegressor(random_state=1, ccp_alpha=0.01).fit(x, signal),
+        RandomForestClassifier(3, random_state=1, oob_score=True, min_samples_leaf=3, **categorical).fit(
+            mixed, np.array(["low", "middle", "top"])[level], weights
+        ),
+        RandomForestRegressor(2, random_state=1, quantiles=True, max_depth=4, **categorical).fit(
+            mixed, signal, weights
+        ),
+        ExtraTreesClassifier(2, random_state=1, max_depth=3).fit(x, level.astype(np.float32)),
+        ExtraTreesRegressor(2, random_state=1, bootstrap=True, oob_score=True, max_depth=2).fit(x, signal),
+    ]
+
+
+def write_valid_ensembles(folder: Path) -> list[Path]:
+    """Write the valid ensembles into a folder and return their paths."""
+    paths = []
+    for number, estimator in enumerate(valid_ensembles()):
+        paths.append(folder / f"ensemble{number}.safetensors")
+        estimator.save(paths[-1])
+    return paths
+
+
+def use_ensemble(estimator: Any) -> None:
+    """Ask an ensemble everything that it answers about a small table, and check that the answers make sense."""
+    table = table_for(estimator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a table without names is no fault
+        leaves = np.atleast_2d(estimator.apply(table).T)
+        trees = estimator.trees_ if hasattr(estimator, "trees_") else [estimator.tree_]
+        for tree, own in zip(trees, leaves, strict=True):
+            if not tree.is_leaf[own].all() or tree.max_depth >= tree.node_count or not np.isfinite(tree.value).all():
+                raise AssertionError("leaves that are none")
+        if not np.isfinite(estimator.feature_importances_).all():
+            raise AssertionError("importances that are no numbers")
+        answers = _answers(estimator, table)
+        with tempfile.TemporaryDirectory() as folder:
+            estimator.save(Path(folder) / "again")
+            if not np.array_equal(_answers(load_trees(Path(folder) / "again"), table), answers, equal_nan=True):
+                raise AssertionError("another ensemble when it is saved again")
+        for member in getattr(estimator, "estimators_", [])[:2]:
+            member.predict(table)
+    repr(estimator)
+
+
+def _answers(estimator: Any, table: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return what an ensemble says of rows, checked."""
+    labels = estimator.predict(table)
+    if hasattr(estimator, "classes_"):
+        shares = np.asarray(estimator.predict_proba(table))
+        if not np.isin(labels, estimator.classes_).all() or not np.allclose(shares.sum(axis=1), 1, atol=1e-5):
+            raise AssertionError("classes or shares that are none")
+        return shares
+    if not np.isfinite(labels).all():
+        raise AssertionError("predictions that are no numbers")
+    if hasattr(estimator, "_targets"):
+        found = estimator.predict_quantiles(table, [0.1, 0.5])
+        if not np.isin(found, estimator._targets).all() or (found[:, 0] > found[:, 1]).any():
+            raise AssertionError("quantiles that are no targets, or not in order")
+        return np.column_stack((labels, found))
+    return np.asarray(labels)
+
+
+def table_for(estimator: Any) -> npt.NDArray[Any]:
+    """Return rows that fit the columns: numbers, known and unknown categories, missing values."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(N_ASKED, estimator.n_features_in_)).astype(np.float32)
+    table[rng.random(table.shape) < 0.2] = np.nan
+    if not estimator.categories_:
+        return table
+    mixed = table.astype(object)
+    for column, categories in estimator.categories_.items():
+        known = [*categories.tolist(), "unknown", np.nan]
+        mixed[:, column] = [known[i] for i in rng.integers(0, len(known), N_ASKED)]
+    return mixed
