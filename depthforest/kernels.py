@@ -20,3 +20,9 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     except RuntimeError:  # numba found no place for its cache
         compiled = numba.njit(**options)(function)
     return compiled
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function into each kernel that calls it: for large ones of many arrays, which cost much to hand over."""
+    compiled: Callable[..., Any] = numba.njit(inline="always", nogil=True, error_model="numpy")(function)
+    return compiled

@@ -24,7 +24,7 @@ from depthforest.ensemble.sweeps import (
     Floats,
     Ints,
 )
-from depthforest.kernels import kernel
+from depthforest.kernels import inlined, kernel
 from depthforest.mixing import GOLDEN, mix, number_below
 
 Codes = npt.NDArray[np.uint8]
@@ -52,7 +52,7 @@ _ATTEMPTS = 64
 """Draws of a set of categories; of two categories, all fail once in 2^64."""
 
 
-@kernel
+@inlined
 def gather(
     codes: Codes, wide: Ints, feature: int, missing: int, ids: Ints, begin: int, n: int, ints: Ints
 ) -> tuple[Any, Any, int]:

@@ -47,7 +47,7 @@ from depthforest.ensemble.sweeps import (
     sweep_bins,
     sweep_rows,
 )
-from depthforest.kernels import kernel
+from depthforest.kernels import inlined, kernel
 from depthforest.mixing import GOLDEN, mix, number_below, share_of
 from depthforest.splitting import Counts
 
@@ -83,7 +83,7 @@ def no_split() -> Split:
     return Split(np.int64(NO_FEATURE), np.int64(0), 0.0, -np.inf, np.int64(ABSENT), np.int64(0))
 
 
-@kernel
+@inlined
 def _best_set(
     table: Counts,
     rules: Rules,
@@ -121,7 +121,7 @@ def _best_set(
     return best
 
 
-@kernel
+@inlined
 def _best_cut(
     table: Counts,
     rules: Rules,
@@ -181,26 +181,25 @@ def _best_cut(
     return best
 
 
-@kernel
+@inlined
 def _draw_cut(columns: Columns, ranges: Ranges, feature: int, low: int, high: int, share: float) -> tuple[Any, Any]:
     """Return code and threshold of a cut at a share of the way from a node's smallest value to its largest."""
     start = columns[feature, START]
     bottom, top = np.float64(ranges[LOW, start + low]), np.float64(ranges[HIGH, start + high])
     at = bottom + share * (top - bottom)
-    code, stop = np.int64(low), np.int64(high - 1)  # the last code below `high` whose values are up to `at`
-    while code < stop:
-        middle = (code + stop + 1) // 2
-        if ranges[HIGH, start + middle] <= at:
-            code = middle
-        else:
-            stop = middle - 1
+    # the last code below `high` whose values are up to `at`; sums, because branches would be mispredicted
+    code, span = np.int64(low), np.int64(high - low)
+    while span > 1:
+        half = span >> 1
+        code += half * np.int64(ranges[HIGH, start + code + half] <= at)
+        span -= half
     threshold = np.float64(np.float32(at))
     if not ranges[HIGH, start + code] <= threshold < ranges[LOW, start + code + 1]:
         threshold = threshold_between(columns, ranges, feature, code, code + 1)
     return code, threshold
 
 
-@kernel
+@inlined
 def _random_split(
     table: Counts,
     rules: Rules,
