@@ -23,6 +23,6 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function into each kernel that calls it: for large ones of many arrays, which cost much to hand over."""
+    """Compile a function into each kernel that calls it: for large ones of many arrays, which are slow to hand over."""
     compiled: Callable[..., Any] = numba.njit(inline="always", nogil=True, error_model="numpy")(function)
     return compiled

@@ -63,7 +63,8 @@ def test_every_module_has_a_paragraph():
     named = set(re.findall(r"`([\w.]+)`", " ".join(re.findall(r"^\*\*(.+?)\*\*", architecture, re.MULTILINE))))
     modules = {p.stem for p in (TOP / "depthforest").glob("*.py") if not p.stem.startswith("_")}
     modules |= {f"synth.{p.stem}" for p in (TOP / "synth").glob("*.py") if not p.stem.startswith("_")}
-    modules |= {f"ensemble.{p.stem}" for p in (TOP / "depthforest/ensemble").glob("*.py") if not p.stem.startswith("_")}
+    below = [p.relative_to(TOP / "depthforest") for p in (TOP / "depthforest" / "ensemble").rglob("*.py")]
+    modules |= {".".join(p.with_suffix("").parts) for p in below if not p.stem.startswith("_")}
     assert named == modules
 
 
@@ -74,7 +75,7 @@ DELEGATES = {
 }
 """Methods that call a room further up, which is imported when they are called."""
 
-ENSEMBLE_USES = {"errors", "kernels", "prefetching", "threads", "files", "modelfile", "splitting"}
+ENSEMBLE_USES = {"errors", "kernels", "mixing", "threads", "files", "modelfile", "splitting"}
 """What the ensembles use of the rest: they stand beside the line from depth to joints."""
 
 

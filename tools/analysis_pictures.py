@@ -1,8 +1,6 @@
-"""Make the pictures of docs/ENSEMBLE_ANALYSIS.md from labeled pixels, and print the table beside them.
+"""Make the pictures of docs/ENSEMBLE_ANALYSIS.md from pixels of synthetic frames, and print the table beside them.
 
-    python tools/analysis_pictures.py PIXELS.npz docs/pictures
-
-The file holds `X` (n, n_features), the features of pixels, and `y` (n,), their parts, frame by frame.
+python tools/analysis_pictures.py docs/pictures
 """
 
 from __future__ import annotations
@@ -13,15 +11,26 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.ensemble import AdaBoostClassifier
 
-from depthforest.ensemble import analysis
+from depthforest.ensemble import (
+    BaggingClassifier,
+    DecisionTreeClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    analysis,
+)
+from depthforest.pixeltables import draw_probes, pixel_table
+from synth.config import Config
+from synth.generator import Generator
 
 SEED = 7
 N_MEMBERS = 50
 N_PIXELS = 4000
 """Drawn to train with, and as many to judge by: enough to tell the ensembles apart, and minutes of work."""
+
+N_FEATURES = 200
+"""Responses of each pixel."""
 
 N_ROUNDS = 15
 SIZES = (1, 3, 7, 15, 31)
@@ -155,12 +164,13 @@ def _close_all() -> None:
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pixels", type=Path)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--frames", type=int, default=400)
     options = parser.parse_args()
-    with np.load(options.pixels) as data:
-        reports = make_pictures(data["X"], data["y"], options.folder)
-    print(table(reports))
+    frames = list(Generator(Config(camera="kinect_v1@320x240"), seed=SEED, n=options.frames))
+    pixels = pixel_table(frames, 50 * options.frames, draw_probes(N_FEATURES, SEED), seed=SEED)
+    order = np.argsort(pixels.frames, kind="stable")
+    print(table(make_pictures(pixels.x[order], pixels.labels[order], options.folder)))
 
 
 if __name__ == "__main__":
