@@ -74,10 +74,10 @@ def pixel_table(
     """
     if n < len(frames) or not len(frames):
         raise UsageError(f"at least one pixel a frame is needed: {n} pixels of {len(frames)} frames were asked for")
-    share = -(-n // len(frames))
-    config = TrainConfig(seed=seed, pixels_per_frame=share, class_balance=balance)
     x, labels, of = [], [], []
     for index, frame in enumerate(frames):
+        share = n // len(frames) + (index < n % len(frames))
+        config = TrainConfig(seed=seed, pixels_per_frame=share, class_balance=balance)
         rows, cols = np.divmod(draw_pixels(frame, index, 0, config), frame.shape[1])
         people = frame.people[rows, cols]
         for person in np.unique(people):
@@ -89,7 +89,7 @@ def pixel_table(
             of.append(np.full(len(pixels), index, dtype=np.int64))
     if not x:
         raise DatasetError("no frame has a labeled pixel; make frames with people in view")
-    order = np.random.default_rng(seed).permutation(sum(map(len, labels)))[:n]
+    order = np.random.default_rng(seed).permutation(sum(map(len, labels)))
     return PixelTable(
         np.concatenate(x)[order], np.concatenate(labels)[order], np.concatenate(of)[order], np.asarray(probes)
     )

@@ -128,7 +128,7 @@ def bin_columns(
         if is_wide:
             for f in block:
                 wide[f] = np.where(np.isnan(x[:, f]), n_codes[f], np.searchsorted(edges[f], x[:, f]))
-                _find_ranges(x, f, wide[f], ranges[:, starts[f] : starts[f + 1]])
+                _find_ranges(x, f, int(starts[f]), int(n_codes[f]), wide[f], ranges)
             return
         table = np.full((len(block), _EDGES), np.inf, dtype=np.float32)
         for k, f in enumerate(block):
@@ -149,8 +149,9 @@ def _edges(column: npt.NDArray[Any], sample: npt.NDArray[Any], max_bins: int | N
     if max_bins is not None and len(values) > max_bins:
         # the value at the end of each of max_bins equal shares; equal ones merge
         ends = np.arange(1, max_bins) * len(sample) // max_bins - 1
-        edges = _distinct(sample[np.maximum(ends, 0)])
-        return edges[:-1] if edges[-1] == sample[-1] else edges
+        edges = sample[np.maximum(ends, 0)]
+        edges[edges == values[-1]] = values[-2]  # nothing lies above the largest value: it has the last bin
+        return _distinct(edges)
     if max_bins is not None and len(sample) < np.count_nonzero(~np.isnan(column)):
         every = np.sort(column)
         every = _distinct(every[: np.searchsorted(every, np.nan)])
@@ -236,10 +237,16 @@ def _code_columns(
 
 @kernel
 def _find_ranges(
-    x: npt.NDArray[np.float32], column: int, codes: npt.NDArray[np.int32], ranges: npt.NDArray[np.float32]
+    x: npt.NDArray[np.float32],
+    column: int,
+    start: int,
+    n_codes: int,
+    codes: npt.NDArray[np.int32],
+    ranges: npt.NDArray[np.float32],
 ) -> None:
+    """Find the smallest and largest value of every code of a column; its codes begin at `start` in `ranges`."""
     for r in range(x.shape[0]):
-        code = codes[r]
-        if code < ranges.shape[1]:
-            ranges[LOW, code] = min(ranges[LOW, code], x[r, column])
-            ranges[HIGH, code] = max(ranges[HIGH, code], x[r, column])
+        place = start + codes[r]
+        if codes[r] < n_codes:
+            ranges[LOW, place] = min(ranges[LOW, place], x[r, column])
+            ranges[HIGH, place] = max(ranges[HIGH, place], x[r, column])

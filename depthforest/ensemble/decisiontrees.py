@@ -92,6 +92,9 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.tree_.compute_feature_importances(self.n_features_in_)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_walk" in vars(self)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True

@@ -33,6 +33,7 @@ from depthforest.ensemble.columns import (
 from depthforest.ensemble.sweeps import (
     KEYS,
     LEFT_SUMS,
+    NEGLIGIBLE,
     ORDER,
     RIGHT_SUMS,
     SORTED,
@@ -252,7 +253,8 @@ def _random_split(
         left_weight += part
         n_left += is_left
     right_weight = weight - left_weight
-    if min(n_left, n - n_left) < max(1, rules.min_rows) or min(left_weight, right_weight) < rules.min_weight:
+    least = max(rules.min_weight, NEGLIGIBLE * weight)
+    if min(n_left, n - n_left) < max(1, rules.min_rows) or min(left_weight, right_weight) < least:
         return best
     for i in range(1, present[0] + 1):
         c = present[i]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from multiprocessing import current_process
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -21,10 +22,17 @@ Seeds = npt.NDArray[np.int64]
 MAX_SEED = np.iinfo(np.int32).max
 
 
-def job_count(n_jobs: int | None) -> int:
-    """Return how many jobs run at once: scikit-learn's meaning, None for 1 (or joblib's setting), -1 for all cores."""
+def job_count(n_jobs: int | None, *, in_threads: bool = False) -> int:
+    """Return how many jobs run at once: scikit-learn's meaning, None for 1 (or joblib's setting), -1 for all cores.
+
+    `in_threads` says that they will be threads: a worker process of `multiprocessing` may have these, where joblib by
+    itself would count 1, with a warning that no more processes can be started.
+    """
     if isinstance(n_jobs, bool) or not (n_jobs is None or isinstance(n_jobs, int | np.integer)) or n_jobs == 0:
         raise UsageError(f"n_jobs must be None or a whole number other than 0 (-1 for all cores), got {n_jobs!r}")
+    if in_threads and current_process().daemon:
+        with parallel_config(backend="threading"):
+            return int(effective_n_jobs(n_jobs))
     return int(effective_n_jobs(n_jobs))
 
 

@@ -7,6 +7,7 @@ than threads, each is spread itself. Either way the forest is the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest.ensemble.binning import bin_columns, check_max_bins
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
 from depthforest.ensemble.fitting import job_count, member_seeds, shown
 from depthforest.ensemble.inputs import predict_table
+from depthforest.ensemble.outofbag import check_same_rows, permutation_importance
 from depthforest.ensemble.parameters import growth_of, number, row_count, whole
 from depthforest.ensemble.planting import plant
 from depthforest.ensemble.trees import Tree
@@ -61,9 +64,8 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         if not old:
             self._seeds = member_seeds(random_state, n_trees)
         elif n_trees > len(self._seeds):
-            more = member_seeds(random_state, n_trees)
-            is_fixed = isinstance(random_state, int | np.integer)
-            self._seeds = more if is_fixed else np.concatenate([self._seeds, more[len(self._seeds) :]])
+            # trees keep their seeds, whatever random_state is now: they tell which rows were drawn
+            self._seeds = np.concatenate([self._seeds, member_seeds(random_state, n_trees)[len(self._seeds) :]])
         self.n_rows_ = len(table)
         self._positive = np.flatnonzero(weights) if (weights == 0).any() else None
         trees = list(old)
@@ -82,10 +84,11 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
                 f"n_estimators={n_trees} is less than the {len(old)} trees that warm_start keeps; raise it, or set "
                 "warm_start=False"
             )
-        if old[0].values.shape[1] != n_channels or self.n_rows_ != len(table):
+        before, now = (self.n_rows_, self._n_columns, old[0].values.shape[1]), (*table.shape, n_channels)
+        if before != now:
             raise UsageError(
-                "warm_start needs the same rows and classes as before: the trees were grown on "
-                f"{self.n_rows_} rows and {old[0].values.shape[1]} outputs, got {len(table)} and {n_channels}"
+                "warm_start needs the same rows, columns and classes as before: the trees were grown on "
+                f"{before[0]} rows, {before[1]} columns and {before[2]} outputs, got {now[0]}, {now[1]} and {now[2]}"
             )
 
     def _grown(
@@ -99,7 +102,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
     ) -> Iterator[Tree]:
         """Yield new trees in order."""
         is_number = isinstance(self, RegressorMixin)
-        threads = job_count(self.n_jobs)
+        threads = job_count(self.n_jobs, in_threads=True)
         growth = growth_of(
             self,
             n_rows=len(table),
@@ -119,8 +122,10 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
         def grow(t: int) -> Tree:
             own = self._tree_weights(t, channels, weights)
+            # a share of the weight that this tree has
+            its = replace(growth, min_weight=growth.min_weight * float(own.sum() / weights.sum()))
             tree = plant(
-                binned, channels, targets, own, growth, offset=self._offset, seed=int(self._seeds[t]), threads=within
+                binned, channels, targets, own, its, offset=self._offset, seed=int(self._seeds[t]), threads=within
             )
             return tree.without_branches(alpha) if alpha > 0 else tree
 
@@ -159,6 +164,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     def _set_trees(self, trees: list[Tree]) -> None:
         self.trees_ = trees
+        self._n_columns = self.n_features_in_  # a later fit that fails may change the other
         self._walk = Walk.of(trees)
         self.__dict__.pop("estimators_", None)
 
@@ -167,7 +173,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
     @cached_property
     def estimators_(self) -> list[Any]:
         """The trees as estimators; those of classes predict numbers of classes, as scikit-learn's do."""
-        if not hasattr(self, "trees_"):
+        if not self.__sklearn_is_fitted__():
             raise AttributeError("estimators_")
         kind = DecisionTreeRegressor if isinstance(self, RegressorMixin) else DecisionTreeClassifier
         parameters = {name: getattr(self, name) for name in TREE_PARAMETERS}
@@ -198,11 +204,21 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the leaf of every row in every tree, (n, n_trees)."""
         table = predict_table(self, X)
-        return self._walk.leaves(table, threads=job_count(self.n_jobs))
+        return self._walk.leaves(table, threads=job_count(self.n_jobs, in_threads=True))
+
+    def _permutation_importance(self, X: Any, truth: npt.NDArray[Any]) -> Bunch:
+        table = predict_table(self, X)
+        if not self.bootstrap:
+            raise UsageError("permutation_importance needs bootstrap=True: without it every tree has seen all rows")
+        check_same_rows(self.n_rows_, table, truth)
+        threads = job_count(self.n_jobs, in_threads=True)
+        return permutation_importance(
+            self.trees_, self._unseen_rows, table, truth, seed=int(self._seeds[0]), threads=threads
+        )
 
     def _mean(self, X: Any) -> Floats:
         table = predict_table(self, X)
-        return self._walk.mean(table, threads=job_count(self.n_jobs))
+        return self._walk.mean(table, threads=job_count(self.n_jobs, in_threads=True))
 
     def save(self, path: str | Path) -> None:
         """Write the forest to a file that `depthforest.ensemble.load` reads; equal forests give equal bytes.
@@ -222,6 +238,9 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     def __len__(self) -> int:
         return len(self.trees_) if hasattr(self, "trees_") else 0
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_walk" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

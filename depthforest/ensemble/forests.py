@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch, compute_class_weight
+from sklearn.utils.validation import check_is_fitted
 
 from depthforest.ensemble.fitting import job_count
 from depthforest.ensemble.forestbase import BaseForest
@@ -22,9 +23,7 @@ from depthforest.ensemble.inputs import (
 )
 from depthforest.ensemble.outofbag import (
     ask,
-    check_same_rows,
     error_bound,
-    permutation_importance,
     strength_and_correlation,
 )
 from depthforest.ensemble.quantiles import forest_quantiles
@@ -156,7 +155,7 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         return self
 
     def _judge_out_of_bag(self, table: npt.NDArray[np.float32], codes: npt.NDArray[np.int32]) -> None:
-        threads = job_count(self.n_jobs)
+        threads = job_count(self.n_jobs, in_threads=True)
         asked = ask(self.trees_, self._unseen_rows, table, codes, threads=threads)
         known = ~np.isnan(asked.means[:, 0])
         self.oob_decision_function_ = asked.means
@@ -206,12 +205,12 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         Bunch
             `importances_mean` and `importances_std` (n_features,), `importances` (n_features, n_trees).
         """
-        table = predict_table(self, X)
-        check_same_rows(self.n_rows_, table)
-        codes = np.searchsorted(self.classes_, np.asarray(y))
-        return permutation_importance(
-            self.trees_, self._unseen_rows, table, codes, seed=int(self._seeds[0]), threads=job_count(self.n_jobs)
-        )
+        check_is_fitted(self)
+        labels = np.asarray(y)
+        unknown = labels[~np.isin(labels, self.classes_)]
+        if len(unknown):
+            raise UsageError(f"y must be what the forest was fitted on, got the unknown class {unknown[0]!r}")
+        return self._permutation_importance(X, np.searchsorted(self.classes_, labels))
 
 
 class ExtraTreesClassifier(RandomForestClassifier):
@@ -362,13 +361,13 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         table = fit_table(self, X, self.categorical_features)
         targets, self._offset = fit_numbers(y, table)
         weights = check_weights(sample_weight, table)
-        self._fit(table, np.zeros(len(targets), dtype=np.int32), targets, weights, 1)
         self.__dict__.pop("_targets", None)
-        if self.quantiles:
+        if self.quantiles:  # before the trees: an interrupted fit keeps those that are finished
             self._targets, self._weights = targets + self._offset, weights
+        self._fit(table, np.zeros(len(targets), dtype=np.int32), targets, weights, 1)
         if self.oob_score:
             truth = targets + self._offset
-            asked = ask(self.trees_, self._unseen_rows, table, truth, threads=job_count(self.n_jobs))
+            asked = ask(self.trees_, self._unseen_rows, table, truth, threads=job_count(self.n_jobs, in_threads=True))
             known = ~np.isnan(asked.means[:, 0])
             self.oob_prediction_ = asked.means[:, 0]
             self.oob_errors_ = asked.errors
@@ -390,13 +389,13 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
             From 0 to 1, in any order.
         """
         table = predict_table(self, X)
-        if not hasattr(self, "_targets"):
-            raise UsageError("predict_quantiles needs the rows of the leaves: fit with quantiles=True")
+        if not hasattr(self, "_targets") or not all(len(tree.rows) for tree in self.trees_):
+            raise UsageError("predict_quantiles needs the rows of all trees' leaves: fit with quantiles=True")
         wanted = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
         if wanted.ndim != 1 or not wanted.size or not ((wanted >= 0) & (wanted <= 1)).all():
             raise UsageError(f"quantiles must be numbers from 0 to 1, got {quantiles!r}")
         order = np.argsort(wanted, kind="stable")
-        leaves = self._walk.leaves(table, threads=job_count(self.n_jobs))
+        leaves = self._walk.leaves(table, threads=job_count(self.n_jobs, in_threads=True))
         channels = np.zeros(self.n_rows_, dtype=np.int32)
         weights = [self._tree_weights(t, channels, self._weights) for t in range(len(self.trees_))]
         out = np.empty((len(table), len(wanted)))
@@ -408,12 +407,7 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
 
         As of `RandomForestClassifier`.
         """
-        table = predict_table(self, X)
-        check_same_rows(self.n_rows_, table)
-        truth = np.asarray(y, dtype=np.float64)
-        return permutation_importance(
-            self.trees_, self._unseen_rows, table, truth, seed=int(self._seeds[0]), threads=job_count(self.n_jobs)
-        )
+        return self._permutation_importance(X, np.asarray(y, dtype=np.float64))
 
 
 class ExtraTreesRegressor(RandomForestRegressor):

@@ -243,7 +243,8 @@ def gain_of(table: Counts, rules: Rules, terms: float, weight: float, score: flo
 @kernel
 def is_worth(limits: Limits, gain: float) -> bool:
     """Return whether a split gains enough."""
-    return gain / limits.total_weight + _ROUNDING >= limits.min_decrease
+    # where nothing is asked for, a split that gains nothing is made too: rounding must not decide that
+    return limits.min_decrease == 0.0 or gain / limits.total_weight + _ROUNDING >= limits.min_decrease
 
 
 @kernel

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.preprocessing import OrdinalEncoder
 from sklearn.utils import assert_all_finite, check_array, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -37,13 +38,16 @@ def fit_table(estimator: Any, x: Any, categorical_features: Any) -> Table:
     """Return the training table (n, n_features) float32, and keep the estimator's columns and categories.
 
     Sets `n_features_in_`, `feature_names_in_` where there are names, `is_categorical_` (n_features,) bool and
-    `categories_`, a dict from column to its categories in the order of their codes.
+    `categories_`, a dict from column to its categories in the order of their codes. What was fitted before is walked no
+    more: if this fit fails, trees of other columns must not be asked.
     """
+    vars(estimator).pop("_walk", None)
     if categorical_features is None:
         table = validate_data(estimator, x, dtype=np.float32, order="C", ensure_all_finite=FINITE)
         estimator.is_categorical_ = np.zeros(table.shape[1], dtype=bool)
         estimator.categories_ = {}
-        return np.asarray(table)
+        return _plain(table)
+    _refuse_sparse(x)
     validate_data(estimator, x, skip_check_array=True)
     n_features = estimator.n_features_in_
     chosen = _categorical_columns(x, categorical_features, n_features)
@@ -65,20 +69,24 @@ def predict_table(estimator: Any, x: Any) -> Table:
     """Return a table to predict, (n, n_features) float32, encoded as the training table was."""
     check_is_fitted(estimator)
     if not estimator.categories_:
-        return np.asarray(
-            validate_data(estimator, x, dtype=np.float32, order="C", ensure_all_finite=FINITE, reset=False)
-        )
+        return _plain(validate_data(estimator, x, dtype=np.float32, order="C", ensure_all_finite=FINITE, reset=False))
+    _refuse_sparse(x)
     validate_data(estimator, x, skip_check_array=True, reset=False)
     return _encoded(estimator, x)
 
 
+def _plain(table: Any) -> Table:
+    """Return a table as kernels are compiled for: read-only and unaligned ones, as memory maps are, are copied."""
+    return np.require(table, dtype=np.float32, requirements=["C", "A", "W"])
+
+
 def check_weights(sample_weight: Any, x: Table) -> npt.NDArray[np.float64]:
     """Return the weights of rows, (n,) float64: ones where none are given, 0 or more, and not all 0."""
+    if sample_weight is not None and not np.asarray(sample_weight).any():
+        raise UsageError("sample_weight must not all be zero: there would be nothing to learn from")
     weights = np.asarray(_check_sample_weight(sample_weight, x, dtype=np.float64))
     if (weights < 0).any():
         raise UsageError(f"sample_weight must be 0 or more, got {weights.min():g}")
-    if not weights.any():
-        raise UsageError("sample_weight must not all be zero: there would be nothing to learn from")
     return weights
 
 
@@ -145,7 +153,7 @@ def _categorical_columns(x: Any, categorical_features: Any, n_features: int) -> 
         unknown = [name for name in chosen if names is None or name not in names]
         if unknown:
             raise UsageError(
-                f"categorical_features names {unknown[0]!r}, which is no column of X"
+                f"categorical_features names {str(unknown[0])!r}, which is no column of X"
                 + ("; X has no column names: pass a DataFrame, or numbers of columns" if names is None else "")
             )
         return sorted({names.index(name) for name in chosen})  # type: ignore[union-attr]
@@ -157,6 +165,11 @@ def _categorical_columns(x: Any, categorical_features: Any, n_features: int) -> 
     )
 
 
+def _refuse_sparse(x: Any) -> None:
+    if issparse(x):
+        raise UsageError("categories need a table with every cell, got a sparse matrix: pass X.toarray()")
+
+
 def _column(x: Any, column: int) -> npt.NDArray[Any]:
     """Return a column (n, 1) as it is: text, numbers or pandas' categories."""
     values = x.iloc[:, column].to_numpy() if hasattr(x, "iloc") else np.asarray(x)[:, column]
@@ -166,7 +179,8 @@ def _column(x: Any, column: int) -> npt.NDArray[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+    # pandas' NA first: it is neither equal nor unequal to itself
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 
 def _encoded(estimator: Any, x: Any) -> Table:

@@ -99,12 +99,14 @@ def strength_and_correlation(
         own.append((rows, labels))
     counts = votes.sum(axis=1)
     asked = np.flatnonzero(counts)
+    if not len(asked):
+        return float("nan"), float("nan")
     shares = votes[asked] / counts[asked, None]
     right = shares[np.arange(len(asked)), codes[asked]]
     others = shares.copy()
     others[np.arange(len(asked)), codes[asked]] = -1
     rival = np.full(len(table), -1)
-    rival[asked] = others.argmax(axis=1)
+    rival[asked] = np.where(others.max(axis=1) < 0, -1, others.argmax(axis=1))  # where there is one class: none
     margins = right - np.maximum(others.max(axis=1), 0)
     deviations = []
     for rows, labels in own:
@@ -117,7 +119,7 @@ def strength_and_correlation(
 
 def error_bound(strength: float, correlation: float) -> float:
     """Return Breiman's bound of the error, rho (1 - s^2) / s^2; infinite where the strength is not positive."""
-    return correlation * (1 - strength**2) / strength**2 if strength > 0 else float("inf")
+    return float("inf") if strength <= 0 else correlation * (1 - strength**2) / strength**2
 
 
 def permutation_importance(
@@ -162,7 +164,10 @@ def permutation_importance(
     )
 
 
-def check_same_rows(n_rows: int, table: Table) -> None:
-    """Raise unless a table has the rows of the training table: only of these it is known which tree has seen them."""
-    if len(table) != n_rows:
-        raise UsageError(f"out-of-bag figures need the {n_rows} training rows, in their order; got {len(table)} rows")
+def check_same_rows(n_rows: int, table: Table, truth: npt.NDArray[Any]) -> None:
+    """Raise unless rows are those of the training table: only of these it is known which tree has seen them."""
+    if len(table) != n_rows or truth.shape != (n_rows,):
+        raise UsageError(
+            f"out-of-bag figures need the {n_rows} training rows and their targets, in their order; got {len(table)} "
+            f"rows and targets of shape {truth.shape}"
+        )

@@ -35,6 +35,11 @@ TOTALS, LEFT_SUMS, RIGHT_SUMS, DIRECTION, MEANS = range(5)
 # node
 
 
+NEGLIGIBLE = 2.0**-32
+"""Share of a node's weight below which a side is not judged: its sums, differences of larger ones, would be rounding.
+No side is so light where up to 2^31 rows weigh the same."""
+
+
 class Rules(NamedTuple):
     """What splits are allowed, and how they are judged.
 
@@ -144,6 +149,7 @@ def sweep_rows(
             is_cut = ints[SORTED, i] != ints[SORTED, i + 1]
             score = gini_score(cuts[0, i], cuts[2, i], cuts[1, i], weight - cuts[2, i])
             cuts[0, i] = score if is_cut else -np.inf
+    least = max(rules.min_weight, NEGLIGIBLE * weight)
     n_before = n_missing if is_missing_left else 0
     found = -1
     for i in range(max(0, rules.min_rows - n_before - 1), min(n_cuts, n - n_before - rules.min_rows)):
@@ -151,7 +157,7 @@ def sweep_rows(
             if ints[SORTED, i] == ints[SORTED, i + 1]:
                 continue
             cuts[0, i] = judge(table, True, cuts[0, i], cuts[2, i], cuts[1, i], weight - cuts[2, i])
-        if cuts[0, i] > best and min(cuts[2, i], weight - cuts[2, i]) >= rules.min_weight:
+        if cuts[0, i] > best and min(cuts[2, i], weight - cuts[2, i]) >= least:
             best, found = cuts[0, i], i
     return best, found
 
@@ -182,6 +188,7 @@ def sweep_bins(
     _start(present, sums)
     left_sum, right_sum = 0.0, terms
     left_weight, n_left = 0.0, 0.0
+    least = max(rules.min_weight, NEGLIGIBLE * weight)
     found = -1
     for step in range(-1 if is_missing_left else 0, n_bins):
         b: Any = missing
@@ -201,7 +208,7 @@ def sweep_bins(
         if step < 0 or n_left < rules.min_rows or n - n_left < rules.min_rows:
             continue
         right_weight = weight - left_weight
-        if left_weight < rules.min_weight or right_weight < rules.min_weight:
+        if left_weight < least or right_weight < least:
             continue
         score = judge(table, rules.is_entropy, left_sum, left_weight, right_sum, right_weight)
         if score > best:
