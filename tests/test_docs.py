@@ -58,6 +58,17 @@ def test_the_readmes_commands_run(tmp_path):
         assert re.search(rf"^{target}:", (TOP / "Makefile").read_text(), re.MULTILINE)
 
 
+@pytest.mark.parametrize("page", ["ENSEMBLE", "COMBINING"])
+def test_the_ensembles_examples_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    blocks = re.findall(r"```python\n(.*?)```", (TOP / "docs" / f"{page}.md").read_text(), re.DOTALL)
+    assert blocks
+    names = {}
+    for block in blocks:
+        exec(block, names)
+
+
 def test_every_module_has_a_paragraph():
     architecture = (TOP / "docs" / "ARCHITECTURE.md").read_text()
     named = set(re.findall(r"`([\w.]+)`", " ".join(re.findall(r"^\*\*(.+?)\*\*", architecture, re.MULTILINE))))

@@ -14,7 +14,7 @@ def test_counts_and_shares_are_resolved():
 
 @pytest.mark.parametrize("value", [0, -1, 0.0, 1.01, True, "3", float("nan"), [3]])
 def test_other_counts_are_refused(value):
-    with pytest.raises(UsageError, match=r"max_samples must be a whole number of at least 1 or a share above 0"):
+    with pytest.raises(UsageError, match=r"max_samples must be a whole number from 1 or a share above 0"):
         amounts.resolved_count("max_samples", value, 10)
 
 
@@ -24,14 +24,14 @@ def test_only_samples_can_be_none():
 
 
 def test_whole_numbers_and_amounts():
-    amounts.check_whole("n", np.int32(1), least=1)
-    amounts.check_amount("noise", 3, most=np.inf)
-    amounts.check_amount("flip", np.float64(1), most=1.0)
+    assert amounts.whole("n", np.int32(1), 1) == 1
+    assert amounts.number("noise", 3, 0) == 3.0
+    assert amounts.number("flip", np.float64(1), 0, 1) == 1.0
     for value in (0, 1.0, True, None):
-        with pytest.raises(UsageError, match="n must be a whole number of at least 1, got"):
-            amounts.check_whole("n", value, least=1)
+        with pytest.raises(UsageError, match="n must be a whole number from 1, got"):
+            amounts.whole("n", value, 1)
     for value in (-1, np.inf, np.nan, True, "1", None):
-        with pytest.raises(UsageError, match="noise must be a number of at least 0, got"):
-            amounts.check_amount("noise", value, most=np.inf)
+        with pytest.raises(UsageError, match="noise must be a number from 0, got"):
+            amounts.number("noise", value, 0)
     with pytest.raises(UsageError, match=r"flip must be a number from 0 to 1, got 1\.5"):
-        amounts.check_amount("flip", 1.5, most=1.0)
+        amounts.number("flip", 1.5, 0, 1)

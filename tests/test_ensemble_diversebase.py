@@ -400,10 +400,10 @@ def test_metadata_without_routing_is_an_error():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_estimators": 0}, r"n_estimators must be a whole number of at least 1, got 0"),
-        ({"n_estimators": 2.5}, r"n_estimators must be a whole number of at least 1, got 2\.5"),
-        ({"n_estimators": True}, r"n_estimators must be a whole number of at least 1, got True"),
-        ({"max_samples": 0}, r"max_samples must be a whole number of at least 1 or a share above 0 .*, got 0"),
+        ({"n_estimators": 0}, r"n_estimators must be a whole number from 1, got 0"),
+        ({"n_estimators": 2.5}, r"n_estimators must be a whole number from 1, got 2\.5"),
+        ({"n_estimators": True}, r"n_estimators must be a whole number from 1, got True"),
+        ({"max_samples": 0}, r"max_samples must be a whole number from 1 or a share above 0 .*, got 0"),
         ({"max_samples": 1.5}, r"max_samples must be .* a share above 0 and up to 1\.0, got 1\.5"),
         ({"max_samples": "half"}, r"max_samples must be .*, got 'half'"),
         ({"max_samples": 51, "bootstrap": False}, r"max_samples must be at most 50, the rows there are, got 51: draw"),
@@ -411,9 +411,9 @@ def test_metadata_without_routing_is_an_error():
         ({"max_features": 5}, r"max_features must be at most 4, the columns there are, got 5"),
         ({"bootstrap": 1}, r"bootstrap must be True or False, got 1"),
         ({"oob_score": "yes"}, r"oob_score must be True or False, got 'yes'"),
-        ({"noise": -0.1}, r"noise must be a number of at least 0, got -0\.1"),
-        ({"noise": np.inf}, r"noise must be a number of at least 0, got inf"),
-        ({"noise": "a"}, r"noise must be a number of at least 0, got 'a'"),
+        ({"noise": -0.1}, r"noise must be a number from 0, got -0\.1"),
+        ({"noise": np.inf}, r"noise must be a number from 0, got inf"),
+        ({"noise": "a"}, r"noise must be a number from 0, got 'a'"),
         ({"flip": 1.01}, r"flip must be a number from 0 to 1, got 1\.01"),
         ({"flip": np.nan}, r"flip must be a number from 0 to 1, got nan"),
         ({"param_distributions": [3]}, r"param_distributions must be as in scikit-learn's ParameterSampler: .*3"),
@@ -430,7 +430,7 @@ def test_bad_parameters_are_named(parameters, message):
 
 
 def test_smear_is_checked_too():
-    with pytest.raises(UsageError, match=r"smear must be a number of at least 0, got -1"):
+    with pytest.raises(UsageError, match=r"smear must be a number from 0, got -1"):
         DiverseEnsembleRegressor(DecisionTreeRegressor(), smear=-1).fit(X, Y)
 
 

@@ -167,7 +167,7 @@ def test_importances_that_are_no_shares_or_all_zero() -> None:
         ({"mean": [1.0, 2.0], "std": [1.0]}, {}, r"equally long, got \(2,\) and \(1,\)"),
         ({"mean": [[1.0]]}, {}, r"one number per feature, got the shape \(1, 1\)"),
         ({"mean": [np.nan]}, {}, "finite"),
-        ({"mean": [1.0]}, {"top": 0}, "top must be a whole number of at least 1, got 0"),
+        ({"mean": [1.0]}, {"top": 0}, "top must be a whole number from 1, got 0"),
         ({"mean": [1.0]}, {"kind": "gain"}, "kind must be one of impurity, permutation.* got 'gain'"),
         ({"mean": [1.0]}, {"kind": "impurity"}, "the permutation importance came: pass the fitted estimator"),
         ({"mean": [1.0]}, {"feature_names": ["a", "b"]}, "one name for each of the 1 features, got 2"),

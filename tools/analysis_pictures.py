@@ -1,5 +1,7 @@
 """Make the pictures of docs/ENSEMBLE_ANALYSIS.md from pixels of synthetic frames, and print the table beside them.
 
+The labels are the 15 regions of a body; the rows that judge are of other frames than those that train.
+
 python tools/analysis_pictures.py docs/pictures
 """
 
@@ -20,14 +22,15 @@ from depthforest.ensemble import (
     RandomForestClassifier,
     analysis,
 )
+from depthforest.parts import BODY31_TO_REGIONS15
 from depthforest.pixeltables import draw_probes, pixel_table
 from synth.config import Config
 from synth.generator import Generator
 
 SEED = 7
 N_MEMBERS = 50
-N_PIXELS = 4000
-"""Drawn to train with, and as many to judge by: enough to tell the ensembles apart, and minutes of work."""
+N_TRAIN, N_TEST = 20_000, 5_000
+"""Pixels to train with and to judge by: enough to tell the ensembles apart, and minutes of work."""
 
 N_FEATURES = 200
 """Responses of each pixel."""
@@ -99,8 +102,8 @@ def _drawn_rows(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     border = int(0.6 * n)
     train, test = np.arange(border), np.arange(border, n)
     return (
-        np.sort(rng.choice(train, min(N_PIXELS, len(train)), replace=False)),
-        np.sort(rng.choice(test, min(N_PIXELS, len(test)), replace=False)),
+        np.sort(rng.choice(train, min(N_TRAIN, len(train)), replace=False)),
+        np.sort(rng.choice(test, min(N_TEST, len(test)), replace=False)),
     )
 
 
@@ -165,12 +168,13 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--frames", type=int, default=400)
+    parser.add_argument("--frames", type=int, default=800)
     options = parser.parse_args()
     frames = list(Generator(Config(camera="kinect_v1@320x240"), seed=SEED, n=options.frames))
     pixels = pixel_table(frames, 50 * options.frames, draw_probes(N_FEATURES, SEED), seed=SEED)
     order = np.argsort(pixels.frames, kind="stable")
-    print(table(make_pictures(pixels.x[order], pixels.labels[order], options.folder)))
+    regions = BODY31_TO_REGIONS15.apply(pixels.labels[order])
+    print(table(make_pictures(pixels.x[order], regions, options.folder)))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.ensemble.amounts import number
 from depthforest.ensemble.binning import bin_columns, check_max_bins
 from depthforest.ensemble.fitting import MAX_SEED
 from depthforest.ensemble.inputs import (
@@ -21,7 +22,7 @@ from depthforest.ensemble.inputs import (
     predict_table,
     weighed_classes,
 )
-from depthforest.ensemble.parameters import growth_of, number
+from depthforest.ensemble.parameters import growth_of
 from depthforest.ensemble.planting import plant
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.walking import Walk

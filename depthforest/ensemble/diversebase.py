@@ -22,7 +22,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.ensemble.amounts import check_amount, check_whole, resolved_count
+from depthforest.ensemble.amounts import number, resolved_count, whole
 from depthforest.ensemble.diversemembers import (
     Answer,
     Course,
@@ -149,16 +149,16 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _check_parameters(self) -> None:
-        check_whole("n_estimators", self.n_estimators, least=1)
+        whole("n_estimators", self.n_estimators, 1)
         if not (isinstance(self.verbose, Integral | np.bool_) and self.verbose >= 0):
             raise UsageError(f"verbose must be 0 (quiet) or a number above it (a progress bar), got {self.verbose!r}")
         job_count(self.n_jobs)
         for name in ("bootstrap", "bootstrap_features", "oob_score", "warm_start"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise UsageError(f"{name} must be True or False, got {getattr(self, name)!r}")
-        check_amount("noise", self.noise, most=np.inf)
-        check_amount("flip", self.flip, most=1.0)
-        check_amount("smear", self.smear, most=np.inf)
+        number("noise", self.noise, 0)
+        number("flip", self.flip, 0, 1)
+        number("smear", self.smear, 0)
         if self.param_distributions is not None:
             try:
                 ParameterSampler(self.param_distributions, n_iter=1)

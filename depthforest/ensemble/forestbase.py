@@ -18,12 +18,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.binning import bin_columns, check_max_bins
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
 from depthforest.ensemble.fitting import job_count, member_seeds, shown
 from depthforest.ensemble.inputs import predict_table
 from depthforest.ensemble.outofbag import check_same_rows, permutation_importance
-from depthforest.ensemble.parameters import growth_of, number, row_count, whole
+from depthforest.ensemble.parameters import growth_of, row_count
 from depthforest.ensemble.planting import plant
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.walking import Walk

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
+from depthforest.ensemble.amounts import is_number, is_whole, number, whole
 from depthforest.ensemble.planting import UNLIMITED, Growth
 from depthforest.errors import UsageError
 
@@ -32,7 +30,7 @@ def growth_of(
         raise UsageError(f"criterion must be one of {', '.join(criteria)}; got {estimator.criterion!r}")
     if estimator.splitter not in SPLITTERS:
         raise UsageError(f"splitter must be one of {', '.join(SPLITTERS)}; got {estimator.splitter!r}")
-    max_leaves = estimator.max_leaf_nodes
+    max_depth, max_leaves = estimator.max_depth, estimator.max_leaf_nodes
     return Growth(
         criterion=estimator.criterion,
         is_random=estimator.splitter == "random",
@@ -40,7 +38,9 @@ def growth_of(
         max_features=feature_count(estimator.max_features, n_features),
         min_rows=row_count("min_samples_leaf", estimator.min_samples_leaf, n_rows, least=1),
         min_weight=number("min_weight_fraction_leaf", estimator.min_weight_fraction_leaf, 0, 0.5) * weight,
-        max_depth=UNLIMITED if estimator.max_depth is None else whole("max_depth", estimator.max_depth, 1),
+        max_depth=UNLIMITED
+        if estimator.max_depth is None
+        else min(whole("max_depth", estimator.max_depth, 1), UNLIMITED),
         min_samples_split=row_count("min_samples_split", estimator.min_samples_split, n_rows, least=2),
         min_decrease=number("min_impurity_decrease", estimator.min_impurity_decrease, 0, math.inf),
         max_leaves=None if max_leaves is None else whole("max_leaf_nodes", max_leaves, 2),
@@ -57,10 +57,10 @@ def feature_count(max_features: Any, n_features: int) -> int:
             return max(1, int(math.sqrt(n_features)))
         if max_features == "log2":
             return max(1, int(math.log2(n_features)))
-    elif _is_whole(max_features):
+    elif is_whole(max_features):
         if max_features >= 1:
             return min(int(max_features), n_features)
-    elif _is_number(max_features) and 0 < max_features <= 1:
+    elif is_number(max_features) and 0 < max_features <= 1:
         return max(1, int(max_features * n_features))
     raise UsageError(
         "max_features must be 'sqrt', 'log2', None for all, a whole number from 1, or a share above 0 and up to 1; got "
@@ -70,31 +70,8 @@ def feature_count(max_features: Any, n_features: int) -> int:
 
 def row_count(name: str, value: Any, n_rows: int, *, least: int) -> int:
     """Return a number of rows that is given as such or as a share of all."""
-    if _is_whole(value) and value >= least:
+    if is_whole(value) and value >= least:
         return min(int(value), UNLIMITED)
-    if _is_number(value) and not _is_whole(value) and 0 < value <= 1:
+    if is_number(value) and not is_whole(value) and 0 < value <= 1:
         return max(least, math.ceil(float(value) * n_rows))
     raise UsageError(f"{name} must be a whole number from {least}, or a share above 0 and up to 1; got {value!r}")
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """Return a whole number that is not too small."""
-    if not _is_whole(value) or value < least:
-        raise UsageError(f"{name} must be a whole number from {least}, got {value!r}")
-    return min(int(value), UNLIMITED)
-
-
-def number(name: str, value: Any, least: float, most: float) -> float:
-    """Return a number within bounds."""
-    if not _is_number(value) or not least <= value <= most:
-        bounds = f"from {least:g} to {most:g}" if math.isfinite(most) else f"from {least:g}"
-        raise UsageError(f"{name} must be a number {bounds}, got {value!r}")
-    return float(value)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
