@@ -38,9 +38,7 @@ def growth_of(
         max_features=feature_count(estimator.max_features, n_features),
         min_rows=row_count("min_samples_leaf", estimator.min_samples_leaf, n_rows, least=1),
         min_weight=number("min_weight_fraction_leaf", estimator.min_weight_fraction_leaf, 0, 0.5) * weight,
-        max_depth=UNLIMITED
-        if estimator.max_depth is None
-        else min(whole("max_depth", estimator.max_depth, 1), UNLIMITED),
+        max_depth=UNLIMITED if max_depth is None else min(whole("max_depth", max_depth, 1), UNLIMITED),
         min_samples_split=row_count("min_samples_split", estimator.min_samples_split, n_rows, least=2),
         min_decrease=number("min_impurity_decrease", estimator.min_impurity_decrease, 0, math.inf),
         max_leaves=None if max_leaves is None else whole("max_leaf_nodes", max_leaves, 2),
