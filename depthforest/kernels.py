@@ -14,15 +14,18 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     Divisions follow IEEE as in numpy, because the checks that raise ZeroDivisionError keep loops from vectorising. On a
     machine where no folder for numba's cache can be written, kernels are compiled in every process.
     """
-    options = {"nogil": True, "error_model": "numpy"}
-    try:
-        compiled: Callable[..., Any] = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # numba found no place for its cache
-        compiled = numba.njit(**options)(function)
-    return compiled
+    return _compiled(function)
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function into each kernel that calls it: for large ones of many arrays, which are slow to hand over."""
-    compiled: Callable[..., Any] = numba.njit(inline="always", nogil=True, error_model="numpy")(function)
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    options |= {"nogil": True, "error_model": "numpy"}
+    try:
+        compiled: Callable[..., Any] = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # numba found no place for its cache
+        compiled = numba.njit(**options)(function)
     return compiled

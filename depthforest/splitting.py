@@ -95,6 +95,26 @@ def entropy_score(left_sum: float, left: float, right_sum: float, right: float) 
 
 
 @kernel
+def impurity_of_terms(table: Counts, is_entropy: bool, terms: float, weight: float, most: float) -> Any:
+    """Return the impurity of a node from the summed terms of its channels: information, or squares.
+
+    `most` is what the squares would be of a pure node, over its weight: the weight itself for classes, the sum of
+    squared targets for numbers.
+    """
+    if is_entropy:
+        return max(weighed_information(table, weight) - terms, 0.0) / ONE_BIT / weight
+    return max(most / weight - terms / (weight * weight), 0.0)
+
+
+@kernel
+def gain_over_terms(table: Counts, is_entropy: bool, terms: float, weight: float, score: float) -> Any:
+    """Return what the split of a node that has this score takes off its weight times impurity."""
+    if is_entropy:
+        return (score - (terms - weighed_information(table, weight))) / ONE_BIT
+    return score - terms / weight
+
+
+@kernel
 def _sided(table: Counts, is_gini: bool, n: int) -> np.int64:
     """Return what a count adds to its side's sum: n log2 n, or n^2."""
     return np.int64(n * n) if is_gini else look_up(table, n)

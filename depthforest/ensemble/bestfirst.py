@@ -16,7 +16,6 @@ from depthforest.ensemble.growing import (
     Used,
     child_key,
     divide,
-    gain_of,
     is_worth,
     may_split,
     weigh,
@@ -26,7 +25,7 @@ from depthforest.ensemble.growing import (
 )
 from depthforest.ensemble.sweeps import Floats, Ints, Rules
 from depthforest.kernels import kernel
-from depthforest.splitting import Counts
+from depthforest.splitting import Counts, gain_over_terms
 
 
 @kernel
@@ -83,7 +82,7 @@ def grow_best(
                     table, rules, codes, wide, columns, ranges, rows, channels, amounts, begin, end, weight, terms,
                     keys[k], 0, 1, present, ints, sums, bins, cuts, places, sides, drawn,
                 )  # fmt: skip
-                gain = gain_of(table, rules, terms, weight, split.score)
+                gain = gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
                 if split.feature != NO_FEATURE and is_worth(limits, gain):
                     wanted[k, 0], wanted[k, 1], wanted[k, 2] = split.feature, split.code, split.missing
                     wanted[k, 3] = split.rank

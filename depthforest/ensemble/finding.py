@@ -283,7 +283,7 @@ def _perfect_score(rules: Rules, n: int, weight: float) -> float:
     return 0.0 if rules.is_entropy else weight
 
 
-@kernel
+@inlined
 def find_split(
     table: Counts,
     rules: Rules,

@@ -27,7 +27,7 @@ from depthforest.ensemble.sweeps import (
 )
 from depthforest.kernels import kernel
 from depthforest.mixing import GOLDEN, mix
-from depthforest.splitting import ONE_BIT, Counts, weighed_information
+from depthforest.splitting import Counts, gain_over_terms, impurity_of_terms
 
 Masks = npt.NDArray[np.uint32]
 Used = npt.NDArray[np.int64]
@@ -86,13 +86,8 @@ def weigh(
     if is_pure:
         return weight, 0.0, 0.0, True
     terms = sum_terms(table, rules.is_entropy, present, sums, TOTALS)
-    if rules.is_entropy:
-        impurity = (weighed_information(table, weight) - terms) / ONE_BIT / weight
-    elif rules.is_number:
-        impurity = squares / weight - terms / (weight * weight)
-    else:
-        impurity = 1.0 - terms / (weight * weight)
-    return weight, terms, max(impurity, 0.0), False
+    most = squares if rules.is_number else weight
+    return weight, terms, impurity_of_terms(table, rules.is_entropy, terms, weight, most), False
 
 
 @kernel
@@ -233,14 +228,6 @@ def child_key(key: np.uint64, side: int) -> Any:
 
 
 @kernel
-def gain_of(table: Counts, rules: Rules, terms: float, weight: float, score: float) -> Any:
-    """Return what a split takes off a node's weight times impurity."""
-    if rules.is_entropy:
-        return (score - (terms - weighed_information(table, weight))) / ONE_BIT
-    return score - terms / weight
-
-
-@kernel
 def is_worth(limits: Limits, gain: float) -> bool:
     """Return whether a split gains enough."""
     # where nothing is asked for, a split that gains nothing is made too: rounding must not decide that
@@ -319,7 +306,9 @@ def grow_deep(
                 table, rules, here, wide, columns, ranges, ids, channels, amounts, first, last, weight, terms, own,
                 0, 1, present, ints, sums, bins, cuts, places, sides, drawn,
             )  # fmt: skip
-            if split.feature != NO_FEATURE and not is_worth(limits, gain_of(table, rules, terms, weight, split.score)):
+            if split.feature != NO_FEATURE and not is_worth(
+                limits, gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
+            ):
                 split = no_split()
         if split.feature == NO_FEATURE:
             write_leaf(rules, is_pure, node, sums, node_ints, node_floats, values, used)

@@ -30,7 +30,6 @@ from depthforest.ensemble.growing import (
     Used,
     child_key,
     divide,
-    gain_of,
     grow_deep,
     is_worth,
     may_split,
@@ -41,7 +40,7 @@ from depthforest.ensemble.growing import (
 from depthforest.ensemble.sweeps import TARGET, WEIGHT, Floats, Ints, Rules
 from depthforest.ensemble.trees import Tree
 from depthforest.mixing import GOLDEN, mix
-from depthforest.splitting import information_table
+from depthforest.splitting import gain_over_terms, information_table
 from depthforest.threads import map_in_order
 
 UNLIMITED = 2**31 - 1
@@ -311,7 +310,7 @@ class _Planting:
                 end, weight, terms, key, part, n_parts, *scratch,
             )  # fmt: skip
             if split.feature == NO_FEATURE or not is_worth(
-                self.limits, gain_of(table, rules, terms, weight, split.score)
+                self.limits, gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
             ):
                 return None
             return split, scratch, weight, impurity

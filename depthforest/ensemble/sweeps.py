@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.kernels import kernel
+from depthforest.kernels import inlined, kernel
 from depthforest.splitting import Counts, entropy_score, gini_score, weighed_information
 
 Ints = npt.NDArray[np.int32]
@@ -63,7 +63,7 @@ class Rules(NamedTuple):
     min_weight: float
 
 
-@kernel
+@inlined
 def sum_terms(table: Counts, is_entropy: bool, present: Ints, sums: Floats, which: int) -> float:
     """Return the sum over a node's channels of what decides a score: their information, or their squares."""
     total = 0.0
@@ -73,7 +73,7 @@ def sum_terms(table: Counts, is_entropy: bool, present: Ints, sums: Floats, whic
     return total
 
 
-@kernel
+@inlined
 def judge(table: Counts, is_entropy: bool, left_sum: float, left: float, right_sum: float, right: float) -> Any:
     """Return the score of a split from the summed terms and the weights of its sides: larger is purer."""
     if is_entropy:
