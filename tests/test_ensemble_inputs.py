@@ -154,7 +154,9 @@ def test_each_kernel_compiles_for_one_signature():
     assert number_of_signatures() == before
     compiled = compiled_signatures()
     assert len(compiled) > 30
-    assert {name: signatures for name, signatures in compiled.items() if len(signatures) > 1} == {}
+    # the depth forest shares `splitting`, with whole counts: what other tests compiled of it does not count here
+    ours = {name: signatures for name, signatures in compiled.items() if ".ensemble." in name}
+    assert {name: signatures for name, signatures in ours.items() if len(signatures) > 1} == {}
 
 
 # -- categories --------------------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def checked_names(parameter: str, names: Sequence[object], n: int, things: str) 
 def whole_number(parameter: str, value: object, least: int) -> int:
     """Return a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise UsageError(f"{parameter} must be a whole number of at least {least}, got {value!r}")
+        raise UsageError(f"{parameter} must be a whole number from {least}, got {value!r}")
     return int(value)
 
 
