@@ -387,3 +387,41 @@ def test_frames_in(table):
     assert_array_equal(forest.predict(frame), RandomForestRegressor(3, random_state=0).fit(x, y).predict(x))
     with pytest.raises(ValueError, match="feature names should match"):
         forest.predict(frame[list("edcba")])
+
+
+# -- what a user stumbled over -----------------------------------------------------------------------------------------
+
+
+def test_a_warm_start_keeps_classes_and_categories():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    animals, others = np.where(X[:, 0] > 0, "cat", "dog"), np.where(X[:, 0] > 0, "zebra", "ant")
+    forest = RandomForestClassifier(3, warm_start=True, random_state=0).fit(X, animals)
+    with pytest.raises(UsageError, match="warm_start needs the same classes and categories as before"):
+        forest.set_params(n_estimators=4).fit(X, others)
+    frame = pd.DataFrame({"c": ["a", "b"] * 30})
+    forest = RandomForestClassifier(3, warm_start=True, categorical_features=["c"], random_state=0)
+    forest.fit(frame, [0, 1] * 30)
+    with pytest.raises(UsageError, match="warm_start needs the same classes and categories as before"):
+        forest.set_params(n_estimators=4).fit(frame.replace("a", "z"), [0, 1] * 30)
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_out_of_bag_figures_need_the_rows_in_their_order(kind):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 3)), rng.integers(0, 2, 80)
+    forest = kind(4, warm_start=True, oob_score=True, random_state=0).fit(X, y)
+    with pytest.raises(UsageError, match="needs the same rows in the same order as before, got another y"):
+        forest.set_params(n_estimators=5).fit(X[::-1], y[::-1])
+    forest = kind(4, random_state=0).fit(X, y)
+    forest.permutation_importance(X, y)
+    with pytest.raises(UsageError, match="need the rows of the fit, in their order; got another y"):
+        forest.permutation_importance(X[::-1], y[::-1])
+
+
+def test_a_fit_without_out_of_bag_leaves_no_old_figures():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 3)), rng.integers(0, 2, 80)
+    forest = RandomForestClassifier(20, oob_score=True, random_state=0).fit(X, y)
+    assert hasattr(forest, "strength_")
+    forest.set_params(oob_score=False).fit(X, y)
+    assert not [name for name in vars(forest) if name.startswith(("oob_score_", "oob_e", "oob_d", "strength", "corr"))]

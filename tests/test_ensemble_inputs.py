@@ -363,3 +363,17 @@ def test_a_class_that_a_bootstrap_misses():
     forest = RandomForestClassifier(20, random_state=0, class_weight="balanced_subsample", oob_score=True).fit(X, y)
     assert any(tree.value[0, 0, 1] == 0 for tree in forest.trees_)
     assert forest.predict_proba(X).shape == (6, 2)
+
+
+def test_text_is_named():
+    frame = pd.DataFrame({"size": [1.0, 2.0, 3.0], "town": ["oslo", "rome", "oslo"]})
+    for table, chosen in ((frame, None), (frame.astype({"town": "category"}), None), (frame, "from_dtype")):
+        with pytest.raises(UsageError, match="column 'town' holds text or categories: name it in"):
+            DecisionTreeClassifier(categorical_features=chosen).fit(table, [0, 1, 0])
+
+
+def test_a_tree_names_its_categories():
+    frame = pd.DataFrame({"town": ["paris", "rome", "oslo"] * 20})
+    tree = DecisionTreeClassifier(categorical_features=["town"]).fit(frame, frame.town == "rome")
+    sides = {frozenset(tree.tree_.categories(0)), frozenset({"paris", "rome", "oslo"} - {*tree.tree_.categories(0)})}
+    assert frozenset({"rome"}) in sides

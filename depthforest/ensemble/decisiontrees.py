@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
         self._set_tree(tree.without_branches(alpha) if alpha > 0 else tree)
 
     def _set_tree(self, tree: Tree) -> None:
-        self.tree_ = tree
+        self.tree_ = replace(tree, category_values=self.categories_) if self.categories_ else tree
         self._walk = Walk.of([tree])
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:

@@ -6,6 +6,7 @@ than threads, each is spread itself. Either way the forest is the same.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
@@ -40,6 +41,18 @@ TREE_PARAMETERS = (
 """Parameters that a forest hands on to its trees."""
 
 
+OUT_OF_BAG = (
+    "oob_score_", "oob_errors_", "oob_decision_function_", "oob_prediction_", "strength_", "correlation_",
+    "error_bound_",
+)  # fmt: skip
+"""What a fit with oob_score sets."""
+
+
+def truth_print(channels: Any, targets: Floats) -> int:
+    """Return a number that tells y from another one, or from another order of its rows."""
+    return zlib.crc32(np.ascontiguousarray(targets).data, zlib.crc32(np.ascontiguousarray(channels).data))
+
+
 class BaseForest(BaseEstimator):  # type: ignore[misc]
     """What forests of classes and of numbers share."""
 
@@ -56,11 +69,14 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         self, table: npt.NDArray[np.float32], channels: Any, targets: Floats, weights: Floats, n_channels: int
     ) -> None:
         """Grow the trees that are wanted and not there yet."""
+        for name in OUT_OF_BAG:  # of the last fit
+            self.__dict__.pop(name, None)
         n_trees = whole("n_estimators", self.n_estimators, 1)
         old: list[Tree] = getattr(self, "trees_", []) if self.warm_start else []
         self._check_warm_start(old, table, n_trees, n_channels)
         if not self.bootstrap and (self.oob_score or self.max_samples is not None):
             raise UsageError("oob_score and max_samples need bootstrap=True: without it every tree sees all rows")
+        self._check_kinds(old, truth_print(channels, targets))
         random_state = self.random_state
         if not old:
             self._seeds = member_seeds(random_state, n_trees)
@@ -91,6 +107,29 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
                 "warm_start needs the same rows, columns and classes as before: the trees were grown on "
                 f"{before[0]} rows, {before[1]} columns and {before[2]} outputs, got {now[0]}, {now[1]} and {now[2]}"
             )
+
+    def _check_kinds(self, old: list[Tree], truth: int) -> None:
+        """Keep what the trees mean by their numbers; raise where old trees mean something else."""
+        classes = [str(c) for c in getattr(self, "classes_", ())]
+        kinds = [classes, {column: values.tolist() for column, values in self.categories_.items()}]
+        known = getattr(self, "_kinds", None)  # not of a loaded forest
+        if old and known is not None:
+            if known[0] != kinds:
+                raise UsageError(
+                    "warm_start needs the same classes and categories as before; set warm_start=False to start anew"
+                )
+            if self.oob_score and known[1] != truth:
+                raise UsageError(
+                    "warm_start with oob_score needs the same rows in the same order as before, got another y: it is "
+                    "not known which rows the old trees have seen"
+                )
+        self._kinds = (kinds, truth)
+
+    def _check_same_truth(self, channels: Any, targets: Floats) -> None:
+        """Raise unless y is that of the fit: by their order it is known which tree has seen which rows."""
+        known = getattr(self, "_kinds", None)
+        if known is not None and len(channels) == self.n_rows_ and known[1] != truth_print(channels, targets):
+            raise UsageError("out-of-bag figures need the rows of the fit, in their order; got another y")
 
     def _grown(
         self,

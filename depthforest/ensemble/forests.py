@@ -210,7 +210,9 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         unknown = labels[~np.isin(labels, self.classes_)]
         if len(unknown):
             raise UsageError(f"y must be what the forest was fitted on, got the unknown class {unknown[0]!r}")
-        return self._permutation_importance(X, np.searchsorted(self.classes_, labels))
+        codes = np.searchsorted(self.classes_, labels).astype(np.int32)
+        self._check_same_truth(codes, np.ones(len(codes)))
+        return self._permutation_importance(X, codes)
 
 
 class ExtraTreesClassifier(RandomForestClassifier):
@@ -407,7 +409,10 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
 
         As of `RandomForestClassifier`.
         """
-        return self._permutation_importance(X, np.asarray(y, dtype=np.float64))
+        check_is_fitted(self)
+        truth = np.asarray(y, dtype=np.float64)
+        self._check_same_truth(np.zeros(len(truth), dtype=np.int32), truth - self._offset)
+        return self._permutation_importance(X, truth)
 
 
 class ExtraTreesRegressor(RandomForestRegressor):

@@ -42,6 +42,7 @@ def fit_table(estimator: Any, x: Any, categorical_features: Any) -> Table:
     more: if this fit fails, trees of other columns must not be asked.
     """
     vars(estimator).pop("_walk", None)
+    _refuse_text(x, categorical_features)
     if categorical_features is None:
         table = validate_data(estimator, x, dtype=np.float32, order="C", ensure_all_finite=FINITE)
         estimator.is_categorical_ = np.zeros(table.shape[1], dtype=bool)
@@ -63,6 +64,23 @@ def fit_table(estimator: Any, x: Any, categorical_features: Any) -> Table:
             )
         estimator.categories_[int(column)] = np.asarray(known)
     return _encoded(estimator, x)
+
+
+def _refuse_text(x: Any, categorical_features: Any) -> None:
+    """Raise where a DataFrame has a column of text that is not said to be categorical."""
+    if not hasattr(x, "dtypes") or not hasattr(x, "columns"):
+        return
+    chosen = [] if categorical_features is None else _categorical_columns(x, categorical_features, len(x.columns))
+    for number, name in enumerate(x.columns):
+        column = x.iloc[:, number] if hasattr(x, "iloc") else x[name]
+        is_text = str(column.dtype) in ("category", "string", "str") or (
+            str(column.dtype) == "object" and any(isinstance(value, str) for value in column)
+        )
+        if is_text and number not in chosen:
+            raise UsageError(
+                f"column {name!r} holds text or categories: name it in categorical_features "
+                "('from_dtype' takes pandas' categories), or encode it as numbers"
+            )
 
 
 def predict_table(estimator: Any, x: Any) -> Table:

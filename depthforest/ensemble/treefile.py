@@ -238,8 +238,9 @@ def _unpack_trees(columns: Columns, estimator: Any, layout: Layout) -> list[Tree
     for number, end in enumerate(ends):
         nodes, values, masks = (slice(*span) for span in zip(begin.tolist(), end.tolist(), strict=True))
         # copies: read-only columns would make kernels compile again
+        own: dict[str, Any] = {name: columns[name][nodes].copy() for name in NODE_COLUMNS}
         tree = Tree(
-            **{name: columns[name][nodes].copy() for name in NODE_COLUMNS},
+            **own,
             values=columns["values"][values].copy(),
             masks=columns["masks"][masks].copy(),
             begins=none,

@@ -6,8 +6,10 @@ grown. Growing writes other, wider tables (`growing`); `Tree.of` makes columns o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +63,8 @@ class Tree:
         Training rows in the order of the leaves; empty where they were not kept.
     n_shared : int
         First rows of `values` that many leaves may share: one for each class, 0 for numbers.
+    category_values : mapping
+        From a categorical column to its categories in the order of their codes, where an estimator knows them.
     """
 
     feature: Ints
@@ -76,6 +80,7 @@ class Tree:
     begins: Ints
     rows: Ints
     n_shared: int
+    category_values: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, node_ints: Ints, node_floats: Floats, values: Floats, masks: Masks, n_shared: int, rows: Ints) -> Tree:
@@ -163,12 +168,14 @@ class Tree:
             sums[node] = sums[self.child[node]] + sums[self.child[node] + 1]
         return (sums / self.weighted_n_node_samples[:, None])[:, None, :]
 
-    def categories(self, node: int) -> tuple[int, ...] | None:
-        """Return the codes of the categories that go left at a node, None where it splits numbers."""
+    def categories(self, node: int) -> tuple[Any, ...] | None:
+        """Return the categories that go left at a node, None where it splits numbers; their codes if none are known."""
         if self.mask[node] < 0:
             return None
         bits = np.unpackbits(self.masks[self.mask[node]].astype("<u4").view(np.uint8), bitorder="little")
-        return tuple(int(code) for code in np.flatnonzero(bits))
+        codes = np.flatnonzero(bits)
+        values = self.category_values.get(int(self.feature[node]))
+        return tuple(codes.tolist() if values is None else values[codes[codes < len(values)]].tolist())
 
     def compute_feature_importances(self, n_features: int) -> Floats:
         """Return how much of the impurity each column takes away, (n_features,), summing to 1; zeros without a split.
