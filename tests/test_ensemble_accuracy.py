@@ -40,7 +40,7 @@ def sets(benchmark):
 )
 def test_scores_are_scikit_learns(benchmark, sets, name, kind):
     data = sets[name]
-    n_trees = 10 if name == "pixels" else 50
+    n_trees = 5 if name == "pixels" else 50
     scores = np.array([
         [
             benchmark.make(library, kind, data, n_trees, 2, seed).fit(data.x, data.y).score(data.x_test, data.y_test)
