@@ -103,8 +103,8 @@ def test_an_environment_that_has_opencv_python_works_too(wheel, tmp_path):
 
 OLDEST_RUN = (
     "camera", "cli", "datasets", "drawing", "ensemble_averaging", "ensemble_bagging", "ensemble_checks",
-    "ensemble_diverse", "ensemble_stacking", "ensemble_voting", "features", "formats", "forest", "frames", "labeling", "modelfile", "reading", "rendering", "scratch", "splitting",
-    "train_command", "units",
+    "ensemble_diverse", "ensemble_stacking", "ensemble_voting", "features", "formats", "forest", "frames",
+    "labeling", "modelfile", "reading", "rendering", "scratch", "splitting", "train_command", "units",
 )  # fmt: skip
 
 
