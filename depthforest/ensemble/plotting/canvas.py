@@ -85,13 +85,6 @@ def checked_names(parameter: str, names: Sequence[object], n: int, things: str) 
     return [str(name) for name in names]
 
 
-def whole_number(parameter: str, value: object, least: int) -> int:
-    """Return a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise UsageError(f"{parameter} must be a whole number from {least}, got {value!r}")
-    return int(value)
-
-
 def members(estimator: Any) -> list[Any]:
     """Return the fitted members of an ensemble (boosting keeps them in a table), or none."""
     found = getattr(estimator, "estimators_", None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.ensemble.amounts import whole
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -22,7 +23,6 @@ from depthforest.ensemble.plotting.canvas import (
     plain,
     shortened,
     tint,
-    whole_number,
 )
 from depthforest.errors import UsageError
 
@@ -79,7 +79,7 @@ def plot_importance(
     -------
     matplotlib Axes
     """
-    whole_number("top", top, 1)
+    whole("top", top, 1)
     found = _read(estimator, kind)
     names = feature_names_of(estimator, len(found.mean), feature_names)
     chosen = np.argsort(-found.mean, kind="stable")[:top]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from depthforest.ensemble.amounts import whole
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -19,7 +20,6 @@ from depthforest.ensemble.plotting.canvas import (
     shortened,
     text_width,
     tint,
-    whole_number,
 )
 from depthforest.ensemble.plotting.treelayout import Place, lay_out
 from depthforest.ensemble.plotting.treereading import (
@@ -82,7 +82,7 @@ def plot_tree(
     -------
     matplotlib Axes
     """
-    whole_number("max_depth", max_depth, 0)
+    whole("max_depth", max_depth, 0)
     content = read_tree(estimator, feature_names, class_names)
     places = lay_out(content.left, content.right, max_depth)
     if len(places) > MAX_BOXES:
