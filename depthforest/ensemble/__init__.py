@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from depthforest.ensemble.forests import ExtraTreesRegressor as ExtraTreesRegressor
     from depthforest.ensemble.forests import RandomForestClassifier as RandomForestClassifier
     from depthforest.ensemble.forests import RandomForestRegressor as RandomForestRegressor
+    from depthforest.ensemble.gradientboosting import GradientBoostingClassifier as GradientBoostingClassifier
+    from depthforest.ensemble.gradientboosting import GradientBoostingRegressor as GradientBoostingRegressor
+    from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier as NewtonBoostingClassifier
+    from depthforest.ensemble.newtonboosting import NewtonBoostingRegressor as NewtonBoostingRegressor
     from depthforest.ensemble.rejecting import RejectCurve as RejectCurve
     from depthforest.ensemble.stacking import StackingClassifier as StackingClassifier
     from depthforest.ensemble.stacking import StackingRegressor as StackingRegressor
@@ -46,6 +50,10 @@ _HOMES = {
     "StackingClassifier": "stacking",
     "StackingRegressor": "stacking",
     "VotingClassifier": "voting",
+    "GradientBoostingClassifier": "gradientboosting",
+    "GradientBoostingRegressor": "gradientboosting",
+    "NewtonBoostingClassifier": "newtonboosting",
+    "NewtonBoostingRegressor": "newtonboosting",
     "load": "treefile",
 }
 _SUBPACKAGES = ("analysis", "plotting")

@@ -86,6 +86,11 @@ def _refuse_text(x: Any, categorical_features: Any) -> None:
 def predict_table(estimator: Any, x: Any) -> Table:
     """Return a table to predict, (n, n_features) float32, encoded as the training table was."""
     check_is_fitted(estimator)
+    return encoded_table(estimator, x)
+
+
+def encoded_table(estimator: Any, x: Any) -> Table:
+    """Return a table encoded as the training table is, which `fit_table` has seen."""
     if not estimator.categories_:
         return _plain(validate_data(estimator, x, dtype=np.float32, order="C", ensure_all_finite=FINITE, reset=False))
     _refuse_sparse(x)

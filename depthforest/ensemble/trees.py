@@ -182,13 +182,17 @@ class Tree:
 
         The importance of a node is w I - w_left I_left - w_right I_right, with w the share of the weight.
         """
+        gains = self.gains(n_features)
+        total = gains.sum()
+        return np.asarray(gains / total if total > 0 else gains * 0.0)
+
+    def gains(self, n_features: int) -> Floats:
+        """Return what the splits of each column take off weight times impurity, (n_features,)."""
         inner = np.flatnonzero(~self.is_leaf)
         left, right = self.child[inner], self.child[inner] + 1
         amount = self.weighted_n_node_samples * self.impurity
         gains = amount[inner] - amount[left] - amount[right]
-        importances = np.bincount(self.feature[inner], weights=gains, minlength=n_features)
-        total = importances.sum()
-        return np.asarray(importances / total if total > 0 else importances * 0.0)
+        return np.bincount(self.feature[inner], weights=gains, minlength=n_features).astype(np.float64)
 
     def without_branches(self, alpha: float) -> Tree:
         """Return the subtree that minimal cost-complexity pruning leaves (Breiman et al. 1984).

@@ -1,0 +1,325 @@
+"""Boosting base: what gradient and Newton boosting share as estimators: rounds, early stopping, stages, warm start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
+
+from depthforest.ensemble.amounts import number, whole
+from depthforest.ensemble.binning import bin_columns, check_max_bins
+from depthforest.ensemble.boostplanting import BoostGrowth
+from depthforest.ensemble.boostrounds import Rounds, Rows, add_round, weighed_mean
+from depthforest.ensemble.boostwalking import add_trees
+from depthforest.ensemble.decisiontrees import DecisionTreeRegressor
+from depthforest.ensemble.fitting import job_count, member_seeds, shown
+from depthforest.ensemble.inputs import check_weights, encoded_table, fit_classes, fit_table, predict_table
+from depthforest.ensemble.losses import Loss, loss_of
+from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.walking import Table, Walk
+from depthforest.errors import UsageError
+
+Floats = npt.NDArray[np.float64]
+
+INITS = (None, "zero")
+
+
+class BaseBoosting(BaseEstimator):  # type: ignore[misc]
+    """What boosted classifiers and regressors share."""
+
+    _is_newton = False
+    alpha = 0.9  # of losses that have one
+
+    trees_: list[Tree]
+    start_: Floats
+    n_features_in_: int
+
+    # -- fitting -------------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Boost.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or DataFrame
+        y : (n,) array
+        sample_weight : (n,) array, optional
+        X_val, y_val, sample_weight_val : optional
+            Rows to judge rounds by, in place of a share of X.
+
+        Returns
+        -------
+        self
+        """
+        known = getattr(self, "_kinds", None)
+        old: list[Tree] = getattr(self, "trees_", []) if self.warm_start else []
+        table = fit_table(self, X, self.categorical_features)
+        truth = self._fit_truth(y, table)
+        weights = check_weights(sample_weight, table)
+        loss = self._loss_for_fit()
+        n_rounds = whole("n_estimators", self.n_estimators, 1)
+        growth = self._growth(loss, *table.shape)
+        self._check_warm_start(old, known, n_rounds, loss)
+        if not old:
+            self._seeds = member_seeds(self.random_state, n_rounds + 1)
+        elif n_rounds >= len(self._seeds):
+            self._seeds = np.concatenate(
+                (self._seeds, member_seeds(self.random_state, n_rounds + 1)[len(self._seeds) :])
+            )
+        has_weight = weights > 0
+        if not has_weight.all():  # as if they were not there
+            table, truth, weights = table[has_weight], truth[has_weight], weights[has_weight]
+        training, validation = self._parted(table, truth, weights, X_val, y_val, sample_weight_val)
+        start = loss.start(training.y, training.weights)  # a loss of one's own is checked here
+        if not old:
+            self.start_ = start if self.init is None else np.zeros(loss.n_outputs)
+            self.train_score_, self.validation_score_ = np.empty(0), np.empty(0)
+            self.oob_improvement_ = np.empty(0)
+        for rows in (training, validation):
+            if rows is not None:
+                rows.raw = self._raw_after(rows.table, old)
+        self._loss = loss
+        self._boost(loss, growth, training, validation, list(old), n_rounds)
+        return self
+
+    def _fit_truth(self, y: Any, table: Table) -> npt.NDArray[Any]:
+        """Return the targets, or the numbers of classes."""
+        if isinstance(self, ClassifierMixin):
+            self.classes_, codes = fit_classes(y, table)
+            return codes
+        targets = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
+        check_consistent_length(table, targets)
+        return np.asarray(targets)
+
+    def _loss_for_fit(self) -> Loss:
+        n_classes = len(self.classes_) if isinstance(self, ClassifierMixin) else None
+        loss = loss_of(self.loss, n_classes=n_classes, alpha=self.alpha)
+        if self._is_newton and not loss.has_hessian:
+            raise UsageError(
+                f"Newton boosting needs second derivatives, which loss {loss.name!r} has not: use "
+                f"{type(self).__name__.replace('Newton', 'Gradient')}"
+            )
+        if self.init not in INITS:
+            raise UsageError(f"init must be None for the best constant, or 'zero'; got {self.init!r}")
+        return loss
+
+    def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
+        raise NotImplementedError
+
+    def _check_warm_start(self, old: list[Tree], known: Any, n_rounds: int, loss: Loss) -> None:
+        """Keep what the trees mean by their numbers; raise where old trees mean something else."""
+        classes = [str(c) for c in getattr(self, "classes_", ())]
+        kinds = (loss.name, self.n_features_in_, classes, {c: v.tolist() for c, v in self.categories_.items()})
+        n_before = len(old) // loss.n_outputs
+        if old and known is not None and known != kinds:
+            raise UsageError(
+                "warm_start needs the same loss, columns, classes and categories as before; set warm_start=False to "
+                "start anew"
+            )
+        if old and n_rounds < n_before:
+            raise UsageError(
+                f"n_estimators={n_rounds} is less than the {n_before} rounds that warm_start keeps; raise it, or set "
+                "warm_start=False"
+            )
+        self._kinds = kinds
+
+    def _parted(
+        self, table: Table, truth: npt.NDArray[Any], weights: Floats, X_val: Any, y_val: Any, sample_weight_val: Any
+    ) -> tuple[Rows, Rows | None]:
+        """Return the rows to train on and those to judge rounds by, if there are any."""
+        share = number("validation_fraction", self.validation_fraction, 0, 1)
+        none = np.empty(0)
+        if (X_val is None) != (y_val is None):
+            raise UsageError("X_val and y_val go together: pass both, or neither")
+        if X_val is not None:
+            its_table = encoded_table(self, X_val)
+            its_truth = self._validation_truth(y_val, its_table)
+            return Rows(table, truth, weights, none), Rows(
+                its_table, its_truth, check_weights(sample_weight_val, its_table), none
+            )
+        if self.n_iter_no_change is None:
+            return Rows(table, truth, weights, none), None
+        if not 0 < share < 1:
+            raise UsageError(f"validation_fraction must be above 0 and below 1, got {share:g}")
+        is_class = isinstance(self, ClassifierMixin)
+        try:
+            learned, judged = train_test_split(
+                np.arange(len(truth)),
+                test_size=share,
+                stratify=truth if is_class else None,
+                random_state=int(self._seeds[0]),
+            )
+        except ValueError as error:
+            raise UsageError(f"early stopping cannot set validation_fraction={share:g} aside: {error}") from None
+        learned, judged = np.sort(learned), np.sort(judged)
+        return tuple(  # type: ignore[return-value]
+            Rows(np.ascontiguousarray(table[rows]), truth[rows], weights[rows], none) for rows in (learned, judged)
+        )
+
+    def _validation_truth(self, y_val: Any, table: Table) -> npt.NDArray[Any]:
+        if not isinstance(self, ClassifierMixin):
+            return self._fit_truth(y_val, table)
+        classes, codes = fit_classes(y_val, table)
+        unknown = classes[~np.isin(classes, self.classes_)]
+        if len(unknown):
+            raise UsageError(f"y_val has the class {unknown[0]!r}, which y has not")
+        return np.searchsorted(self.classes_, classes)[codes].astype(np.int32)
+
+    def _raw_after(self, table: Table, trees: list[Tree]) -> Floats:
+        """Return the raw values that trees give, (n,) or (n_outputs, n)."""
+        out = np.tile(self.start_, (len(table), 1))
+        if trees:
+            add_trees(Walk.of(trees), table, out, threads=job_count(self.n_jobs, in_threads=True))
+        return out[:, 0].copy() if out.shape[1] == 1 else np.ascontiguousarray(out.T)
+
+    def _boost(
+        self,
+        loss: Loss,
+        growth: BoostGrowth,
+        training: Rows,
+        validation: Rows | None,
+        trees: list[Tree],
+        n_rounds: int,
+    ) -> None:
+        """Go on from the trees there are."""
+        threads = job_count(self.n_jobs, in_threads=True)
+        patience = None if self.n_iter_no_change is None else whole("n_iter_no_change", self.n_iter_no_change, 1)
+        tolerance = number("tol", self.tol, 0)
+        rate = number("learning_rate", self.learning_rate, 0)
+        subsample = number("subsample", self.subsample, 0, 1)
+        if not rate or not subsample:
+            raise UsageError(f"learning_rate and subsample must be above 0, got {rate:g} and {subsample:g}")
+        max_bins = check_max_bins(self.max_bins)
+        n_before = len(trees) // loss.n_outputs
+        scores: dict[str, list[float]] = {
+            name: list(getattr(self, f"{name}_")[:n_before])
+            for name in ("train_score", "validation_score", "oob_improvement")
+        }
+        try:
+            if n_before == n_rounds:
+                return
+            binned = bin_columns(training.table, max_bins=max_bins, categorical=self.is_categorical_, threads=threads)
+            rounds = Rounds(training, binned, loss, growth, rate, subsample, self._is_newton, threads)
+            seeds = self._seeds[1 + n_before : 1 + n_rounds].tolist()
+            for grown in shown(map(rounds.round, seeds), n=len(seeds), title="boosting", verbose=self.verbose):
+                trees.extend(grown)
+                scores["train_score"].append(rounds.train_score)
+                if subsample < 1:
+                    scores["oob_improvement"].append(rounds.oob_improvement)
+                if validation is not None:
+                    add_round(grown, validation, threads)
+                    losses = validation.losses(loss, threads)
+                    scores["validation_score"].append(weighed_mean(losses, validation.weights))
+                    if patience is not None and _is_over(scores["validation_score"], patience, tolerance):
+                        break
+        finally:  # an interrupted fit keeps what it has
+            if trees:
+                if patience is not None and scores["validation_score"]:
+                    n_best = 1 + int(np.argmin(scores["validation_score"]))
+                    del trees[n_best * loss.n_outputs :]
+                for name, values in scores.items():
+                    setattr(self, f"{name}_", np.asarray(values))
+                self._set_trees(trees)
+
+    def _set_trees(self, trees: list[Tree]) -> None:
+        self.trees_ = trees
+        self.n_estimators_ = len(trees) // len(self.start_)
+        self._walk = Walk.of(trees)
+        self.__dict__.pop("estimators_", None)
+
+    # -- predicting ----------------------------------------------------------------------------------------------------
+
+    def _raw(self, X: Any) -> Floats:
+        """Return raw values, (n, n_outputs)."""
+        table = predict_table(self, X)
+        out = np.tile(self.start_, (len(table), 1))
+        add_trees(self._walk, table, out, threads=job_count(self.n_jobs, in_threads=True))
+        return out
+
+    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+        """Yield raw values after every round, (n, n_outputs), each a new array."""
+        table = predict_table(self, X)
+        threads = job_count(self.n_jobs, in_threads=True)
+        out = np.tile(self.start_, (len(table), 1))
+        n = len(self.start_)
+        for r in range(self.n_estimators_):
+            add_trees(self._walk, table, out, first=r * n, last=(r + 1) * n, threads=threads)
+            yield out.copy()
+
+    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+        """Return the leaf of every row in every tree, (n, n_rounds, n_outputs)."""
+        table = predict_table(self, X)
+        leaves = self._walk.leaves(table, threads=job_count(self.n_jobs, in_threads=True))
+        return leaves.reshape(len(table), -1, len(self.start_))
+
+    # -- what is known of it -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def estimators_(self) -> npt.NDArray[Any]:
+        """The trees as regressors of steps in raw values, (n_rounds, n_outputs) objects."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("estimators_")
+        members = np.empty(len(self.trees_), dtype=object)
+        for t, tree in enumerate(self.trees_):
+            member = DecisionTreeRegressor(categorical_features=self.categorical_features, max_bins=self.max_bins)
+            member.n_features_in_ = self.n_features_in_
+            if hasattr(self, "feature_names_in_"):
+                member.feature_names_in_ = self.feature_names_in_
+            member.is_categorical_, member.categories_ = self.is_categorical_, self.categories_
+            member._set_tree(tree)
+            members[t] = member
+        return members.reshape(-1, len(self.start_))
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """What the splits of each column gain in all trees, (n_features,), summing to 1; zeros without a split."""
+        check_is_fitted(self)
+        gains = np.sum([tree.gains(self.n_features_in_) for tree in self.trees_], axis=0)
+        return np.asarray(gains / gains.sum() if gains.sum() > 0 else gains)
+
+    def save(self, path: str | Path) -> None:
+        """Write the trees to a file that `depthforest.ensemble.load` reads; equal ensembles give equal bytes.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Notes
+        -----
+        `n_jobs` and `verbose` are not stored. An ensemble of a loss of one's own cannot be: files hold no code.
+        """
+        from depthforest.ensemble.treefile import save_trees
+
+        save_trees(self, path)
+
+    def __len__(self) -> int:
+        return getattr(self, "n_estimators_", 0)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_walk" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _is_over(scores: list[float], patience: int, tolerance: float) -> bool:
+    """Return whether the last rounds brought nothing: none is better than the best before them."""
+    return len(scores) > patience and min(scores[-patience:]) > min(scores[:-patience]) - tolerance

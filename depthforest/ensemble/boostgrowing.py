@@ -1,0 +1,458 @@
+"""Boosted growing: a tree from gradients and hessians, the best leaf first, or level by level.
+
+`advance` grows until the tree is done, or until a node of many rows is to be counted: then it returns that node, so
+that the caller can spread its columns over threads, and goes on when it is called again. What a node draws depends on
+(seed, place) alone. Tables of nodes are those of `growing`; kernels check nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.ensemble.columns import DIGIT, Codes, Columns, Ranges, Sides, threshold_between
+from depthforest.ensemble.finding import Split
+from depthforest.ensemble.gains import (
+    GRADIENT,
+    HESSIAN,
+    LOWER,
+    UPPER,
+    Floats,
+    Penalties,
+    bar_over,
+    bounded_weight,
+    score_at,
+)
+from depthforest.ensemble.growing import (
+    CHILD,
+    FEATURE,
+    IMPURITY,
+    LEAF,
+    MASK,
+    MISSING_LEFT,
+    N_NODES,
+    N_VALUES,
+    NODE_WEIGHT,
+    THRESHOLD,
+    Masks,
+    Used,
+    child_key,
+    divide,
+    write_node,
+    write_split,
+)
+from depthforest.ensemble.histograms import CODE, MISSING, NEXT_CODE, count_rows, search_histogram, take_away
+from depthforest.ensemble.sortedcolumns import part_columns, search_sorted
+from depthforest.ensemble.sweeps import Ints
+from depthforest.kernels import kernel
+from depthforest.mixing import GOLDEN, mix, number_below
+
+Longs = npt.NDArray[np.int64]
+
+N_OPEN, HEAD, N_LEAVES, COUNT, IS_COUNTED, OTHER, N_FREE = range(7)
+"""Entries of `state`: nodes in `opened`, the first of them, leaves, the node to be counted next (-1: none) and whether
+it is, its sibling that is to be searched after it, and the number of free slots."""
+
+NODE_BEGIN, NODE_END, NODE_DEPTH, NODE_SLOT = range(4)
+"""Columns of `spots`: a node's rows, its depth, and its place among the histograms (-1: it has none)."""
+
+WANTED_FEATURE, WANTED_CODE, WANTED_MISSING = range(3)
+"""Columns of `wanted`: the best split of a node."""
+
+GAIN, WANTED_THRESHOLD = range(2)
+"""Columns of `gained`: what that split gains, and where it cuts."""
+
+DEEPEST_FIRST, FIRST_FIRST, BEST_FIRST = range(3)
+"""Which open node is split next. The first two give the same tree where leaves are not limited."""
+
+SPARE_SLOT = 0
+"""The histogram that no node keeps."""
+
+NOTHING = -1
+
+
+class Plan(NamedTuple):
+    """How far a tree is grown, and in which order."""
+
+    order: int
+    max_depth: int
+    max_leaves: int
+    n_drawn: int
+    """Columns looked at in a node."""
+    spread_rows: int
+    """Nodes of so many rows are counted by the caller."""
+    is_exact: bool
+
+
+@kernel
+def _total(amounts: Floats, begin: int, end: int) -> tuple[Any, Any]:
+    gradient, hessian = 0.0, 0.0
+    for i in range(begin, end):
+        gradient += amounts[i, GRADIENT]
+        hessian += amounts[i, HESSIAN]
+    return gradient, hessian
+
+
+@kernel
+def _is_splittable(plan: Plan, penalties: Penalties, spots: Longs, totals: Floats, state: Longs, node: int) -> bool:
+    return bool(
+        state[N_LEAVES] < plan.max_leaves
+        and spots[node, NODE_DEPTH] < plan.max_depth
+        and spots[node, NODE_END] - spots[node, NODE_BEGIN] >= 2
+        and totals[node, HESSIAN] >= 2.0 * penalties.min_weight
+    )
+
+
+@kernel
+def _take_slot(free: Longs, state: Longs) -> Any:
+    if state[N_FREE] == 0:
+        return np.int64(SPARE_SLOT)
+    state[N_FREE] -= 1
+    return free[state[N_FREE]]
+
+
+@kernel
+def _give_slot(node: int, free: Longs, spots: Longs, state: Longs) -> None:
+    """Free the histogram of a node that needs it no more."""
+    if spots[node, NODE_SLOT] > SPARE_SLOT:
+        free[state[N_FREE]] = spots[node, NODE_SLOT]
+        state[N_FREE] += 1
+    spots[node, NODE_SLOT] = NOTHING
+
+
+@kernel
+def _draw_columns(key: np.uint64, n_drawn: int, drawn: Ints) -> None:
+    """Put the places of the columns that a node looks at in front."""
+    n = len(drawn)
+    for k in range(n):
+        drawn[k] = k
+    if n_drawn == n:
+        return
+    for k in range(n_drawn):
+        other = k + number_below(mix(key + GOLDEN * np.uint64(k + 1)), n - k)
+        drawn[k], drawn[other] = drawn[other], drawn[k]
+
+
+@kernel
+def _next_node(plan: Plan, gained: Floats, opened: Longs, state: Longs) -> Any:
+    """Take the node that is split next off the open ones; -1 if there is none."""
+    if state[N_OPEN] == state[HEAD] or state[N_LEAVES] >= plan.max_leaves:
+        return np.int64(NOTHING)
+    if plan.order == FIRST_FIRST:
+        state[HEAD] += 1
+        return opened[state[HEAD] - 1]
+    at = state[N_OPEN] - 1
+    if plan.order == BEST_FIRST:
+        at = 0
+        for i in range(1, state[N_OPEN]):
+            gain, most = gained[opened[i], GAIN], gained[opened[at], GAIN]
+            if gain > bar_over(most) or (bar_over(gain) >= most and opened[i] < opened[at]):
+                at = i
+    node = opened[at]
+    state[N_OPEN] -= 1
+    opened[at] = opened[state[N_OPEN]]
+    return node
+
+
+@kernel
+def _search(
+    plan: Plan,
+    penalties: Penalties,
+    wide: Ints,
+    columns: Columns,
+    ranges: Ranges,
+    directions: Ints,
+    chosen: Ints,
+    orders: Ints,
+    by_id: Floats,
+    node: int,
+    found: Ints,
+    category_order: Ints,
+    bins: Floats,
+    scratch: Floats,
+    cuts: Floats,
+    sides: Sides,
+    drawn: Ints,
+    sums: Floats,
+    spots: Longs,
+    totals: Floats,
+    bounds: Floats,
+    keys: npt.NDArray[np.uint64],
+    wanted: Longs,
+    gained: Floats,
+    sides_of: Sides,
+    opened: Longs,
+    free: Longs,
+    state: Longs,
+) -> None:
+    """Find the best split of a node, and open the node if there is one."""
+    gradient, hessian = totals[node, GRADIENT], totals[node, HESSIAN]
+    lower, upper = bounds[node, LOWER], bounds[node, UPPER]
+    own = score_at(penalties, gradient, hessian, bounded_weight(penalties, gradient, hessian, lower, upper))
+    _draw_columns(keys[node], plan.n_drawn, drawn)
+    if plan.is_exact:
+        score, feature = search_sorted(
+            penalties, columns, directions, chosen, drawn, plan.n_drawn, orders, wide, by_id, spots[node, NODE_BEGIN],
+            spots[node, NODE_END], sums[SPARE_SLOT], gradient, hessian, lower, upper, own, found, category_order,
+            bins, scratch, sides,
+        )  # fmt: skip
+    else:
+        score, feature = search_histogram(
+            penalties, columns, directions, chosen, drawn, plan.n_drawn, sums[spots[node, NODE_SLOT]], gradient,
+            hessian, lower, upper, own, found, category_order, bins, scratch, cuts, sides,
+        )  # fmt: skip
+    if spots[node, NODE_SLOT] == SPARE_SLOT:
+        spots[node, NODE_SLOT] = NOTHING
+    if feature < 0:
+        _give_slot(node, free, spots, state)
+        return
+    wanted[node, WANTED_FEATURE], wanted[node, WANTED_CODE] = feature, found[CODE]
+    wanted[node, WANTED_MISSING] = found[MISSING]
+    gained[node, GAIN] = score - own
+    gained[node, WANTED_THRESHOLD] = threshold_between(columns, ranges, feature, found[CODE], found[NEXT_CODE])
+    if sides_of.shape[0] > 1:
+        for b in range(DIGIT):
+            sides_of[node, b] = sides[1, b]
+    opened[state[N_OPEN]] = node
+    state[N_OPEN] += 1
+
+
+@kernel
+def _bound_children(penalties: Penalties, direction: int, node: int, left: int, totals: Floats, bounds: Floats) -> None:
+    """Give children their bounds: where a split may only raise, all of the left stays below all of the right."""
+    for child in range(left, left + 2):
+        bounds[child, LOWER], bounds[child, UPPER] = bounds[node, LOWER], bounds[node, UPPER]
+    if direction == 0:
+        return
+    middle = 0.0
+    for child in range(left, left + 2):
+        middle += 0.5 * bounded_weight(
+            penalties, totals[child, GRADIENT], totals[child, HESSIAN], bounds[node, LOWER], bounds[node, UPPER]
+        )
+    lower_child = left if direction > 0 else left + 1
+    bounds[lower_child, UPPER] = middle
+    bounds[left + left + 1 - lower_child, LOWER] = middle
+
+
+@kernel
+def begin_tree(
+    n: int,
+    key: np.uint64,
+    amounts: Floats,
+    plan: Plan,
+    penalties: Penalties,
+    spots: Longs,
+    totals: Floats,
+    bounds: Floats,
+    keys: npt.NDArray[np.uint64],
+    node_ints: Ints,
+    node_floats: Floats,
+    used: Used,
+    free: Longs,
+    state: Longs,
+) -> None:
+    """Make a tree of one node of n rows; all slots but the spare one are free."""
+    for slot in range(1, len(free)):
+        free[slot - 1] = slot
+    for k in range(len(state)):
+        state[k] = 0
+    state[N_LEAVES], state[COUNT], state[OTHER], state[N_FREE] = 1, NOTHING, NOTHING, len(free) - 1
+    used[N_NODES] = 1
+    spots[0, NODE_BEGIN], spots[0, NODE_END], spots[0, NODE_DEPTH], spots[0, NODE_SLOT] = 0, n, 0, NOTHING
+    totals[0, GRADIENT], totals[0, HESSIAN] = _total(amounts, 0, n)
+    bounds[0, LOWER], bounds[0, UPPER] = -np.inf, np.inf
+    keys[0] = key
+    node_ints[0, FEATURE] = LEAF
+    write_node(0, 0, n, 0.0, totals[0, HESSIAN], node_ints, node_floats)
+    if _is_splittable(plan, penalties, spots, totals, state, 0):
+        state[COUNT] = 0
+        spots[0, NODE_SLOT] = _take_slot(free, state)
+
+
+@kernel
+def _queue_children(
+    plan: Plan,
+    penalties: Penalties,
+    node: int,
+    left: int,
+    totals: Floats,
+    free: Longs,
+    spots: Longs,
+    state: Longs,
+) -> None:
+    """Say which children are to be counted and searched, and where: the smaller is counted, the other what is left."""
+    n_left = spots[left, NODE_END] - spots[left, NODE_BEGIN]
+    small = left if n_left <= spots[left + 1, NODE_END] - spots[left + 1, NODE_BEGIN] else left + 1
+    large = left + left + 1 - small
+    needs_small = _is_splittable(plan, penalties, spots, totals, state, small)
+    needs_large = _is_splittable(plan, penalties, spots, totals, state, large)
+    if not needs_large:
+        if needs_small:
+            spots[small, NODE_SLOT] = spots[node, NODE_SLOT]
+            if spots[small, NODE_SLOT] < 0:
+                spots[small, NODE_SLOT] = _take_slot(free, state)
+            spots[node, NODE_SLOT] = NOTHING
+            state[COUNT] = small
+        else:
+            _give_slot(node, free, spots, state)
+        return
+    if spots[node, NODE_SLOT] >= 0:
+        spots[large, NODE_SLOT] = spots[node, NODE_SLOT]
+        spots[small, NODE_SLOT] = _take_slot(free, state) if needs_small else SPARE_SLOT
+        spots[node, NODE_SLOT] = NOTHING
+        state[COUNT], state[OTHER] = small, large
+        return
+    spots[large, NODE_SLOT] = _take_slot(free, state)
+    state[COUNT] = large
+    if needs_small:
+        state[OTHER] = small
+
+
+@kernel
+def advance(
+    plan: Plan,
+    penalties: Penalties,
+    codes: Codes,
+    by_row: Codes,
+    wide: Ints,
+    columns: Columns,
+    ranges: Ranges,
+    directions: Ints,
+    chosen: Ints,
+    rows: Ints,
+    channels: Ints,
+    amounts: Floats,
+    orders: Ints,
+    by_id: Floats,
+    is_left: npt.NDArray[np.uint8],
+    found: Ints,
+    category_order: Ints,
+    bins: Floats,
+    scratch: Floats,
+    cuts: Floats,
+    sides: Sides,
+    drawn: Ints,
+    ints: Ints,
+    spare: Floats,
+    sums: Floats,
+    spots: Longs,
+    totals: Floats,
+    bounds: Floats,
+    keys: npt.NDArray[np.uint64],
+    wanted: Longs,
+    gained: Floats,
+    sides_of: Sides,
+    opened: Longs,
+    free: Longs,
+    state: Longs,
+    node_ints: Ints,
+    node_floats: Floats,
+    masks: Masks,
+    used: Used,
+) -> Any:
+    """Grow a tree; return the node that the caller must count before the next call, -1 when the tree is done."""
+    while True:
+        while state[COUNT] >= 0:
+            node, other = state[COUNT], state[OTHER]
+            if not plan.is_exact and not state[IS_COUNTED]:
+                begin, end = spots[node, NODE_BEGIN], spots[node, NODE_END]
+                if end - begin >= plan.spread_rows:
+                    return node
+                count_rows(
+                    by_row, rows, amounts, begin, end, chosen, 0, len(chosen), sums[spots[node, NODE_SLOT]]
+                )  # fmt: skip
+            state[IS_COUNTED] = 0
+            state[COUNT], state[OTHER] = NOTHING, NOTHING
+            if other >= 0:
+                if spots[other, NODE_SLOT] >= 0 and not plan.is_exact:
+                    take_away(sums[spots[node, NODE_SLOT]], sums[spots[other, NODE_SLOT]])
+                else:
+                    state[COUNT] = other
+            for k in range(2):
+                which = node if k == 0 else other
+                # a sibling that was only counted for the difference is not searched; one still to count is not yet
+                if which < 0 or which == state[COUNT]:
+                    continue
+                if not _is_splittable(plan, penalties, spots, totals, state, which):
+                    _give_slot(which, free, spots, state)
+                    continue
+                _search(
+                    plan, penalties, wide, columns, ranges, directions, chosen, orders, by_id, which, found,
+                    category_order, bins, scratch, cuts, sides, drawn, sums, spots, totals, bounds, keys, wanted,
+                    gained, sides_of, opened, free, state,
+                )  # fmt: skip
+            if state[COUNT] >= 0 and not plan.is_exact:
+                spots[other, NODE_SLOT] = _take_slot(free, state)
+        node = _next_node(plan, gained, opened, state)
+        if node < 0:
+            return np.int64(NOTHING)
+        split = Split(
+            wanted[node, WANTED_FEATURE], wanted[node, WANTED_CODE], gained[node, WANTED_THRESHOLD], 0.0,
+            wanted[node, WANTED_MISSING], np.int64(0),
+        )  # fmt: skip
+        if sides_of.shape[0] > 1:
+            for b in range(DIGIT):
+                sides[1, b] = sides_of[node, b]
+        begin, end = spots[node, NODE_BEGIN], spots[node, NODE_END]
+        middle = divide(codes, wide, columns, rows, channels, amounts, begin, end, split, sides, ints, spare)
+        if middle in (begin, end):  # sums were rounding: nothing was there to be parted
+            _give_slot(node, free, spots, state)
+            continue
+        if plan.is_exact:
+            part_columns(rows, begin, middle, end, is_left, orders)
+        left = used[N_NODES]
+        write_split(columns, split, middle - begin > end - middle, node, sides, node_ints, node_floats, masks, used)
+        state[N_LEAVES] += 1
+        for side in range(2):
+            child = left + side
+            first, last = (begin, middle) if side == 0 else (middle, end)
+            spots[child, NODE_BEGIN], spots[child, NODE_END] = first, last
+            spots[child, NODE_DEPTH], spots[child, NODE_SLOT] = spots[node, NODE_DEPTH] + 1, NOTHING
+            totals[child, GRADIENT], totals[child, HESSIAN] = _total(amounts, first, last)
+            keys[child] = child_key(keys[node], side)
+            node_ints[child, FEATURE] = LEAF
+            write_node(child, first, last, 0.0, totals[child, HESSIAN], node_ints, node_floats)
+        _bound_children(penalties, directions[split.feature], node, left, totals, bounds)
+        _queue_children(plan, penalties, node, left, totals, free, spots, state)
+
+
+@kernel
+def finish_tree(
+    penalties: Penalties,
+    gamma: float,
+    totals: Floats,
+    bounds: Floats,
+    gained: Floats,
+    node_ints: Ints,
+    node_floats: Floats,
+    values: Floats,
+    used: Used,
+) -> None:
+    """Take back splits that gain less than gamma, from below; then write leaves, and as impurity what lies below."""
+    used[N_VALUES] = 0
+    for node in range(used[N_NODES] - 1, -1, -1):
+        child = node_ints[node, CHILD]
+        if (
+            node_ints[node, FEATURE] != LEAF
+            and node_ints[child, FEATURE] == LEAF
+            and node_ints[child + 1, FEATURE] == LEAF
+            and gained[node, GAIN] < gamma
+        ):
+            node_ints[node, FEATURE] = LEAF
+        if node_ints[node, FEATURE] != LEAF:
+            below = gained[node, GAIN]
+            for side in range(2):
+                below += node_floats[child + side, IMPURITY] * node_floats[child + side, NODE_WEIGHT]
+            node_floats[node, IMPURITY] = below / node_floats[node, NODE_WEIGHT]
+            continue
+        node_ints[node, CHILD] = used[N_VALUES]
+        node_ints[node, MASK] = -1
+        node_ints[node, MISSING_LEFT] = 1
+        node_floats[node, THRESHOLD] = np.inf
+        node_floats[node, IMPURITY] = 0.0
+        values[used[N_VALUES], 0] = bounded_weight(
+            penalties, totals[node, GRADIENT], totals[node, HESSIAN], bounds[node, LOWER], bounds[node, UPPER]
+        )
+        used[N_VALUES] += 1

@@ -1,0 +1,214 @@
+"""Boosted planting: trees of one boosting run, grown one after the other from new gradients and hessians.
+
+A `Grower` keeps what every tree needs again: the coded columns and the memory of histograms and nodes. One grows a tree
+at a time; the trees of several outputs are grown side by side by as many growers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.ensemble.binning import Binned
+from depthforest.ensemble.boostgrowing import (
+    BEST_FIRST,
+    DEEPEST_FIRST,
+    FIRST_FIRST,
+    IS_COUNTED,
+    NODE_BEGIN,
+    NODE_END,
+    NODE_SLOT,
+    Plan,
+    advance,
+    begin_tree,
+    finish_tree,
+)
+from depthforest.ensemble.columns import ABSENT, DIGIT, IS_CATEGORICAL
+from depthforest.ensemble.gains import GRADIENT, HESSIAN, Penalties
+from depthforest.ensemble.growing import MASK_WORDS
+from depthforest.ensemble.histograms import STRIDE, count_rows
+from depthforest.ensemble.planting import UNLIMITED
+from depthforest.ensemble.sortedcolumns import sorted_rows
+from depthforest.ensemble.sweeps import Floats, Ints
+from depthforest.ensemble.trees import Tree
+from depthforest.mixing import GOLDEN, mix
+from depthforest.threads import map_in_order
+
+_POOL_BYTES = 2**26
+"""Histograms kept for subtraction; where they are more, children are counted from their rows. No result depends on
+threads or memory: the number is fixed."""
+
+_SPREAD_CELLS = 400_000
+"""Rows times columns of a node that is counted on several threads: below, handing over costs more than it saves."""
+
+_SPREAD_ROWS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class BoostGrowth:
+    """How the trees of a boosting run are grown.
+
+    Parameters
+    ----------
+    l2, l1, gamma : float
+        Penalties of leaf weights, squared and absolute, and of each split: see `gains`.
+    min_weight : float
+        Sum of hessians of a leaf.
+    max_depth, max_leaves : int
+    is_leaf_wise : bool
+        The leaf that gains most is split next, else level by level.
+    n_columns, n_drawn : int
+        Columns that a tree may use, and of these, columns looked at in a node.
+    directions : (n_features,) int32
+        1 where a column may only raise what is predicted, -1 where only lower it, else 0.
+    """
+
+    directions: Ints
+    n_columns: int
+    n_drawn: int
+    l2: float = 0.0
+    l1: float = 0.0
+    gamma: float = 0.0
+    min_weight: float = 0.0
+    max_depth: int = UNLIMITED
+    max_leaves: int = UNLIMITED
+    is_leaf_wise: bool = True
+
+    @property
+    def penalties(self) -> Penalties:
+        """What kernels need to judge splits."""
+        return Penalties(float(self.l2), float(self.l1), float(self.min_weight), bool(self.directions.any()))
+
+
+class Grower:
+    """Grows trees one after the other.
+
+    Parameters
+    ----------
+    binned : Binned
+    growth : BoostGrowth
+    """
+
+    def __init__(self, binned: Binned, growth: BoostGrowth) -> None:
+        self.binned, self.growth = binned, growth
+        n, n_columns = binned.n_rows, growth.n_columns
+        self._is_exact = binned.codes.shape[0] == 0
+        deepest = 2 ** min(growth.max_depth, 62)
+        self.max_leaves = max(1, min(n, growth.max_leaves, deepest))
+        is_limited = growth.max_leaves < min(n, deepest)
+        self._order = (BEST_FIRST if growth.is_leaf_wise else FIRST_FIRST) if is_limited else DEEPEST_FIRST
+        room = 2 * self.max_leaves - 1
+        has_categories = bool(binned.columns[:, IS_CATEGORICAL].any())
+        self._amounts = np.empty((n, 2))
+        self._channels = np.zeros(n, dtype=np.int32)  # that `divide` moves for forests of classes
+        self._is_left = np.empty(n if self._is_exact else 0, dtype=np.uint8)
+        self._scratch = (
+            np.empty(3, dtype=np.int32),  # found
+            np.empty((5, DIGIT), dtype=np.int32),  # category_order
+            np.empty((DIGIT, 3)),  # bins
+            np.zeros((5, 1)),  # scratch
+            np.empty((3, DIGIT)),  # cuts
+            np.full((2, DIGIT), ABSENT, dtype=np.uint8),  # sides
+            np.empty(n_columns, dtype=np.int32),  # drawn
+            np.empty((5, n), dtype=np.int32),  # ints
+            np.empty((n, 2)),  # spare
+        )
+        self._sums = np.empty((self._slot_count(), STRIDE if self._is_exact else n_columns * STRIDE))
+        self._spots = np.empty((room, 4), dtype=np.int64)
+        self._totals, self._bounds = np.empty((room, 2)), np.empty((room, 2))
+        self._keys = np.empty(room, dtype=np.uint64)
+        self._wanted, self._gained = np.empty((room, 3), dtype=np.int64), np.empty((room, 2))
+        self._sides_of = np.empty((room if has_categories else 1, DIGIT), dtype=np.uint8)
+        self._opened, self._state = np.empty(room, dtype=np.int64), np.empty(7, dtype=np.int64)
+        self._free = np.empty(len(self._sums), dtype=np.int64)
+        self._node_ints, self._node_floats = np.empty((room, 6), dtype=np.int32), np.empty((room, 3))
+        self._values = np.empty((self.max_leaves, 1))
+        self._masks = np.empty((self.max_leaves if has_categories else 0, MASK_WORDS), dtype=np.uint32)
+
+    def _slot_count(self) -> int:
+        if self._is_exact:
+            return 1
+        # depth first, a node of every level waits; else every leaf does
+        n_open = self.max_leaves if self._order != DEEPEST_FIRST else min(self.growth.max_depth, self.max_leaves)
+        return int(max(2, min(n_open + 2, _POOL_BYTES // (8 * STRIDE * self.growth.n_columns))))
+
+    def grow(
+        self, gradient: Floats, hessian: Floats, *, rows: Ints | None = None, seed: int = 0, threads: int = 1
+    ) -> Tree:
+        """Grow a tree whose leaves hold the best weights; it keeps its rows.
+
+        Parameters
+        ----------
+        gradient, hessian : (n_rows,) float64
+            Of the loss, times the weights of rows; finite, hessians of the rows that are used above 0.
+        rows : (n,) int32, ascending, optional
+            Rows that the tree is grown from, at least one; all by default.
+        seed : int
+            Of the columns that are drawn.
+        threads : int
+            Within this tree; the result does not depend on it.
+        """
+        b, growth = self.binned, self.growth
+        rows = np.arange(b.n_rows, dtype=np.int32) if rows is None else rows.copy()
+        n = len(rows)
+        amounts = self._amounts[:n]
+        np.take(gradient, rows, out=amounts[:, GRADIENT])
+        np.take(hessian, rows, out=amounts[:, HESSIAN])
+        key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
+        chosen = self._draw_tree_columns(seed)
+        by_id = np.stack((gradient, hessian), axis=1) if self._is_exact else np.empty((0, 2))
+        orders = sorted_rows(b.wide, rows, chosen) if self._is_exact else np.empty((0, 0), dtype=np.int32)
+        spread_rows = max(_SPREAD_ROWS, _SPREAD_CELLS // len(chosen)) if threads > 1 else UNLIMITED
+        plan = Plan(self._order, growth.max_depth, self.max_leaves, growth.n_drawn, spread_rows, self._is_exact)
+        used = np.zeros(3, dtype=np.int64)
+        begin_tree(
+            n, key, amounts, plan, growth.penalties, self._spots, self._totals, self._bounds, self._keys,
+            self._node_ints, self._node_floats, used, self._free, self._state,
+        )  # fmt: skip
+        while True:
+            node = advance(
+                plan, growth.penalties, b.codes, b.by_row, b.wide, b.columns, b.ranges, growth.directions, chosen, rows,
+                self._channels, amounts, orders, by_id, self._is_left, *self._scratch, self._sums, self._spots,
+                self._totals, self._bounds, self._keys, self._wanted, self._gained, self._sides_of, self._opened,
+                self._free, self._state, self._node_ints, self._node_floats, self._masks, used,
+            )  # fmt: skip
+            if node < 0:
+                break
+            self._count(node, rows, amounts, chosen, threads)
+        finish_tree(
+            growth.penalties, float(growth.gamma), self._totals, self._bounds, self._gained, self._node_ints,
+            self._node_floats, self._values, used,
+        )  # fmt: skip
+        n_nodes, n_values, n_masks = used
+        return Tree.of(
+            self._node_ints[:n_nodes],
+            self._node_floats[:n_nodes],
+            self._values[:n_values],
+            self._masks[:n_masks],
+            0,
+            rows,
+        )
+
+    def _draw_tree_columns(self, seed: int) -> Ints:
+        n_features, n_columns = len(self.binned.columns), self.growth.n_columns
+        if n_columns == n_features:
+            return np.arange(n_features, dtype=np.int32)
+        drawn = np.random.default_rng(seed).choice(n_features, n_columns, replace=False)
+        return np.sort(drawn).astype(np.int32)
+
+    def _count(self, node: int, rows: Ints, amounts: Floats, chosen: npt.NDArray[np.int32], threads: int) -> None:
+        """Count a large node on several threads, each some of the columns."""
+        spot = self._spots[node]
+        edges = np.linspace(0, len(chosen), min(threads, len(chosen)) + 1).astype(int)
+
+        def count(part: int) -> None:
+            count_rows(
+                self.binned.by_row, rows, amounts, spot[NODE_BEGIN], spot[NODE_END], chosen, edges[part],
+                edges[part + 1], self._sums[spot[NODE_SLOT]],
+            )  # fmt: skip
+
+        for _ in map_in_order(count, range(len(edges) - 1), threads=threads):
+            pass
+        self._state[IS_COUNTED] = 1

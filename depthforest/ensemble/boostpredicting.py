@@ -1,0 +1,91 @@
+"""Boosted predictions: raw values as classes, probabilities or numbers, after all rounds and after each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from depthforest.ensemble.boostbase import BaseBoosting
+
+Floats = npt.NDArray[np.float64]
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    """Say whether the loss gives probabilities; of an estimator that is not fitted, what its name tells."""
+    loss = getattr(estimator, "_loss", None)
+    known = estimator.loss in ("log_loss", "logistic", "exponential", "multinomial")
+    if not (known if loss is None else loss.has_probabilities):
+        raise AttributeError(
+            f"loss {estimator.loss!r} gives no probabilities: use decision_function, or loss='log_loss'"
+        )
+    return True
+
+
+class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
+    """What boosted classifiers predict."""
+
+    classes_: npt.NDArray[Any]
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return raw values: (n,) of two classes, above 0 for the second one; else (n, n_classes)."""
+        return _flat(self._raw(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of every row, (n,)."""
+        return self._decided(self._raw(X))
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of the classes, (n, n_classes); not with hinge, perceptron or a loss of your own."""
+        return self._probabilities(self._raw(X))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
+        """Yield `decision_function` after every round."""
+        return map(_flat, self._staged_raw(X))
+
+    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
+        """Yield `predict` after every round."""
+        return map(self._decided, self._staged_raw(X))
+
+    @available_if(_has_probabilities)
+    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+        """Yield `predict_proba` after every round."""
+        return map(self._probabilities, self._staged_raw(X))
+
+    def _decided(self, raw: Floats) -> npt.NDArray[Any]:
+        return np.asarray(self.classes_.take(self._loss.decide(_by_output(raw))))
+
+    def _probabilities(self, raw: Floats) -> Floats:
+        return self._loss.probabilities(_by_output(raw))
+
+
+class BoostedRegressor(RegressorMixin, BaseBoosting):  # type: ignore[misc]
+    """What boosted regressors predict."""
+
+    def predict(self, X: Any) -> Floats:
+        """Return the number of every row, (n,)."""
+        return self._raw(X)[:, 0]
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """Yield `predict` after every round."""
+        return (raw[:, 0] for raw in self._staged_raw(X))
+
+
+def _flat(raw: Floats) -> Floats:
+    return raw[:, 0] if raw.shape[1] == 1 else raw
+
+
+def _by_output(raw: Floats) -> Floats:
+    """Return raw values as losses take them: (n,) or (n_outputs, n)."""
+    return np.ascontiguousarray(raw[:, 0]) if raw.shape[1] == 1 else np.ascontiguousarray(raw.T)

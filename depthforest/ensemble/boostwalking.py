@@ -1,0 +1,46 @@
+"""Boosted walking: the sum of all trees' values for rows of numbers, the trees of several outputs by turns."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.ensemble.sweeps import Floats, Ints
+from depthforest.ensemble.walking import _BLOCK, _LANES, MORE, Table, Walk, _in_blocks, _is_plain, _walk_lanes
+from depthforest.kernels import kernel
+
+
+def add_trees(walk: Walk, x: Table, out: Floats, *, first: int = 0, last: int | None = None, threads: int = 1) -> None:
+    """Add the values of trees `first` to `last` to `out` (n, n_outputs): tree t adds to output t % n_outputs.
+
+    Every row's sum is taken in the order of the trees, as in training.
+    """
+    last = len(walk.roots) if last is None else last
+
+    def add(start: int) -> None:
+        rows = slice(start, start + _BLOCK)
+        _add_block(x[rows], walk.nodes, walk.roots, first, last, walk.values, walk.masks, out[rows])
+
+    _in_blocks(add, len(x), threads)
+
+
+@kernel
+def _add_block(
+    x: Table,
+    nodes: Ints,
+    roots: npt.NDArray[np.int64],
+    first_tree: int,
+    last_tree: int,
+    values: Floats,
+    masks: npt.NDArray[np.uint32],
+    out: Floats,
+) -> None:
+    at = np.empty(_LANES, dtype=np.uint64)
+    thresholds = nodes.view(np.float32)
+    is_plain = _is_plain(x, masks)
+    for t in range(first_tree, last_tree):
+        for first in range(0, x.shape[0], _LANES):
+            n = min(_LANES, x.shape[0] - first)
+            _walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, is_plain, at)
+            for lane in range(n):
+                out[first + lane, t % out.shape[1]] += values[nodes[at[lane], MORE] >> 1, 0]

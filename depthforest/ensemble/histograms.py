@@ -1,0 +1,243 @@
+"""Histograms: sums of gradients and hessians by the codes of a node's rows, and the best cut that they show.
+
+A histogram has `STRIDE` numbers for each column that a tree may use: gradient and hessian by turns, for 256 codes. That
+of a node is those of its two children added up, so that only the smaller child's rows are counted; the other's is the
+difference. Kernels check nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from depthforest.ensemble.columns import (
+    ABSENT,
+    DIGIT,
+    IS_CATEGORICAL,
+    LEFT,
+    N_CODES,
+    RIGHT,
+    Codes,
+    Columns,
+    Sides,
+    order_categories,
+)
+from depthforest.ensemble.gains import (
+    GRADIENT,
+    HESSIAN,
+    Floats,
+    Penalties,
+    bar_over,
+    best_score,
+    bounded_split,
+)
+from depthforest.ensemble.sweeps import NEGLIGIBLE, ORDER, Ints
+from depthforest.kernels import kernel
+
+STRIDE = 2 * DIGIT
+"""Numbers of a column's histogram."""
+
+_BLOCK = 64
+"""Columns counted together: their histograms fit half of a second cache of 512 KiB."""
+
+CODE, NEXT_CODE, MISSING = 0, 1, 2
+"""Entries of `found`: the last code that goes left, the first that goes right, the side of missing values."""
+
+
+@kernel
+def count_rows(
+    by_row: Codes, rows: Ints, amounts: Floats, begin: int, end: int, chosen: Ints, first: int, last: int, sums: Floats
+) -> None:
+    """Fill in the histograms of the chosen columns from `first` to `last`, of the rows from `begin` to `end`."""
+    for k in range(first * STRIDE, last * STRIDE):
+        sums[k] = 0.0
+    is_all = len(chosen) == by_row.shape[1]
+    for low in range(first, last, _BLOCK):
+        high = min(low + _BLOCK, last)
+        for i in range(begin, end):
+            row = np.uint64(rows[i])
+            gradient, hessian = amounts[i, GRADIENT], amounts[i, HESSIAN]
+            if is_all:  # unsigned: an index that may be negative costs a comparison
+                for k in range(np.uint64(low), np.uint64(high)):
+                    at = k * np.uint64(STRIDE) + np.uint64(2) * np.uint64(by_row[row, k])
+                    sums[at] += gradient
+                    sums[at + np.uint64(1)] += hessian
+            else:
+                for k in range(np.uint64(low), np.uint64(high)):
+                    at = k * np.uint64(STRIDE) + np.uint64(2) * np.uint64(by_row[row, np.uint64(chosen[k])])
+                    sums[at] += gradient
+                    sums[at + np.uint64(1)] += hessian
+
+
+@kernel
+def take_away(part: Floats, sums: Floats) -> None:
+    """Take a child's histogram off its parent's, which leaves the other child's."""
+    for at in range(len(sums)):
+        sums[at] -= part[at]
+
+
+@kernel
+def best_cut(
+    penalties: Penalties,
+    sums: Floats,
+    start: int,
+    n_codes: int,
+    gradient: float,
+    hessian: float,
+    direction: int,
+    lower: float,
+    upper: float,
+    best: float,
+    found: Ints,
+    cuts: Floats,
+) -> Any:
+    """Return the score of the best cut of a column of numbers, with its code and the side of missing values in `found`.
+
+    `found` is left alone, and `best` returned, where no cut beats it. Missing values go right, and then left, if there
+    are any. `cuts` (3, 256) is memory for what lies left of each cut, so that the scores are worked out in a loop
+    without branches.
+    """
+    missing_gradient, missing_hessian = sums[start + 2 * n_codes], sums[start + 2 * n_codes + 1]
+    least, bar = max(penalties.min_weight, NEGLIGIBLE * hessian), bar_over(best)
+    has_missing = missing_hessian > NEGLIGIBLE * hessian
+    for missing in range(2 if has_missing else 1):
+        left_gradient, left_hessian = 0.0, 0.0
+        if missing == LEFT:
+            left_gradient, left_hessian = missing_gradient, missing_hessian
+        for code in range(n_codes):
+            left_gradient += sums[start + 2 * code]
+            left_hessian += sums[start + 2 * code + 1]
+            cuts[0, code], cuts[1, code] = left_gradient, left_hessian
+        # of the last cut only missing values can lie right
+        n_cuts = n_codes if has_missing and missing == RIGHT else n_codes - 1
+        if penalties.has_bounds:
+            for code in range(n_cuts):
+                cuts[2, code] = bounded_split(
+                    penalties, cuts[0, code], cuts[1, code], gradient - cuts[0, code], hessian - cuts[1, code],
+                    direction, lower, upper,
+                )  # fmt: skip
+        elif penalties.l1 == 0.0:
+            for code in range(n_cuts):
+                right_gradient, right = gradient - cuts[0, code], hessian - cuts[1, code] + penalties.l2
+                left = cuts[1, code] + penalties.l2
+                square = cuts[0, code] * cuts[0, code] * right + right_gradient * right_gradient * left
+                cuts[2, code] = square / (left * right)
+        else:
+            for code in range(n_cuts):
+                cuts[2, code] = best_score(penalties, cuts[0, code], cuts[1, code]) + best_score(
+                    penalties, gradient - cuts[0, code], hessian - cuts[1, code]
+                )
+        for code in range(n_cuts):
+            if cuts[2, code] > bar and min(cuts[1, code], hessian - cuts[1, code]) >= least:
+                best = cuts[2, code]
+                bar = bar_over(best)
+                found[CODE], found[NEXT_CODE] = code, code + 1
+                found[MISSING] = missing if has_missing else ABSENT
+    return best
+
+
+@kernel
+def best_set(
+    penalties: Penalties,
+    sums: Floats,
+    start: int,
+    n_codes: int,
+    gradient: float,
+    hessian: float,
+    lower: float,
+    upper: float,
+    best: float,
+    found: Ints,
+    order: Ints,
+    bins: Floats,
+    scratch: Floats,
+    sides: Sides,
+) -> Any:
+    """Return the score of the best split of a categorical column; its sides go to `sides[1]`, as `finding` has them.
+
+    Categories stand in the order of gradient / hessian, which without penalties holds the best of all splits. `bins`
+    (256, 3), `order` (5, 256) and `scratch` (5, 1) are what `order_categories` works on.
+    """
+    least, bar = max(penalties.min_weight, NEGLIGIBLE * hessian), bar_over(best)
+    for code in range(n_codes):
+        bins[code, 0], bins[code, 1] = sums[start + 2 * code], sums[start + 2 * code + 1]
+        bins[code, 2] = 1.0 if bins[code, 1] > NEGLIGIBLE * hessian else 0.0
+    n_here = order_categories(1, n_codes, order, bins, scratch)
+    missing_gradient, missing_hessian = sums[start + 2 * n_codes], sums[start + 2 * n_codes + 1]
+    has_missing = missing_hessian > NEGLIGIBLE * hessian
+    for missing in range(2 if has_missing else 1):
+        left_gradient, left_hessian = 0.0, 0.0
+        if missing == LEFT:
+            left_gradient, left_hessian = missing_gradient, missing_hessian
+        at = -1
+        for i in range(n_here):
+            left_gradient += bins[order[ORDER, i], 0]
+            left_hessian += bins[order[ORDER, i], 1]
+            if min(left_hessian, hessian - left_hessian) < least:
+                continue
+            if penalties.has_bounds:
+                score = bounded_split(
+                    penalties, left_gradient, left_hessian, gradient - left_gradient, hessian - left_hessian, 0,
+                    lower, upper,
+                )  # fmt: skip
+            else:
+                score = best_score(penalties, left_gradient, left_hessian) + best_score(
+                    penalties, gradient - left_gradient, hessian - left_hessian
+                )
+            if score > bar:
+                best, at = score, i
+                bar = bar_over(best)
+        if at < 0:
+            continue
+        found[CODE], found[NEXT_CODE] = 0, 1
+        found[MISSING] = missing if has_missing else ABSENT
+        for code in range(DIGIT):
+            sides[1, code] = ABSENT
+        for i in range(n_here):
+            sides[1, order[ORDER, i]] = LEFT if i <= at else RIGHT
+    return best
+
+
+@kernel
+def search_histogram(
+    penalties: Penalties,
+    columns: Columns,
+    directions: Ints,
+    chosen: Ints,
+    drawn: Ints,
+    n_drawn: int,
+    sums: Floats,
+    gradient: float,
+    hessian: float,
+    lower: float,
+    upper: float,
+    least_score: float,
+    found: Ints,
+    order: Ints,
+    bins: Floats,
+    scratch: Floats,
+    cuts: Floats,
+    sides: Sides,
+) -> tuple[Any, Any]:
+    """Return score and column of a node's best split, (least_score, -1) if none beats it; `drawn` are places in chosen.
+
+    `found` holds its code and the side of missing values. Of equal scores the first drawn stays.
+    """
+    best, feature = least_score, np.int64(-1)
+    for i in range(n_drawn):
+        k = drawn[i]
+        column = np.int64(chosen[k])
+        n_codes, start = columns[column, N_CODES], k * STRIDE
+        if columns[column, IS_CATEGORICAL] == 1:
+            score = best_set(
+                penalties, sums, start, n_codes, gradient, hessian, lower, upper, best, found, order, bins, scratch,
+                sides,
+            )  # fmt: skip
+        else:
+            score = best_cut(
+                penalties, sums, start, n_codes, gradient, hessian, directions[column], lower, upper, best, found, cuts
+            )
+        if score > best:
+            best, feature = score, column
+    return best, feature

@@ -1,0 +1,156 @@
+"""Sorted columns: the best cut between any two values, for boosted trees of exact splits.
+
+Every column's rows stand in the order of their codes. A node is the same stretch of all columns; a split parts each
+stretch, both sides in the order they had, so that nothing is sorted again. Kernels check nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.ensemble.columns import ABSENT, IS_CATEGORICAL, LEFT, N_CODES, Columns, Sides
+from depthforest.ensemble.gains import GRADIENT, HESSIAN, Floats, Penalties, bar_over, best_score, bounded_split
+from depthforest.ensemble.histograms import CODE, MISSING, NEXT_CODE, STRIDE, best_set
+from depthforest.ensemble.sweeps import NEGLIGIBLE, Ints
+from depthforest.kernels import kernel
+
+
+def sorted_rows(wide: Ints, rows: Ints, chosen: Ints) -> Ints:
+    """Return the rows in the order of their codes in each chosen column, (n_chosen, n_rows) int32."""
+    return np.stack([rows[np.argsort(wide[column, rows], kind="stable")] for column in chosen])
+
+
+@kernel
+def part_columns(rows: Ints, begin: int, middle: int, end: int, is_left: npt.NDArray[np.uint8], order: Ints) -> None:
+    """Part a node's stretch of every column into its children's; `rows` are parted already."""
+    for i in range(begin, end):
+        is_left[rows[i]] = i < middle
+    spare = np.empty(end - middle, dtype=np.int32)
+    for k in range(order.shape[0]):
+        at, n_right = begin, 0
+        for i in range(begin, end):
+            row = order[k, i]
+            if is_left[row]:
+                order[k, at] = row
+                at += 1
+            else:
+                spare[n_right] = row
+                n_right += 1
+        for i in range(n_right):
+            order[k, middle + i] = spare[i]
+
+
+@kernel
+def _best_cut(
+    penalties: Penalties,
+    order: Ints,
+    k: int,
+    wide: Ints,
+    column: int,
+    n_codes: int,
+    by_id: Floats,
+    begin: int,
+    end: int,
+    gradient: float,
+    hessian: float,
+    direction: int,
+    lower: float,
+    upper: float,
+    best: float,
+    found: Ints,
+) -> Any:
+    """Return the score of the best cut of a column of numbers, as `histograms.best_cut` does."""
+    least, bar = max(penalties.min_weight, NEGLIGIBLE * hessian), bar_over(best)
+    known = end
+    missing_gradient, missing_hessian = 0.0, 0.0
+    while known > begin and wide[column, order[k, known - 1]] == n_codes:
+        known -= 1
+        missing_gradient += by_id[order[k, known], GRADIENT]
+        missing_hessian += by_id[order[k, known], HESSIAN]
+    for missing in range(2 if known < end else 1):
+        left_gradient, left_hessian = 0.0, 0.0
+        if missing == LEFT:
+            left_gradient, left_hessian = missing_gradient, missing_hessian
+        # of the last cut only missing values can lie right
+        last = known if known < end and missing != LEFT else known - 1
+        for i in range(begin, last):
+            row = order[k, i]
+            left_gradient += by_id[row, GRADIENT]
+            left_hessian += by_id[row, HESSIAN]
+            code = wide[column, row]
+            following = wide[column, order[k, i + 1]]
+            if code == following or min(left_hessian, hessian - left_hessian) < least:
+                continue
+            if penalties.has_bounds:
+                score = bounded_split(
+                    penalties, left_gradient, left_hessian, gradient - left_gradient, hessian - left_hessian,
+                    direction, lower, upper,
+                )  # fmt: skip
+            else:
+                score = best_score(penalties, left_gradient, left_hessian) + best_score(
+                    penalties, gradient - left_gradient, hessian - left_hessian
+                )
+            if score > bar:
+                best = score
+                bar = bar_over(best)
+                found[CODE], found[NEXT_CODE] = code, following
+                found[MISSING] = missing if known < end else ABSENT
+    return best
+
+
+@kernel
+def search_sorted(
+    penalties: Penalties,
+    columns: Columns,
+    directions: Ints,
+    chosen: Ints,
+    drawn: Ints,
+    n_drawn: int,
+    order: Ints,
+    wide: Ints,
+    by_id: Floats,
+    begin: int,
+    end: int,
+    sums: Floats,
+    gradient: float,
+    hessian: float,
+    lower: float,
+    upper: float,
+    least_score: float,
+    found: Ints,
+    orders: Ints,
+    bins: Floats,
+    scratch: Floats,
+    sides: Sides,
+) -> tuple[Any, Any]:
+    """Return score and column of a node's best split, as `histograms.search_histogram` does.
+
+    `by_id` (n_table_rows, 2) holds gradients and hessians by the number of the row. `sums` is memory for the histogram
+    of a column of categories.
+    """
+    best, feature = least_score, np.int64(-1)
+    for i in range(n_drawn):
+        k = drawn[i]
+        column = np.int64(chosen[k])
+        n_codes = columns[column, N_CODES]
+        if columns[column, IS_CATEGORICAL] == 1:
+            for at in range(STRIDE):
+                sums[at] = 0.0
+            for j in range(begin, end):
+                row = order[k, j]
+                sums[2 * wide[column, row]] += by_id[row, GRADIENT]
+                sums[2 * wide[column, row] + 1] += by_id[row, HESSIAN]
+            score = best_set(
+                penalties, sums, 0, n_codes, gradient, hessian, lower, upper, best, found, orders, bins, scratch, sides
+            )
+        else:
+            score = _best_cut(
+                penalties, order, k, wide, column, n_codes, by_id, begin, end, gradient, hessian, directions[column],
+                lower, upper, best, found,
+            )  # fmt: skip
+        if score > best:
+            best, feature = score, column
+    return best, feature
