@@ -12,7 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.columns import DIGIT, Codes, Columns, Ranges, Sides, threshold_between
+from depthforest.ensemble.columns import (
+    ABSENT,
+    DIGIT,
+    IS_CATEGORICAL,
+    LEFT,
+    N_CODES,
+    Codes,
+    Columns,
+    Ranges,
+    Sides,
+    threshold_between,
+)
 from depthforest.ensemble.finding import Split
 from depthforest.ensemble.gains import (
     GRADIENT,
@@ -39,7 +50,6 @@ from depthforest.ensemble.growing import (
     Masks,
     Used,
     child_key,
-    divide,
     write_node,
     write_split,
 )
@@ -61,8 +71,8 @@ NODE_BEGIN, NODE_END, NODE_DEPTH, NODE_SLOT = range(4)
 WANTED_FEATURE, WANTED_CODE, WANTED_MISSING = range(3)
 """Columns of `wanted`: the best split of a node."""
 
-GAIN, WANTED_THRESHOLD = range(2)
-"""Columns of `gained`: what that split gains, and where it cuts."""
+GAIN, WANTED_THRESHOLD, LEFT_GRADIENT, LEFT_HESSIAN = range(4)
+"""Columns of `gained`: what that split gains, where it cuts, and the sums of its left side."""
 
 DEEPEST_FIRST, FIRST_FIRST, BEST_FIRST = range(3)
 """Which open node is split next. The first two give the same tree where leaves are not limited."""
@@ -87,12 +97,56 @@ class Plan(NamedTuple):
 
 
 @kernel
-def _total(amounts: Floats, begin: int, end: int) -> tuple[Any, Any]:
+def _total(rows: Ints, amounts: Floats) -> tuple[Any, Any]:
     gradient, hessian = 0.0, 0.0
-    for i in range(begin, end):
-        gradient += amounts[i, GRADIENT]
-        hessian += amounts[i, HESSIAN]
+    for i in range(len(rows)):
+        gradient += amounts[rows[i], GRADIENT]
+        hessian += amounts[rows[i], HESSIAN]
     return gradient, hessian
+
+
+@kernel
+def part_rows(
+    codes: Codes,
+    wide: Ints,
+    columns: Columns,
+    begin: int,
+    end: int,
+    split: Split,
+    sides: Sides,
+    rows: Ints,
+    spare: Ints,
+) -> Any:
+    """Put the rows that go left in front of the others, both in the order they had; return where the others begin.
+
+    As `growing.divide` does, which moves targets and weights too: here they are looked up by row, because only the
+    smaller half of the rows is counted again.
+    """
+    feature, code = np.uint64(split.feature), split.code
+    missing = columns[split.feature, N_CODES]
+    at, n_right = np.uint64(begin), np.uint64(0)
+    is_wide = codes.shape[0] == 0
+    is_plain = columns[split.feature, IS_CATEGORICAL] == 0 and split.missing == ABSENT and not is_wide
+    limit = np.uint8(min(code, 255))
+    for i in range(np.uint64(begin), np.uint64(end)):
+        row = rows[i]
+        if is_plain:
+            goes_left = np.uint64(codes[feature, np.uint64(row)] <= limit)
+        else:
+            key = np.int64(wide[feature, row]) if is_wide else np.int64(codes[feature, row])
+            goes_left = np.uint64(key <= code)
+            if columns[split.feature, IS_CATEGORICAL] == 1 and key < missing:
+                goes_left = np.uint64(sides[1, key] == LEFT)
+            if key == missing:
+                goes_left = np.uint64(split.missing == LEFT)
+        # written to both places and counted in one: no branch to mispredict, and nothing unread is written over
+        rows[at] = row
+        spare[n_right] = row
+        at += goes_left
+        n_right += np.uint64(1) - goes_left
+    for i in range(n_right):
+        rows[at + i] = spare[i]
+    return np.int64(at)
 
 
 @kernel
@@ -166,9 +220,10 @@ def _search(
     directions: Ints,
     chosen: Ints,
     orders: Ints,
-    by_id: Floats,
+    amounts: Floats,
     node: int,
     found: Ints,
+    left: Floats,
     category_order: Ints,
     bins: Floats,
     scratch: Floats,
@@ -194,14 +249,14 @@ def _search(
     _draw_columns(keys[node], plan.n_drawn, drawn)
     if plan.is_exact:
         score, feature = search_sorted(
-            penalties, columns, directions, chosen, drawn, plan.n_drawn, orders, wide, by_id, spots[node, NODE_BEGIN],
-            spots[node, NODE_END], sums[SPARE_SLOT], gradient, hessian, lower, upper, own, found, category_order,
+            penalties, columns, directions, chosen, drawn, plan.n_drawn, orders, wide, amounts, spots[node, NODE_BEGIN],
+            spots[node, NODE_END], sums[SPARE_SLOT], gradient, hessian, lower, upper, own, found, left, category_order,
             bins, scratch, sides,
         )  # fmt: skip
     else:
         score, feature = search_histogram(
             penalties, columns, directions, chosen, drawn, plan.n_drawn, sums[spots[node, NODE_SLOT]], gradient,
-            hessian, lower, upper, own, found, category_order, bins, scratch, cuts, sides,
+            hessian, lower, upper, own, found, left, category_order, bins, scratch, cuts, sides,
         )  # fmt: skip
     if spots[node, NODE_SLOT] == SPARE_SLOT:
         spots[node, NODE_SLOT] = NOTHING
@@ -211,6 +266,7 @@ def _search(
     wanted[node, WANTED_FEATURE], wanted[node, WANTED_CODE] = feature, found[CODE]
     wanted[node, WANTED_MISSING] = found[MISSING]
     gained[node, GAIN] = score - own
+    gained[node, LEFT_GRADIENT], gained[node, LEFT_HESSIAN] = left[GRADIENT], left[HESSIAN]
     gained[node, WANTED_THRESHOLD] = threshold_between(columns, ranges, feature, found[CODE], found[NEXT_CODE])
     if sides_of.shape[0] > 1:
         for b in range(DIGIT):
@@ -238,8 +294,8 @@ def _bound_children(penalties: Penalties, direction: int, node: int, left: int, 
 
 @kernel
 def begin_tree(
-    n: int,
     key: np.uint64,
+    rows: Ints,
     amounts: Floats,
     plan: Plan,
     penalties: Penalties,
@@ -253,7 +309,8 @@ def begin_tree(
     free: Longs,
     state: Longs,
 ) -> None:
-    """Make a tree of one node of n rows; all slots but the spare one are free."""
+    """Make a tree of one node of all rows; all slots but the spare one are free."""
+    n = len(rows)
     for slot in range(1, len(free)):
         free[slot - 1] = slot
     for k in range(len(state)):
@@ -261,7 +318,7 @@ def begin_tree(
     state[N_LEAVES], state[COUNT], state[OTHER], state[N_FREE] = 1, NOTHING, NOTHING, len(free) - 1
     used[N_NODES] = 1
     spots[0, NODE_BEGIN], spots[0, NODE_END], spots[0, NODE_DEPTH], spots[0, NODE_SLOT] = 0, n, 0, NOTHING
-    totals[0, GRADIENT], totals[0, HESSIAN] = _total(amounts, 0, n)
+    totals[0, GRADIENT], totals[0, HESSIAN] = _total(rows, amounts)
     bounds[0, LOWER], bounds[0, UPPER] = -np.inf, np.inf
     keys[0] = key
     node_ints[0, FEATURE] = LEAF
@@ -322,20 +379,18 @@ def advance(
     directions: Ints,
     chosen: Ints,
     rows: Ints,
-    channels: Ints,
     amounts: Floats,
     orders: Ints,
-    by_id: Floats,
     is_left: npt.NDArray[np.uint8],
     found: Ints,
+    left: Floats,
     category_order: Ints,
     bins: Floats,
     scratch: Floats,
     cuts: Floats,
     sides: Sides,
     drawn: Ints,
-    ints: Ints,
-    spare: Floats,
+    spare: Ints,
     sums: Floats,
     spots: Longs,
     totals: Floats,
@@ -379,7 +434,7 @@ def advance(
                     _give_slot(which, free, spots, state)
                     continue
                 _search(
-                    plan, penalties, wide, columns, ranges, directions, chosen, orders, by_id, which, found,
+                    plan, penalties, wide, columns, ranges, directions, chosen, orders, amounts, which, found, left,
                     category_order, bins, scratch, cuts, sides, drawn, sums, spots, totals, bounds, keys, wanted,
                     gained, sides_of, opened, free, state,
                 )  # fmt: skip
@@ -396,26 +451,29 @@ def advance(
             for b in range(DIGIT):
                 sides[1, b] = sides_of[node, b]
         begin, end = spots[node, NODE_BEGIN], spots[node, NODE_END]
-        middle = divide(codes, wide, columns, rows, channels, amounts, begin, end, split, sides, ints, spare)
+        middle = part_rows(codes, wide, columns, begin, end, split, sides, rows, spare)
         if middle in (begin, end):  # sums were rounding: nothing was there to be parted
             _give_slot(node, free, spots, state)
             continue
         if plan.is_exact:
             part_columns(rows, begin, middle, end, is_left, orders)
-        left = used[N_NODES]
+        first_child = used[N_NODES]
         write_split(columns, split, middle - begin > end - middle, node, sides, node_ints, node_floats, masks, used)
         state[N_LEAVES] += 1
         for side in range(2):
-            child = left + side
+            child = first_child + side
             first, last = (begin, middle) if side == 0 else (middle, end)
             spots[child, NODE_BEGIN], spots[child, NODE_END] = first, last
             spots[child, NODE_DEPTH], spots[child, NODE_SLOT] = spots[node, NODE_DEPTH] + 1, NOTHING
-            totals[child, GRADIENT], totals[child, HESSIAN] = _total(amounts, first, last)
+            totals[child, GRADIENT], totals[child, HESSIAN] = gained[node, LEFT_GRADIENT], gained[node, LEFT_HESSIAN]
+            if side == 1:
+                totals[child, GRADIENT] = totals[node, GRADIENT] - totals[child, GRADIENT]
+                totals[child, HESSIAN] = totals[node, HESSIAN] - totals[child, HESSIAN]
             keys[child] = child_key(keys[node], side)
             node_ints[child, FEATURE] = LEAF
             write_node(child, first, last, 0.0, totals[child, HESSIAN], node_ints, node_floats)
-        _bound_children(penalties, directions[split.feature], node, left, totals, bounds)
-        _queue_children(plan, penalties, node, left, totals, free, spots, state)
+        _bound_children(penalties, directions[split.feature], node, first_child, totals, bounds)
+        _queue_children(plan, penalties, node, first_child, totals, free, spots, state)
 
 
 @kernel

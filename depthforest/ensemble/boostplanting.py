@@ -102,24 +102,23 @@ class Grower:
         room = 2 * self.max_leaves - 1
         has_categories = bool(binned.columns[:, IS_CATEGORICAL].any())
         self._amounts = np.empty((n, 2))
-        self._channels = np.zeros(n, dtype=np.int32)  # that `divide` moves for forests of classes
         self._is_left = np.empty(n if self._is_exact else 0, dtype=np.uint8)
         self._scratch = (
             np.empty(3, dtype=np.int32),  # found
+            np.empty(2),  # left
             np.empty((5, DIGIT), dtype=np.int32),  # category_order
             np.empty((DIGIT, 3)),  # bins
             np.zeros((5, 1)),  # scratch
             np.empty((3, DIGIT)),  # cuts
             np.full((2, DIGIT), ABSENT, dtype=np.uint8),  # sides
             np.empty(n_columns, dtype=np.int32),  # drawn
-            np.empty((5, n), dtype=np.int32),  # ints
-            np.empty((n, 2)),  # spare
+            np.empty(n, dtype=np.int32),  # spare
         )
         self._sums = np.empty((self._slot_count(), STRIDE if self._is_exact else n_columns * STRIDE))
         self._spots = np.empty((room, 4), dtype=np.int64)
         self._totals, self._bounds = np.empty((room, 2)), np.empty((room, 2))
         self._keys = np.empty(room, dtype=np.uint64)
-        self._wanted, self._gained = np.empty((room, 3), dtype=np.int64), np.empty((room, 2))
+        self._wanted, self._gained = np.empty((room, 3), dtype=np.int64), np.empty((room, 4))
         self._sides_of = np.empty((room if has_categories else 1, DIGIT), dtype=np.uint8)
         self._opened, self._state = np.empty(room, dtype=np.int64), np.empty(7, dtype=np.int64)
         self._free = np.empty(len(self._sums), dtype=np.int64)
@@ -152,25 +151,22 @@ class Grower:
         """
         b, growth = self.binned, self.growth
         rows = np.arange(b.n_rows, dtype=np.int32) if rows is None else rows.copy()
-        n = len(rows)
-        amounts = self._amounts[:n]
-        np.take(gradient, rows, out=amounts[:, GRADIENT])
-        np.take(hessian, rows, out=amounts[:, HESSIAN])
+        amounts = self._amounts
+        amounts[:, GRADIENT], amounts[:, HESSIAN] = gradient, hessian
         key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
         chosen = self._draw_tree_columns(seed)
-        by_id = np.stack((gradient, hessian), axis=1) if self._is_exact else np.empty((0, 2))
         orders = sorted_rows(b.wide, rows, chosen) if self._is_exact else np.empty((0, 0), dtype=np.int32)
         spread_rows = max(_SPREAD_ROWS, _SPREAD_CELLS // len(chosen)) if threads > 1 else UNLIMITED
         plan = Plan(self._order, growth.max_depth, self.max_leaves, growth.n_drawn, spread_rows, self._is_exact)
         used = np.zeros(3, dtype=np.int64)
         begin_tree(
-            n, key, amounts, plan, growth.penalties, self._spots, self._totals, self._bounds, self._keys,
+            key, rows, amounts, plan, growth.penalties, self._spots, self._totals, self._bounds, self._keys,
             self._node_ints, self._node_floats, used, self._free, self._state,
         )  # fmt: skip
         while True:
             node = advance(
                 plan, growth.penalties, b.codes, b.by_row, b.wide, b.columns, b.ranges, growth.directions, chosen, rows,
-                self._channels, amounts, orders, by_id, self._is_left, *self._scratch, self._sums, self._spots,
+                amounts, orders, self._is_left, *self._scratch, self._sums, self._spots,
                 self._totals, self._bounds, self._keys, self._wanted, self._gained, self._sides_of, self._opened,
                 self._free, self._state, self._node_ints, self._node_floats, self._masks, used,
             )  # fmt: skip

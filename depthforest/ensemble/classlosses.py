@@ -20,10 +20,12 @@ from depthforest.ensemble.lossderivatives import (
 )
 from depthforest.ensemble.sweeps import Floats, Ints
 
-MAX_LOG_ODDS = 4.0
-"""No leaf moves the log-odds of its rows further in one round (55 : 1): the minimum of a pure leaf is infinitely far.
+MAX_LOG_ODDS = 2.0
+"""No leaf moves the log-odds of its rows further in one round: the minimum of a pure leaf is infinitely far.
 
-A bound on one round's step only: later rounds go on from there.
+2 is as far as one Newton step takes a pure leaf from even odds. Wider bounds let small leaves overfit (log loss on held
+out rows of four sets, 100 rounds of 0.1: worse with 4 on all, much worse with 8). It binds one round's step only: later
+rounds go on from there.
 """
 
 LEAST_SHARE = 1e-12
@@ -196,7 +198,7 @@ class Multinomial(Loss):
     def start(self, y: Ints, weights: Floats) -> Floats:
         """Return the logarithms of the classes' shares, about their mean."""
         logs = _log_shares(y, weights, self.n_outputs)
-        return logs - logs.mean()
+        return np.asarray(logs - logs.mean())
 
     def leaf_values(
         self,

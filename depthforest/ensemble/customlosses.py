@@ -42,8 +42,8 @@ class LossProtocol(Protocol):
 
     Two more methods are optional: `hessian(y, raw)`, the second derivative of every row (n,), which Newton boosting
     needs and line searches are faster with; and `leaf_value(y, raw, weights)`, what a leaf with these rows adds to
-    their raw values. Without it the weighted sum of gradients is searched for its zero, which is right where the loss
-    is convex in `raw`.
+    their raw values; it is asked with all rows at raw 0 for where boosting starts. Without it the weighted sum of
+    gradients is searched for its zero, which is right where the loss is convex in `raw`.
     """
 
     def value(self, y: Floats, raw: Floats) -> Floats:
@@ -108,6 +108,8 @@ class CustomLoss(MarginLoss):
         """
         counted = (leaf_of >= 0) & (weights > 0)
         y, raw, weights, leaf_of = self._numbers(y)[counted], raw[counted], weights[counted], leaf_of[counted]
+        if not len(y):
+            return np.zeros(n_leaves)
         if callable(getattr(self.loss, "leaf_value", None)):
             return self._own_leaf_values(y, raw, weights, leaf_of, n_leaves)
 

@@ -49,7 +49,10 @@ CODE, NEXT_CODE, MISSING = 0, 1, 2
 def count_rows(
     by_row: Codes, rows: Ints, amounts: Floats, begin: int, end: int, chosen: Ints, first: int, last: int, sums: Floats
 ) -> None:
-    """Fill in the histograms of the chosen columns from `first` to `last`, of the rows from `begin` to `end`."""
+    """Fill in the histograms of the chosen columns from `first` to `last`, of the rows from `begin` to `end`.
+
+    `amounts` (n_table_rows, 2) holds gradients and hessians by the number of the row.
+    """
     for k in range(first * STRIDE, last * STRIDE):
         sums[k] = 0.0
     is_all = len(chosen) == by_row.shape[1]
@@ -57,7 +60,7 @@ def count_rows(
         high = min(low + _BLOCK, last)
         for i in range(begin, end):
             row = np.uint64(rows[i])
-            gradient, hessian = amounts[i, GRADIENT], amounts[i, HESSIAN]
+            gradient, hessian = amounts[row, np.uint64(GRADIENT)], amounts[row, np.uint64(HESSIAN)]
             if is_all:  # unsigned: an index that may be negative costs a comparison
                 for k in range(np.uint64(low), np.uint64(high)):
                     at = k * np.uint64(STRIDE) + np.uint64(2) * np.uint64(by_row[row, k])
@@ -90,13 +93,14 @@ def best_cut(
     upper: float,
     best: float,
     found: Ints,
+    left: Floats,
     cuts: Floats,
 ) -> Any:
     """Return the score of the best cut of a column of numbers, with its code and the side of missing values in `found`.
 
-    `found` is left alone, and `best` returned, where no cut beats it. Missing values go right, and then left, if there
-    are any. `cuts` (3, 256) is memory for what lies left of each cut, so that the scores are worked out in a loop
-    without branches.
+    `left` gets the sums of its left side. Both are left alone, and `best` returned, where no cut beats it. Missing
+    values go right, and then left, if there are any. `cuts` (3, 256) is memory for what lies left of each cut, so that
+    the scores are worked out in a loop without branches.
     """
     missing_gradient, missing_hessian = sums[start + 2 * n_codes], sums[start + 2 * n_codes + 1]
     least, bar = max(penalties.min_weight, NEGLIGIBLE * hessian), bar_over(best)
@@ -119,10 +123,10 @@ def best_cut(
                 )  # fmt: skip
         elif penalties.l1 == 0.0:
             for code in range(n_cuts):
-                right_gradient, right = gradient - cuts[0, code], hessian - cuts[1, code] + penalties.l2
-                left = cuts[1, code] + penalties.l2
-                square = cuts[0, code] * cuts[0, code] * right + right_gradient * right_gradient * left
-                cuts[2, code] = square / (left * right)
+                left_weight = cuts[1, code] + penalties.l2
+                right_gradient, right_weight = gradient - cuts[0, code], hessian - cuts[1, code] + penalties.l2
+                square = cuts[0, code] * cuts[0, code] * right_weight + right_gradient * right_gradient * left_weight
+                cuts[2, code] = square / (left_weight * right_weight)
         else:
             for code in range(n_cuts):
                 cuts[2, code] = best_score(penalties, cuts[0, code], cuts[1, code]) + best_score(
@@ -132,6 +136,7 @@ def best_cut(
             if cuts[2, code] > bar and min(cuts[1, code], hessian - cuts[1, code]) >= least:
                 best = cuts[2, code]
                 bar = bar_over(best)
+                left[GRADIENT], left[HESSIAN] = cuts[0, code], cuts[1, code]
                 found[CODE], found[NEXT_CODE] = code, code + 1
                 found[MISSING] = missing if has_missing else ABSENT
     return best
@@ -149,6 +154,7 @@ def best_set(
     upper: float,
     best: float,
     found: Ints,
+    left: Floats,
     order: Ints,
     bins: Floats,
     scratch: Floats,
@@ -188,6 +194,7 @@ def best_set(
             if score > bar:
                 best, at = score, i
                 bar = bar_over(best)
+                left[GRADIENT], left[HESSIAN] = left_gradient, left_hessian
         if at < 0:
             continue
         found[CODE], found[NEXT_CODE] = 0, 1
@@ -214,6 +221,7 @@ def search_histogram(
     upper: float,
     least_score: float,
     found: Ints,
+    left: Floats,
     order: Ints,
     bins: Floats,
     scratch: Floats,
@@ -222,7 +230,8 @@ def search_histogram(
 ) -> tuple[Any, Any]:
     """Return score and column of a node's best split, (least_score, -1) if none beats it; `drawn` are places in chosen.
 
-    `found` holds its code and the side of missing values. Of equal scores the first drawn stays.
+    `found` holds its code and the side of missing values, `left` the sums of its left side. Of equal scores the first
+    drawn stays.
     """
     best, feature = least_score, np.int64(-1)
     for i in range(n_drawn):
@@ -231,12 +240,24 @@ def search_histogram(
         n_codes, start = columns[column, N_CODES], k * STRIDE
         if columns[column, IS_CATEGORICAL] == 1:
             score = best_set(
-                penalties, sums, start, n_codes, gradient, hessian, lower, upper, best, found, order, bins, scratch,
-                sides,
+                penalties, sums, start, n_codes, gradient, hessian, lower, upper, best, found, left, order, bins,
+                scratch, sides,
             )  # fmt: skip
         else:
             score = best_cut(
-                penalties, sums, start, n_codes, gradient, hessian, directions[column], lower, upper, best, found, cuts
+                penalties,
+                sums,
+                start,
+                n_codes,
+                gradient,
+                hessian,
+                directions[column],
+                lower,
+                upper,
+                best,
+                found,
+                left,
+                cuts,
             )
         if score > best:
             best, feature = score, column

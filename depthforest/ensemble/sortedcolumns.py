@@ -51,7 +51,7 @@ def _best_cut(
     wide: Ints,
     column: int,
     n_codes: int,
-    by_id: Floats,
+    amounts: Floats,
     begin: int,
     end: int,
     gradient: float,
@@ -61,6 +61,7 @@ def _best_cut(
     upper: float,
     best: float,
     found: Ints,
+    left: Floats,
 ) -> Any:
     """Return the score of the best cut of a column of numbers, as `histograms.best_cut` does."""
     least, bar = max(penalties.min_weight, NEGLIGIBLE * hessian), bar_over(best)
@@ -68,8 +69,8 @@ def _best_cut(
     missing_gradient, missing_hessian = 0.0, 0.0
     while known > begin and wide[column, order[k, known - 1]] == n_codes:
         known -= 1
-        missing_gradient += by_id[order[k, known], GRADIENT]
-        missing_hessian += by_id[order[k, known], HESSIAN]
+        missing_gradient += amounts[order[k, known], GRADIENT]
+        missing_hessian += amounts[order[k, known], HESSIAN]
     for missing in range(2 if known < end else 1):
         left_gradient, left_hessian = 0.0, 0.0
         if missing == LEFT:
@@ -78,8 +79,8 @@ def _best_cut(
         last = known if known < end and missing != LEFT else known - 1
         for i in range(begin, last):
             row = order[k, i]
-            left_gradient += by_id[row, GRADIENT]
-            left_hessian += by_id[row, HESSIAN]
+            left_gradient += amounts[row, GRADIENT]
+            left_hessian += amounts[row, HESSIAN]
             code = wide[column, row]
             following = wide[column, order[k, i + 1]]
             if code == following or min(left_hessian, hessian - left_hessian) < least:
@@ -96,6 +97,7 @@ def _best_cut(
             if score > bar:
                 best = score
                 bar = bar_over(best)
+                left[GRADIENT], left[HESSIAN] = left_gradient, left_hessian
                 found[CODE], found[NEXT_CODE] = code, following
                 found[MISSING] = missing if known < end else ABSENT
     return best
@@ -111,7 +113,7 @@ def search_sorted(
     n_drawn: int,
     order: Ints,
     wide: Ints,
-    by_id: Floats,
+    amounts: Floats,
     begin: int,
     end: int,
     sums: Floats,
@@ -121,6 +123,7 @@ def search_sorted(
     upper: float,
     least_score: float,
     found: Ints,
+    left: Floats,
     orders: Ints,
     bins: Floats,
     scratch: Floats,
@@ -128,8 +131,8 @@ def search_sorted(
 ) -> tuple[Any, Any]:
     """Return score and column of a node's best split, as `histograms.search_histogram` does.
 
-    `by_id` (n_table_rows, 2) holds gradients and hessians by the number of the row. `sums` is memory for the histogram
-    of a column of categories.
+    `amounts` (n_table_rows, 2) holds gradients and hessians by the number of the row. `sums` is memory for the
+    histogram of a column of categories.
     """
     best, feature = least_score, np.int64(-1)
     for i in range(n_drawn):
@@ -141,15 +144,29 @@ def search_sorted(
                 sums[at] = 0.0
             for j in range(begin, end):
                 row = order[k, j]
-                sums[2 * wide[column, row]] += by_id[row, GRADIENT]
-                sums[2 * wide[column, row] + 1] += by_id[row, HESSIAN]
+                sums[2 * wide[column, row]] += amounts[row, GRADIENT]
+                sums[2 * wide[column, row] + 1] += amounts[row, HESSIAN]
             score = best_set(
-                penalties, sums, 0, n_codes, gradient, hessian, lower, upper, best, found, orders, bins, scratch, sides
+                penalties,
+                sums,
+                0,
+                n_codes,
+                gradient,
+                hessian,
+                lower,
+                upper,
+                best,
+                found,
+                left,
+                orders,
+                bins,
+                scratch,
+                sides,
             )
         else:
             score = _best_cut(
-                penalties, order, k, wide, column, n_codes, by_id, begin, end, gradient, hessian, directions[column],
-                lower, upper, best, found,
+                penalties, order, k, wide, column, n_codes, amounts, begin, end, gradient, hessian, directions[column],
+                lower, upper, best, found, left,
             )  # fmt: skip
         if score > best:
             best, feature = score, column
