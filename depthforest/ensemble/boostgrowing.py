@@ -18,6 +18,7 @@ from depthforest.ensemble.columns import (
     IS_CATEGORICAL,
     LEFT,
     N_CODES,
+    RIGHT,
     Codes,
     Columns,
     Ranges,
@@ -53,7 +54,7 @@ from depthforest.ensemble.growing import (
     write_node,
     write_split,
 )
-from depthforest.ensemble.histograms import CODE, MISSING, NEXT_CODE, count_rows, search_histogram, take_away
+from depthforest.ensemble.histograms import CODE, MISSING, NEXT_CODE, UNSURE, count_rows, search_histogram, take_away
 from depthforest.ensemble.sortedcolumns import part_columns, search_sorted
 from depthforest.ensemble.sweeps import Ints
 from depthforest.kernels import kernel
@@ -195,8 +196,12 @@ def _next_node(plan: Plan, gained: Floats, opened: Longs, state: Longs) -> Any:
     if state[N_OPEN] == state[HEAD] or state[N_LEAVES] >= plan.max_leaves:
         return np.int64(NOTHING)
     if plan.order == FIRST_FIRST:
+        # of two siblings the smaller may have been opened first; which, must not depend on the memory for histograms
+        head = state[HEAD]
+        if head + 1 < state[N_OPEN] and opened[head + 1] < opened[head]:
+            opened[head], opened[head + 1] = opened[head + 1], opened[head]
         state[HEAD] += 1
-        return opened[state[HEAD] - 1]
+        return opened[head]
     at = state[N_OPEN] - 1
     if plan.order == BEST_FIRST:
         at = 0
@@ -273,6 +278,25 @@ def _search(
             sides_of[node, b] = sides[1, b]
     opened[state[N_OPEN]] = node
     state[N_OPEN] += 1
+
+
+@kernel
+def _settle_side(
+    codes: Codes, wide: Ints, columns: Columns, rows: Ints, middle: int, end: int, split: Split, sides: Sides
+) -> Any:
+    """Return the side of missing values, and give the categories that have none theirs, by the rows that went right.
+
+    Rows that are nearly certain have hessians that vanish beside the others'. The search does not see them, and they
+    have been sent right: the tree must do so too.
+    """
+    side = ABSENT if split.missing == UNSURE else split.missing
+    for i in range(middle, end):
+        key = np.int64(wide[split.feature, rows[i]] if codes.shape[0] == 0 else codes[split.feature, rows[i]])
+        if key == columns[split.feature, N_CODES]:
+            side = RIGHT
+        elif columns[split.feature, IS_CATEGORICAL] == 1:
+            sides[1, key] = RIGHT
+    return np.int64(side)
 
 
 @kernel
@@ -455,6 +479,9 @@ def advance(
         if middle in (begin, end):  # sums were rounding: nothing was there to be parted
             _give_slot(node, free, spots, state)
             continue
+        if split.missing == UNSURE or columns[split.feature, IS_CATEGORICAL] == 1:
+            side_of_missing = _settle_side(codes, wide, columns, rows, middle, end, split, sides)
+            split = Split(split.feature, split.code, split.threshold, 0.0, side_of_missing, np.int64(0))
         if plan.is_exact:
             part_columns(rows, begin, middle, end, is_left, orders)
         first_child = used[N_NODES]

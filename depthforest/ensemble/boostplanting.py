@@ -123,7 +123,7 @@ class Grower:
         self._opened, self._state = np.empty(room, dtype=np.int64), np.empty(7, dtype=np.int64)
         self._free = np.empty(len(self._sums), dtype=np.int64)
         self._node_ints, self._node_floats = np.empty((room, 6), dtype=np.int32), np.empty((room, 3))
-        self._values = np.empty((self.max_leaves, 1))
+        self._values = np.empty((room, 1))  # leaves that are taken back have had theirs
         self._masks = np.empty((self.max_leaves if has_categories else 0, MASK_WORDS), dtype=np.uint32)
 
     def _slot_count(self) -> int:

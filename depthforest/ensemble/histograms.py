@@ -44,6 +44,16 @@ _BLOCK = 64
 CODE, NEXT_CODE, MISSING = 0, 1, 2
 """Entries of `found`: the last code that goes left, the first that goes right, the side of missing values."""
 
+UNSURE = 3
+"""Side of missing values where their hessians are rounding, or vanish beside the others': rows tell if there are any."""
+
+
+@kernel
+def _missing_side(side: int, has_missing: bool, missing_hessian: float) -> Any:
+    if has_missing:
+        return side
+    return ABSENT if missing_hessian == 0.0 else UNSURE
+
 
 @kernel
 def count_rows(
@@ -138,7 +148,7 @@ def best_cut(
                 bar = bar_over(best)
                 left[GRADIENT], left[HESSIAN] = cuts[0, code], cuts[1, code]
                 found[CODE], found[NEXT_CODE] = code, code + 1
-                found[MISSING] = missing if has_missing else ABSENT
+                found[MISSING] = _missing_side(missing, has_missing, missing_hessian)
     return best
 
 
@@ -198,7 +208,7 @@ def best_set(
         if at < 0:
             continue
         found[CODE], found[NEXT_CODE] = 0, 1
-        found[MISSING] = missing if has_missing else ABSENT
+        found[MISSING] = _missing_side(missing, has_missing, missing_hessian)
         for code in range(DIGIT):
             sides[1, code] = ABSENT
         for i in range(n_here):
