@@ -8,7 +8,7 @@ Each picture is made by depthforest.ensemble.plotting from data that scikit-lear
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Points = tuple[npt.NDArray[np.float64], npt.NDArray[Any]]
+Makers = Mapping[str, Callable[[Any], Any]]
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 # a page shows 900 pixels of a picture 9 inches wide; more of them for screens that are finer
@@ -96,7 +97,7 @@ def regions(learners: Any, sample: Callable[[int, int], Points], n: int) -> Figu
     return figure
 
 
-MAKERS: dict[str, Callable[[Any], Any]] = {
+MAKERS: Makers = {
     "ensemble_tree": tree,
     "ensemble_regression_tree": regression_tree,
     "ensemble_importance": importance,
@@ -106,7 +107,7 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def make_pictures(learners: Any, folder: Path, names: Sequence[str]) -> None:
+def make_pictures(learners: Any, folder: Path, names: Sequence[str], makers: Makers = MAKERS) -> None:
     """Make the named pictures with the learners of a module that has scikit-learn's names."""
     import matplotlib as mpl
     from matplotlib import pyplot as plt
@@ -114,25 +115,25 @@ def make_pictures(learners: Any, folder: Path, names: Sequence[str]) -> None:
     mpl.use("agg")  # no window system is asked for
     make_folder(folder)
     for name in names:
-        figure = MAKERS[name](learners)
+        figure = makers[name](learners)
         with replacing(folder / f"{name}.png") as file:
             figure.savefig(file, format="png", dpi=DPI, metadata={"Software": None})
         plt.close(figure)
         print(f"look at {folder / f'{name}.png'}")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None, makers: Makers = MAKERS, about: str | None = __doc__) -> None:
     """Make the pictures that the options ask for."""
     from depthforest import ensemble
 
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MAKERS)}; by default all")
+    parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(makers)}; by default all")
     parser.add_argument("-o", "--output", type=Path, default=PICTURES)
     options = parser.parse_args(arguments)
-    unknown = [name for name in options.names if name not in MAKERS]
+    unknown = [name for name in options.names if name not in makers]
     if unknown:
-        parser.error(f"no picture is called {unknown[0]}: choose of {', '.join(MAKERS)}")
-    make_pictures(ensemble, options.output, options.names or list(MAKERS))
+        parser.error(f"no picture is called {unknown[0]}: choose of {', '.join(makers)}")
+    make_pictures(ensemble, options.output, options.names or list(makers), makers)
 
 
 if __name__ == "__main__":

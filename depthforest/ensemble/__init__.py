@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from depthforest.ensemble.adaboost import AdaBoostClassifier as AdaBoostClassifier
+    from depthforest.ensemble.adaboostpool import AdaBoostPoolClassifier as AdaBoostPoolClassifier
     from depthforest.ensemble.averaging import AveragingRegressor as AveragingRegressor
     from depthforest.ensemble.bagging import BaggingClassifier as BaggingClassifier
     from depthforest.ensemble.bagging import BaggingRegressor as BaggingRegressor
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from depthforest.ensemble.gradientboosting import GradientBoostingRegressor as GradientBoostingRegressor
     from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier as NewtonBoostingClassifier
     from depthforest.ensemble.newtonboosting import NewtonBoostingRegressor as NewtonBoostingRegressor
+    from depthforest.ensemble.ranking.lambdamart import LambdaMART as LambdaMART
+    from depthforest.ensemble.ranking.network import LambdaRank as LambdaRank
+    from depthforest.ensemble.ranking.network import RankNet as RankNet
     from depthforest.ensemble.rejecting import RejectCurve as RejectCurve
     from depthforest.ensemble.stacking import StackingClassifier as StackingClassifier
     from depthforest.ensemble.stacking import StackingRegressor as StackingRegressor
@@ -31,6 +36,8 @@ if TYPE_CHECKING:
 
 # public name -> module that defines it; imported when first used (PEP 562)
 _HOMES = {
+    "AdaBoostClassifier": "adaboost",
+    "AdaBoostPoolClassifier": "adaboostpool",
     "AveragingRegressor": "averaging",
     "BaggingClassifier": "bagging",
     "BaggingRegressor": "bagging",
@@ -40,23 +47,26 @@ _HOMES = {
     "DiverseEnsembleRegressor": "diverse",
     "ExtraTreesClassifier": "forests",
     "ExtraTreesRegressor": "forests",
+    "GradientBoostingClassifier": "gradientboosting",
+    "GradientBoostingRegressor": "gradientboosting",
+    "LambdaMART": "ranking.lambdamart",
+    "LambdaRank": "ranking.network",
+    "NewtonBoostingClassifier": "newtonboosting",
+    "NewtonBoostingRegressor": "newtonboosting",
     "OutputFlippingClassifier": "bagging",
     "OutputSmearingRegressor": "bagging",
     "RandomForestClassifier": "forests",
     "RandomForestRegressor": "forests",
     "RandomSubspaceClassifier": "bagging",
     "RandomSubspaceRegressor": "bagging",
+    "RankNet": "ranking.network",
     "RejectCurve": "rejecting",
     "StackingClassifier": "stacking",
     "StackingRegressor": "stacking",
     "VotingClassifier": "voting",
-    "GradientBoostingClassifier": "gradientboosting",
-    "GradientBoostingRegressor": "gradientboosting",
-    "NewtonBoostingClassifier": "newtonboosting",
-    "NewtonBoostingRegressor": "newtonboosting",
     "load": "treefile",
 }
-_SUBPACKAGES = ("analysis", "plotting")
+_SUBPACKAGES = ("analysis", "plotting", "ranking")
 __all__ = [*_HOMES, *_SUBPACKAGES]
 
 

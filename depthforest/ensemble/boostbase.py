@@ -67,36 +67,43 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        known = getattr(self, "_kinds", None)
-        old: list[Tree] = getattr(self, "trees_", []) if self.warm_start else []
         table = fit_table(self, X, self.categorical_features)
         truth = self._fit_truth(y, table)
         weights = check_weights(sample_weight, table)
         loss = self._loss_for_fit()
-        n_rounds = whole("n_estimators", self.n_estimators, 1)
         growth = self._growth(loss, *table.shape)
-        self._check_warm_start(old, known, n_rounds, loss)
-        if not old:
-            self._seeds = member_seeds(self.random_state, n_rounds + 1)
-        elif n_rounds >= len(self._seeds):
-            self._seeds = np.concatenate(
-                (self._seeds, member_seeds(self.random_state, n_rounds + 1)[len(self._seeds) :])
-            )
+        old = self._kept(loss)
         has_weight = weights > 0
         if not has_weight.all():  # as if they were not there
             table, truth, weights = table[has_weight], truth[has_weight], weights[has_weight]
-        training, validation = self._parted(table, truth, weights, X_val, y_val, sample_weight_val)
-        start = loss.start(training.y, training.weights)  # a loss of one's own is checked here
+        training, validation = self._parted(table, truth, weights, loss, X_val, y_val, sample_weight_val)
+        self._begin(old, training, validation)
+        self._boost(growth, training, validation, old)
+        return self
+
+    def _kept(self, loss: Loss) -> list[Tree]:
+        """Return the trees that a warm start keeps, and see that all rounds have seeds."""
+        old: list[Tree] = list(getattr(self, "trees_", ())) if self.warm_start else []
+        n_rounds = whole("n_estimators", self.n_estimators, 1)
+        self._check_warm_start(old, n_rounds, loss)
         if not old:
-            self.start_ = start if self.init is None else np.zeros(loss.n_outputs)
+            self._seeds = member_seeds(self.random_state, n_rounds + 1)
+        elif n_rounds >= len(self._seeds):
+            more = member_seeds(self.random_state, n_rounds + 1)[len(self._seeds) :]
+            self._seeds = np.concatenate((self._seeds, more))
+        return old
+
+    def _begin(self, old: list[Tree], training: Rows, validation: Rows | None) -> None:
+        """Give all rows the raw values that they have before the first new round."""
+        start = training.loss.start(training.y, training.weights)  # a loss of one's own is checked here
+        if not old:
+            self.start_ = start if self.init is None else np.zeros(len(start))
             self.train_score_, self.validation_score_ = np.empty(0), np.empty(0)
             self.oob_improvement_ = np.empty(0)
         for rows in (training, validation):
             if rows is not None:
                 rows.raw = self._raw_after(rows.table, old)
-        self._loss = loss
-        self._boost(loss, growth, training, validation, list(old), n_rounds)
-        return self
+        self._loss = training.loss
 
     def _fit_truth(self, y: Any, table: Table) -> npt.NDArray[Any]:
         """Return the targets, or the numbers of classes."""
@@ -108,24 +115,28 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         return np.asarray(targets)
 
     def _loss_for_fit(self) -> Loss:
+        loss = self._loss_by(self.loss)
+        if self.init not in INITS:
+            raise UsageError(f"init must be None for the best constant, or 'zero'; got {self.init!r}")
+        return loss
+
+    def _loss_by(self, name: Any) -> Loss:
+        """Return the loss of a name, or of an object; files name theirs."""
         n_classes = len(self.classes_) if isinstance(self, ClassifierMixin) else None
-        loss = loss_of(self.loss, n_classes=n_classes, alpha=self.alpha)
+        loss = loss_of(name, n_classes=n_classes, alpha=self.alpha)
         if self._is_newton and not loss.has_hessian:
             raise UsageError(
                 f"Newton boosting needs second derivatives, which loss {loss.name!r} has not: use "
                 f"{type(self).__name__.replace('Newton', 'Gradient')}"
             )
-        if self.init not in INITS:
-            raise UsageError(f"init must be None for the best constant, or 'zero'; got {self.init!r}")
         return loss
 
     def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
         raise NotImplementedError
 
-    def _check_warm_start(self, old: list[Tree], known: Any, n_rounds: int, loss: Loss) -> None:
+    def _check_warm_start(self, old: list[Tree], n_rounds: int, loss: Loss) -> None:
         """Keep what the trees mean by their numbers; raise where old trees mean something else."""
-        classes = [str(c) for c in getattr(self, "classes_", ())]
-        kinds = (loss.name, self.n_features_in_, classes, {c: v.tolist() for c, v in self.categories_.items()})
+        kinds, known = self._kinds_by(loss), getattr(self, "_kinds", None)
         n_before = len(old) // loss.n_outputs
         if old and known is not None and known != kinds:
             raise UsageError(
@@ -139,24 +150,32 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
             )
         self._kinds = kinds
 
+    def _kinds_by(self, loss: Loss) -> tuple[Any, ...]:
+        """Return what trees mean by their numbers: another fit must mean the same to add to them."""
+        classes = [str(c) for c in getattr(self, "classes_", ())]
+        return loss.name, self.n_features_in_, classes, {c: v.tolist() for c, v in self.categories_.items()}
+
     def _parted(
-        self, table: Table, truth: npt.NDArray[Any], weights: Floats, X_val: Any, y_val: Any, sample_weight_val: Any
+        self,
+        table: Table,
+        truth: npt.NDArray[Any],
+        weights: Floats,
+        loss: Loss,
+        X_val: Any,
+        y_val: Any,
+        sample_weight_val: Any,
     ) -> tuple[Rows, Rows | None]:
         """Return the rows to train on and those to judge rounds by, if there are any."""
-        share = number("validation_fraction", self.validation_fraction, 0, 1)
-        none = np.empty(0)
         if (X_val is None) != (y_val is None):
             raise UsageError("X_val and y_val go together: pass both, or neither")
         if X_val is not None:
             its_table = encoded_table(self, X_val)
             its_truth = self._validation_truth(y_val, its_table)
-            return Rows(table, truth, weights, none), Rows(
-                its_table, its_truth, check_weights(sample_weight_val, its_table), none
-            )
+            its_weights = check_weights(sample_weight_val, its_table)
+            return Rows(table, truth, weights, loss), Rows(its_table, its_truth, its_weights, loss)
         if self.n_iter_no_change is None:
-            return Rows(table, truth, weights, none), None
-        if not 0 < share < 1:
-            raise UsageError(f"validation_fraction must be above 0 and below 1, got {share:g}")
+            return Rows(table, truth, weights, loss), None
+        share = self._validation_share()
         is_class = isinstance(self, ClassifierMixin)
         try:
             learned, judged = train_test_split(
@@ -169,8 +188,14 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
             raise UsageError(f"early stopping cannot set validation_fraction={share:g} aside: {error}") from None
         learned, judged = np.sort(learned), np.sort(judged)
         return tuple(  # type: ignore[return-value]
-            Rows(np.ascontiguousarray(table[rows]), truth[rows], weights[rows], none) for rows in (learned, judged)
+            Rows(np.ascontiguousarray(table[rows]), truth[rows], weights[rows], loss) for rows in (learned, judged)
         )
+
+    def _validation_share(self) -> float:
+        share = number("validation_fraction", self.validation_fraction, 0, 1)
+        if not 0 < share < 1:
+            raise UsageError(f"validation_fraction must be above 0 and below 1, got {share:g}")
+        return share
 
     def _validation_truth(self, y_val: Any, table: Table) -> npt.NDArray[Any]:
         if not isinstance(self, ClassifierMixin):
@@ -188,15 +213,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
             add_trees(Walk.of(trees), table, out, threads=job_count(self.n_jobs, in_threads=True))
         return out[:, 0].copy() if out.shape[1] == 1 else np.ascontiguousarray(out.T)
 
-    def _boost(
-        self,
-        loss: Loss,
-        growth: BoostGrowth,
-        training: Rows,
-        validation: Rows | None,
-        trees: list[Tree],
-        n_rounds: int,
-    ) -> None:
+    def _boost(self, growth: BoostGrowth, training: Rows, validation: Rows | None, trees: list[Tree]) -> None:
         """Go on from the trees there are."""
         threads = job_count(self.n_jobs, in_threads=True)
         patience = None if self.n_iter_no_change is None else whole("n_iter_no_change", self.n_iter_no_change, 1)
@@ -206,7 +223,8 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         if not rate or not subsample:
             raise UsageError(f"learning_rate and subsample must be above 0, got {rate:g} and {subsample:g}")
         max_bins = check_max_bins(self.max_bins)
-        n_before = len(trees) // loss.n_outputs
+        n_outputs, n_rounds = training.loss.n_outputs, whole("n_estimators", self.n_estimators, 1)
+        n_before = len(trees) // n_outputs
         scores: dict[str, list[float]] = {
             name: list(getattr(self, f"{name}_")[:n_before])
             for name in ("train_score", "validation_score", "oob_improvement")
@@ -215,7 +233,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
             if n_before == n_rounds:
                 return
             binned = bin_columns(training.table, max_bins=max_bins, categorical=self.is_categorical_, threads=threads)
-            rounds = Rounds(training, binned, loss, growth, rate, subsample, self._is_newton, threads)
+            rounds = Rounds(training, binned, growth, rate, subsample, self._is_newton, threads)
             seeds = self._seeds[1 + n_before : 1 + n_rounds].tolist()
             for grown in shown(map(rounds.round, seeds), n=len(seeds), title="boosting", verbose=self.verbose):
                 trees.extend(grown)
@@ -224,7 +242,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
                     scores["oob_improvement"].append(rounds.oob_improvement)
                 if validation is not None:
                     add_round(grown, validation, threads)
-                    losses = validation.losses(loss, threads)
+                    losses = validation.losses(threads)
                     scores["validation_score"].append(weighed_mean(losses, validation.weights))
                     if patience is not None and _is_over(scores["validation_score"], patience, tolerance):
                         break
@@ -232,7 +250,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
             if trees:
                 if patience is not None and scores["validation_score"]:
                     n_best = 1 + int(np.argmin(scores["validation_score"]))
-                    del trees[n_best * loss.n_outputs :]
+                    del trees[n_best * n_outputs :]
                 for name, values in scores.items():
                     setattr(self, f"{name}_", np.asarray(values))
                 self._set_trees(trees)

@@ -35,6 +35,7 @@ from depthforest.ensemble.gains import (
     Penalties,
     bar_over,
     bounded_weight,
+    least_hessian,
     score_at,
 )
 from depthforest.ensemble.growing import (
@@ -156,6 +157,7 @@ def _is_splittable(plan: Plan, penalties: Penalties, spots: Longs, totals: Float
         state[N_LEAVES] < plan.max_leaves
         and spots[node, NODE_DEPTH] < plan.max_depth
         and spots[node, NODE_END] - spots[node, NODE_BEGIN] >= 2
+        and spots[node, NODE_END] - spots[node, NODE_BEGIN] >= 2.0 * penalties.min_rows
         and totals[node, HESSIAN] >= 2.0 * penalties.min_weight
     )
 
@@ -224,6 +226,7 @@ def _search(
     ranges: Ranges,
     directions: Ints,
     chosen: Ints,
+    offsets: Longs,
     orders: Ints,
     amounts: Floats,
     node: int,
@@ -250,18 +253,19 @@ def _search(
     """Find the best split of a node, and open the node if there is one."""
     gradient, hessian = totals[node, GRADIENT], totals[node, HESSIAN]
     lower, upper = bounds[node, LOWER], bounds[node, UPPER]
+    least = least_hessian(penalties, hessian, spots[node, NODE_END] - spots[node, NODE_BEGIN])
     own = score_at(penalties, gradient, hessian, bounded_weight(penalties, gradient, hessian, lower, upper))
     _draw_columns(keys[node], plan.n_drawn, drawn)
     if plan.is_exact:
         score, feature = search_sorted(
             penalties, columns, directions, chosen, drawn, plan.n_drawn, orders, wide, amounts, spots[node, NODE_BEGIN],
-            spots[node, NODE_END], sums[SPARE_SLOT], gradient, hessian, lower, upper, own, found, left, category_order,
-            bins, scratch, sides,
+            spots[node, NODE_END], sums[SPARE_SLOT], gradient, hessian, least, lower, upper, own, found, left,
+            category_order, bins, scratch, sides,
         )  # fmt: skip
     else:
         score, feature = search_histogram(
-            penalties, columns, directions, chosen, drawn, plan.n_drawn, sums[spots[node, NODE_SLOT]], gradient,
-            hessian, lower, upper, own, found, left, category_order, bins, scratch, cuts, sides,
+            penalties, columns, directions, chosen, offsets, drawn, plan.n_drawn, sums[spots[node, NODE_SLOT]],
+            gradient, hessian, least, lower, upper, own, found, left, category_order, bins, scratch, cuts, sides,
         )  # fmt: skip
     if spots[node, NODE_SLOT] == SPARE_SLOT:
         spots[node, NODE_SLOT] = NOTHING
@@ -402,6 +406,7 @@ def advance(
     ranges: Ranges,
     directions: Ints,
     chosen: Ints,
+    offsets: Longs,
     rows: Ints,
     amounts: Floats,
     orders: Ints,
@@ -440,13 +445,13 @@ def advance(
                 if end - begin >= plan.spread_rows:
                     return node
                 count_rows(
-                    by_row, rows, amounts, begin, end, chosen, 0, len(chosen), sums[spots[node, NODE_SLOT]]
+                    by_row, rows, amounts, begin, end, chosen, offsets, 0, len(chosen), sums[spots[node, NODE_SLOT]]
                 )  # fmt: skip
             state[IS_COUNTED] = 0
             state[COUNT], state[OTHER] = NOTHING, NOTHING
             if other >= 0:
                 if spots[other, NODE_SLOT] >= 0 and not plan.is_exact:
-                    take_away(sums[spots[node, NODE_SLOT]], sums[spots[other, NODE_SLOT]])
+                    take_away(sums[spots[node, NODE_SLOT]], offsets[-1], sums[spots[other, NODE_SLOT]])
                 else:
                     state[COUNT] = other
             for k in range(2):
@@ -458,8 +463,8 @@ def advance(
                     _give_slot(which, free, spots, state)
                     continue
                 _search(
-                    plan, penalties, wide, columns, ranges, directions, chosen, orders, amounts, which, found, left,
-                    category_order, bins, scratch, cuts, sides, drawn, sums, spots, totals, bounds, keys, wanted,
+                    plan, penalties, wide, columns, ranges, directions, chosen, offsets, orders, amounts, which, found,
+                    left, category_order, bins, scratch, cuts, sides, drawn, sums, spots, totals, bounds, keys, wanted,
                     gained, sides_of, opened, free, state,
                 )  # fmt: skip
             if state[COUNT] >= 0 and not plan.is_exact:

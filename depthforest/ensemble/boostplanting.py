@@ -25,10 +25,10 @@ from depthforest.ensemble.boostgrowing import (
     begin_tree,
     finish_tree,
 )
-from depthforest.ensemble.columns import ABSENT, DIGIT, IS_CATEGORICAL
+from depthforest.ensemble.columns import ABSENT, DIGIT, IS_CATEGORICAL, N_CODES
 from depthforest.ensemble.gains import GRADIENT, HESSIAN, Penalties
 from depthforest.ensemble.growing import MASK_WORDS
-from depthforest.ensemble.histograms import STRIDE, count_rows
+from depthforest.ensemble.histograms import count_rows, offsets_of
 from depthforest.ensemble.planting import UNLIMITED
 from depthforest.ensemble.sortedcolumns import sorted_rows
 from depthforest.ensemble.sweeps import Floats, Ints
@@ -54,8 +54,8 @@ class BoostGrowth:
     ----------
     l2, l1, gamma : float
         Penalties of leaf weights, squared and absolute, and of each split: see `gains`.
-    min_weight : float
-        Sum of hessians of a leaf.
+    min_weight, min_rows : float
+        Sum of hessians of a leaf, and its rows.
     max_depth, max_leaves : int
     is_leaf_wise : bool
         The leaf that gains most is split next, else level by level.
@@ -72,6 +72,7 @@ class BoostGrowth:
     l1: float = 0.0
     gamma: float = 0.0
     min_weight: float = 0.0
+    min_rows: float = 0.0
     max_depth: int = UNLIMITED
     max_leaves: int = UNLIMITED
     is_leaf_wise: bool = True
@@ -79,7 +80,13 @@ class BoostGrowth:
     @property
     def penalties(self) -> Penalties:
         """What kernels need to judge splits."""
-        return Penalties(float(self.l2), float(self.l1), float(self.min_weight), bool(self.directions.any()))
+        return Penalties(
+            float(self.l2),
+            float(self.l1),
+            float(self.min_weight),
+            float(self.min_rows),
+            bool(self.directions.any()),
+        )
 
 
 class Grower:
@@ -111,10 +118,13 @@ class Grower:
             np.zeros((5, 1)),  # scratch
             np.empty((3, DIGIT)),  # cuts
             np.full((2, DIGIT), ABSENT, dtype=np.uint8),  # sides
-            np.empty(n_columns, dtype=np.int32),  # drawn
-            np.empty(n, dtype=np.int32),  # spare
         )
-        self._sums = np.empty((self._slot_count(), STRIDE if self._is_exact else n_columns * STRIDE))
+        self._drawn, self._spare = np.empty(n_columns, dtype=np.int32), np.empty(n, dtype=np.int32)
+        # as much as any columns that a tree draws can need; of exact splits that of a column of categories
+        sizes = np.sort(2 * (binned.columns[:, N_CODES] + 1))[::-1]
+        n_numbers = 2 * DIGIT if self._is_exact else int(sizes[:n_columns].sum())
+        self._sums = np.empty((self._slot_count(n_numbers), n_numbers))
+        self._varies = _varying(binned)
         self._spots = np.empty((room, 4), dtype=np.int64)
         self._totals, self._bounds = np.empty((room, 2)), np.empty((room, 2))
         self._keys = np.empty(room, dtype=np.uint64)
@@ -126,12 +136,12 @@ class Grower:
         self._values = np.empty((room, 1))  # leaves that are taken back have had theirs
         self._masks = np.empty((self.max_leaves if has_categories else 0, MASK_WORDS), dtype=np.uint32)
 
-    def _slot_count(self) -> int:
+    def _slot_count(self, n_numbers: int) -> int:
         if self._is_exact:
             return 1
         # depth first, a node of every level waits; else every leaf does
         n_open = self.max_leaves if self._order != DEEPEST_FIRST else min(self.growth.max_depth, self.max_leaves)
-        return int(max(2, min(n_open + 2, _POOL_BYTES // (8 * STRIDE * self.growth.n_columns))))
+        return int(max(2, min(n_open + 2, _POOL_BYTES // (8 * n_numbers))))
 
     def grow(
         self, gradient: Floats, hessian: Floats, *, rows: Ints | None = None, seed: int = 0, threads: int = 1
@@ -155,9 +165,11 @@ class Grower:
         amounts[:, GRADIENT], amounts[:, HESSIAN] = gradient, hessian
         key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
         chosen = self._draw_tree_columns(seed)
+        offsets = offsets_of(b.columns, chosen)
         orders = sorted_rows(b.wide, rows, chosen) if self._is_exact else np.empty((0, 0), dtype=np.int32)
+        n_drawn = min(growth.n_drawn, len(chosen))
         spread_rows = max(_SPREAD_ROWS, _SPREAD_CELLS // len(chosen)) if threads > 1 else UNLIMITED
-        plan = Plan(self._order, growth.max_depth, self.max_leaves, growth.n_drawn, spread_rows, self._is_exact)
+        plan = Plan(self._order, growth.max_depth, self.max_leaves, n_drawn, spread_rows, self._is_exact)
         used = np.zeros(3, dtype=np.int64)
         begin_tree(
             key, rows, amounts, plan, growth.penalties, self._spots, self._totals, self._bounds, self._keys,
@@ -165,14 +177,15 @@ class Grower:
         )  # fmt: skip
         while True:
             node = advance(
-                plan, growth.penalties, b.codes, b.by_row, b.wide, b.columns, b.ranges, growth.directions, chosen, rows,
-                amounts, orders, self._is_left, *self._scratch, self._sums, self._spots,
-                self._totals, self._bounds, self._keys, self._wanted, self._gained, self._sides_of, self._opened,
-                self._free, self._state, self._node_ints, self._node_floats, self._masks, used,
+                plan, growth.penalties, b.codes, b.by_row, b.wide, b.columns, b.ranges, growth.directions, chosen,
+                offsets, rows, amounts, orders, self._is_left, *self._scratch, self._drawn[: len(chosen)], self._spare,
+                self._sums, self._spots, self._totals, self._bounds, self._keys, self._wanted, self._gained,
+                self._sides_of, self._opened, self._free, self._state, self._node_ints, self._node_floats,
+                self._masks, used,
             )  # fmt: skip
             if node < 0:
                 break
-            self._count(node, rows, amounts, chosen, threads)
+            self._count(node, rows, amounts, chosen, offsets, threads)
         finish_tree(
             growth.penalties, float(growth.gamma), self._totals, self._bounds, self._gained, self._node_ints,
             self._node_floats, self._values, used,
@@ -188,23 +201,36 @@ class Grower:
         )
 
     def _draw_tree_columns(self, seed: int) -> Ints:
+        """Return the columns that a tree may use, ascending; those that never vary are left out, if others are left."""
         n_features, n_columns = len(self.binned.columns), self.growth.n_columns
-        if n_columns == n_features:
-            return np.arange(n_features, dtype=np.int32)
-        drawn = np.random.default_rng(seed).choice(n_features, n_columns, replace=False)
-        return np.sort(drawn).astype(np.int32)
+        is_drawn = np.ones(n_features, dtype=bool)
+        if n_columns < n_features:
+            is_drawn[np.random.default_rng(seed).permutation(n_features)[n_columns:]] = False
+        is_useful = is_drawn & self._varies
+        return np.flatnonzero(is_useful if is_useful.any() else is_drawn).astype(np.int32)
 
-    def _count(self, node: int, rows: Ints, amounts: Floats, chosen: npt.NDArray[np.int32], threads: int) -> None:
+    def _count(
+        self, node: int, rows: Ints, amounts: Floats, chosen: Ints, offsets: npt.NDArray[np.int64], threads: int
+    ) -> None:
         """Count a large node on several threads, each some of the columns."""
         spot = self._spots[node]
         edges = np.linspace(0, len(chosen), min(threads, len(chosen)) + 1).astype(int)
 
         def count(part: int) -> None:
             count_rows(
-                self.binned.by_row, rows, amounts, spot[NODE_BEGIN], spot[NODE_END], chosen, edges[part],
-                edges[part + 1], self._sums[spot[NODE_SLOT]],
+                self.binned.by_row, rows, amounts, spot[NODE_BEGIN], spot[NODE_END], chosen, offsets,
+                edges[part], edges[part + 1], self._sums[spot[NODE_SLOT]],
             )  # fmt: skip
 
         for _ in map_in_order(count, range(len(edges) - 1), threads=threads):
             pass
         self._state[IS_COUNTED] = 1
+
+
+def _varying(binned: Binned) -> npt.NDArray[np.bool_]:
+    """Return which columns have two codes, or one and missing values."""
+    varies = binned.columns[:, N_CODES] > 1
+    for column in np.flatnonzero(~varies):
+        codes = binned.wide[column] if len(binned.wide) else binned.codes[column]
+        varies[column] = bool((codes != codes[0]).any())
+    return np.asarray(varies)

@@ -39,26 +39,33 @@ class Rows:
     y : (n,) float64 or int32
         Targets, or numbers of classes.
     weights : (n,) float64, above 0
+    loss : Loss
+        That they are judged by.
     raw : (n,) or (n_outputs, n) float64
     """
 
     table: Table
     y: npt.NDArray[Any]
     weights: Floats
-    raw: Floats
+    loss: Loss
+    raw: Floats = field(default_factory=lambda: np.empty(0))
 
     def output(self, k: int) -> Floats:
         """Return the raw values of an output, (n,): a view."""
         return self.raw if self.raw.ndim == 1 else self.raw[k]
 
-    def losses(self, loss: Loss, threads: int) -> Floats:
+    def losses(self, threads: int) -> Floats:
         """Return the loss of every row."""
-        return np.concatenate(list(map_in_order(lambda rows: loss.value(self.y[rows], self.raw[..., rows]),
-                                                self.blocks(), threads=threads)))  # fmt: skip
+
+        def value(part: slice) -> Floats:
+            return self.loss.value(self.y[part], self.raw[..., part])
+
+        return np.concatenate(list(map_in_order(value, self.blocks(), threads=threads)))
 
     def blocks(self) -> list[slice]:
-        """Return the rows in blocks; whole, where there are few."""
-        return [slice(first, min(first + _BLOCK, len(self.y))) for first in range(0, len(self.y), _BLOCK)]
+        """Return the rows in blocks; whole, where they do not count for themselves alone."""
+        size = _BLOCK if self.loss.is_by_row else len(self.y)
+        return [slice(first, min(first + size, len(self.y))) for first in range(0, len(self.y), size)]
 
 
 @dataclass(eq=False)
@@ -71,7 +78,6 @@ class Rounds:
         The training rows.
     binned : Binned
         Their columns.
-    loss : Loss
     growth : BoostGrowth
     learning_rate, subsample : float
         What trees are multiplied by; share of the rows that each round draws.
@@ -81,7 +87,6 @@ class Rounds:
 
     rows: Rows
     binned: Binned
-    loss: Loss
     growth: BoostGrowth
     learning_rate: float
     subsample: float
@@ -93,7 +98,7 @@ class Rounds:
     """What the last round took off the mean loss of the rows that it did not draw."""
 
     def __post_init__(self) -> None:
-        n_outputs = self.loss.n_outputs
+        n_outputs = self.rows.loss.n_outputs
         self._in_bag: Ints | None = None
         self._out_of_bag: Ints | None = None
         self._within = 1 if n_outputs > 1 else self.threads
@@ -106,10 +111,10 @@ class Rounds:
 
     def round(self, seed: int) -> list[Tree]:
         """Grow the trees of a round, one for each output, and add them to the raw values of all rows."""
-        rows, n_outputs = self.rows, self.loss.n_outputs
+        rows, n_outputs = self.rows, self.rows.loss.n_outputs
         self._draw(seed)
-        self.loss.prepare(rows.y, rows.raw, rows.weights)
-        before = None if self._out_of_bag is None else rows.losses(self.loss, self.threads)
+        rows.loss.prepare(rows.y, rows.raw, rows.weights)
+        before = None if self._out_of_bag is None else rows.losses(self.threads)
         self._fill_derivatives()
 
         def grow(k: int) -> Tree:
@@ -124,7 +129,7 @@ class Rounds:
             return replace(tree, rows=_NONE, begins=_NONE)
 
         trees = list(map_in_order(grow, range(n_outputs), threads=min(self.threads, n_outputs)))
-        after = rows.losses(self.loss, self.threads)
+        after = rows.losses(self.threads)
         self.train_score = weighed_mean(after, rows.weights, self._in_bag)
         if before is not None:
             self.oob_improvement = weighed_mean(before - after, rows.weights, self._out_of_bag)
@@ -146,7 +151,7 @@ class Rounds:
         def fill(part: slice) -> None:
             gradient = self._gradient[..., part]
             hessian = self._hessian[..., part] if self.is_newton else None
-            self.loss.derivatives(rows.y[part], rows.raw[..., part], gradient, hessian)
+            self.rows.loss.derivatives(rows.y[part], rows.raw[..., part], gradient, hessian)
             if is_weighted:
                 gradient *= rows.weights[part]
                 if hessian is not None:
@@ -162,9 +167,9 @@ class Rounds:
         gradient = self._gradient[k] if many else self._gradient
         hessian = self._hessian[k] if many and self.is_newton else self._hessian
         tree = grower.grow(gradient, hessian, rows=self._in_bag, seed=seed, threads=self._within)
-        if not self.is_newton and self.loss.name != "squared_error":  # whose leaves have their means already
+        if not self.is_newton and self.rows.loss.name != "squared_error":  # whose leaves have their means already
             plain = gradient / rows.weights
-            steps = leaf_steps(tree, self.loss, rows.y, rows.raw, rows.weights, k, plain, self.growth.directions)
+            steps = leaf_steps(tree, rows.loss, rows.y, rows.raw, rows.weights, k, plain, self.growth.directions)
             tree.values[:, 0] = steps
         tree.values[:] *= self.learning_rate
         return tree

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.ensemble.sweeps import NEGLIGIBLE
 from depthforest.kernels import kernel
 
 Floats = npt.NDArray[np.float64]
@@ -40,6 +41,8 @@ class Penalties(NamedTuple):
         Of leaf weights.
     min_weight : float
         Sum of hessians that each side has at least.
+    min_rows : float
+        Rows that each side has at least, by their share of the node's hessians, as LightGBM counts them.
     has_bounds : bool
         Whether some column may only raise, or only lower, what is predicted.
     """
@@ -47,7 +50,14 @@ class Penalties(NamedTuple):
     l2: float
     l1: float
     min_weight: float
+    min_rows: float
     has_bounds: bool
+
+
+@kernel
+def least_hessian(penalties: Penalties, hessian: float, n_rows: int) -> Any:
+    """Return the sum of hessians that a side of a node must have; what is less than rounding is never enough."""
+    return max(penalties.min_weight, NEGLIGIBLE * hessian, penalties.min_rows * hessian / n_rows)
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Histograms: sums of gradients and hessians by the codes of a node's rows, and the best cut that they show.
 
-A histogram has `STRIDE` numbers for each column that a tree may use: gradient and hessian by turns, for 256 codes. That
-of a node is those of its two children added up, so that only the smaller child's rows are counted; the other's is the
-difference. Kernels check nothing.
+A histogram has gradient and hessian by turns, for every code of every column that a tree may use, and for missing
+values; `offsets` (n_chosen + 1,) says where each column begins. That of a node is those of its two children added up,
+so that only the smaller child's rows are counted; the other's is the difference. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from depthforest.ensemble.columns import (
     ABSENT,
@@ -35,17 +36,17 @@ from depthforest.ensemble.gains import (
 from depthforest.ensemble.sweeps import NEGLIGIBLE, ORDER, Ints
 from depthforest.kernels import kernel
 
-STRIDE = 2 * DIGIT
-"""Numbers of a column's histogram."""
+_BLOCK = 32_768
+"""Numbers of histograms that are counted together: they fit half of a second cache of 512 KiB."""
 
-_BLOCK = 64
-"""Columns counted together: their histograms fit half of a second cache of 512 KiB."""
+_G, _H, _TWO = np.uint64(GRADIENT), np.uint64(HESSIAN), np.uint64(2)
+"""Unsigned: an index that may be negative costs a comparison."""
 
 CODE, NEXT_CODE, MISSING = 0, 1, 2
 """Entries of `found`: the last code that goes left, the first that goes right, the side of missing values."""
 
 UNSURE = 3
-"""Side of missing values where their hessians are rounding, or vanish beside the others': rows tell if there are any."""
+"""Side of missing values whose hessians are rounding, or vanish beside the others': rows tell if there are any."""
 
 
 @kernel
@@ -55,38 +56,71 @@ def _missing_side(side: int, has_missing: bool, missing_hessian: float) -> Any:
     return ABSENT if missing_hessian == 0.0 else UNSURE
 
 
+def offsets_of(columns: Columns, chosen: Ints) -> npt.NDArray[np.int64]:
+    """Return where the histograms of chosen columns begin, (n_chosen + 1,)."""
+    return np.concatenate(([0], np.cumsum(2 * (columns[chosen, N_CODES] + 1)))).astype(np.int64)
+
+
 @kernel
 def count_rows(
-    by_row: Codes, rows: Ints, amounts: Floats, begin: int, end: int, chosen: Ints, first: int, last: int, sums: Floats
+    by_row: Codes,
+    rows: Ints,
+    amounts: Floats,
+    begin: int,
+    end: int,
+    chosen: Ints,
+    offsets: npt.NDArray[np.int64],
+    first: int,
+    last: int,
+    sums: Floats,
 ) -> None:
     """Fill in the histograms of the chosen columns from `first` to `last`, of the rows from `begin` to `end`.
 
     `amounts` (n_table_rows, 2) holds gradients and hessians by the number of the row.
     """
-    for k in range(first * STRIDE, last * STRIDE):
-        sums[k] = 0.0
-    is_all = len(chosen) == by_row.shape[1]
-    for low in range(first, last, _BLOCK):
-        high = min(low + _BLOCK, last)
-        for i in range(begin, end):
+    for at in range(offsets[first], offsets[last]):
+        sums[at] = 0.0
+    low = first
+    while low < last:
+        high = low + 1
+        while high < last and offsets[high + 1] - offsets[low] <= _BLOCK:
+            high += 1
+        # four rows at a time: what is looked up of a column serves them all, and waits for memory overlap
+        n_fours = (end - begin) // 4
+        for i in range(begin, begin + 4 * n_fours, 4):
+            row_a, row_b = np.uint64(rows[i]), np.uint64(rows[i + 1])
+            row_c, row_d = np.uint64(rows[i + 2]), np.uint64(rows[i + 3])
+            gradient_a, hessian_a = amounts[row_a, _G], amounts[row_a, _H]
+            gradient_b, hessian_b = amounts[row_b, _G], amounts[row_b, _H]
+            gradient_c, hessian_c = amounts[row_c, _G], amounts[row_c, _H]
+            gradient_d, hessian_d = amounts[row_d, _G], amounts[row_d, _H]
+            for k in range(np.uint64(low), np.uint64(high)):
+                column, place = np.uint64(chosen[k]), np.uint64(offsets[k])
+                a = place + _TWO * np.uint64(by_row[row_a, column])
+                b = place + _TWO * np.uint64(by_row[row_b, column])
+                c = place + _TWO * np.uint64(by_row[row_c, column])
+                d = place + _TWO * np.uint64(by_row[row_d, column])
+                sums[a] += gradient_a
+                sums[a + _H] += hessian_a
+                sums[b] += gradient_b
+                sums[b + _H] += hessian_b
+                sums[c] += gradient_c
+                sums[c + _H] += hessian_c
+                sums[d] += gradient_d
+                sums[d + _H] += hessian_d
+        for i in range(begin + 4 * n_fours, end):
             row = np.uint64(rows[i])
-            gradient, hessian = amounts[row, np.uint64(GRADIENT)], amounts[row, np.uint64(HESSIAN)]
-            if is_all:  # unsigned: an index that may be negative costs a comparison
-                for k in range(np.uint64(low), np.uint64(high)):
-                    at = k * np.uint64(STRIDE) + np.uint64(2) * np.uint64(by_row[row, k])
-                    sums[at] += gradient
-                    sums[at + np.uint64(1)] += hessian
-            else:
-                for k in range(np.uint64(low), np.uint64(high)):
-                    at = k * np.uint64(STRIDE) + np.uint64(2) * np.uint64(by_row[row, np.uint64(chosen[k])])
-                    sums[at] += gradient
-                    sums[at + np.uint64(1)] += hessian
+            for k in range(np.uint64(low), np.uint64(high)):
+                a = np.uint64(offsets[k]) + _TWO * np.uint64(by_row[row, np.uint64(chosen[k])])
+                sums[a] += amounts[row, _G]
+                sums[a + _H] += amounts[row, _H]
+        low = high
 
 
 @kernel
-def take_away(part: Floats, sums: Floats) -> None:
-    """Take a child's histogram off its parent's, which leaves the other child's."""
-    for at in range(len(sums)):
+def take_away(part: Floats, n: int, sums: Floats) -> None:
+    """Take a child's histogram of n numbers off its parent's, which leaves the other child's."""
+    for at in range(n):
         sums[at] -= part[at]
 
 
@@ -98,6 +132,7 @@ def best_cut(
     n_codes: int,
     gradient: float,
     hessian: float,
+    least: float,
     direction: int,
     lower: float,
     upper: float,
@@ -113,7 +148,7 @@ def best_cut(
     the scores are worked out in a loop without branches.
     """
     missing_gradient, missing_hessian = sums[start + 2 * n_codes], sums[start + 2 * n_codes + 1]
-    least, bar = max(penalties.min_weight, NEGLIGIBLE * hessian), bar_over(best)
+    bar = bar_over(best)
     has_missing = missing_hessian > NEGLIGIBLE * hessian
     for missing in range(2 if has_missing else 1):
         left_gradient, left_hessian = 0.0, 0.0
@@ -160,6 +195,7 @@ def best_set(
     n_codes: int,
     gradient: float,
     hessian: float,
+    least: float,
     lower: float,
     upper: float,
     best: float,
@@ -175,7 +211,7 @@ def best_set(
     Categories stand in the order of gradient / hessian, which without penalties holds the best of all splits. `bins`
     (256, 3), `order` (5, 256) and `scratch` (5, 1) are what `order_categories` works on.
     """
-    least, bar = max(penalties.min_weight, NEGLIGIBLE * hessian), bar_over(best)
+    bar = bar_over(best)
     for code in range(n_codes):
         bins[code, 0], bins[code, 1] = sums[start + 2 * code], sums[start + 2 * code + 1]
         bins[code, 2] = 1.0 if bins[code, 1] > NEGLIGIBLE * hessian else 0.0
@@ -222,11 +258,13 @@ def search_histogram(
     columns: Columns,
     directions: Ints,
     chosen: Ints,
+    offsets: npt.NDArray[np.int64],
     drawn: Ints,
     n_drawn: int,
     sums: Floats,
     gradient: float,
     hessian: float,
+    least: float,
     lower: float,
     upper: float,
     least_score: float,
@@ -247,28 +285,17 @@ def search_histogram(
     for i in range(n_drawn):
         k = drawn[i]
         column = np.int64(chosen[k])
-        n_codes, start = columns[column, N_CODES], k * STRIDE
+        n_codes, start = columns[column, N_CODES], offsets[k]
         if columns[column, IS_CATEGORICAL] == 1:
             score = best_set(
-                penalties, sums, start, n_codes, gradient, hessian, lower, upper, best, found, left, order, bins,
+                penalties, sums, start, n_codes, gradient, hessian, least, lower, upper, best, found, left, order, bins,
                 scratch, sides,
             )  # fmt: skip
         else:
             score = best_cut(
-                penalties,
-                sums,
-                start,
-                n_codes,
-                gradient,
-                hessian,
-                directions[column],
-                lower,
-                upper,
-                best,
-                found,
-                left,
-                cuts,
-            )
+                penalties, sums, start, n_codes, gradient, hessian, least, directions[column], lower, upper, best,
+                found, left, cuts,
+            )  # fmt: skip
         if score > best:
             best, feature = score, column
     return best, feature

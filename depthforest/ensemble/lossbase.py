@@ -22,8 +22,8 @@ class Loss:
     """A loss L(y, F) of targets and raw values, which boosting makes small.
 
     `y` is (n,): float64 for regression, int32 class codes from 0 for classification. `raw` is (n,) float64 where there
-    is one output, else (n_outputs, n) float64, a row for each class. All methods take any block of rows:
-    `y[a:b]` with `raw[a:b]` or `raw[:, a:b]`; a block's rows count for themselves alone.
+    is one output, else (n_outputs, n) float64, a row for each class. All methods take any block of rows
+    (`is_by_row`): `y[a:b]` with `raw[a:b]` or `raw[:, a:b]`.
 
     Attributes
     ----------
@@ -33,12 +33,15 @@ class Loss:
     has_hessian : bool
         Whether Newton boosting can use it: the second derivative is nowhere 0 but for rounding.
     has_probabilities : bool
+    is_by_row : bool
+        Whether every row counts for itself alone; if not, methods take all rows at once.
     """
 
     name: str
     n_outputs: int = 1
     has_hessian: bool = False
     has_probabilities: bool = False
+    is_by_row: bool = True
 
     def prepare(self, y: Targets, raw: Floats, weights: Floats) -> None:
         """Look at all training rows once, before a round; what is not round-wise does nothing here."""

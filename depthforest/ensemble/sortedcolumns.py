@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from depthforest.ensemble.columns import ABSENT, IS_CATEGORICAL, LEFT, N_CODES, Columns, Sides
 from depthforest.ensemble.gains import GRADIENT, HESSIAN, Floats, Penalties, bar_over, best_score, bounded_split
-from depthforest.ensemble.histograms import CODE, MISSING, NEXT_CODE, STRIDE, best_set
-from depthforest.ensemble.sweeps import NEGLIGIBLE, Ints
+from depthforest.ensemble.histograms import CODE, MISSING, NEXT_CODE, best_set
+from depthforest.ensemble.sweeps import Ints
 from depthforest.kernels import kernel
 
 
@@ -56,6 +56,7 @@ def _best_cut(
     end: int,
     gradient: float,
     hessian: float,
+    least: float,
     direction: int,
     lower: float,
     upper: float,
@@ -64,7 +65,7 @@ def _best_cut(
     left: Floats,
 ) -> Any:
     """Return the score of the best cut of a column of numbers, as `histograms.best_cut` does."""
-    least, bar = max(penalties.min_weight, NEGLIGIBLE * hessian), bar_over(best)
+    bar = bar_over(best)
     known = end
     missing_gradient, missing_hessian = 0.0, 0.0
     while known > begin and wide[column, order[k, known - 1]] == n_codes:
@@ -119,6 +120,7 @@ def search_sorted(
     sums: Floats,
     gradient: float,
     hessian: float,
+    least: float,
     lower: float,
     upper: float,
     least_score: float,
@@ -140,33 +142,20 @@ def search_sorted(
         column = np.int64(chosen[k])
         n_codes = columns[column, N_CODES]
         if columns[column, IS_CATEGORICAL] == 1:
-            for at in range(STRIDE):
+            for at in range(2 * n_codes + 2):
                 sums[at] = 0.0
             for j in range(begin, end):
                 row = order[k, j]
                 sums[2 * wide[column, row]] += amounts[row, GRADIENT]
                 sums[2 * wide[column, row] + 1] += amounts[row, HESSIAN]
             score = best_set(
-                penalties,
-                sums,
-                0,
-                n_codes,
-                gradient,
-                hessian,
-                lower,
-                upper,
-                best,
-                found,
-                left,
-                orders,
-                bins,
-                scratch,
-                sides,
-            )
+                penalties, sums, 0, n_codes, gradient, hessian, least, lower, upper, best, found, left, orders, bins,
+                scratch, sides,
+            )  # fmt: skip
         else:
             score = _best_cut(
-                penalties, order, k, wide, column, n_codes, amounts, begin, end, gradient, hessian, directions[column],
-                lower, upper, best, found, left,
+                penalties, order, k, wide, column, n_codes, amounts, begin, end, gradient, hessian, least,
+                directions[column], lower, upper, best, found, left,
             )  # fmt: skip
         if score > best:
             best, feature = score, column

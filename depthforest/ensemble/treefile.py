@@ -38,6 +38,8 @@ from depthforest.ensemble.forests import (
     RandomForestRegressor,
 )
 from depthforest.ensemble.growing import MASK_WORDS
+from depthforest.ensemble.ranking.rankfile import KIND as RANK_NETWORK
+from depthforest.ensemble.ranking.rankfile import unpack_ranker
 from depthforest.ensemble.treechecks import check_tree
 from depthforest.ensemble.treemetadata import (
     MAX_FEATURES,
@@ -184,6 +186,8 @@ def load_trees(path: str | Path) -> Any:
         As it was saved: what it predicts is the same to the bit. `n_jobs` and `verbose` have their defaults.
     """
     file = modelfile.read(path)
+    if file.kind == RANK_NETWORK:
+        return unpack_ranker(file)
     name = file.content.get("estimator")
     layout = LAYOUTS.get(name) if isinstance(name, str) else None
     if layout is None and (file.kind, file.version) == (KIND, FORMAT_VERSION):

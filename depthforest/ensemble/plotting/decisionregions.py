@@ -36,6 +36,9 @@ AROUND = 0.06
 REJECTED = -1
 # how strongly the class colours a cell, from undecided to certain; points stay well visible on it
 WEAK, STRONG = 0.12, 0.50
+# square points: of a point in the legend, and of the lightest and heaviest one, which must be seen and not hide others
+LEGEND_AREA = 30.0
+WEIGHED_AREAS = (1.0, 400.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,9 @@ class _Points:
     columns: Any
 
 
-def plot_decision_regions(estimators: Any, X: Any, y: Any, axes: Any = None) -> npt.NDArray[Any]:
+def plot_decision_regions(
+    estimators: Any, X: Any, y: Any, axes: Any = None, *, weights: Any = None
+) -> npt.NDArray[Any]:
     """Draw the regions of each class as fitted classifiers see them, a panel for each, side by side.
 
     A region has the colour of its class, the paler the less certain the classifier is (where it gives probabilities);
@@ -66,6 +71,8 @@ def plot_decision_regions(estimators: Any, X: Any, y: Any, axes: Any = None) -> 
         Their classes.
     axes : matplotlib Axes or sequence of them, optional
         One for each classifier; by default those of a new figure, three in a row.
+    weights : (n_estimators, n_points) array, optional
+        Weight of each point in each panel, none negative: points have areas in proportion. By default all are equal.
 
     Returns
     -------
@@ -73,13 +80,14 @@ def plot_decision_regions(estimators: Any, X: Any, y: Any, axes: Any = None) -> 
     """
     panels = _panels(estimators)
     points = _points(panels, X, y)
+    areas = _areas(weights, len(panels), len(points.places))
     frames = _axes(axes, len(panels))
     lows, highs = points.places.min(axis=0), points.places.max(axis=0)
     around = AROUND * np.where(highs > lows, highs - lows, 1.0)
     lows, highs = lows - around, highs + around
-    for frame, (title, estimator) in zip(frames, panels, strict=True):
+    for frame, (title, estimator), own in zip(frames, panels, areas, strict=True):
         _draw_regions(frame, estimator, points, lows, highs)
-        _draw_points(frame, points)
+        _draw_points(frame, points, own)
         accuracy = np.mean(_class_numbers(points.classes, np.asarray(estimator.predict(X))) == points.class_index)
         frame.set_title(
             f"{title}\naccuracy on these points {100 * accuracy:.1f} %",
@@ -90,6 +98,8 @@ def plot_decision_regions(estimators: Any, X: Any, y: Any, axes: Any = None) -> 
         frame.set_xlabel(points.feature_names[0], fontsize=TEXT_PT, color=FAINT, parse_math=False)
         frame.set_ylabel(points.feature_names[1], fontsize=TEXT_PT, color=FAINT, parse_math=False)
     legend = frames[0].legend(loc="best", fontsize=TEXT_PT - 1, framealpha=0.85, borderpad=0.4, handletextpad=0.2)
+    for handle in legend.legend_handles:
+        handle.set_sizes([LEGEND_AREA])
     for text in legend.get_texts():
         text.set_parse_math(False)
     return frames
@@ -206,12 +216,27 @@ def _draw_regions(ax: Axes, estimator: Any, points: _Points, lows: Floats, highs
     ax.tick_params(color=RULE, labelcolor=INK, labelsize=TEXT_PT - 1)
 
 
-def _draw_points(ax: Axes, points: _Points) -> None:
+def _areas(weights: Any, n_panels: int, n_points: int) -> Floats:
+    """Return the area of each point in each panel, (n_panels, n_points) in square points of print."""
     # many points are drawn smaller, so that the regions stay visible
-    size = float(np.clip(6000 / len(points.places), 8, 34))
+    size = float(np.clip(6000 / n_points, 8, 34))
+    if weights is None:
+        return np.full((n_panels, n_points), size)
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (n_panels, n_points):
+        raise UsageError(
+            f"weights must have the shape ({n_panels}, {n_points}), classifiers and points, got the shape {given.shape}"
+        )
+    if not (np.isfinite(given).all() and (given >= 0).all() and given.any(axis=1).all()):
+        raise UsageError("weights must be finite, not negative, and not all zero in any panel")
+    return np.asarray(np.clip(size * given / given.mean(axis=1, keepdims=True), *WEIGHED_AREAS))
+
+
+def _draw_points(ax: Axes, points: _Points, areas: Floats) -> None:
     for k, label in enumerate(points.classes.tolist()):
-        ours = points.places[points.class_index == k]
+        is_ours = points.class_index == k
+        ours = points.places[is_ours]
         ax.scatter(
-            ours[:, 0], ours[:, 1], s=size, color=CLASS_COLORS[k], marker=CLASS_MARKERS[k], edgecolors="white",
-            linewidths=0.5, label=str(label), zorder=2,
+            ours[:, 0], ours[:, 1], s=areas[is_ours], color=CLASS_COLORS[k], marker=CLASS_MARKERS[k],
+            edgecolors="white", linewidths=0.5, label=str(label), zorder=2,
         )  # fmt: skip

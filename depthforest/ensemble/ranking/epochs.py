@@ -1,0 +1,112 @@
+"""Epochs: the training of a ranking network, batch of queries by batch, judged by NDCG after each epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from depthforest.ensemble.fitting import shown
+from depthforest.ensemble.ranking.groups import Floats, Starts
+from depthforest.ensemble.ranking.lambdas import PairTargets, fill_lambdas
+from depthforest.ensemble.ranking.layers import Adam, Network
+from depthforest.ensemble.ranking.metrics import ndcg_by_query
+from depthforest.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a network is trained: as the parameters of the estimators say."""
+
+    learning_rate: float
+    weight_decay: float
+    max_iter: int
+    batch_size: int
+    patience: int
+    eval_at: int
+    verbose: int
+
+
+@dataclass(eq=False)
+class Queries:
+    """What is trained on and judged by.
+
+    Attributes
+    ----------
+    x : (n, n_features) float64
+    targets : PairTargets
+    gains : (n,) float64
+        Of NDCG.
+    trained, judged : (m,) int64
+        Numbers of queries; no judged ones without early stopping.
+    """
+
+    x: Floats
+    targets: PairTargets
+    gains: Floats
+    trained: Starts
+    judged: Starts
+
+
+@dataclass(eq=False)
+class History:
+    """What epochs left behind; whole after each of them, so that an interrupt loses only the last one.
+
+    Attributes
+    ----------
+    coefs, intercepts : list of float64 arrays
+        Of the last epoch, or with judged queries of the best.
+    train_scores, validation_scores : list of float
+        NDCG after each epoch.
+    """
+
+    coefs: list[Floats]
+    intercepts: list[Floats]
+    train_scores: list[float] = field(default_factory=list)
+    validation_scores: list[float] = field(default_factory=list)
+
+
+def train(network: Network, queries: Queries, course: Course, rng: np.random.RandomState, history: History) -> None:
+    """Train a network in place and fill its history.
+
+    With queries to judge by it stops when their NDCG has not risen for `course.patience` epochs.
+    """
+    z = network.standardised(queries.x)
+    adam = Adam(network, course.learning_rate, course.weight_decay)
+    best, waited = -np.inf, 0
+    for _ in shown(range(course.max_iter), n=course.max_iter, title="epochs", verbose=course.verbose):
+        _run_epoch(network, adam, z, queries.targets, rng.permutation(queries.trained), course.batch_size)
+        scores = network.scores(z)
+        if not np.isfinite(scores).all():
+            raise UsageError(f"training diverged: use a learning_rate below {course.learning_rate:g}")
+        values = ndcg_by_query(queries.gains, scores, queries.targets.starts, course.eval_at)
+        values[np.isnan(values)] = 1.0
+        history.train_scores.append(float(values[queries.trained].mean()))
+        if len(queries.judged):
+            history.validation_scores.append(float(values[queries.judged].mean()))
+            waited += 1
+            if history.validation_scores[-1] <= best:
+                if waited >= course.patience:
+                    break
+                continue
+            best, waited = history.validation_scores[-1], 0
+        history.coefs, history.intercepts = network.copy_weights()
+
+
+def _run_epoch(network: Network, adam: Adam, z: Floats, targets: PairTargets, order: Starts, batch_size: int) -> None:
+    """Make a step for each batch of queries."""
+    score, gradient, hessian = np.zeros((3, len(z)))
+    for begin in range(0, len(order), batch_size):
+        batch = order[begin : begin + batch_size]
+        rows = rows_of(targets.starts, batch)
+        outputs = network.outputs(z[rows])
+        score[rows] = outputs[-1][:, 0]
+        fill_lambdas(targets, score, gradient, hessian, batch)
+        adam.step(network.gradients(outputs, gradient[rows] / len(rows)))
+
+
+def rows_of(starts: Starts, queries: Starts) -> Starts:
+    """Return the rows of queries, one query after the other."""
+    sizes = starts[queries + 1] - starts[queries]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(np.repeat(starts[queries], sizes) + within)

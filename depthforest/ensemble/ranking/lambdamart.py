@@ -1,0 +1,275 @@
+"""LambdaMART (Burges 2010): boosted trees on the lambdas of a metric, leaves by Newton's step."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.ensemble.amounts import number, resolved_count, whole
+from depthforest.ensemble.boostbase import BaseBoosting
+from depthforest.ensemble.boostplanting import BoostGrowth
+from depthforest.ensemble.boostrounds import Rows
+from depthforest.ensemble.fitting import job_count
+from depthforest.ensemble.inputs import encoded_table, fit_table
+from depthforest.ensemble.monotonic import directions_of
+from depthforest.ensemble.planting import UNLIMITED
+from depthforest.ensemble.ranking.groups import (
+    EXPONENTIAL,
+    Floats,
+    Starts,
+    check_learnable,
+    check_relevance,
+    check_scores,
+    query_starts,
+)
+from depthforest.ensemble.ranking.lambdas import METRICS, pair_targets
+from depthforest.ensemble.ranking.metrics import cut_off
+from depthforest.ensemble.ranking.rankerbase import BaseRanker
+from depthforest.ensemble.ranking.rankingloss import RankingLoss
+from depthforest.ensemble.walking import Table
+from depthforest.errors import UsageError
+
+
+class LambdaMART(BaseRanker, BaseBoosting):
+    """LambdaMART: a ranker of boosted trees.
+
+    Parameters
+    ----------
+    metric : {"ndcg", "err", "map", "ranknet"}, default="ndcg"
+        What a pair of documents is weighed with: the change of this metric if they swapped ranks. "ranknet" weighs all
+        pairs the same.
+    k : int or None, default=30
+        Truncation: only pairs count with a document among the first k ranks.
+    sigma : float
+        Slope of the logistic function of the difference of two scores.
+    normalize : bool
+        Whether pairs and queries are normalised as LightGBM's `lambdarank_norm` does; `lambdas.pair_targets` says how.
+    gain : {"exponential", "linear"}
+        Of NDCG, the one that weighs and the one that judges; the exponential one takes grades up to 31.
+    eval_at : int or None, default=10
+        Cut-off of the NDCG that judges: of `score`, early stopping and the curves.
+    learning_rate, n_estimators, subsample, max_depth, max_leaf_nodes
+        As of `NewtonBoostingClassifier`; the leaf that gains most is split next.
+    min_samples_leaf : int or float
+        Documents of a leaf, or their share, counted by their share of the hessians as LightGBM does.
+    min_child_weight, reg_lambda : float
+        Sum of hessians of a leaf, and penalty: a leaf weighs sum lambda / (sum of hessians + reg_lambda).
+    colsample_bytree, max_bins, categorical_features, monotonic_cst, warm_start, random_state, n_jobs, verbose
+        As of `NewtonBoostingClassifier`.
+    validation_fraction, n_iter_no_change, tol : float, int or None, float
+        With `n_iter_no_change` so many rounds that do not raise the NDCG of the validation queries by more than `tol`
+        end the fit, and the rounds up to the best are kept. Judged on queries given to `fit`, or on a share of the
+        queries that is set aside.
+
+    Attributes
+    ----------
+    n_estimators_, trees_, estimators_, feature_importances_
+        As of `NewtonBoostingClassifier`.
+    train_score_, validation_score_ : (n_rounds,) arrays
+        1 - NDCG at `eval_at` after each round: the mean over queries.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    _is_newton = True
+    init = "zero"
+
+    def __init__(
+        self,
+        *,
+        metric: str = "ndcg",
+        k: int | None = 30,
+        sigma: float = 1.0,
+        normalize: bool = True,
+        gain: str = EXPONENTIAL,
+        eval_at: int | None = 10,
+        learning_rate: float = 0.1,
+        n_estimators: int = 100,
+        subsample: float = 1.0,
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = 31,
+        min_samples_leaf: float = 20,
+        min_child_weight: float = 1e-3,
+        reg_lambda: float = 0.0,
+        colsample_bytree: float = 1.0,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        monotonic_cst: Any = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        tol: float = 0.0,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.metric = metric
+        self.k = k
+        self.sigma = sigma
+        self.normalize = normalize
+        self.gain = gain
+        self.eval_at = eval_at
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.subsample = subsample
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.min_child_weight = min_child_weight
+        self.reg_lambda = reg_lambda
+        self.colsample_bytree = colsample_bytree
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any,
+        qid: Any = None,
+        *,
+        base_scores: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+        base_scores_val: Any = None,
+    ) -> Self:
+        """Boost.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or DataFrame
+        y : (n,) array
+            Relevance: whole numbers from 0. A query whose documents are all equally relevant, or that has only one,
+            teaches nothing; at least one must be another.
+        qid : (n,) array, optional
+            The query of each row; rows of a query stand together. None: one query.
+        base_scores : (n,) array, optional
+            Scores of another model to start from; `predict` must be given its scores too.
+        X_val, y_val, qid_val, base_scores_val : optional
+            Queries to judge rounds by, in place of a share of those of X.
+
+        Returns
+        -------
+        self
+        """
+        table = fit_table(self, X, self.categorical_features)
+        grades = self._grades(y, table)
+        starts = query_starts(qid, len(grades))
+        scores = None if base_scores is None else check_scores(base_scores, len(grades))
+        growth = self._growth(self._loss_by(self.metric), *table.shape)
+        old = self._kept(self._loss_by(self.metric))
+        parts = [_Part(table, grades, starts, scores)]
+        if (X_val is None) != (y_val is None):
+            raise UsageError("X_val and y_val go together: pass both, or neither")
+        if X_val is not None:
+            its_table = encoded_table(self, X_val)
+            its_grades = self._grades(y_val, its_table)
+            if (base_scores is None) != (base_scores_val is None):
+                raise UsageError("base_scores and base_scores_val go together: pass both, or neither")
+            its_scores = None if base_scores_val is None else check_scores(base_scores_val, len(its_grades))
+            parts.append(_Part(its_table, its_grades, query_starts(qid_val, len(its_grades)), its_scores))
+        elif self.n_iter_no_change is not None:
+            parts = self._set_aside(parts[0])
+        check_learnable(parts[0].grades, parts[0].starts)
+        rows = [self._rows(part) for part in parts]
+        self._begin(old, rows[0], rows[1] if len(rows) > 1 else None)
+        for own, part in zip(rows, parts, strict=True):
+            if part.scores is not None:
+                own.raw += part.scores
+        self._boost(growth, rows[0], rows[1] if len(rows) > 1 else None, old)
+        return self
+
+    def predict(self, X: Any, base_scores: Any = None) -> Floats:
+        """Return the score of each document, (n,) float64: within a query, higher ones rank first.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or DataFrame
+        base_scores : (n,) array, optional
+            Those of the model that the fit started from.
+        """
+        raw = self._raw(X)[:, 0]
+        return raw if base_scores is None else raw + check_scores(base_scores, len(raw))
+
+    def staged_predict(self, X: Any) -> Any:
+        """Yield `predict` after every round."""
+        return (raw[:, 0] for raw in self._staged_raw(X))
+
+    # -- fitting -------------------------------------------------------------------------------------------------------
+
+    def _grades(self, y: Any, table: Table) -> Floats:
+        grades = check_relevance(y, gain=self.gain)
+        if len(grades) != len(table):
+            raise UsageError(f"X and y must have the same rows, got {len(table)} and {len(grades)}")
+        return grades
+
+    def _loss_by(self, name: Any) -> RankingLoss:
+        if not isinstance(name, str) or name not in METRICS:
+            raise UsageError(f"metric must be one of {', '.join(METRICS)}; got {name!r}")
+        return RankingLoss(name, gain=self.gain)
+
+    def _rows(self, part: _Part) -> Rows:
+        """Return rows with a loss that knows their queries."""
+        targets = pair_targets(
+            self.metric, part.grades, part.starts, k=self.k, sigma=self.sigma, normalize=self.normalize, gain=self.gain
+        )
+        n = len(part.grades)
+        loss = RankingLoss(
+            self.metric,
+            targets,
+            eval_at=cut_off(self.eval_at, n, "eval_at"),
+            gain=self.gain,
+            threads=job_count(self.n_jobs, in_threads=True),
+        )
+        return Rows(part.table, part.grades, np.ones(n), loss)
+
+    def _set_aside(self, part: _Part) -> list[_Part]:
+        """Return the queries to train on and those to judge rounds by."""
+        share, n_queries = self._validation_share(), len(part.starts) - 1
+        n_judged = round(share * n_queries)
+        if not 1 <= n_judged < n_queries:
+            raise UsageError(
+                "early stopping keeps a share of queries apart, at least one and not all: "
+                f"validation_fraction={share:g} of {n_queries} gives {n_judged}; change it, or n_iter_no_change"
+            )
+        is_judged = np.zeros(n_queries, dtype=bool)
+        is_judged[np.random.RandomState(self._seeds[0]).permutation(n_queries)[:n_judged]] = True
+        return [part.of(~is_judged), part.of(is_judged)]
+
+    def _growth(self, loss: Any, n_rows: int, n_features: int) -> BoostGrowth:  # noqa: ARG002 - all metrics alike
+        leaves, depth = self.max_leaf_nodes, self.max_depth
+        return BoostGrowth(
+            directions=directions_of(self, 1),
+            n_columns=resolved_count("colsample_bytree", float(self.colsample_bytree), n_features),
+            n_drawn=resolved_count("colsample_bytree", float(self.colsample_bytree), n_features),
+            l2=number("reg_lambda", self.reg_lambda, 0),
+            min_weight=number("min_child_weight", self.min_child_weight, 0),
+            min_rows=min(resolved_count("min_samples_leaf", self.min_samples_leaf, n_rows), n_rows),
+            max_depth=UNLIMITED if depth is None else min(whole("max_depth", depth, 1), UNLIMITED),
+            max_leaves=UNLIMITED if leaves is None else whole("max_leaf_nodes", leaves, 2),
+        )
+
+
+class _Part:
+    """Some queries: their documents, grades, and the scores to start from, if there are any."""
+
+    def __init__(self, table: Table, grades: Floats, starts: Starts, scores: Floats | None) -> None:
+        self.table, self.grades, self.starts, self.scores = table, grades, starts, scores
+
+    def of(self, queries: npt.NDArray[np.bool_]) -> _Part:
+        """Return the part of some queries, given as a mask."""
+        sizes = np.diff(self.starts)
+        rows = np.repeat(queries, sizes)
+        starts = np.concatenate(([0], np.cumsum(sizes[queries]))).astype(np.int64)
+        scores = None if self.scores is None else self.scores[rows]
+        return _Part(np.ascontiguousarray(self.table[rows]), self.grades[rows], starts, scores)

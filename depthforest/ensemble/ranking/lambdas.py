@@ -1,0 +1,334 @@
+"""Lambdas: the gradients of RankNet and LambdaRank, and their hessians, query by query.
+
+For every two documents of a query of which i is more relevant than j, with s their scores,
+
+    RankNet      cost_ij = log(1 + exp(-sigma (s_i - s_j)))
+                 lambda_ij = dcost_ij / ds_i = -sigma / (1 + exp(sigma (s_i - s_j)))
+                 h_ij = d lambda_ij / ds_i = sigma^2 rho (1 - rho),    rho = 1 / (1 + exp(sigma (s_i - s_j)))
+    LambdaRank   both times |change of the metric when i and j swap their ranks|
+
+The gradient of a document sums lambda_ij over the pairs that it should win, less those that it should lose. A tree or a
+network is fitted to minus the gradient. `metrics` has the metrics, `network` and LambdaMART call `fill_lambdas`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.ensemble.amounts import number
+from depthforest.ensemble.ranking.groups import (
+    EXPONENTIAL,
+    LINEAR,
+    Floats,
+    Starts,
+    check_gain,
+    check_relevance,
+    check_scores,
+    gains_of,
+    query_starts,
+)
+from depthforest.ensemble.ranking.metrics import cut_off, dcg_by_query, discounts_of, ranked, stop_chances
+from depthforest.errors import UsageError
+from depthforest.kernels import kernel
+
+METRICS = ("ranknet", "ndcg", "err", "map")
+"""What weighs the pairs; "ranknet" weighs all the same."""
+
+RANKNET, NDCG, ERR, MAP = range(len(METRICS))
+
+SCORE_SLACK = 0.01
+"""Added to the difference of scores that `normalize` divides by, as in LightGBM."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairTargets:
+    """What stays the same in every round: grades and the amounts that pairs are weighed with. Made by `pair_targets`.
+
+    Attributes
+    ----------
+    metric : int
+        Index into `METRICS`.
+    grades, worths : (n,) float64
+        Relevance; and by metric the gain, the chance to stop, or 1 for relevant.
+    scales : (n_queries,) float64
+        What a change of the metric is multiplied with: 1 over the ideal DCG, 1 over the number of relevant documents.
+    starts : (n_queries + 1,) int64
+    discounts : (largest query,) float64
+    k : int
+    sigma : float
+    is_normalized : bool
+    """
+
+    metric: int
+    grades: Floats
+    worths: Floats
+    scales: Floats
+    starts: Starts
+    discounts: Floats
+    k: int
+    sigma: float
+    is_normalized: bool
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.starts) - 1
+
+
+def pair_targets(
+    metric: str,
+    grades: Floats,
+    starts: Starts,
+    *,
+    k: int | None = None,
+    sigma: float = 1.0,
+    normalize: bool = False,
+    gain: str = EXPONENTIAL,
+) -> PairTargets:
+    """Return what `fill_lambdas` needs of the training data, once for all rounds.
+
+    Parameters
+    ----------
+    metric : {"ndcg", "err", "map", "ranknet"}
+    grades : (n,) float64
+        From `groups.check_relevance`.
+    starts : (n_queries + 1,) int64
+        From `groups.query_starts`.
+    k : int, optional
+        Truncation: only pairs count of which at least one document ranks among the first k, as in LightGBM
+        (`lambdarank_truncation_level`) and XGBoost (`lambdarank_num_pair_per_sample`). As in LightGBM the ideal DCG is
+        that of the first k ranks, while swaps beyond k keep their discounts. All pairs by default.
+    sigma : float
+        Slope of the logistic function.
+    normalize : bool
+        As LightGBM's `lambdarank_norm`: the weight of a pair is divided by 0.01 + |s_i - s_j| (unless all scores of the
+        query are equal), then gradient and hessian of a query are multiplied with log2(1 + S) / S, S being the sum of
+        |lambda_ij| over both documents of all pairs. Queries of many pairs then count for less.
+    gain : {"exponential", "linear"}
+        Of NDCG.
+    """
+    if not isinstance(metric, str) or metric not in METRICS:
+        raise UsageError(f"metric must be one of {', '.join(METRICS)}; got {metric!r}")
+    if not isinstance(normalize, bool | np.bool_):
+        raise UsageError(f"normalize must be True or False, got {normalize!r}")
+    if number("sigma", sigma, 0) == 0:
+        raise UsageError(f"sigma must be above 0, got {sigma!r}")
+    code, top = METRICS.index(metric), cut_off(k, len(grades))
+    worths, scales = np.zeros(len(grades)), np.ones(len(starts) - 1)
+    if code == NDCG:
+        worths = gains_of(grades, check_gain(gain))
+        scales = _inverse(dcg_by_query(worths, worths, starts, top, "usual", False))
+    elif code == ERR:
+        worths = stop_chances(check_relevance(grades))
+    elif code == MAP:
+        worths = (grades > 0).astype(np.float64)
+        scales = _inverse(np.add.reduceat(worths, starts[:-1]))
+    discounts = discounts_of(int(np.diff(starts).max()))
+    return PairTargets(code, grades, worths, scales, starts, discounts, top, float(sigma), bool(normalize))
+
+
+def _inverse(values: Floats) -> Floats:
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+
+
+# -- kernels -----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _fill_query(
+    metric: int,
+    grades: Floats,
+    worths: Floats,
+    scale: float,
+    discounts: Floats,
+    k: int,
+    sigma: float,
+    is_normalized: bool,
+    score: Floats,
+    gradient: Floats,
+    hessian: Floats,
+) -> None:
+    """Fill the gradients and hessians of one query.
+
+    Pairs are taken by the rank of the upper document, then of the lower one, so that what lies between two ranks grows
+    by one document at a time: `between` and `passed` are what ERR and MAP need of it.
+    """
+    order = ranked(score)
+    n = len(order)
+    gradient[:] = 0.0
+    hessian[:] = 0.0
+    is_spread = is_normalized and score[order[0]] != score[order[n - 1]]
+    total, reached, n_before = 0.0, 1.0, 0.0
+    for a in range(min(n - 1, k)):
+        upper = order[a]
+        between, passed, n_hits = 0.0, 1.0, n_before + worths[upper]
+        for b in range(a + 1, n):
+            lower = order[b]
+            n_hits += worths[lower]
+            if grades[upper] != grades[lower]:
+                if metric == NDCG:
+                    delta = (worths[upper] - worths[lower]) * (discounts[a] - discounts[b])
+                elif metric == ERR:
+                    # R_a / a + (1 - R_a) (what lies between + none of it stops * R_b / b), with R_a and R_b swapped
+                    delta = (worths[upper] - worths[lower]) * (1.0 / (a + 1) - between - passed / (b + 1)) * reached
+                elif metric == MAP:
+                    delta = 0.0
+                    if worths[upper] != worths[lower]:
+                        delta = (n_before + 1.0) / (a + 1) + between - n_hits / (b + 1)
+                else:
+                    delta = 1.0
+                weight = abs(delta) * scale
+                better, worse = (upper, lower) if grades[upper] > grades[lower] else (lower, upper)
+                apart = score[better] - score[worse]
+                if is_spread:
+                    weight /= SCORE_SLACK + abs(apart)
+                small = math.exp(-sigma * abs(apart))  # of what cannot overflow
+                rho = (small if apart > 0 else 1.0) / (1.0 + small)
+                pull = sigma * rho * weight
+                bend = sigma * sigma * rho * (1.0 - rho) * weight
+                gradient[better] -= pull
+                gradient[worse] += pull
+                hessian[better] += bend
+                hessian[worse] += bend
+                total += 2.0 * pull
+            if metric == ERR:
+                between += passed * worths[lower] / (b + 1)
+                passed *= 1.0 - worths[lower]
+            elif metric == MAP:
+                between += worths[lower] / (b + 1)
+        reached *= 1.0 - worths[upper]
+        n_before += worths[upper]
+    if is_normalized and total > 0.0:
+        factor = math.log2(1.0 + total) / total
+        for i in range(n):
+            gradient[i] *= factor
+            hessian[i] *= factor
+
+
+@kernel
+def _fill_queries(
+    metric: int,
+    grades: Floats,
+    worths: Floats,
+    scales: Floats,
+    starts: Starts,
+    discounts: Floats,
+    k: int,
+    sigma: float,
+    is_normalized: bool,
+    queries: npt.NDArray[np.int64],
+    score: Floats,
+    gradient: Floats,
+    hessian: Floats,
+) -> None:
+    for i in range(len(queries)):
+        q = queries[i]
+        begin, end = starts[q], starts[q + 1]
+        _fill_query(
+            metric, grades[begin:end], worths[begin:end], scales[q], discounts, k, sigma, is_normalized,
+            score[begin:end], gradient[begin:end], hessian[begin:end],
+        )  # fmt: skip
+
+
+# -- what learners and users call --------------------------------------------------------------------------------------
+
+
+def fill_lambdas(
+    targets: PairTargets,
+    score: Floats,
+    gradient: Floats,
+    hessian: Floats,
+    queries: npt.NDArray[np.int64] | None = None,
+) -> None:
+    """Fill gradient and hessian of the rows of queries; rows of other queries are not touched.
+
+    Queries don't depend on each other, so that blocks of them may be filled by several threads.
+
+    Parameters
+    ----------
+    targets : PairTargets
+    score : (n,) float64
+        Finite.
+    gradient, hessian : (n,) float64
+        Filled: dcost / dscore, which sums to 0 in a query; and its derivative by the same score, 0 or more.
+    queries : (m,) int64, optional
+        Which ones; all by default.
+    """
+    n = len(targets.grades)
+    for array in (score, gradient, hessian):
+        if array.dtype != np.float64 or array.shape != (n,) or not array.flags.c_contiguous:
+            raise UsageError(
+                f"score, gradient and hessian must be float64 of shape ({n},), got {array.dtype} {array.shape}"
+            )
+    if queries is None:
+        queries = np.arange(targets.n_queries, dtype=np.int64)
+    elif queries.dtype != np.int64 or (len(queries) and not 0 <= queries.min() <= queries.max() < targets.n_queries):
+        raise UsageError(f"queries must be int64 from 0 to {targets.n_queries - 1}, got {queries}")
+    _fill_queries(
+        targets.metric, targets.grades, targets.worths, targets.scales, targets.starts, targets.discounts, targets.k,
+        targets.sigma, targets.is_normalized, queries, score, gradient, hessian,
+    )  # fmt: skip
+
+
+def lambda_gradients(
+    y: Any,
+    score: Any,
+    *,
+    qid: Any = None,
+    metric: str = "ndcg",
+    k: int | None = None,
+    sigma: float = 1.0,
+    normalize: bool = False,
+    gain: str = EXPONENTIAL,
+) -> tuple[Floats, Floats]:
+    """Return (gradient, hessian) of the cost by the scores, each (n,) float64: descend to rank better.
+
+    Parameters
+    ----------
+    y, score, qid
+        As of `ranking.ndcg`; relevance must be whole numbers from 0, up to 31 for exponential gains and ERR.
+    metric : {"ndcg", "err", "map", "ranknet"}
+        What a pair weighs: the change of this metric when its two documents swap ranks; 1 for "ranknet".
+    k, sigma, normalize, gain
+        As of `lambdas.pair_targets`.
+
+    Returns
+    -------
+    gradient, hessian : (n,) float64 array
+    """
+    grades = check_relevance(y, gain=gain if metric == "ndcg" else LINEAR)
+    starts = query_starts(qid, len(grades))
+    targets = pair_targets(metric, grades, starts, k=k, sigma=sigma, normalize=normalize, gain=gain)
+    gradient, hessian = np.empty(len(grades)), np.empty(len(grades))
+    fill_lambdas(targets, check_scores(score, len(grades)), gradient, hessian)
+    return gradient, hessian
+
+
+def ranknet_cost(y: Any, score: Any, *, qid: Any = None, sigma: float = 1.0) -> float:
+    """Return RankNet's cost: the sum over pairs of log(1 + exp(-sigma (s_i - s_j))), i more relevant than j.
+
+    Its gradient is `lambda_gradients(..., metric="ranknet")`.
+
+    Parameters
+    ----------
+    y, score, qid, sigma
+        As of `lambda_gradients`.
+
+    Returns
+    -------
+    float
+    """
+    grades = check_relevance(y, gain=LINEAR)
+    scores, starts = check_scores(score, len(grades)), query_starts(qid, len(grades))
+    total = 0.0
+    for begin, end in pairwise(starts):
+        own, grade = scores[begin:end], grades[begin:end]
+        for i in range(len(own)):  # one document at a time: all pairs at once would need their square in memory
+            total += float(np.logaddexp(0.0, -sigma * (own[i] - own[grade < grade[i]])).sum())
+    return total

@@ -1,0 +1,133 @@
+"""Layers: a small network that gives each document a score, its gradients, and Adam. Plain numpy, float64.
+
+Inputs are standardised inside. The last layer has one output and no intercept: a constant added to all scores of a
+query changes no order, and its gradient is 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from depthforest.ensemble.ranking.groups import Floats
+from depthforest.errors import UsageError
+
+ACTIVATIONS = ("tanh", "relu")
+
+MAX_INPUT, MIN_SCALE = 1e100, 1e-100
+"""Largest number of a table and smallest spread of a column: within them no score overflows."""
+
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+"""Of Adam, as its authors have them."""
+
+
+@dataclass(eq=False)
+class Network:
+    """Weights of a network.
+
+    Attributes
+    ----------
+    mean, scale : (n_features,) float64
+        Inputs become (x - mean) / scale.
+    coefs : list of (n_in, n_out) float64
+        One a layer; the last has one output.
+    intercepts : list of (n_out,) float64
+        Of all layers but the last.
+    activation : {"tanh", "relu"}
+    """
+
+    mean: Floats
+    scale: Floats
+    coefs: list[Floats]
+    intercepts: list[Floats]
+    activation: str
+
+    def standardised(self, x: Floats) -> Floats:
+        """Return a table of numbers as the first layer takes them."""
+        return np.asarray((x - self.mean) / self.scale)
+
+    def outputs(self, z: Floats) -> list[Floats]:
+        """Return the inputs of each layer, and at the end the scores (n, 1), of a standardised table."""
+        found = [z]
+        for coef, intercept in zip(self.coefs, self.intercepts, strict=False):
+            before = found[-1] @ coef + intercept
+            found.append(np.tanh(before) if self.activation == "tanh" else np.maximum(before, 0.0))
+        found.append(found[-1] @ self.coefs[-1])
+        return found
+
+    def scores(self, z: Floats) -> Floats:
+        """Return the scores (n,) of a standardised table."""
+        return np.ascontiguousarray(self.outputs(z)[-1][:, 0])
+
+    def gradients(self, outputs: list[Floats], gradient: Floats) -> list[Floats]:
+        """Return the gradients of coefs, then of intercepts, from that of the scores (n,)."""
+        back = gradient[:, None]
+        of_coefs = [outputs[-2].T @ back]
+        of_intercepts: list[Floats] = []
+        for layer in range(len(self.intercepts) - 1, -1, -1):
+            out = outputs[layer + 1]
+            slope = 1.0 - out * out if self.activation == "tanh" else (out > 0).astype(np.float64)
+            back = (back @ self.coefs[layer + 1].T) * slope
+            of_coefs.insert(0, outputs[layer].T @ back)
+            of_intercepts.insert(0, back.sum(axis=0))
+        return of_coefs + of_intercepts
+
+    def copy_weights(self) -> tuple[list[Floats], list[Floats]]:
+        """Return copies of coefs and intercepts."""
+        return [c.copy() for c in self.coefs], [i.copy() for i in self.intercepts]
+
+
+def check_activation(activation: object) -> str:
+    """Return the name of an activation, if it is one."""
+    if not isinstance(activation, str) or activation not in ACTIVATIONS:
+        raise UsageError(f"activation must be one of {', '.join(ACTIVATIONS)}; got {activation!r}")
+    return activation
+
+
+def new_network(x: Floats, hidden: tuple[int, ...], activation: str, rng: np.random.RandomState) -> Network:
+    """Return a network for a table, with random weights whose size keeps the spread of signals from layer to layer."""
+    # a column of one value: its difference from the mean may be rounding, which no scale must blow up
+    scale = x.std(axis=0)
+    scale[scale <= np.maximum(1e-12 * np.abs(x).max(axis=0), MIN_SCALE)] = 1.0
+    sizes = (x.shape[1], *hidden, 1)
+    coefs = []
+    for n_in, n_out in pairwise(sizes):
+        limit = np.sqrt(6.0 / (n_in + n_out)) if activation == "tanh" else np.sqrt(6.0 / n_in)
+        coefs.append(rng.uniform(-limit, limit, (n_in, n_out)))
+    return Network(x.mean(axis=0), scale, coefs, [np.zeros(n) for n in hidden], check_activation(activation))
+
+
+class Adam:
+    """Adam (Kingma and Ba 2015) with weight decay apart from the gradient (Loshchilov and Hutter 2019).
+
+    Parameters
+    ----------
+    network : Network
+        Whose weights each step changes in place.
+    learning_rate, weight_decay : float
+        Coefs, not intercepts, shrink by `learning_rate * weight_decay` of themselves at each step.
+    """
+
+    def __init__(self, network: Network, learning_rate: float, weight_decay: float) -> None:
+        self.weights = network.coefs + network.intercepts
+        self.n_coefs = len(network.coefs)
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+        self.means = [np.zeros_like(w) for w in self.weights]
+        self.squares = [np.zeros_like(w) for w in self.weights]
+        self.n_steps = 0
+
+    def step(self, gradients: list[Floats]) -> None:
+        """Move all weights against their gradients."""
+        self.n_steps += 1
+        rate = self.learning_rate * np.sqrt(1 - BETA_2**self.n_steps) / (1 - BETA_1**self.n_steps)
+        for i, (weight, gradient) in enumerate(zip(self.weights, gradients, strict=True)):
+            mean, square = self.means[i], self.squares[i]
+            mean *= BETA_1
+            mean += (1 - BETA_1) * gradient
+            square *= BETA_2
+            square += (1 - BETA_2) * gradient * gradient
+            if i < self.n_coefs:
+                weight *= 1 - self.learning_rate * self.weight_decay
+            weight -= rate * mean / (np.sqrt(square) + EPSILON)

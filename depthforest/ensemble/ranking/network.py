@@ -1,0 +1,318 @@
+"""RankNet and LambdaRank as estimators: a small network (`layers`, `epochs`) that descends along `lambdas`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from depthforest.ensemble.amounts import is_whole, number, whole
+from depthforest.ensemble.ranking.epochs import Course, History, Queries, rows_of, train
+from depthforest.ensemble.ranking.groups import (
+    EXPONENTIAL,
+    Floats,
+    Starts,
+    check_learnable,
+    check_relevance,
+    gains_of,
+    query_starts,
+)
+from depthforest.ensemble.ranking.lambdas import PairTargets, pair_targets
+from depthforest.ensemble.ranking.layers import MAX_INPUT, Network, check_activation, new_network
+from depthforest.ensemble.ranking.metrics import cut_off
+from depthforest.ensemble.ranking.rankerbase import BaseRanker
+from depthforest.errors import UsageError
+
+MAX_HIDDEN = 8
+"""Hidden layers; the nets of the papers have one or two."""
+
+MAX_UNITS = 4096
+"""Of a hidden layer."""
+
+
+class BaseRankNetwork(BaseRanker):
+    """What RankNet and LambdaRank share: everything but how pairs of documents are weighed."""
+
+    def fit(self, X: Any, y: Any, qid: Any = None) -> Any:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or DataFrame
+            Finite numbers; they are standardised inside.
+        y : (n,) array
+            Relevance: whole numbers from 0. A query whose documents are all equally relevant, or that has only one,
+            teaches nothing; at least one must be another.
+        qid : (n,) array, optional
+            The query of each row; rows of a query stand together. None: one query.
+
+        Returns
+        -------
+        self
+        """
+        hidden, activation = hidden_sizes(self.hidden_layer_sizes), check_activation(self.activation)
+        x, grades = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        _check_size(x)
+        course = self._course(len(x))
+        grades = check_relevance(grades, gain=self.gain)
+        starts = query_starts(qid, len(grades))
+        rng = check_random_state(self.random_state)
+        trained, judged = self._parts(len(starts) - 1, rng)
+        check_learnable(grades, starts, trained)
+        queries = Queries(x, self._targets(grades, starts), gains_of(grades, self.gain), trained, judged)
+        network = new_network(x[rows_of(starts, trained)], hidden, activation, rng)
+        history = History(*network.copy_weights())
+        try:
+            train(network, queries, course, rng, history)
+        finally:  # an interrupted fit keeps what it has
+            self.mean_, self.scale_ = network.mean, network.scale
+            self.coefs_, self.intercepts_ = history.coefs, history.intercepts
+            self.activation_ = network.activation
+            self.train_scores_ = np.array(history.train_scores)
+            self.validation_scores_ = np.array(history.validation_scores)
+            self.n_iter_ = len(history.train_scores)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return the score of each document, (n,) float64: within a query, higher ones rank first.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or DataFrame
+        """
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        _check_size(x)
+        network = Network(self.mean_, self.scale_, self.coefs_, self.intercepts_, self.activation_)
+        return network.scores(network.standardised(x))
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted ranker to a file that `depthforest.ensemble.load` reads; equal ones give equal bytes.
+
+        Parameters
+        ----------
+        path : str or Path
+        """
+        # here, because files know all estimators
+        from depthforest.ensemble.ranking.rankfile import save_ranker
+
+        save_ranker(self, path)
+
+    def _targets(self, grades: Floats, starts: Starts) -> PairTargets:
+        raise NotImplementedError
+
+    def _course(self, n_rows: int) -> Course:
+        if number("learning_rate", self.learning_rate, 0, 1) == 0:
+            raise UsageError(f"learning_rate must be above 0, got {self.learning_rate!r}")
+        return Course(
+            learning_rate=float(self.learning_rate),
+            weight_decay=number("weight_decay", self.weight_decay, 0, 1),
+            max_iter=whole("max_iter", self.max_iter, 1),
+            batch_size=whole("batch_size", self.batch_size, 1),
+            patience=whole("n_iter_no_change", self.n_iter_no_change, 1),
+            eval_at=cut_off(self.eval_at, n_rows, "eval_at"),
+            verbose=self.verbose,
+        )
+
+    def _parts(self, n_queries: int, rng: np.random.RandomState) -> tuple[Starts, Starts]:
+        """Return the queries to train on and, for early stopping, those to judge by."""
+        everything = np.arange(n_queries, dtype=np.int64)
+        if not self.early_stopping:
+            return everything, everything[:0]
+        share = number("validation_fraction", self.validation_fraction, 0, 1)
+        n_judged = round(share * n_queries)
+        if not 1 <= n_judged < n_queries:
+            raise UsageError(
+                f"early_stopping keeps a share of queries apart, at least one and not all: "
+                f"validation_fraction={share:g} of {n_queries} gives {n_judged}; change it or early_stopping"
+            )
+        mixed = rng.permutation(everything)
+        return np.sort(mixed[n_judged:]), np.sort(mixed[:n_judged])
+
+
+class RankNet(BaseRankNetwork):
+    """RankNet (Burges et al. 2005): a network trained on pairs, by the cross entropy of which document is better.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : tuple of int, default=(32,)
+        Units of each hidden layer.
+    activation : {"tanh", "relu"}, default="tanh"
+    learning_rate : float, default=0.001
+        Of Adam.
+    weight_decay : float, default=0.01
+        Share, times the learning rate, that weights lose at each step.
+    max_iter : int, default=50
+        Epochs: how often each query is seen.
+    batch_size : int, default=16
+        Queries in a step.
+    sigma : float, default=1.0
+        Slope of the logistic function of the difference of two scores.
+    early_stopping : bool, default=False
+        Whether to keep queries apart, stop when their NDCG no longer rises, and return to the best epoch.
+    validation_fraction : float, default=0.1
+        Share of queries kept apart.
+    n_iter_no_change : int, default=10
+        Epochs without a rise before it stops.
+    eval_at : int or None, default=10
+        Cut-off of the NDCG that judges: of `score`, early stopping and the curves.
+    gain : {"exponential", "linear"}, default="exponential"
+        Of that NDCG; the exponential one takes grades up to 31.
+    random_state : int, RandomState, optional
+    verbose : int, default=0
+        Above 0 shows progress.
+
+    Attributes
+    ----------
+    coefs_, intercepts_ : list of float64 arrays
+        Weights of the layers, (n_in, n_out), and intercepts of the hidden ones, (n_out,).
+    mean_, scale_ : (n_features,) arrays
+        What inputs are standardised with.
+    activation_ : str
+    n_iter_ : int
+        Epochs that were run.
+    train_scores_, validation_scores_ : (n_iter_,) arrays
+        NDCG after each epoch; the second is empty without early stopping.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    A fit that is interrupted keeps the network of the last finished epoch, or with early stopping of the best.
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes: tuple[int, ...] = (32,),
+        *,
+        activation: str = "tanh",
+        learning_rate: float = 0.001,
+        weight_decay: float = 0.01,
+        max_iter: int = 50,
+        batch_size: int = 16,
+        sigma: float = 1.0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        eval_at: int | None = 10,
+        gain: str = EXPONENTIAL,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.sigma = sigma
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.eval_at = eval_at
+        self.gain = gain
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _targets(self, grades: Floats, starts: Starts) -> PairTargets:
+        return pair_targets("ranknet", grades, starts, sigma=self.sigma)
+
+
+class LambdaRank(BaseRankNetwork):
+    """LambdaRank (Burges et al. 2006): RankNet whose pairs weigh what swapping them changes in a metric.
+
+    Parameters
+    ----------
+    hidden_layer_sizes, activation, learning_rate, weight_decay, max_iter, batch_size
+        As of `RankNet`.
+    metric : {"ndcg", "err", "map"}, default="ndcg"
+        What pairs are weighed with.
+    k : int or None, default=None
+        Truncation: only pairs count with a document among the first k ranks.
+    sigma : float, default=1.0
+        Slope of the logistic function of the difference of two scores.
+    normalize : bool, default=False
+        Whether pairs and queries are normalised as LightGBM's `lambdarank_norm` does; `lambdas.pair_targets` says how.
+    early_stopping, validation_fraction, n_iter_no_change, eval_at, random_state, verbose
+        As of `RankNet`.
+    gain : {"exponential", "linear"}, default="exponential"
+        Of NDCG, the one that weighs and the one that judges; the exponential one takes grades up to 31.
+
+    Attributes
+    ----------
+    coefs_, intercepts_, mean_, scale_, activation_, n_iter_, train_scores_, validation_scores_
+        As of `RankNet`.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    A fit that is interrupted keeps the network of the last finished epoch, or with early stopping of the best.
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes: tuple[int, ...] = (32,),
+        *,
+        activation: str = "tanh",
+        learning_rate: float = 0.001,
+        weight_decay: float = 0.01,
+        max_iter: int = 50,
+        batch_size: int = 16,
+        metric: str = "ndcg",
+        k: int | None = None,
+        sigma: float = 1.0,
+        normalize: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        eval_at: int | None = 10,
+        gain: str = EXPONENTIAL,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.metric = metric
+        self.k = k
+        self.sigma = sigma
+        self.normalize = normalize
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.eval_at = eval_at
+        self.gain = gain
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _targets(self, grades: Floats, starts: Starts) -> PairTargets:
+        return pair_targets(
+            self.metric, grades, starts, k=self.k, sigma=self.sigma, normalize=self.normalize, gain=self.gain
+        )
+
+
+def hidden_sizes(sizes: Any) -> tuple[int, ...]:
+    """Return the units of each hidden layer, if they are."""
+    if (
+        not isinstance(sizes, tuple | list)
+        or not 1 <= len(sizes) <= MAX_HIDDEN
+        or not all(is_whole(n) and 1 <= n <= MAX_UNITS for n in sizes)
+    ):
+        raise UsageError(
+            f"hidden_layer_sizes must be a tuple of 1 to {MAX_HIDDEN} whole numbers from 1 to {MAX_UNITS}; "
+            f"got {sizes!r}"
+        )
+    return tuple(int(n) for n in sizes)
+
+
+def _check_size(x: Floats) -> None:
+    most = np.abs(x).max()
+    if most > MAX_INPUT:
+        raise UsageError(f"numbers of X must be up to {MAX_INPUT:g}, got {most:g}")

@@ -1,0 +1,33 @@
+"""What all rankers share, networks and boosted trees: scores of documents, judged by mean NDCG."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from depthforest.ensemble.ranking.metrics import cut_off, ndcg
+
+
+class BaseRanker(BaseEstimator):  # type: ignore[misc]
+    """A learner with `fit(X, y, qid=None)` and `predict(X)`; its parameters `eval_at` and `gain` are of the NDCG."""
+
+    def score(self, X: Any, y: Any, qid: Any = None) -> float:
+        """Return the mean NDCG at `eval_at` over queries; one without relevant documents counts 1.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or DataFrame
+        y : (n,) array
+            Relevance.
+        qid : (n,) array, optional
+            The query of each row; rows of a query stand together. None: one query.
+        """
+        found = self.predict(X)
+        return float(ndcg(y, found, qid=qid, k=cut_off(self.eval_at, len(found), "eval_at"), gain=self.gain))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.positive_only = True
+        return tags

@@ -1,0 +1,71 @@
+"""The ranking loss: lambdas as the derivatives of boosting, judged by NDCG."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from depthforest.ensemble.lossbase import Loss, Targets
+from depthforest.ensemble.lossderivatives import HESSIAN_FLOOR
+from depthforest.ensemble.ranking.groups import Floats, gains_of
+from depthforest.ensemble.ranking.lambdas import METRICS, PairTargets, fill_lambdas
+from depthforest.ensemble.ranking.metrics import ndcg_by_query
+from depthforest.threads import map_in_order
+
+
+class RankingLoss(Loss):
+    """Lambdas of the queries of some rows; there is no function that they are the gradient of.
+
+    Parameters
+    ----------
+    metric : str
+        What pairs are weighed with, which names the loss.
+    targets : PairTargets, optional
+        Of the rows; without them it can only tell its name.
+    eval_at : int
+        Cut-off of the NDCG that judges.
+    gain : str
+        Of that NDCG.
+    threads : int
+        Queries are spread over them.
+    """
+
+    has_hessian = True
+    is_by_row = False
+
+    def __init__(
+        self, metric: str, targets: PairTargets | None = None, *, eval_at: int = 10, gain: str, threads: int = 1
+    ) -> None:
+        self.name = metric
+        self._targets, self._eval_at, self._gain, self._threads = targets, eval_at, gain, threads
+
+    @property
+    def targets(self) -> PairTargets:
+        """What is known of the rows' queries."""
+        if self._targets is None:
+            raise ValueError(f"the loss {self.name} was made without rows; one of {METRICS}")
+        return self._targets
+
+    def value(self, y: Targets, raw: Floats) -> Floats:
+        """Return 1 - NDCG of every row's query, weighed so that the mean over rows is the mean over queries."""
+        starts = self.targets.starts
+        sizes = np.diff(starts)
+        found = np.nan_to_num(ndcg_by_query(gains_of(y, self._gain), raw, starts, self._eval_at), nan=1.0)
+        return np.repeat((1.0 - found) * len(y) / (len(sizes) * sizes), sizes)
+
+    def derivatives(self, y: Targets, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:  # noqa: ARG002
+        """Fill the lambdas and what they change by."""
+        if hessian is None:
+            hessian = np.empty(len(raw))
+        n = min(self._threads, self.targets.n_queries)
+        blocks = np.array_split(np.arange(self.targets.n_queries, dtype=np.int64), n)
+
+        def fill(queries: np.ndarray) -> None:
+            fill_lambdas(self.targets, raw, gradient, hessian, queries)
+
+        for _ in map_in_order(fill, blocks, threads=n):
+            pass
+        np.maximum(hessian, HESSIAN_FLOOR, out=hessian)
+
+    def start(self, y: Targets, weights: Floats) -> Floats:  # noqa: ARG002 - as in the base
+        """Return 0: a constant ranks nothing."""
+        return np.zeros(1)
