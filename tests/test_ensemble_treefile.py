@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from brokenfiles import at, changed, cut, fuzz_tools, item, key, one_entry, whole_column
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
@@ -34,14 +35,7 @@ NAMES = ("tree", "weighed_tree", "number_tree", "forest", "number_forest", "extr
 
 @pytest.fixture(scope="module")
 def tools():
-    """Return the modules (fuzz_models, valid_ensembles), imported as the script imports them."""
-    sys.path.insert(0, str(TOOLS))
-    try:
-        import fuzz_models
-        import valid_ensembles
-    finally:
-        sys.path.remove(str(TOOLS))
-    return fuzz_models, valid_ensembles
+    return fuzz_tools()
 
 
 @pytest.fixture(scope="module")
@@ -292,56 +286,6 @@ def test_quantiles_of_a_warm_start_with_other_weights(tmp_path):
 # -- what is refused
 
 
-def changed(path, target, change):
-    """Write a copy of a file whose content and columns `change` has changed."""
-    file = modelfile.read(path)
-    content = json.loads(json.dumps(file.content))
-    columns = {name: array.copy() for name, array in file.columns.items()}
-    change(content, columns)
-    target.write_bytes(b"".join(modelfile.encode(file.kind, file.version, content, columns)))
-
-
-def item(column, index, value):
-    def change(_, columns):
-        columns[column][index] = value
-
-    return change
-
-
-def at(column, where, value):
-    """Change the first entry of nodes that `where` (columns to mask) chooses."""
-
-    def change(_, columns):
-        columns[column][np.flatnonzero(where(columns))[0]] = value
-
-    return change
-
-
-def key(*path_and_value):
-    *path, name, value = path_and_value
-
-    def change(content, _):
-        for step in path:
-            content = content[step]
-        content[name] = value
-
-    return change
-
-
-def cut(column, n=-1):
-    def change(_, columns):
-        columns[column] = columns[column][:n]
-
-    return change
-
-
-def whole_column(column, value):
-    def change(_, columns):
-        columns[column] = np.asarray(value, dtype=columns[column].dtype)
-
-    return change
-
-
 def leaves(columns):
     return columns["feature"] == -1
 
@@ -562,22 +506,8 @@ def test_a_missing_check_is_found(tools, files, check, name, expected):
 def test_a_mutant_is_refused_or_works(data, tools, files, tmp_path_factory):
     """One entry of one column is anything: what loads gives sound answers."""
     name = data.draw(st.sampled_from(NAMES))
-    file = modelfile.read(files / name)
-    column = data.draw(st.sampled_from(sorted(c for c, array in file.columns.items() if array.size)))
-    array = file.columns[column]
-    index = data.draw(st.integers(0, array.size - 1))
-    if array.dtype.kind == "f":
-        value = data.draw(st.floats(width=array.dtype.itemsize * 8))
-    else:
-        limits = np.iinfo(array.dtype)
-        anything = st.integers(int(limits.min), int(limits.max))
-        value = data.draw(st.one_of(st.integers(0, 60), st.sampled_from(array.ravel().tolist()), anything))
     path = tmp_path_factory.getbasetemp() / "mutant.safetensors"
-
-    def change(_, columns):
-        columns[column].reshape(-1)[index] = value
-
-    changed(files / name, path, change)
+    changed(files / name, path, data.draw(one_entry(files / name)))
     try:
         loaded = load_trees(path)
     except ModelError:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from depthforest.datasets import write_dataset
 from depthforest.drawing import write_labels
 from depthforest.ensemble.forests import RandomForestClassifier
+from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier
 from depthforest.trainconfig import TrainConfig
 from depthforest.training import train
 from synth.config import Config
@@ -30,22 +33,49 @@ FOREST = TrainConfig(trees=2, depth=7, candidates=60, thresholds=20, pixels_per_
 
 def write_ensemble(folder: Path) -> None:
     """Write a small forest of numbers, missing values and categories, rows to ask it about, and its answers."""
-    rng = np.random.default_rng(SEED)
-    table = rng.normal(size=(60, 3)).round(3).astype(object)
-    table[:, 1] = rng.choice(["elm", "fir", "oak"], 60)
-    table[rng.random(60) < 0.15, 2] = np.nan
-    score = table[:, 0].astype(float) + (table[:, 1] == "oak") + np.nan_to_num(table[:, 2].astype(float))
-    y = np.array(["low", "middle", "top"])[np.digitize(score, (-0.5, 1.0))]
+    table, y = _mixed_rows()
     forest = RandomForestClassifier(3, min_samples_leaf=4, random_state=1, oob_score=True, categorical_features=[1])
     forest.fit(table, y).save(folder / "ensemble.safetensors")
     asked = table[:12]
     expected = {
-        "rows": [[None if v != v else v for v in row] for row in asked.tolist()],
+        "rows": _plain(asked),
         "leaves": forest.apply(asked).tolist(),
         "shares": forest.predict_proba(asked).tolist(),
         "oob_score": forest.oob_score_,
     }
     (folder / "ensemble.json").write_text(json.dumps(expected, indent=None) + "\n")
+
+
+def write_boosted(folder: Path) -> None:
+    """Write a small boosted ensemble of three classes, which stopped early, and its raw values for the same rows."""
+    table, y = _mixed_rows()
+    boosted = NewtonBoostingClassifier(
+        n_estimators=4, max_depth=2, learning_rate=3.0, n_iter_no_change=1, subsample=0.8, categorical_features=[1],
+        random_state=2,
+    )  # fmt: skip
+    boosted.fit(table, y).save(folder / "boosted.safetensors")
+    asked = table[:12]
+    expected = {
+        "rows": _plain(asked),
+        "leaves": boosted.apply(asked).tolist(),
+        "raw": boosted.decision_function(asked).tolist(),
+        "validation_score": boosted.validation_score_.tolist(),
+    }
+    (folder / "boosted.json").write_text(json.dumps(expected, indent=None) + "\n")
+
+
+def _mixed_rows() -> tuple[npt.NDArray[Any], npt.NDArray[np.str_]]:
+    """Return a table of numbers, missing values and categories, and the classes of its rows."""
+    rng = np.random.default_rng(SEED)
+    table = rng.normal(size=(60, 3)).round(3).astype(object)
+    table[:, 1] = rng.choice(["elm", "fir", "oak"], 60)
+    table[rng.random(60) < 0.15, 2] = np.nan
+    score = table[:, 0].astype(float) + (table[:, 1] == "oak") + np.nan_to_num(table[:, 2].astype(float))
+    return table, np.array(["low", "middle", "top"])[np.digitize(score, (-0.5, 1.0))]
+
+
+def _plain(table: npt.NDArray[Any]) -> list[list[Any]]:
+    return [[None if v != v else v for v in row] for row in table.tolist()]
 
 
 if __name__ == "__main__":
@@ -58,5 +88,6 @@ if __name__ == "__main__":
         labels = forest.predict(frame, frame.people == 1, mirror=is_mirrored)
         write_labels(FOLDER / f"{name}.png", labels, forest.part_set)
     write_ensemble(FOLDER)
+    write_boosted(FOLDER)
     size = sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file())
     print(f"{forest!r}: {size} bytes in {FOLDER}")

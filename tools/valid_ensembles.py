@@ -17,6 +17,8 @@ from depthforest.ensemble.forests import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from depthforest.ensemble.gradientboosting import GradientBoostingClassifier, GradientBoostingRegressor
+from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier, NewtonBoostingRegressor
 from depthforest.ensemble.treefile import load_trees
 
 N_ROWS = 40
@@ -24,16 +26,8 @@ N_ASKED = 9
 
 
 def valid_ensembles() -> list[Any]:
-    """Return fitted estimators that differ in kind, classes, columns and what they keep."""
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(N_ROWS, 4))
-    x[rng.random(x.shape) < 0.1] = np.nan
-    colors = np.array(["blue", "green", "red\u00fc"])[rng.integers(0, 3, N_ROWS)]
-    mixed = x.astype(object)
-    mixed[:, 1], mixed[:, 3] = colors, rng.integers(0, 7, N_ROWS)
-    signal = np.nan_to_num(x[:, 0]) + (colors == "blue")
-    level = np.digitize(signal, (-0.3, 0.6))
-    weights = rng.integers(0, 3, N_ROWS).astype(float)
+    """Return fitted trees and forests that differ in kind, classes, columns and what they keep."""
+    x, mixed, signal, level, weights = _rows()
     weighed = {0: 1.0, 1: 2.5, 2: 1}
     categorical: dict[str, Any] = {"categorical_features": [1, 3]}
     return [
@@ -53,10 +47,41 @@ def valid_ensembles() -> list[Any]:
     ]
 
 
+def valid_boosted() -> list[Any]:
+    """Return fitted boosted ensembles that differ in kind, loss, columns, rounds and what they know of these."""
+    x, mixed, signal, level, weights = _rows()
+    few: dict[str, Any] = {"n_estimators": 3, "max_depth": 2, "random_state": 1}
+    categorical: dict[str, Any] = {"categorical_features": [1, 3]}
+    directions = [1, 0, 0, -1]
+    return [
+        GradientBoostingClassifier(**few, subsample=0.6).fit(x, np.where(signal > 0, "yes", "no")),
+        GradientBoostingClassifier(**few, **categorical).fit(mixed, level, weights),
+        GradientBoostingClassifier(**few, loss="hinge", monotonic_cst=directions).fit(x, signal > 0),
+        GradientBoostingRegressor(**few, loss="huber", alpha=0.8, init="zero").fit(x, signal, X_val=x, y_val=signal),
+        NewtonBoostingClassifier(**few, warm_start=True, n_iter_no_change=1, learning_rate=3.0).fit(
+            x, level.astype(np.float32)
+        ),
+        NewtonBoostingRegressor(**few, **categorical, colsample_bynode=0.6).fit(mixed, signal, weights),
+    ]
+
+
+def _rows() -> tuple[npt.NDArray[Any], ...]:
+    """Return a table of numbers, one of numbers and categories, and of their rows targets, classes and weights."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(N_ROWS, 4))
+    x[rng.random(x.shape) < 0.1] = np.nan
+    colors = np.array(["blue", "green", "red\u00fc"])[rng.integers(0, 3, N_ROWS)]
+    mixed = x.astype(object)
+    mixed[:, 1], mixed[:, 3] = colors, rng.integers(0, 7, N_ROWS)
+    signal = np.nan_to_num(x[:, 0]) + (colors == "blue")
+    level = np.digitize(signal, (-0.3, 0.6))
+    return x, mixed, signal, level, rng.integers(0, 3, N_ROWS).astype(float)
+
+
 def write_valid_ensembles(folder: Path) -> list[Path]:
     """Write the valid ensembles into a folder and return their paths."""
     paths = []
-    for number, estimator in enumerate(valid_ensembles()):
+    for number, estimator in enumerate([*valid_ensembles(), *valid_boosted()]):
         paths.append(folder / f"ensemble{number}.safetensors")
         estimator.save(paths[-1])
     return paths
@@ -67,7 +92,7 @@ def use_ensemble(estimator: Any) -> None:
     table = table_for(estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a table without names is no fault
-        leaves = np.atleast_2d(estimator.apply(table).T)
+        leaves = estimator.apply(table).reshape(len(table), -1).T
         trees = estimator.trees_ if hasattr(estimator, "trees_") else [estimator.tree_]
         for tree, own in zip(trees, leaves, strict=True):
             if not tree.is_leaf[own].all() or tree.max_depth >= tree.node_count or not np.isfinite(tree.value).all():
@@ -79,7 +104,7 @@ def use_ensemble(estimator: Any) -> None:
             estimator.save(Path(folder) / "again")
             if not np.array_equal(_answers(load_trees(Path(folder) / "again"), table), answers, equal_nan=True):
                 raise AssertionError("another ensemble when it is saved again")
-        for member in getattr(estimator, "estimators_", [])[:2]:
+        for member in np.ravel(getattr(estimator, "estimators_", []))[:2]:
             member.predict(table)
     repr(estimator)
 
@@ -87,7 +112,11 @@ def use_ensemble(estimator: Any) -> None:
 def _answers(estimator: Any, table: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return what an ensemble says of rows, checked."""
     labels = estimator.predict(table)
-    if hasattr(estimator, "classes_"):
+    if hasattr(estimator, "start_"):
+        _check_stages(estimator, table, labels)
+    if hasattr(estimator, "classes_") and not hasattr(estimator, "predict_proba"):
+        labels = estimator.decision_function(table)
+    elif hasattr(estimator, "classes_"):
         shares = np.asarray(estimator.predict_proba(table))
         if not np.isin(labels, estimator.classes_).all() or not np.allclose(shares.sum(axis=1), 1, atol=1e-5):
             raise AssertionError("classes or shares that are none")
@@ -100,6 +129,13 @@ def _answers(estimator: Any, table: npt.NDArray[Any]) -> npt.NDArray[np.float64]
             raise AssertionError("quantiles that are no targets, or not in order")
         return np.column_stack((labels, found))
     return np.asarray(labels)
+
+
+def _check_stages(estimator: Any, table: npt.NDArray[Any], labels: npt.NDArray[Any]) -> None:
+    """Check that the last stage of a boosted ensemble is what it predicts, and that there is one for each round."""
+    stages = list(estimator.staged_predict(table))
+    if len(stages) != len(estimator) or not np.array_equal(stages[-1], labels):
+        raise AssertionError("stages that do not lead to the prediction")
 
 
 def table_for(estimator: Any) -> npt.NDArray[Any]:

@@ -30,6 +30,9 @@ Floats = npt.NDArray[np.float64]
 
 INITS = (None, "zero")
 
+SCORES = ("train_score", "validation_score", "oob_improvement")
+"""Known of rounds, as attributes with an underscore."""
+
 
 class BaseBoosting(BaseEstimator):  # type: ignore[misc]
     """What boosted classifiers and regressors share."""
@@ -97,6 +100,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         """Give all rows the raw values that they have before the first new round."""
         start = training.loss.start(training.y, training.weights)  # a loss of one's own is checked here
         if not old:
+            self.__dict__.pop("trees_", None)  # of the last fit: nothing may go on from them
             self.start_ = start if self.init is None else np.zeros(len(start))
             self.train_score_, self.validation_score_ = np.empty(0), np.empty(0)
             self.oob_improvement_ = np.empty(0)
@@ -225,10 +229,12 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         max_bins = check_max_bins(self.max_bins)
         n_outputs, n_rounds = training.loss.n_outputs, whole("n_estimators", self.n_estimators, 1)
         n_before = len(trees) // n_outputs
-        scores: dict[str, list[float]] = {
-            name: list(getattr(self, f"{name}_")[:n_before])
-            for name in ("train_score", "validation_score", "oob_improvement")
-        }
+        scores: dict[str, list[float]] = {name: getattr(self, f"{name}_")[:n_before].tolist() for name in SCORES}
+
+        def keep(name: str, score: float) -> None:
+            n_missing = len(trees) // n_outputs - 1 - len(scores[name])  # rounds before that were not judged
+            scores[name] += [np.nan] * n_missing + [score]
+
         try:
             if n_before == n_rounds:
                 return
@@ -237,19 +243,19 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
             seeds = self._seeds[1 + n_before : 1 + n_rounds].tolist()
             for grown in shown(map(rounds.round, seeds), n=len(seeds), title="boosting", verbose=self.verbose):
                 trees.extend(grown)
-                scores["train_score"].append(rounds.train_score)
+                keep("train_score", rounds.train_score)
                 if subsample < 1:
-                    scores["oob_improvement"].append(rounds.oob_improvement)
+                    keep("oob_improvement", rounds.oob_improvement)
                 if validation is not None:
                     add_round(grown, validation, threads)
                     losses = validation.losses(threads)
-                    scores["validation_score"].append(weighed_mean(losses, validation.weights))
+                    keep("validation_score", weighed_mean(losses, validation.weights))
                     if patience is not None and _is_over(scores["validation_score"], patience, tolerance):
                         break
         finally:  # an interrupted fit keeps what it has
             if trees:
-                if patience is not None and scores["validation_score"]:
-                    n_best = 1 + int(np.argmin(scores["validation_score"]))
+                if patience is not None and not np.isnan(scores["validation_score"]).all():
+                    n_best = 1 + int(np.nanargmin(scores["validation_score"]))
                     del trees[n_best * n_outputs :]
                 for name, values in scores.items():
                     setattr(self, f"{name}_", np.asarray(values))
@@ -340,4 +346,5 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
 
 def _is_over(scores: list[float], patience: int, tolerance: float) -> bool:
     """Return whether the last rounds brought nothing: none is better than the best before them."""
-    return len(scores) > patience and min(scores[-patience:]) > min(scores[:-patience]) - tolerance
+    known = [score for score in scores if not np.isnan(score)]
+    return len(known) > patience and min(known[-patience:]) > min(known[:-patience]) - tolerance

@@ -1,9 +1,9 @@
 """Tree files: ensembles of trees as model files, and back. `save` of the estimators and `ensemble.load` end here.
 
 The columns of all trees stand one after the other, in the order of the trees; `ends` says where each stops. Parameters,
-classes and the like are JSON (`treemetadata`); what only forests have is added by `forestfile`. A file is untrusted: it
-names its estimator, which is looked up in a fixed table, and every tree is checked (`treechecks`) before a kernel sees
-it. docs/MODEL_FORMAT.md describes all of it.
+classes and the like are JSON (`treemetadata`); what only forests have is added by `forestfile`, what only boosted
+ensembles have by `boostfile`. A file is untrusted: it names its estimator, which is looked up in a fixed table, and
+every tree is checked (`treechecks`) before a kernel sees it. docs/MODEL_FORMAT.md describes all of it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest import modelfile
+from depthforest.ensemble.boostbase import BaseBoosting
+from depthforest.ensemble.boostfile import BOOST_COLUMNS, OF_BOOSTED, check_own_loss, pack_boosted, unpack_boosted
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
 from depthforest.ensemble.forestbase import BaseForest
 from depthforest.ensemble.forestfile import (
@@ -37,7 +39,10 @@ from depthforest.ensemble.forests import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from depthforest.ensemble.gradientboosting import GradientBoostingClassifier, GradientBoostingRegressor
 from depthforest.ensemble.growing import MASK_WORDS
+from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier, NewtonBoostingRegressor
+from depthforest.ensemble.ranking.lambdamart import LambdaMART
 from depthforest.ensemble.ranking.rankfile import KIND as RANK_NETWORK
 from depthforest.ensemble.ranking.rankfile import unpack_ranker
 from depthforest.ensemble.treechecks import check_tree
@@ -102,13 +107,28 @@ class Layout:
 
     @property
     def has_classes(self) -> bool:
-        """Whether leaves hold shares of classes; else numbers."""
+        """Whether it predicts classes."""
         return issubclass(self.kind, ClassifierMixin)
 
     @property
     def is_forest(self) -> bool:
         """Whether there are many trees, each with a seed."""
         return issubclass(self.kind, BaseForest)
+
+    @property
+    def is_boosted(self) -> bool:
+        """Whether the trees add up, round after round."""
+        return issubclass(self.kind, BaseBoosting)
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether leaves hold shares of classes; else a number, as those of boosted classifiers do."""
+        return self.has_classes and not self.is_boosted
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether it is a single tree."""
+        return not self.is_forest and not self.is_boosted
 
 
 LAYOUTS = {
@@ -120,6 +140,11 @@ LAYOUTS = {
         Layout(RandomForestRegressor, TREE_COLUMNS | FOREST_COLUMNS | QUANTILE_COLUMNS, OF_NUMBERS),
         Layout(ExtraTreesClassifier, TREE_COLUMNS | FOREST_COLUMNS, OF_CLASSES),
         Layout(ExtraTreesRegressor, TREE_COLUMNS | FOREST_COLUMNS | QUANTILE_COLUMNS, OF_NUMBERS),
+        Layout(GradientBoostingClassifier, TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED),
+        Layout(GradientBoostingRegressor, TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED),
+        Layout(NewtonBoostingClassifier, TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED),
+        Layout(NewtonBoostingRegressor, TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED),
+        Layout(LambdaMART, TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED),
     )
 }
 """By name: the only estimators that files can ask for."""
@@ -129,17 +154,22 @@ LAYOUTS = {
 
 
 def save_trees(estimator: Any, path: str | Path) -> None:
-    """Write a fitted tree or forest to a file; equal ones give equal bytes.
+    """Write a fitted tree, forest or boosted ensemble to a file; equal ones give equal bytes.
 
     Parameters
     ----------
-    estimator : DecisionTree*, RandomForest* or ExtraTrees*
+    estimator : one of `LAYOUTS`
     path : str or Path
     """
     layout = LAYOUTS.get(type(estimator).__name__)
     if layout is None or layout.kind is not type(estimator):
         raise UsageError(f"only {', '.join(LAYOUTS)} can be saved, got {type(estimator).__name__}")
     check_is_fitted(estimator)
+    trees = [estimator.tree_] if layout.is_tree else estimator.trees_
+    if len(trees) > MAX_TREES:
+        raise UsageError(f"a file can hold {MAX_TREES} trees, got {len(trees)}")
+    if layout.is_boosted:
+        check_own_loss(estimator)
     content = {
         "estimator": type(estimator).__name__,
         "parameters": pack_parameters(estimator),
@@ -149,10 +179,11 @@ def save_trees(estimator: Any, path: str | Path) -> None:
         "categories": pack_categories(estimator.categories_),
         "fitted": {},
     }
-    trees = estimator.trees_ if layout.is_forest else [estimator.tree_]
     columns = _pack_trees(trees, estimator)
     if layout.is_forest:
         content["fitted"] = pack_forest(estimator, layout.fitted, columns)
+    if layout.is_boosted:
+        content["fitted"] = pack_boosted(estimator, columns)
     if "rows" in layout.schema:
         pack_quantiles(estimator, columns)
     modelfile.write(path, KIND, FORMAT_VERSION, content, columns)
@@ -173,7 +204,7 @@ def _pack_trees(trees: list[Tree], estimator: Any) -> Columns:
 
 
 def load_trees(path: str | Path) -> Any:
-    """Read a tree or a forest from a file, and check everything.
+    """Read a tree, a forest or a boosted ensemble from a file, and check everything.
 
     Parameters
     ----------
@@ -218,10 +249,13 @@ def _unpack(file: ModelFile, layout: Layout) -> Any:
     if not isinstance(fitted, dict) or set(fitted) != set(layout.fitted):
         raise ModelError(f"fitted must be an object with {', '.join(layout.fitted) or 'no keys'}; got {shown(fitted)}")
     trees = _unpack_trees(columns, estimator, layout)
-    if not layout.is_forest:
+    if layout.is_tree:
         estimator._set_tree(trees[0])
         return estimator
-    unpack_forest(estimator, trees, fitted, columns)
+    if layout.is_boosted:
+        unpack_boosted(estimator, trees, fitted, columns)
+    else:
+        unpack_forest(estimator, trees, fitted, columns)
     if "rows" in layout.schema:
         trees = unpack_quantiles(estimator, trees, columns)
     estimator._set_trees(trees)
@@ -230,7 +264,7 @@ def _unpack(file: ModelFile, layout: Layout) -> Any:
 
 def _unpack_trees(columns: Columns, estimator: Any, layout: Layout) -> list[Tree]:
     """Return the trees, each with memory of its own, and each sound."""
-    n_shared = len(estimator.classes_) if layout.has_classes else 0
+    n_shared = len(estimator.classes_) if layout.has_shares else 0
     n_outputs = columns["values"].shape[1]
     if n_outputs != (n_shared or 1):
         raise ModelError(f"values must have {n_shared or 1} columns, got {n_outputs}")
@@ -259,7 +293,7 @@ def _unpack_trees(columns: Columns, estimator: Any, layout: Layout) -> list[Tree
 
 def _check_ends(ends: npt.NDArray[np.int64], lengths: tuple[int, int, int], layout: Layout, n_shared: int) -> None:
     """Raise ModelError unless the trees divide the columns among them."""
-    most = MAX_TREES if layout.is_forest else 1
+    most = 1 if layout.is_tree else MAX_TREES
     if not 1 <= len(ends) <= most:
         raise ModelError(f"{layout.kind.__name__} has 1 to {most} trees, got {len(ends)}")
     # bounded first, so that differences cannot overflow

@@ -21,6 +21,9 @@ from depthforest.modelfile import MAX_INTEGER, shown
 RUN_OPTIONS = ("n_jobs", "verbose")
 """Parameters that do not shape the result, and are not stored."""
 
+LISTS = ("categorical_features", "monotonic_cst")
+"""Parameters that may be lists."""
+
 NUMBER_DTYPES = (
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
 )  # fmt: skip
@@ -52,7 +55,9 @@ def _pack_parameter(name: str, value: Any) -> Any:
     if name == "class_weight" and isinstance(value, Mapping):
         # a list of pairs: the keys of JSON objects are text
         return [[_pack_scalar(name, key), _pack_scalar(name, weight)] for key, weight in value.items()]
-    if name == "categorical_features" and not isinstance(value, str):
+    if name == "monotonic_cst" and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {str(key): _pack_scalar(name, direction) for key, direction in value.items()}
+    if name in LISTS and not isinstance(value, str):
         items = value.tolist() if hasattr(value, "tolist") else value
         if isinstance(items, list | tuple):
             return [_pack_scalar(name, item) for item in items]
@@ -88,7 +93,9 @@ def unpack_parameters(content: Any, kind: type) -> dict[str, Any]:
 def _unpack_parameter(name: str, value: Any) -> Any:
     if _is_scalar(value):
         return value
-    if name == "categorical_features" and isinstance(value, list) and all(map(_is_scalar, value)):
+    if name in LISTS and isinstance(value, list) and all(map(_is_scalar, value)):
+        return value
+    if name == "monotonic_cst" and isinstance(value, dict) and all(map(_is_scalar, value.values())):
         return value
     if name == "class_weight" and isinstance(value, list) and all(map(_is_weight, value)):
         return dict(value)

@@ -208,6 +208,8 @@ class LambdaMART(BaseRanker, BaseBoosting):
     # -- fitting -------------------------------------------------------------------------------------------------------
 
     def _grades(self, y: Any, table: Table) -> Floats:
+        if y is None:
+            raise UsageError("LambdaMART requires y to be passed, but the target y is None")
         grades = check_relevance(y, gain=self.gain)
         if len(grades) != len(table):
             raise UsageError(f"X and y must have the same rows, got {len(table)} and {len(grades)}")
