@@ -1,4 +1,4 @@
-"""Make the pictures of docs about boosting: rounds, weights of the rows, errors, weak learners, margins, bias.
+"""Make the pictures of docs about boosting: rounds, weights of the rows, errors, margins, bias, losses, quantiles.
 
     python tools/boosting_pictures.py [-o FOLDER] [NAME...]
 
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ensemble_pictures import FRESH, Makers, Points, main, two_moons, two_spirals
+from sklearn.datasets import make_friedman1
 from sklearn.linear_model import Perceptron
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from depthforest.ensemble import analysis
+from depthforest.ensemble.losses import loss_of
 from depthforest.ensemble.plotting.boosting import plot_boosting_rounds, plot_boosting_weights, plot_staged_errors
 from depthforest.ensemble.plotting.decisionregions import plot_decision_regions
 
@@ -139,6 +141,75 @@ def bias(learners: Any) -> Figure:
     return figure
 
 
+def losses(learners: Any) -> Figure:  # noqa: ARG001 - as the others
+    """Draw the losses of two classes by their margin, and those of numbers by their residual."""
+    from matplotlib import pyplot as plt
+
+    figure: Figure
+    figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    at = np.linspace(-2.5, 2.5, 501)
+    second = np.ones(len(at), dtype=np.int32)
+    for name in ("logistic", "exponential", "hinge", "perceptron"):
+        axes[0].plot(at, loss_of(name, n_classes=2).value(second, at), label=name)
+    axes[0].set(xlabel="margin m = yF", ylim=(0, 4), title="two classes")
+    zeros = np.zeros(len(at))
+    for name, alpha in (("squared_error", 0.9), ("absolute_error", 0.9), ("huber", 0.5), ("quantile", 0.9)):
+        loss = loss_of(name, alpha=alpha)
+        loss.prepare(at, zeros, np.ones(len(at)))
+        label = f"{name}, alpha {alpha:g}" if name in ("huber", "quantile") else name
+        axes[1].plot(at, loss.value(at, zeros), label=label)
+    axes[1].set(xlabel="residual y - F", ylim=(0, 3), title="numbers")
+    for panel in axes:
+        panel.legend(frameon=False)
+        panel.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def rates(learners: Any) -> Figure:
+    """Draw the error by rounds for some learning rates."""
+    x, y = make_friedman1(300, noise=1.0, random_state=0)
+    fresh = make_friedman1(FRESH, noise=1.0, random_state=1)
+    models = {
+        f"learning rate {rate:g}": learners.GradientBoostingRegressor(
+            n_estimators=ROUNDS, learning_rate=rate, max_depth=4
+        ).fit(x, y)
+        for rate in (0.02, 0.1, 0.5)
+    }
+    return plot_staged_errors(models, {"training": (x, y), "fresh points": fresh}).figure.figure
+
+
+def quantiles(learners: Any) -> Figure:
+    """Draw boosted quantiles of numbers whose noise grows."""
+    from matplotlib import pyplot as plt
+
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0, 10, 400))
+    y = np.sin(x) + rng.normal(0, 0.1 + 0.08 * x)
+    grid = np.linspace(0, 10, 500)
+    figure: Figure
+    figure, panel = plt.subplots(figsize=(9, 3.6), layout="constrained")
+    panel.plot(x, y, ".", color="0.7", markersize=4)
+    models = {
+        alpha: learners.GradientBoostingRegressor(
+            loss="quantile", alpha=alpha, n_estimators=100, learning_rate=0.05, min_samples_leaf=15
+        ).fit(x[:, None], y)
+        for alpha in (0.1, 0.5, 0.9)
+    }
+    low, middle, high = (model.predict(grid[:, None]) for model in models.values())
+    inside = (models[0.9].predict(x[:, None]) >= y).mean()
+    panel.fill_between(
+        grid,
+        low,
+        high,
+        alpha=0.25,
+        label=f"quantiles 0.1 to 0.9; {100 * inside:.0f} % of the points lie below the upper",
+    )
+    panel.plot(grid, middle, label="the median")
+    panel.legend(frameon=False, loc="upper left")
+    panel.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
 def with_noise(points: Points, seed: int) -> Points:
     """Return points of which some have the other label."""
     x, y = points
@@ -159,6 +230,9 @@ MAKERS: Makers = {
     "boosting_ada_learners": weak_learners,
     "boosting_ada_margins": margins,
     "boosting_bias": bias,
+    "boosting_losses": losses,
+    "boosting_rates": rates,
+    "boosting_quantiles": quantiles,
 }
 
 
