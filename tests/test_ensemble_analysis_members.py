@@ -28,7 +28,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from depthforest import ensemble as boosting
 from depthforest.ensemble import analysis
+from depthforest.ensemble.analysis.members import first_members_answers
 from depthforest.errors import UsageError
 
 POINTS, CODES = make_classification(150, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
@@ -221,3 +223,22 @@ def test_bad_input(call, message: str) -> None:
     with pytest.raises(UsageError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("y", [CODES, CODES > 0], ids=["three classes", "two"])
+@pytest.mark.parametrize("kind", ["GradientBoosting", "NewtonBoosting"])
+def test_steps_of_gradient_boosting_are_no_voters(kind: str, y: np.ndarray) -> None:
+    for ensemble in (getattr(boosting, f"{kind}{task}")(n_estimators=2) for task in ("Classifier", "Regressor")):
+        ensemble.fit(POINTS, y)
+        with pytest.raises(UsageError, match=f"the members of {kind}.* are corrections of each other, not answers"):
+            analysis.member_predictions(ensemble, POINTS)
+
+
+@pytest.mark.parametrize("name", ["GradientBoostingClassifier", "NewtonBoostingRegressor"])
+def test_the_first_members_of_boosting_answer_by_its_stages(name: str) -> None:
+    ensemble = getattr(boosting, name)(n_estimators=4).fit(POINTS, CODES)
+    answers = first_members_answers(ensemble, POINTS, np.array([1, 3]))
+    stages = list(ensemble.staged_predict(POINTS))
+    np.testing.assert_array_equal(answers, [stages[0], stages[2]])
+    with pytest.raises(UsageError, match="sizes must be from 1 to the 4 members, got 1 to 5"):
+        first_members_answers(ensemble, POINTS, np.array([1, 5]))

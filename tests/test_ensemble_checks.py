@@ -1,4 +1,4 @@
-"""scikit-learn's own checks of the trees and forests."""
+"""scikit-learn's own checks of trees, forests and boosting."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -8,6 +8,10 @@ from depthforest.ensemble import (
     DecisionTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    NewtonBoostingClassifier,
+    NewtonBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -19,6 +23,10 @@ ESTIMATORS = [
     RandomForestRegressor(n_estimators=5),
     ExtraTreesClassifier(n_estimators=5),
     ExtraTreesRegressor(n_estimators=5),
+    GradientBoostingClassifier(n_estimators=5),
+    GradientBoostingRegressor(n_estimators=10),
+    NewtonBoostingClassifier(n_estimators=5),
+    NewtonBoostingRegressor(n_estimators=5),
 ]
 
 

@@ -207,7 +207,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         classes, codes = fit_classes(y_val, table)
         unknown = classes[~np.isin(classes, self.classes_)]
         if len(unknown):
-            raise UsageError(f"y_val has the class {unknown[0]!r}, which y has not")
+            raise UsageError(f"y_val has the class {unknown[:1].tolist()[0]!r}, which y has not")
         return np.searchsorted(self.classes_, classes)[codes].astype(np.int32)
 
     def _raw_after(self, table: Table, trees: list[Tree]) -> Floats:

@@ -93,6 +93,8 @@ class Plan(NamedTuple):
     max_leaves: int
     n_drawn: int
     """Columns looked at in a node."""
+    is_shuffled: bool
+    """Whether they are looked at in a random order, so that chance chooses among equal splits."""
     spread_rows: int
     """Nodes of so many rows are counted by the caller."""
     is_exact: bool
@@ -180,14 +182,14 @@ def _give_slot(node: int, free: Longs, spots: Longs, state: Longs) -> None:
 
 
 @kernel
-def _draw_columns(key: np.uint64, n_drawn: int, drawn: Ints) -> None:
+def _draw_columns(plan: Plan, key: np.uint64, drawn: Ints) -> None:
     """Put the places of the columns that a node looks at in front."""
     n = len(drawn)
     for k in range(n):
         drawn[k] = k
-    if n_drawn == n:
+    if plan.n_drawn == n and not plan.is_shuffled:
         return
-    for k in range(n_drawn):
+    for k in range(plan.n_drawn):
         other = k + number_below(mix(key + GOLDEN * np.uint64(k + 1)), n - k)
         drawn[k], drawn[other] = drawn[other], drawn[k]
 
@@ -255,7 +257,7 @@ def _search(
     lower, upper = bounds[node, LOWER], bounds[node, UPPER]
     least = least_hessian(penalties, hessian, spots[node, NODE_END] - spots[node, NODE_BEGIN])
     own = score_at(penalties, gradient, hessian, bounded_weight(penalties, gradient, hessian, lower, upper))
-    _draw_columns(keys[node], plan.n_drawn, drawn)
+    _draw_columns(plan, keys[node], drawn)
     if plan.is_exact:
         score, feature = search_sorted(
             penalties, columns, directions, chosen, drawn, plan.n_drawn, orders, wide, amounts, spots[node, NODE_BEGIN],

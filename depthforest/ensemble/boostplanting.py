@@ -59,6 +59,8 @@ class BoostGrowth:
     max_depth, max_leaves : int
     is_leaf_wise : bool
         The leaf that gains most is split next, else level by level.
+    is_shuffled : bool
+        Whether chance chooses among columns that split equally well, else the first.
     n_columns, n_drawn : int
         Columns that a tree may use, and of these, columns looked at in a node.
     directions : (n_features,) int32
@@ -76,6 +78,7 @@ class BoostGrowth:
     max_depth: int = UNLIMITED
     max_leaves: int = UNLIMITED
     is_leaf_wise: bool = True
+    is_shuffled: bool = False
 
     @property
     def penalties(self) -> Penalties:
@@ -169,7 +172,9 @@ class Grower:
         orders = sorted_rows(b.wide, rows, chosen) if self._is_exact else np.empty((0, 0), dtype=np.int32)
         n_drawn = min(growth.n_drawn, len(chosen))
         spread_rows = max(_SPREAD_ROWS, _SPREAD_CELLS // len(chosen)) if threads > 1 else UNLIMITED
-        plan = Plan(self._order, growth.max_depth, self.max_leaves, n_drawn, spread_rows, self._is_exact)
+        plan = Plan(
+            self._order, growth.max_depth, self.max_leaves, n_drawn, growth.is_shuffled, spread_rows, self._is_exact
+        )
         used = np.zeros(3, dtype=np.int64)
         begin_tree(
             key, rows, amounts, plan, growth.penalties, self._spots, self._totals, self._bounds, self._keys,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.linesearch import crossing_intervals, leaf_sums, zero_slopes
+from depthforest.ensemble.linesearch import crossing_intervals, leaf_sums, stepped_back, zero_slopes
 from depthforest.ensemble.lossbase import Loss
 from depthforest.ensemble.lossderivatives import (
     EXP_HIGH,
@@ -67,7 +67,7 @@ class Logistic(MarginLoss):
         return logs[1:] - logs[:1]
 
     def _minima(self, y: Ints, raw: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
-        """Return the minimum of every leaf within `MAX_LOG_ODDS` of 0."""
+        """Return the minimum of every leaf within `MAX_LOG_ODDS` of 0; Newton's step where it lies beyond."""
 
         def slopes(at: Floats, is_open: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
             sums = np.zeros((n_leaves, 2))
@@ -75,7 +75,8 @@ class Logistic(MarginLoss):
             return sums[:, 0], sums[:, 1]
 
         bound = np.full(n_leaves, MAX_LOG_ODDS)
-        return zero_slopes(slopes, -bound, bound, tolerance=NEWTON_TOLERANCE)
+        found = zero_slopes(slopes, -bound, bound, tolerance=NEWTON_TOLERANCE)
+        return stepped_back(slopes, found, MAX_LOG_ODDS)
 
     def probabilities(self, raw: Floats) -> Floats:
         """Return 1 - p and p."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.ensemble.classlosses import MAX_LOG_ODDS, MarginLoss
-from depthforest.ensemble.linesearch import leaf_sums, zero_slopes
+from depthforest.ensemble.linesearch import leaf_sums, stepped_back, zero_slopes
 from depthforest.ensemble.lossbase import Targets
 from depthforest.ensemble.lossderivatives import HESSIAN_FLOOR
 from depthforest.ensemble.sweeps import Floats, Ints
@@ -104,7 +104,7 @@ class CustomLoss(MarginLoss):
     def _minima(self, y: Targets, raw: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
         """Return the loss's own leaf values, or where the sum of gradients is 0.
 
-        The search ends at `MAX_LOG_ODDS` for classes, and for numbers at 10 times the largest target or raw value.
+        The search ends at `MAX_LOG_ODDS` for classes (there Newton's step is taken, if there is a hessian), and for numbers at 10 times the largest target or raw value.
         """
         counted = (leaf_of >= 0) & (weights > 0)
         y, raw, weights, leaf_of = self._numbers(y)[counted], raw[counted], weights[counted], leaf_of[counted]
@@ -123,7 +123,8 @@ class CustomLoss(MarginLoss):
 
         largest = max(np.abs(y).max(initial=1.0), np.abs(raw).max(initial=1.0))
         bound = np.full(n_leaves, MAX_LOG_ODDS if self.is_classifier else 10.0 * largest)
-        return zero_slopes(slopes, -bound, bound, reach=1.0)
+        found = zero_slopes(slopes, -bound, bound, reach=1.0)
+        return stepped_back(slopes, found, MAX_LOG_ODDS) if self.is_classifier and self.has_hessian else found
 
     def _own_leaf_values(self, y: Floats, raw: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
         own: Callable[[Floats, Floats, Floats], Any] = self.loss.leaf_value  # type: ignore[attr-defined]

@@ -12,6 +12,9 @@ from depthforest.ensemble.monotonic import directions_of
 from depthforest.ensemble.parameters import feature_count, row_count
 from depthforest.ensemble.planting import UNLIMITED
 
+_IS_SHUFFLED = True
+"""Small tables have many splits that are equally good: as in scikit-learn, chance chooses, so that trees differ more."""
+
 
 def _growth_of(estimator: Any, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
     """Return how the trees of gradient boosting are grown: by least squares."""
@@ -25,6 +28,7 @@ def _growth_of(estimator: Any, loss: Loss, n_rows: int, n_features: int) -> Boos
         max_depth=UNLIMITED if depth is None else min(whole("max_depth", depth, 1), UNLIMITED),
         max_leaves=UNLIMITED if leaves is None else whole("max_leaf_nodes", leaves, 2),
         is_leaf_wise=True,
+        is_shuffled=_IS_SHUFFLED,
     )
 
 
@@ -62,7 +66,7 @@ class GradientBoostingClassifier(BoostedClassifier):
     warm_start : bool
         Whether another `fit` adds rounds to those there are.
     random_state : int, RandomState, optional
-        Of subsampling, drawn columns and the validation share.
+        Of subsampling, drawn columns, the choice among equal splits and the validation share.
     n_jobs : int, optional
         Threads; the result does not depend on it.
     verbose : int

@@ -163,3 +163,17 @@ def zero_slopes(
             break
         reaches *= 2
     return np.asarray(at)
+
+
+def stepped_back(slopes: Slopes, found: Floats, bound: float) -> Floats:
+    """Return what `zero_slopes` found, but Newton's step from 0 where that ended at the bound; second slopes are known.
+
+    A pure leaf of classes has its minimum infinitely far away: going as far as allowed would overfit it.
+    """
+    is_far = np.abs(found) >= bound
+    if not is_far.any():
+        return found
+    first, second = slopes(np.zeros(len(found)), is_far)
+    assert second is not None
+    steps = -first / np.maximum(second, np.finfo(np.float64).tiny)
+    return np.where(is_far, np.clip(steps, -bound, bound), found)

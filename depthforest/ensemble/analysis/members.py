@@ -187,9 +187,10 @@ def _wants_names(member: Any, frame: Any) -> bool:
 def first_members_answers(ensemble: Any, X: Any, sizes: Codes) -> Numbers:
     """Return what the first members answer together, for several numbers of members.
 
-    An ensemble with `staged_predict` is asked for its stages. Otherwise members have equal weight: mean values; the
-    class of the highest mean probability where all members give probabilities (as forests and bagging do) and the
-    ensemble is not set to `voting="hard"`; the class with most votes elsewhere. Ties go to the lower class.
+    An ensemble with `staged_predict`, as all that boost have it, is asked for its stages. Otherwise members have equal
+    weight: mean values; the class of the highest mean probability where all members give probabilities (as forests and
+    bagging do) and the ensemble is not set to `voting="hard"`; the class with most votes elsewhere. Ties go to the
+    lower class.
 
     Parameters
     ----------
@@ -200,11 +201,12 @@ def first_members_answers(ensemble: Any, X: Any, sizes: Codes) -> Numbers:
     -------
     array (n_sizes, n_samples)
     """
-    n_members = len(members_of(ensemble))
+    # members of gradient boosting are steps, not answers; their stages are answers
+    stages = list(ensemble.staged_predict(X)) if hasattr(ensemble, "staged_predict") else None
+    n_members = len(members_of(ensemble) if stages is None else stages)
     if sizes.min() < 1 or sizes.max() > n_members:
         raise UsageError(f"sizes must be from 1 to the {n_members} members, got {sizes.min()} to {sizes.max()}")
-    if hasattr(ensemble, "staged_predict"):
-        stages = list(ensemble.staged_predict(X))
+    if stages is not None:
         return np.array([stages[size - 1] for size in sizes])
     if is_regressor(ensemble):
         sums = np.cumsum(member_predictions(ensemble, X), axis=0)
