@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from depthforest.ensemble.columns import DIGIT, Codes, Columns, Ranges, Sides
-from depthforest.ensemble.finding import NO_FEATURE, Split, find_split
+from depthforest.ensemble.finding import find_split
 from depthforest.ensemble.growing import (
     N_NODES,
     Limits,
@@ -23,6 +23,8 @@ from depthforest.ensemble.growing import (
     write_node,
     write_split,
 )
+from depthforest.ensemble.lanes import Lanes
+from depthforest.ensemble.splits import NO_FEATURE, Split
 from depthforest.ensemble.sweeps import Floats, Ints, Rules
 from depthforest.kernels import kernel
 from depthforest.splitting import Counts, gain_over_terms
@@ -35,6 +37,7 @@ def grow_best(
     limits: Limits,
     max_leaves: int,
     codes: Codes,
+    by_row: Codes,
     wide: Ints,
     columns: Columns,
     ranges: Ranges,
@@ -43,11 +46,15 @@ def grow_best(
     amounts: Floats,
     key: np.uint64,
     present: Ints,
+    ends: Ints,
     ints: Ints,
     sums: Floats,
     bins: Floats,
     cuts: Floats,
     places: Ints,
+    keys: Codes,
+    lanes: Lanes,
+    at: Floats,
     sides: Sides,
     drawn: Ints,
     spare: Floats,
@@ -60,12 +67,12 @@ def grow_best(
     """Grow a tree of up to `max_leaves` leaves: the node whose split gains most is split next, of equals the first."""
     room = node_ints.shape[0]
     places_of = np.empty((room, 3), dtype=np.int64)  # begin, end, depth
-    keys = np.empty(room, dtype=np.uint64)
+    own_keys = np.empty(room, dtype=np.uint64)
     wanted = np.empty((room, 4), dtype=np.int64)  # feature, code, missing, rank
     thresholds = np.empty(room)
     sides_of = np.empty((room if masks.shape[0] > 0 else 1, DIGIT), dtype=np.uint8)
     places_of[0, 0], places_of[0, 1], places_of[0, 2] = 0, len(rows), 0
-    keys[0] = key
+    own_keys[0] = key
     heap: list[tuple[float, Any]] = [(0.0, np.int64(0))]  # so that its type is known
     heap.pop()
     used[N_NODES] = 1
@@ -74,13 +81,14 @@ def grow_best(
     while True:
         for k in range(node, node + n_new):
             begin, end, depth = places_of[k, 0], places_of[k, 1], places_of[k, 2]
-            weight, terms, impurity, is_pure = weigh(table, rules, channels, amounts, begin, end, present, sums)
+            weight, terms, impurity, is_pure = weigh(table, rules, channels, amounts, begin, end, present, ends, sums)
             write_node(k, begin, end, impurity, weight, node_ints, node_floats)
             wanted[k, 0] = NO_FEATURE
             if may_split(rules, limits, end - begin, depth, weight, is_pure):
                 split = find_split(
-                    table, rules, codes, wide, columns, ranges, rows, channels, amounts, begin, end, weight, terms,
-                    keys[k], 0, 1, present, ints, sums, bins, cuts, places, sides, drawn,
+                    table, rules, codes, by_row, wide, columns, ranges, rows, channels, amounts, begin, end, weight,
+                    terms, own_keys[k], 0, 1, present, ends, ints, sums, bins, cuts, places, keys, lanes, at, sides,
+                    drawn,
                 )  # fmt: skip
                 gain = gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
                 if split.feature != NO_FEATURE and is_worth(limits, gain):
@@ -101,7 +109,9 @@ def grow_best(
             for b in range(DIGIT):
                 sides[1, b] = sides_of[parent, b]
         begin, end = places_of[parent, 0], places_of[parent, 1]
-        middle = divide(codes, wide, columns, rows, channels, amounts, begin, end, split, sides, ints, spare)
+        middle = divide(
+            rules, codes, by_row, wide, columns, rows, channels, amounts, begin, end, split, sides, ints, spare
+        )
         node = used[N_NODES]
         write_split(columns, split, middle - begin > end - middle, parent, sides, node_ints, node_floats, masks, used)
         n_new, n_leaves = 2, n_leaves + 1
@@ -110,10 +120,10 @@ def grow_best(
             places_of[node + side, 0] = begin if side == 0 else middle
             places_of[node + side, 1] = middle if side == 0 else end
             places_of[node + side, 2] = places_of[parent, 2] + 1
-            keys[node + side] = child_key(keys[parent], side)
+            own_keys[node + side] = child_key(own_keys[parent], side)
     for k in range(used[N_NODES]):
         if wanted[k, 0] >= NO_FEATURE:  # was never split
             _, _, _, is_pure = weigh(
-                table, rules, channels, amounts, places_of[k, 0], places_of[k, 1], present, sums
+                table, rules, channels, amounts, places_of[k, 0], places_of[k, 1], present, ends, sums
             )  # fmt: skip
             write_leaf(rules, is_pure, k, sums, node_ints, node_floats, values, used)

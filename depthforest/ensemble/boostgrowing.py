@@ -25,7 +25,6 @@ from depthforest.ensemble.columns import (
     Sides,
     threshold_between,
 )
-from depthforest.ensemble.finding import Split
 from depthforest.ensemble.gains import (
     GRADIENT,
     HESSIAN,
@@ -57,6 +56,7 @@ from depthforest.ensemble.growing import (
 )
 from depthforest.ensemble.histograms import CODE, MISSING, NEXT_CODE, UNSURE, count_rows, search_histogram, take_away
 from depthforest.ensemble.sortedcolumns import part_columns, search_sorted
+from depthforest.ensemble.splits import Split
 from depthforest.ensemble.sweeps import Ints
 from depthforest.kernels import kernel
 from depthforest.mixing import GOLDEN, mix, number_below

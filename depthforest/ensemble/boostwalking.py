@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.ensemble.sweeps import Floats, Ints
-from depthforest.ensemble.walking import _BLOCK, _LANES, MORE, Table, Walk, _in_blocks, _is_plain, _walk_lanes
+from depthforest.ensemble.walking import LANES, MORE, Table, Walk, in_blocks, is_plain_table, walk_lanes
 from depthforest.kernels import kernel
 
 
@@ -17,11 +17,10 @@ def add_trees(walk: Walk, x: Table, out: Floats, *, first: int = 0, last: int | 
     """
     last = len(walk.roots) if last is None else last
 
-    def add(start: int) -> None:
-        rows = slice(start, start + _BLOCK)
+    def add(rows: slice) -> None:
         _add_block(x[rows], walk.nodes, walk.roots, first, last, walk.values, walk.masks, out[rows])
 
-    _in_blocks(add, len(x), threads)
+    in_blocks(add, x, out, threads)
 
 
 @kernel
@@ -35,12 +34,12 @@ def _add_block(
     masks: npt.NDArray[np.uint32],
     out: Floats,
 ) -> None:
-    at = np.empty(_LANES, dtype=np.uint64)
+    at = np.empty(LANES, dtype=np.uint64)
     thresholds = nodes.view(np.float32)
-    is_plain = _is_plain(x, masks)
+    is_plain = is_plain_table(x, masks)
     for t in range(first_tree, last_tree):
-        for first in range(0, x.shape[0], _LANES):
-            n = min(_LANES, x.shape[0] - first)
-            _walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, is_plain, at)
+        for first in range(0, x.shape[0], LANES):
+            n = min(LANES, x.shape[0] - first)
+            walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, is_plain, at)
             for lane in range(n):
                 out[first + lane, t % out.shape[1]] += values[nodes[at[lane], MORE] >> 1, 0]

@@ -42,6 +42,9 @@ RIGHT, LEFT, ABSENT = 0, 1, 2
 DIGIT = 256
 """Codes that one pass of sorting tells apart."""
 
+SPARSE = 16
+"""A node with less than one in so many rows has its codes read by row."""
+
 _INSERTION = 24
 """Rows up to which insertion sorts fastest."""
 
@@ -53,17 +56,27 @@ _ATTEMPTS = 64
 
 
 @inlined
+def reads_rows(codes: Codes, n: int) -> bool:
+    """Return whether a node's codes are read by row: of few rows, a line of a column has hardly more than one."""
+    return bool(n * SPARSE <= codes.shape[1])
+
+
+@inlined
 def gather(
-    codes: Codes, wide: Ints, feature: int, missing: int, ids: Ints, begin: int, n: int, ints: Ints
+    codes: Codes, by_row: Codes, wide: Ints, feature: int, missing: int, ids: Ints, begin: int, n: int, ints: Ints
 ) -> tuple[Any, Any, int]:
     """Fill in the codes of a node's rows; return the smallest and largest known one, and how many are missing."""
     low, high, n_missing = np.int32(missing), np.int32(-1), 0
-    if codes.shape[0] > 0:
+    column = np.uint64(feature)
+    if reads_rows(codes, n):
         for i in range(n):
-            ints[KEYS, i] = codes[feature, ids[begin + i]]
+            ints[KEYS, i] = by_row[np.uint64(ids[begin + i]), column]
+    elif codes.shape[0] > 0:
+        for i in range(n):
+            ints[KEYS, i] = codes[column, np.uint64(ids[begin + i])]
     else:
         for i in range(n):
-            ints[KEYS, i] = wide[feature, ids[begin + i]]
+            ints[KEYS, i] = wide[column, np.uint64(ids[begin + i])]
     for i in range(n):
         low = min(low, ints[KEYS, i])
         high = max(high, ints[KEYS, i])
@@ -224,14 +237,14 @@ def order_categories(n_channels: int, n_codes: int, ints: Ints, bins: Floats, su
 
 @kernel
 def draw_categories(
-    n: int, n_codes: int, n_missing: int, is_missing_left: bool, key: np.uint64, ints: Ints, sides: Sides
+    n: int, n_codes: int, n_missing: int, is_missing_left: bool, key: np.uint64, lane: int, keys: Codes, sides: Sides
 ) -> None:
     """Draw which categories of a node go left: any set that leaves no side empty."""
     n_here = 0
     for b in range(DIGIT):
         sides[0, b] = ABSENT
     for i in range(n):
-        k = ints[KEYS, i]
+        k = keys[lane, i]
         if k < n_codes and sides[0, k] == ABSENT:
             sides[0, k] = RIGHT
             n_here += 1

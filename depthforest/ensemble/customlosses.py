@@ -104,7 +104,8 @@ class CustomLoss(MarginLoss):
     def _minima(self, y: Targets, raw: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
         """Return the loss's own leaf values, or where the sum of gradients is 0.
 
-        The search ends at `MAX_LOG_ODDS` for classes (there Newton's step is taken, if there is a hessian), and for numbers at 10 times the largest target or raw value.
+        The search ends at `MAX_LOG_ODDS` for classes (there Newton's step is taken, if there is a hessian), and for
+        numbers at 10 times the largest target or raw value.
         """
         counted = (leaf_of >= 0) & (weights > 0)
         y, raw, weights, leaf_of = self._numbers(y)[counted], raw[counted], weights[counted], leaf_of[counted]

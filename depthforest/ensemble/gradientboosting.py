@@ -13,7 +13,7 @@ from depthforest.ensemble.parameters import feature_count, row_count
 from depthforest.ensemble.planting import UNLIMITED
 
 _IS_SHUFFLED = True
-"""Small tables have many splits that are equally good: as in scikit-learn, chance chooses, so that trees differ more."""
+"""Small tables have many splits that are equally good: as in scikit-learn chance chooses, so that trees differ."""
 
 
 def _growth_of(estimator: Any, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:

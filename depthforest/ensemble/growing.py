@@ -2,7 +2,7 @@
 
 A node is a stretch of the rows; a split puts those that go left in front, in the order they had. What a node draws
 depends on (seed, its place in the tree) alone, so that a tree is the same in whatever order its nodes are split, and on
-however many threads. Small subtrees are grown from a copy of their own rows' codes, which fits the second cache.
+however many threads.
 """
 
 from __future__ import annotations
@@ -12,8 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.columns import ABSENT, IS_CATEGORICAL, LEFT, N_CODES, Codes, Columns, Ranges, Sides
-from depthforest.ensemble.finding import NO_FEATURE, Split, find_split, no_split
+from depthforest.ensemble.columns import (
+    ABSENT,
+    IS_CATEGORICAL,
+    LEFT,
+    N_CODES,
+    Codes,
+    Columns,
+    Ranges,
+    Sides,
+    reads_rows,
+)
+from depthforest.ensemble.finding import find_split
+from depthforest.ensemble.lanes import Lanes
+from depthforest.ensemble.splits import NO_FEATURE, Split, no_split
 from depthforest.ensemble.sweeps import (
     ORDER,
     SPARE_ORDER,
@@ -23,7 +35,7 @@ from depthforest.ensemble.sweeps import (
     Floats,
     Ints,
     Rules,
-    sum_terms,
+    term,
 )
 from depthforest.kernels import kernel
 from depthforest.mixing import GOLDEN, mix
@@ -62,32 +74,59 @@ class Limits(NamedTuple):
 
 @kernel
 def weigh(
-    table: Counts, rules: Rules, channels: Ints, amounts: Floats, begin: int, end: int, present: Ints, sums: Floats
+    table: Counts,
+    rules: Rules,
+    channels: Ints,
+    amounts: Floats,
+    begin: int,
+    end: int,
+    present: Ints,
+    ends: Ints,
+    sums: Floats,
 ) -> tuple[float, float, float, bool]:
     """Fill in the channels of a node and their sums; return its weight, terms, impurity, and whether it is pure."""
+    if rules.is_number:
+        present[0], present[1], ends[1] = 1, 0, end - begin
+        weighed: tuple[float, float, float, bool] = _weigh_numbers(amounts, begin, end, sums)
+        return weighed
     for k in range(1, present[0] + 1):  # of the last node; all others are 0 already
         sums[TOTALS, present[k]] = 0.0
-    present[0] = 0
-    weight, squares = 0.0, 0.0
+    n_present = 1
+    for i in range(begin, end - 1):  # written over until the channel changes: no branch to mispredict
+        present[n_present] = channels[i]
+        ends[n_present] = i + 1 - begin
+        n_present += channels[i] != channels[i + 1]
+    present[0], present[n_present], ends[n_present] = n_present, channels[end - 1], end - begin
+    weight, terms = 0.0, 0.0
+    for k in range(1, n_present + 1):
+        amount = 0.0
+        if rules.is_even:
+            amount = np.float64(ends[k] - ends[k - 1])
+        else:
+            for i in range(begin + ends[k - 1], begin + ends[k]):
+                amount += amounts[i, WEIGHT]
+        sums[TOTALS, present[k]] = amount
+        weight += amount
+        terms += term(table, rules.is_entropy, amount)
+    if n_present == 1:
+        return weight, 0.0, 0.0, True
+    return weight, terms, impurity_of_terms(table, rules.is_entropy, terms, weight, weight), False
+
+
+@kernel
+def _weigh_numbers(amounts: Floats, begin: int, end: int, sums: Floats) -> tuple[float, float, float, bool]:
+    weight, total, squares = 0.0, 0.0, 0.0
     is_pure = True
     for i in range(begin, end):
-        target, row_weight, c = amounts[i, TARGET], amounts[i, WEIGHT], channels[i]
-        if i == begin or (not rules.is_number and sums[TOTALS, c] == 0.0):
-            at = present[0]  # in ascending order, whatever the order of the rows
-            while at > 0 and present[at] > c:
-                present[at + 1] = present[at]
-                at -= 1
-            present[at + 1] = c
-            present[0] += 1
-        sums[TOTALS, c] += row_weight * target
+        target, row_weight = amounts[i, TARGET], amounts[i, WEIGHT]
         weight += row_weight
+        total += row_weight * target
         squares += row_weight * target * target
-        is_pure &= channels[i] == channels[begin] and target == amounts[begin, TARGET]
+        is_pure &= target == amounts[begin, TARGET]
+    sums[TOTALS, 0] = total
     if is_pure:
         return weight, 0.0, 0.0, True
-    terms = sum_terms(table, rules.is_entropy, present, sums, TOTALS)
-    most = squares if rules.is_number else weight
-    return weight, terms, impurity_of_terms(table, rules.is_entropy, terms, weight, most), False
+    return weight, total * total, max(squares / weight - total * total / (weight * weight), 0.0), False
 
 
 @kernel
@@ -173,7 +212,9 @@ def write_split(
 
 @kernel
 def divide(
+    rules: Rules,
     codes: Codes,
+    by_row: Codes,
     wide: Ints,
     columns: Columns,
     ids: Ints,
@@ -190,35 +231,47 @@ def divide(
     feature, code = split.feature, split.code
     missing = columns[feature, N_CODES]
     is_categorical = columns[feature, IS_CATEGORICAL] == 1
-    is_wide = codes.shape[0] == 0
-    at: Any = begin
-    n_right = 0
-    for i in range(begin, end):
+    is_wide, is_sparse = codes.shape[0] == 0, reads_rows(codes, end - begin)
+    first: Any = np.uint64(begin)
+    at: Any = np.uint64(begin)
+    n_right: Any = np.uint64(0)
+    target_at, weight_at = np.uint64(TARGET), np.uint64(WEIGHT)
+    for step in range(np.uint64(end - begin)):
+        i = first + step
         row = ids[i]
-        key = np.int64(wide[feature, row]) if is_wide else np.int64(codes[feature, row])
+        if is_sparse:
+            key = np.int64(by_row[np.uint64(row), np.uint64(feature)])
+        else:
+            key = np.int64(wide[feature, row]) if is_wide else np.int64(codes[np.uint64(feature), np.uint64(row)])
         goes_left: Any = key <= code
         if is_categorical and key < missing:
             goes_left = sides[1, key] == LEFT
         if key == missing:
             goes_left = split.missing == LEFT
-        channel, target, weight = channels[i], amounts[i, TARGET], amounts[i, WEIGHT]
         # written to both places and counted in one: no branch to mispredict, and nothing unread is written over
+        channel = channels[i]
         ids[at] = row
         channels[at] = channel
-        amounts[at, TARGET] = target
-        amounts[at, WEIGHT] = weight
         ints[ORDER, n_right] = row
         ints[SPARE_ORDER, n_right] = channel
-        spare[n_right, TARGET] = target
-        spare[n_right, WEIGHT] = weight
-        at += goes_left
-        n_right += not goes_left
-    for i in range(n_right):
-        ids[at + i] = ints[ORDER, i]
-        channels[at + i] = ints[SPARE_ORDER, i]
-        amounts[at + i, TARGET] = spare[i, TARGET]
-        amounts[at + i, WEIGHT] = spare[i, WEIGHT]
-    return at
+        if rules.is_number:  # those of classes are 1
+            target = amounts[i, target_at]
+            amounts[at, target_at] = target
+            spare[n_right, target_at] = target
+        if not rules.is_even:
+            weight = amounts[i, weight_at]
+            amounts[at, weight_at] = weight
+            spare[n_right, weight_at] = weight
+        at += np.uint64(goes_left)
+        n_right += np.uint64(not goes_left)
+    for step in range(n_right):
+        ids[at + step] = ints[ORDER, step]
+        channels[at + step] = ints[SPARE_ORDER, step]
+        if rules.is_number:
+            amounts[at + step, target_at] = spare[step, target_at]
+        if not rules.is_even:
+            amounts[at + step, weight_at] = spare[step, weight_at]
+    return np.int64(at)
 
 
 @kernel
@@ -232,17 +285,6 @@ def is_worth(limits: Limits, gain: float) -> bool:
     """Return whether a split gains enough."""
     # where nothing is asked for, a split that gains nothing is made too: rounding must not decide that
     return limits.min_decrease == 0.0 or gain / limits.total_weight + _ROUNDING >= limits.min_decrease
-
-
-@kernel
-def _copy_codes(by_row: Codes, rows: Ints, begin: int, end: int, local: Codes, local_ids: Ints, saved: Ints) -> None:
-    """Copy the codes of the rows of a small subtree together, and number its rows anew."""
-    for i in range(end - begin):
-        row = rows[begin + i]
-        saved[i] = row
-        local_ids[begin + i] = i
-        for f in range(by_row.shape[1]):
-            local[f, i] = by_row[row, f]
 
 
 @kernel
@@ -263,17 +305,18 @@ def grow_deep(
     depth: int,
     key: np.uint64,
     present: Ints,
+    ends: Ints,
     ints: Ints,
     sums: Floats,
     bins: Floats,
     cuts: Floats,
     places: Ints,
+    keys: Codes,
+    lanes: Lanes,
+    at: Floats,
     sides: Sides,
     drawn: Ints,
     spare: Floats,
-    local: Codes,
-    local_ids: Ints,
-    saved: Ints,
     node_ints: Ints,
     node_floats: Floats,
     values: Floats,
@@ -283,28 +326,21 @@ def grow_deep(
     """Grow the tree of the rows from `begin` to `end`, every left child first."""
     room = 64
     stack = np.empty((room, 4), dtype=np.int64)
-    keys = np.empty(room, dtype=np.uint64)
+    own_keys = np.empty(room, dtype=np.uint64)
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, begin, end, depth
-    keys[0] = key
+    own_keys[0] = key
     used[N_NODES] = 1
     n = 1
-    local_begin, local_end = np.int64(-1), np.int64(-1)
     while n:
         n -= 1
-        node, first, last, at_depth, own = stack[n, 0], stack[n, 1], stack[n, 2], stack[n, 3], keys[n]
-        weight, terms, impurity, is_pure = weigh(table, rules, channels, amounts, first, last, present, sums)
+        node, first, last, at_depth, own = stack[n, 0], stack[n, 1], stack[n, 2], stack[n, 3], own_keys[n]
+        weight, terms, impurity, is_pure = weigh(table, rules, channels, amounts, first, last, present, ends, sums)
         write_node(node, first, last, impurity, weight, node_ints, node_floats)
         split = no_split()
         if may_split(rules, limits, last - first, at_depth, weight, is_pure):
-            if last > local_end and last - first <= len(saved):
-                for i in range(local_begin, local_end):
-                    rows[i] = saved[local_ids[i]]
-                _copy_codes(by_row, rows, first, last, local, local_ids, saved)
-                local_begin, local_end = first, last
-            here, ids = (local, local_ids) if last <= local_end else (codes, rows)
             split = find_split(
-                table, rules, here, wide, columns, ranges, ids, channels, amounts, first, last, weight, terms, own,
-                0, 1, present, ints, sums, bins, cuts, places, sides, drawn,
+                table, rules, codes, by_row, wide, columns, ranges, rows, channels, amounts, first, last, weight, terms,
+                own, 0, 1, present, ends, ints, sums, bins, cuts, places, keys, lanes, at, sides, drawn,
             )  # fmt: skip
             if split.feature != NO_FEATURE and not is_worth(
                 limits, gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
@@ -313,8 +349,9 @@ def grow_deep(
         if split.feature == NO_FEATURE:
             write_leaf(rules, is_pure, node, sums, node_ints, node_floats, values, used)
             continue
-        here, ids = (local, local_ids) if last <= local_end else (codes, rows)
-        middle = divide(here, wide, columns, ids, channels, amounts, first, last, split, sides, ints, spare)
+        middle = divide(
+            rules, codes, by_row, wide, columns, rows, channels, amounts, first, last, split, sides, ints, spare
+        )  # fmt: skip
         left = used[N_NODES]
         write_split(
             columns, split, middle - first > last - middle, node, sides, node_ints, node_floats, masks, used
@@ -323,14 +360,12 @@ def grow_deep(
             room *= 2
             more, more_keys = np.empty((room, 4), dtype=np.int64), np.empty(room, dtype=np.uint64)
             for i in range(n):  # a loop: assigning slices takes seconds to compile
-                more_keys[i] = keys[i]
+                more_keys[i] = own_keys[i]
                 for k in range(4):
                     more[i, k] = stack[i, k]
-            stack, keys = more, more_keys
+            stack, own_keys = more, more_keys
         stack[n, 0], stack[n, 1], stack[n, 2], stack[n, 3] = left + 1, middle, last, at_depth + 1
-        keys[n] = child_key(own, 1)
+        own_keys[n] = child_key(own, 1)
         stack[n + 1, 0], stack[n + 1, 1], stack[n + 1, 2], stack[n + 1, 3] = left, first, middle, at_depth + 1
-        keys[n + 1] = child_key(own, 0)
+        own_keys[n + 1] = child_key(own, 0)
         n += 2
-    for i in range(local_begin, local_end):
-        rows[i] = saved[local_ids[i]]

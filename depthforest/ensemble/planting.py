@@ -15,7 +15,7 @@ import numpy.typing as npt
 from depthforest.ensemble.bestfirst import grow_best
 from depthforest.ensemble.binning import Binned
 from depthforest.ensemble.columns import ABSENT, DIGIT
-from depthforest.ensemble.finding import NO_FEATURE, Split, find_split
+from depthforest.ensemble.finding import find_split
 from depthforest.ensemble.growing import (
     CHILD,
     FEATURE,
@@ -37,6 +37,8 @@ from depthforest.ensemble.growing import (
     write_node,
     write_split,
 )
+from depthforest.ensemble.lanes import BATCH, N_LANE_ROWS, Lanes
+from depthforest.ensemble.splits import NO_FEATURE, Split
 from depthforest.ensemble.sweeps import TARGET, WEIGHT, Floats, Ints, Rules
 from depthforest.ensemble.trees import Tree
 from depthforest.mixing import GOLDEN, mix
@@ -45,15 +47,6 @@ from depthforest.threads import map_in_order
 
 UNLIMITED = 2**31 - 1
 """A depth that no tree reaches."""
-
-_LOCAL_BYTES = 200_000
-"""Codes of a small subtree that are copied together: with what else a node needs they fit a second cache of 512 KiB."""
-
-_LOCAL_ROWS = 1024
-"""Rows of such a subtree, at most."""
-
-_PADDING = 64
-"""Bytes added to each copied column, so that columns do not all fall into the same sets of the first cache."""
 
 _TOP_ROWS = 8192
 """Nodes of fewer rows are not worth spreading over threads."""
@@ -97,13 +90,13 @@ class Growth:
     max_leaves: int | None = None
     keeps_rows: bool = False
 
-    @property
-    def rules(self) -> Rules:
-        """What kernels need to judge splits."""
+    def rules(self, *, is_even: bool) -> Rules:
+        """Return what kernels need to judge splits of rows that all weigh 1, or not."""
         return Rules(
             self.criterion == "entropy",
             self.criterion == "squared_error",
             self.is_random,
+            is_even,
             self.n_channels,
             self.max_features,
             self.min_rows,
@@ -120,11 +113,15 @@ class Scratch(NamedTuple):
     """Memory that finding a split needs, of one thread; the kernels' modules say what each is."""
 
     present: Ints
+    ends: Ints
     ints: Ints
     sums: Floats
     bins: Floats
     cuts: Floats
     places: Ints
+    keys: npt.NDArray[np.uint8]
+    lanes: Lanes
+    at: Floats
     sides: npt.NDArray[np.uint8]
     drawn: Ints
 
@@ -133,11 +130,15 @@ class Scratch(NamedTuple):
         """Return memory for nodes of up to so many rows."""
         return cls(
             present=np.zeros(n_channels + 1, dtype=np.int32),
+            ends=np.zeros(n_channels + 1, dtype=np.int32),
             ints=np.empty((5, n_rows), dtype=np.int32),
             sums=np.zeros((5, n_channels)),
             bins=np.empty((min(n_codes, DIGIT) + 1, n_channels + 2)),
             cuts=np.empty((3, n_rows)),
             places=np.empty(DIGIT, dtype=np.int32),
+            keys=np.empty((BATCH, n_rows), dtype=np.uint8),
+            lanes=np.empty((N_LANE_ROWS, BATCH), dtype=np.int64),
+            at=np.empty(BATCH),
             sides=np.full((2, DIGIT), ABSENT, dtype=np.uint8),
             drawn=np.stack([np.arange(n_features, dtype=np.int32)] * 2),
         )
@@ -205,12 +206,18 @@ def plant(
         Within this tree; the result does not depend on it.
     """
     rows = np.flatnonzero(weights).astype(np.int32)
+    if growth.n_channels > 1:
+        # in the order of their channels, and every node keeps it; numbers of 16 bits are sorted fastest
+        rows = rows[
+            np.argsort(channels[rows].astype(np.int16 if growth.n_channels < 2**15 else np.int32), kind="stable")
+        ]
     amounts = np.empty((len(rows), 2))
     amounts[:, TARGET], amounts[:, WEIGHT] = targets[rows], weights[rows]
     limits = Limits(
         growth.max_depth, growth.min_samples_split, float(growth.min_decrease), float(amounts[:, WEIGHT].sum())
     )
-    planting = _Planting(binned, growth, limits, rows, channels[rows], amounts)
+    rules = growth.rules(is_even=bool((amounts[:, WEIGHT] == 1.0).all()))
+    planting = _Planting(binned, growth, rules, limits, rows, channels[rows], amounts)
     key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
     if growth.max_leaves is not None:
         tree = planting.best_first(key)
@@ -229,6 +236,7 @@ class _Planting:
 
     binned: Binned
     growth: Growth
+    rules: Rules
     limits: Limits
     rows: Ints
     channels: Ints
@@ -244,16 +252,11 @@ class _Planting:
     def subtree(self, begin: int, end: int, depth: int, key: np.uint64) -> _Tables:
         """Grow the tree of the rows from `begin` to `end` on this thread."""
         n, b = end - begin, self.binned
-        n_features = len(b.columns)
-        # copying all codes of a row pays where most of them are read again: a dozen levels, max_features each
-        n_local = min(_LOCAL_ROWS, _LOCAL_BYTES // n_features) if n_features <= 16 * self.growth.max_features else 0
-        n_local = 0 if b.codes.shape[0] == 0 else min(n_local, n)
         tables = _Tables.of(n, self.growth, has_categories=self._has_categories)
         grow_deep(
-            information_table(), self.growth.rules, self.limits, b.codes, b.by_row, b.wide, b.columns, b.ranges,
+            information_table(), self.rules, self.limits, b.codes, b.by_row, b.wide, b.columns, b.ranges,
             self.rows, self.channels, self.amounts, begin, end, depth, key, *self._scratch(n), np.empty((n, 2)),
-            np.empty((n_features, n_local + _PADDING), dtype=np.uint8), np.empty(end, dtype=np.int32),
-            np.empty(n_local, dtype=np.int32), *tables,
+            *tables,
         )  # fmt: skip
         return tables
 
@@ -263,7 +266,7 @@ class _Planting:
         n_leaves = min(n, self.growth.max_leaves or n)
         tables = _Tables.of(n_leaves, self.growth, has_categories=self._has_categories)
         grow_best(
-            information_table(), self.growth.rules, self.limits, n_leaves, b.codes, b.wide, b.columns, b.ranges,
+            information_table(), self.rules, self.limits, n_leaves, b.codes, b.by_row, b.wide, b.columns, b.ranges,
             self.rows, self.channels, self.amounts, key, *self._scratch(n), np.empty((n, 2)), *tables,
         )  # fmt: skip
         return tables.tree(self.growth, self.rows)
@@ -296,18 +299,18 @@ class _Planting:
         self, begin: int, end: int, depth: int, key: np.uint64, scratches: list[Scratch]
     ) -> tuple[Split, Scratch, float, float] | None:
         """Find a node's best split, its columns spread over the threads; None where it has none."""
-        b, table, rules = self.binned, information_table(), self.growth.rules
+        b, table, rules = self.binned, information_table(), self.rules
 
         def search(part: int, n_parts: int) -> tuple[Split, Scratch, float, float] | None:
             scratch = scratches[part]
             weight, terms, impurity, is_pure = weigh(
-                table, rules, self.channels, self.amounts, begin, end, scratch.present, scratch.sums
+                table, rules, self.channels, self.amounts, begin, end, scratch.present, scratch.ends, scratch.sums
             )
             if not may_split(rules, self.limits, end - begin, depth, weight, is_pure):
                 return None
             split = find_split(
-                table, rules, b.codes, b.wide, b.columns, b.ranges, self.rows, self.channels, self.amounts, begin,
-                end, weight, terms, key, part, n_parts, *scratch,
+                table, rules, b.codes, b.by_row, b.wide, b.columns, b.ranges, self.rows, self.channels, self.amounts,
+                begin, end, weight, terms, key, part, n_parts, *scratch,
             )  # fmt: skip
             if split.feature == NO_FEATURE or not is_worth(
                 self.limits, gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
@@ -334,8 +337,8 @@ class _Planting:
         split, its, weight, impurity = found
         b = self.binned
         middle = int(divide(
-            b.codes, b.wide, b.columns, self.rows, self.channels, self.amounts, begin, end, split, its.sides,
-            scratch.ints, spare,
+            self.rules, b.codes, b.by_row, b.wide, b.columns, self.rows, self.channels, self.amounts, begin, end, split,
+            its.sides, scratch.ints, spare,
         ))  # fmt: skip
         write_node(node, begin, end, impurity, weight, top.node_ints, top.node_floats)
         write_split(

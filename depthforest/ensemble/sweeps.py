@@ -31,8 +31,9 @@ TOTALS, LEFT_SUMS, RIGHT_SUMS, DIRECTION, MEANS = range(5)
 """Rows of `sums` (5, n_channels): of the node, of the sides, and two for the order of categories."""
 
 
-# `present` (n_channels + 1,) int32 says how many channels a node has, and then which; `terms` is `sum_terms` of the
-# node
+# `present` (n_channels + 1,) int32 says how many channels a node has, and then which; `ends` (n_channels + 1,) int32,
+# after a 0, how many of its rows are of these channels up to each: rows stand in the order of their channels. `terms`
+# is `sum_terms` of the node
 
 
 NEGLIGIBLE = 2.0**-32
@@ -49,6 +50,8 @@ class Rules(NamedTuple):
         Entropy of classes, or squared error of numbers; neither: gini.
     is_random : bool
         One random threshold a column, in place of the best.
+    is_even : bool
+        Every row weighs 1.
     n_channels, max_features : int
     min_rows, min_weight : int, float
         Of each side.
@@ -57,6 +60,7 @@ class Rules(NamedTuple):
     is_entropy: bool
     is_number: bool
     is_random: bool
+    is_even: bool
     n_channels: int
     max_features: int
     min_rows: int
@@ -64,12 +68,17 @@ class Rules(NamedTuple):
 
 
 @inlined
+def term(table: Counts, is_entropy: bool, amount: float) -> float:
+    """Return what a channel's amount adds to what decides a score: its information, or its square."""
+    return weighed_information(table, amount) if is_entropy else amount * amount
+
+
+@inlined
 def sum_terms(table: Counts, is_entropy: bool, present: Ints, sums: Floats, which: int) -> float:
     """Return the sum over a node's channels of what decides a score: their information, or their squares."""
     total = 0.0
     for k in range(1, present[0] + 1):
-        amount = sums[which, present[k]]
-        total += weighed_information(table, amount) if is_entropy else amount * amount
+        total += term(table, is_entropy, sums[which, present[k]])
     return total
 
 
