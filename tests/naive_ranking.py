@@ -96,3 +96,66 @@ def lambdas(metric, grades, score, k, sigma, normalize, max_grade, gain="exponen
         factor = math.log2(1 + total) / total
         gradient, hessian = [g * factor for g in gradient], [h * factor for h in hessian]
     return gradient, hessian
+
+
+# -- LambdaMART --------------------------------------------------------------------------------------------------------
+
+
+def all_lambdas(metric, grades, sizes, score, **options):
+    """Return gradients and hessians of the documents of all queries."""
+    gradient, hessian, begin = [], [], 0
+    for size in sizes:
+        own = slice(begin, begin + size)
+        found = lambdas(metric, grades[own], score[own], max_grade=max(grades), **options)
+        gradient, hessian, begin = gradient + found[0], hessian + found[1], begin + size
+    return gradient, [max(h, 1e-16) for h in hessian]  # so that no leaf divides by 0
+
+
+def worth(rows, gradient, hessian, l2):
+    return sum(gradient[i] for i in rows) ** 2 / (sum(hessian[i] for i in rows) + l2)
+
+
+def best_split(x, rows, gradient, hessian, l2, min_rows, min_weight):
+    """Return (gain, left, right) of the best split of some rows; gain 0 where none is allowed."""
+    best = (0.0, [], [])
+    total = sum(hessian[i] for i in rows)
+    for column in range(len(x[0])):
+        for cut in sorted({x[i][column] for i in rows})[:-1]:
+            left = [i for i in rows if x[i][column] <= cut]
+            right = [i for i in rows if x[i][column] > cut]
+            least = min(sum(hessian[i] for i in side) for side in (left, right))
+            # rows are counted by their share of the hessians
+            if least < min_weight or least * len(rows) / total < min_rows:
+                continue
+            gain = sum(worth(side, gradient, hessian, l2) for side in (left, right))
+            gain -= worth(rows, gradient, hessian, l2)
+            if gain > best[0] + 1e-9:
+                best = (gain, left, right)
+    return best
+
+
+def leaves_of(x, gradient, hessian, n_leaves, l2, min_rows, min_weight):
+    """Return the rows of each leaf of a tree: of the splits of all leaves, the one that gains most comes next."""
+    leaves = [list(range(len(x)))]
+    while len(leaves) < n_leaves:
+        splits = [best_split(x, rows, gradient, hessian, l2, min_rows, min_weight) for rows in leaves]
+        chosen = max(range(len(leaves)), key=lambda i: splits[i][0])
+        gain, left, right = splits[chosen]
+        if gain <= 0:
+            break
+        leaves[chosen : chosen + 1] = [left, right]
+    return leaves
+
+
+def lambdamart(x, grades, sizes, score, *, rounds, rate, n_leaves, l2, min_rows, min_weight, metric, **options):
+    """Return the scores of all documents after some rounds, and the leaves of each."""
+    score, grown = list(score), []
+    for _ in range(rounds):
+        gradient, hessian = all_lambdas(metric, grades, sizes, score, **options)
+        leaves = leaves_of(x, gradient, hessian, n_leaves, l2, min_rows, min_weight)
+        for rows in leaves:
+            step = -sum(gradient[i] for i in rows) / (sum(hessian[i] for i in rows) + l2)
+            for i in rows:
+                score[i] += rate * step
+        grown.append({frozenset(rows) for rows in leaves})
+    return score, grown

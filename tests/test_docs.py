@@ -58,7 +58,7 @@ def test_the_readmes_commands_run(tmp_path):
         assert re.search(rf"^{target}:", (TOP / "Makefile").read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", ["ENSEMBLE", "COMBINING", "BOOSTING"])
+@pytest.mark.parametrize("page", ["ENSEMBLE", "COMBINING", "BOOSTING", "RANKING"])
 def test_the_ensembles_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")

@@ -18,6 +18,16 @@ def test_other_counts_are_refused(value):
         amounts.resolved_count("max_samples", value, 10)
 
 
+def test_shares_are_counted():
+    cases = [(1, 10), (1.0, 10), (0.39, 3), (0.01, 1), (np.float32(0.5), 5)]
+    assert [amounts.share_count("colsample", value, 10) for value, _ in cases] == [count for _, count in cases]
+    for value in (-0.1, 1.01, 3, True, "1", None):
+        with pytest.raises(UsageError, match="colsample must be a number from 0 to 1, got"):
+            amounts.share_count("colsample", value, 10)
+    with pytest.raises(UsageError, match="colsample must be above 0, got 0"):
+        amounts.share_count("colsample", 0, 10)
+
+
 def test_only_samples_can_be_none():
     with pytest.raises(UsageError, match=r"max_features must be .* got None"):
         amounts.resolved_count("max_features", None, 10)

@@ -29,7 +29,7 @@ from depthforest.ensemble.treefile import KIND, LAYOUTS, TREE_COLUMNS, Layout, l
 from depthforest.errors import ModelError, UsageError
 
 GOLDEN = Path(__file__).parent / "golden"
-NAMES = ("two_classes", "classes", "hinge", "numbers", "newton_classes", "newton_numbers")
+NAMES = ("two_classes", "classes", "hinge", "numbers", "newton_classes", "newton_numbers", "ranks")
 KNOWN = ("start_", "train_score_", "oob_improvement_", "validation_score_", "_seeds")
 
 
@@ -427,6 +427,9 @@ REFUSED = {
         key("fitted", "loss", "quantile"),
         "Newton boosting needs second derivatives, which loss 'quantile' has not",
     ),
+    "metric of a ranker": ("ranks", key("fitted", "loss", "auc"), "metric must be one of ranknet, ndcg, err, map; got"),
+    "ranker of classes": ("ranks", key("classes", OTHER_CLASSES), "classes must be null for LambdaMART"),
+    "start of a ranker": ("ranks", whole_column("start", [0, 0]), "start must be 1 numbers for loss 'err'"),
     "alpha": ("numbers", key("parameters", "alpha", 1), "alpha must be .* below 1 for loss 'huber', got 1"),
     "alpha no number": ("numbers", key("parameters", "alpha", "x"), "alpha must be a number above 0 and below 1"),
     "lacks the loss": ("numbers", key("fitted", {}), "fitted must be an object with loss; got {}"),

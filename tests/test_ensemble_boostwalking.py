@@ -65,8 +65,8 @@ def test_blocks_and_threads_change_nothing(planted, monkeypatch, n):
     walk = Walk.of(trees)
     whole = np.ones((n, 3))
     add_trees(walk, x[:n], whole)
-    for module in (walking, boostwalking):
-        monkeypatch.setattr(module, "_BLOCK", 64)
+    monkeypatch.setattr(walking, "_BLOCK", 64)
+    monkeypatch.setattr(walking, "_BLOCK_BYTES", 1)
     for threads in (1, 2):
         out = np.ones((n, 3))
         add_trees(walk, x[:n], out, threads=threads)

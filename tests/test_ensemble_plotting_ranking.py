@@ -16,7 +16,7 @@ from matplotlib import pyplot as plt  # noqa: E402
 from matplotlib.text import Annotation  # noqa: E402
 
 from depthforest.ensemble.plotting.ranking import ARROWS, MAX_LENGTH, plot_lambdas, plot_ranking_curves  # noqa: E402
-from depthforest.ensemble.ranking import lambda_gradients, ndcg  # noqa: E402
+from depthforest.ensemble.ranking import LambdaMART, lambda_gradients, ndcg  # noqa: E402
 
 TOOL = Path(__file__).resolve().parent.parent / "tools" / "ranking_pictures.py"
 GRADES, SCORE = [0, 3, 1, 0, 2], [0.5, -1.0, 0.2, 0.1, 2.0]
@@ -87,6 +87,16 @@ def test_curves():
     np.testing.assert_array_equal(ax.get_lines()[1].get_ydata(), [0.4, 0.3])
     own = plt.subplots()[1]
     assert plot_ranking_curves(a, ax=own) is own
+
+
+def test_rounds_of_trees_are_a_curve_too():
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    y, qid = np.digitize(x[:, 0], (0, 1)), np.repeat(np.arange(5), 8)
+    fitted = LambdaMART(n_estimators=3, min_samples_leaf=2).fit(x, y, qid, X_val=x[:8], y_val=y[:8])
+    train, validation = plot_ranking_curves(fitted).get_lines()
+    np.testing.assert_array_equal(train.get_ydata(), 1 - fitted.train_score_)
+    np.testing.assert_array_equal(validation.get_ydata(), fitted.validation_scores_)
+    assert train.get_label().startswith("LambdaMART, training queries: best ")
 
 
 def test_the_tool_makes_its_pictures(tmp_path, monkeypatch, capsys):

@@ -1,22 +1,21 @@
 """Ranking networks as files: what is saved loads back the same, and what is wrong in a file is refused."""
 
-import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from brokenfiles import changed, cut, fuzz_tools, item, key, one_entry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from depthforest import modelfile
-from depthforest.ensemble.ranking import LambdaRank, RankNet, group_ids
+from depthforest.ensemble.ranking import RankNet
 from depthforest.ensemble.ranking.rankfile import COLUMNS, ESTIMATORS, FORMAT_VERSION, KEYS, KIND, load_ranker
 from depthforest.errors import ModelError, UsageError
 
-TOOLS = Path(__file__).resolve().parent.parent / "tools"
 NAMES = ("net", "rank")
+FUZZER, VALID = fuzz_tools()
 
 
 def table(n_features, n=20, seed=0):
@@ -25,11 +24,7 @@ def table(n_features, n=20, seed=0):
 
 @pytest.fixture(scope="module")
 def rankers():
-    x, y, qid = table(3, 40), np.random.default_rng(1).integers(0, 3, 40), group_ids([8] * 5)
-    net = RankNet((4,), max_iter=3, random_state=0).fit(x, y, qid=qid)
-    rank = LambdaRank([3, 2], activation="relu", metric="err", k=4, early_stopping=True, validation_fraction=0.4,
-                      max_iter=4, random_state=1, verbose=0).fit(x, y, qid=qid)  # fmt: skip
-    return {"net": net, "rank": rank}
+    return dict(zip(NAMES, VALID.valid_networks(), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -94,39 +89,14 @@ def test_what_cannot_be_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def changed(path, target, change):
-    """Write a copy of a file whose content and columns `change` has changed."""
-    file = modelfile.read(path)
-    content = json.loads(json.dumps(file.content))
-    columns = {name: array.copy() for name, array in file.columns.items()}
-    change(content, columns)
-    target.write_bytes(b"".join(modelfile.encode(file.kind, file.version, content, columns)))
-
-
-def item(column, index, value):
-    return lambda _, columns: columns[column].__setitem__(index, value)
-
-
-def key(name, value):
-    return lambda content, _: content.__setitem__(name, value)
-
-
-def parameter(name, value):
-    return lambda content, _: content["parameters"].__setitem__(name, value)
-
-
-def cut(column, n=-1):
-    return lambda _, columns: columns.__setitem__(column, columns[column][:n])
-
-
 REFUSED = {
     "estimator": ("net", key("estimator", "os.system"), "one of RankNet, LambdaRank; got 'os.system'"),
     "estimator no text": ("net", key("estimator", []), r"estimator must be one of RankNet, LambdaRank; got \[\]"),
     "another estimator": ("net", key("estimator", "LambdaRank"), "parameters must be an object with"),
     "unknown key": ("net", key("more", 1), "has the unknown metadata key 'more'"),
-    "unknown parameter": ("net", parameter("verbose", 1), "parameters must be an object with"),
-    "parameter": ("net", parameter("max_iter", [1]), r"parameter max_iter cannot be \[1\]"),
-    "hidden sizes twice": ("net", parameter("hidden_layer_sizes", 4), "hidden_layer_sizes must be null"),
+    "unknown parameter": ("net", key("parameters", "verbose", 1), "parameters must be an object with"),
+    "parameter": ("net", key("parameters", "max_iter", [1]), r"parameter max_iter cannot be \[1\]"),
+    "hidden sizes twice": ("net", key("parameters", "hidden_layer_sizes", 4), "hidden_layer_sizes must be null"),
     "activation": ("net", key("activation", "sine"), "activation must be one of tanh, relu; got 'sine'"),
     "activation no text": ("net", key("activation", {}), "activation must be one of tanh, relu"),
     "n_features": ("net", key("n_features", 0), "n_features must be a whole number from 1 to 1048576, got 0"),
@@ -176,26 +146,18 @@ def test_other_kinds_and_versions_are_refused(files, tmp_path):
         load_ranker(Path(__file__).parent / "golden" / "forest.safetensors")
 
 
-def use(ranker):
-    """Ask a loaded ranker what it answers: finite scores for whatever table it takes."""
-    for x in (table(ranker.n_features_in_), np.full((2, ranker.n_features_in_), 1e100)):
-        assert np.isfinite(ranker.predict(x)).all()
-    repr(ranker)
+def test_the_fuzzer_knows_networks(files):
+    assert [FUZZER.try_file(files / name) for name in NAMES] == [FUZZER.LOADED] * 2
 
 
 def test_mutants_are_refused_or_work(files, tmp_path):
-    sys.path.insert(0, str(TOOLS))
-    try:
-        import model_mutants
-    finally:
-        sys.path.remove(str(TOOLS))
     raw = [(files / name).read_bytes() for name in NAMES]
     outcomes = {"loaded": 0, "refused": 0}
-    for case in range(400):
+    for case in range(250):
         path = tmp_path / "mutant"
-        path.write_bytes(model_mutants.mutant(raw, 3, case)[1])
+        path.write_bytes(FUZZER.mutant(raw, 3, case)[1])
         try:
-            use(load_ranker(path))
+            VALID.use_ensemble(load_ranker(path))
             outcomes["loaded"] += 1
         except ModelError as error:
             outcomes["refused" if len(str(error).splitlines()) == 1 else "long"] += 1
@@ -206,18 +168,13 @@ def test_mutants_are_refused_or_work(files, tmp_path):
 @given(data=st.data())
 def test_one_entry_of_one_column_may_be_anything(data, files, tmp_path_factory):
     name = data.draw(st.sampled_from(NAMES))
-    file = modelfile.read(files / name)
-    column = data.draw(st.sampled_from(sorted(c for c, array in file.columns.items() if array.size)))
-    array = file.columns[column]
-    index = data.draw(st.integers(0, array.size - 1))
-    value = data.draw(st.floats() if array.dtype.kind == "f" else st.integers(-(2**63), 2**63 - 1))
     path = tmp_path_factory.getbasetemp() / "mutant.safetensors"
-    changed(files / name, path, item(column, index, value))
+    changed(files / name, path, data.draw(one_entry(files / name)))
     try:
         loaded = load_ranker(path)
     except ModelError:
         return
-    use(loaded)
+    VALID.use_ensemble(loaded)
 
 
 def test_the_layout():

@@ -2,7 +2,7 @@
 
     python tools/fuzz_models.py -n 20000                          forests made here
     python tools/fuzz_models.py -n 20000 my.safetensors           and a file
-    python tools/fuzz_models.py -n 20000 --ensembles              tree ensembles in place of forests
+    python tools/fuzz_models.py -n 20000 --ensembles              ensembles and rankers in place of forests
     python tools/fuzz_models.py --case 1234 --keep broken         write one mutant, to look at it
 
 Cases run one after the other in a child process, with kernels that check their indices, a time limit for each file and
@@ -57,7 +57,8 @@ MAX_MESSAGE_CHARS = 500
 
 LOADED, REFUSED = "loaded", "refused"
 
-ENSEMBLE = "tree_ensemble"
+ENSEMBLES = ("tree_ensemble", "rank_network")
+"""Kinds of files that `depthforest.ensemble.load` reads."""
 
 # -- the child ---------------------------------------------------------------------------------------------------------
 
@@ -107,7 +108,7 @@ def try_file(path: Path) -> str:
 def load(path: Path) -> Any:
     """Return the forest or the ensemble that a file holds."""
     try:
-        is_ensemble = modelfile.read(path).kind == ENSEMBLE
+        is_ensemble = modelfile.read(path).kind in ENSEMBLES
     except DepthForestError:
         is_ensemble = False  # no container: either loader says so
     if is_ensemble:
@@ -244,7 +245,7 @@ def main() -> int:
     """Read the command line, fuzz, and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("models", nargs="*", type=Path, help="valid model files; default: forests made here")
-    parser.add_argument("--ensembles", action="store_true", help="tree ensembles made here in place of forests")
+    parser.add_argument("--ensembles", action="store_true", help="ensembles and rankers made here in place of forests")
     parser.add_argument("-n", "--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time limit of one file")

@@ -1,4 +1,4 @@
-"""Make the pictures of docs about ranking: lambdas before and after training, and NDCG while networks learn.
+"""Make the pictures of docs about ranking: lambdas before and after training, and NDCG while rankers learn.
 
     python tools/ranking_pictures.py [-o FOLDER] [NAME...]
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.ensemble.plotting.ranking import plot_lambdas, plot_ranking_curves
-from depthforest.ensemble.ranking import LambdaRank, RankNet
+from depthforest.ensemble.ranking import LambdaMART, LambdaRank, RankNet
 from depthforest.files import make_folder, replacing
 
 if TYPE_CHECKING:
@@ -57,11 +57,10 @@ def lambdas() -> Figure:
 def curves() -> Figure:
     """Draw how the NDCG of training and validation queries goes."""
     x, y, qid = queries(N_QUERIES, 0)
-    options: dict[str, Any] = {
-        "early_stopping": True, "validation_fraction": 0.3, "n_iter_no_change": 40, "max_iter": EPOCHS,
-        "learning_rate": 0.005, "random_state": 0,
-    }  # fmt: skip
-    rankers = {kind.__name__: kind(**options).fit(x, y, qid=qid) for kind in (RankNet, LambdaRank)}
+    options: dict[str, Any] = {"validation_fraction": 0.3, "n_iter_no_change": EPOCHS, "random_state": 0}
+    of_networks = options | {"early_stopping": True, "max_iter": EPOCHS, "learning_rate": 0.005}
+    rankers = {kind.__name__: kind(**of_networks).fit(x, y, qid=qid) for kind in (RankNet, LambdaRank)}
+    rankers["LambdaMART"] = LambdaMART(**options, n_estimators=EPOCHS, max_leaf_nodes=8).fit(x, y, qid=qid)
     figure: Figure = plot_ranking_curves(rankers).figure.figure
     return figure
 

@@ -1,4 +1,4 @@
-"""Small tree ensembles of every kind, and a way to use whatever such a file may hold: for `fuzz_models` and tests."""
+"""Small tree ensembles and rankers of every kind, and a way to use what such a file holds: for `fuzz_models`, tests."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ from depthforest.ensemble.forests import (
 )
 from depthforest.ensemble.gradientboosting import GradientBoostingClassifier, GradientBoostingRegressor
 from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier, NewtonBoostingRegressor
+from depthforest.ensemble.ranking.groups import group_ids
+from depthforest.ensemble.ranking.lambdamart import LambdaMART
+from depthforest.ensemble.ranking.layers import MAX_INPUT
+from depthforest.ensemble.ranking.network import LambdaRank, RankNet
 from depthforest.ensemble.treefile import load_trees
 
 N_ROWS = 40
 N_ASKED = 9
+QUERIES = group_ids([8] * 5, N_ROWS)
 
 
 def valid_ensembles() -> list[Any]:
@@ -62,7 +67,24 @@ def valid_boosted() -> list[Any]:
             x, level.astype(np.float32)
         ),
         NewtonBoostingRegressor(**few, **categorical, colsample_bynode=0.6).fit(mixed, signal, weights),
+        LambdaMART(**few, **categorical, metric="err", gain="linear", min_samples_leaf=3).fit(
+            mixed, level, QUERIES, X_val=mixed, y_val=level
+        ),
     ]
+
+
+def valid_networks() -> list[Any]:
+    """Return fitted ranking networks that differ in kind, layers and what they know of their epochs."""
+    x, _, _, level, _ = _rows()
+    x = np.nan_to_num(x[:, :3])
+    layers: Any = [3, 2]  # a list, which is loaded as a tuple
+    return [
+        RankNet((4,), max_iter=3, random_state=0).fit(x, level, qid=QUERIES),
+        LambdaRank(
+            layers, activation="relu", metric="err", k=4, early_stopping=True, validation_fraction=0.4, max_iter=4,
+            random_state=1,
+        ).fit(x, level, qid=QUERIES),
+    ]  # fmt: skip
 
 
 def _rows() -> tuple[npt.NDArray[Any], ...]:
@@ -81,7 +103,7 @@ def _rows() -> tuple[npt.NDArray[Any], ...]:
 def write_valid_ensembles(folder: Path) -> list[Path]:
     """Write the valid ensembles into a folder and return their paths."""
     paths = []
-    for number, estimator in enumerate([*valid_ensembles(), *valid_boosted()]):
+    for number, estimator in enumerate([*valid_ensembles(), *valid_boosted(), *valid_networks()]):
         paths.append(folder / f"ensemble{number}.safetensors")
         estimator.save(paths[-1])
     return paths
@@ -89,6 +111,9 @@ def write_valid_ensembles(folder: Path) -> list[Path]:
 
 def use_ensemble(estimator: Any) -> None:
     """Ask an ensemble everything that it answers about a small table, and check that the answers make sense."""
+    if isinstance(estimator, RankNet | LambdaRank):
+        _use_network(estimator)
+        return
     table = table_for(estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a table without names is no fault
@@ -107,6 +132,22 @@ def use_ensemble(estimator: Any) -> None:
         for member in np.ravel(getattr(estimator, "estimators_", []))[:2]:
             member.predict(table)
     repr(estimator)
+
+
+def _use_network(ranker: Any) -> None:
+    """Ask a ranking network for scores of usual and of the largest numbers."""
+    n_features = ranker.n_features_in_
+    table = np.random.default_rng(0).normal(size=(N_ASKED, n_features))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a table without names is no fault
+        scores = ranker.predict(table)
+        if not np.isfinite(scores).all() or not np.isfinite(ranker.predict(np.full((2, n_features), MAX_INPUT))).all():
+            raise AssertionError("scores that are no numbers")
+        with tempfile.TemporaryDirectory() as folder:
+            ranker.save(Path(folder) / "again")
+            if not np.array_equal(load_trees(Path(folder) / "again").predict(table), scores):
+                raise AssertionError("another ranker when it is saved again")
+    repr(ranker)
 
 
 def _answers(estimator: Any, table: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

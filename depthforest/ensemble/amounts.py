@@ -45,3 +45,11 @@ def resolved_count(name: str, value: Any, n: int) -> int:
     if is_number(value) and not is_whole(value) and 0 < value <= 1:
         return max(1, int(value * n))
     raise UsageError(f"{name} must be a whole number from 1 or a share above 0 and up to 1.0, got {value!r}")
+
+
+def share_count(name: str, value: Any, n: int) -> int:
+    """Return how many of n a share above 0 and up to 1 is, whole numbers being shares too: at least 1."""
+    share = number(name, value, 0, 1)
+    if share == 0:
+        raise UsageError(f"{name} must be above 0, got {value!r}")
+    return max(1, int(share * n))

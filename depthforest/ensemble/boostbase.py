@@ -210,9 +210,9 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
             raise UsageError(f"y_val has the class {unknown[:1].tolist()[0]!r}, which y has not")
         return np.searchsorted(self.classes_, classes)[codes].astype(np.int32)
 
-    def _raw_after(self, table: Table, trees: list[Tree]) -> Floats:
-        """Return the raw values that trees give, (n,) or (n_outputs, n)."""
-        out = np.tile(self.start_, (len(table), 1))
+    def _raw_after(self, table: Table, trees: list[Tree], base: Floats | None = None) -> Floats:
+        """Return the raw values that trees add to the start, or to that of each row, (n,) or (n_outputs, n)."""
+        out = np.tile(self.start_, (len(table), 1)) if base is None else base.reshape(len(table), -1).copy()
         if trees:
             add_trees(Walk.of(trees), table, out, threads=job_count(self.n_jobs, in_threads=True))
         return out[:, 0].copy() if out.shape[1] == 1 else np.ascontiguousarray(out.T)
@@ -244,7 +244,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
             for grown in shown(map(rounds.round, seeds), n=len(seeds), title="boosting", verbose=self.verbose):
                 trees.extend(grown)
                 keep("train_score", rounds.train_score)
-                if subsample < 1:
+                if subsample < 1 and training.loss.is_by_row:
                     keep("oob_improvement", rounds.oob_improvement)
                 if validation is not None:
                     add_round(grown, validation, threads)

@@ -93,7 +93,7 @@ class Rounds:
     is_newton: bool
     threads: int
     train_score: float = field(default=np.nan, init=False)
-    """Mean loss of the rows that the last round drew."""
+    """Mean loss of the rows that the last round drew; of all, where they do not count for themselves alone."""
     oob_improvement: float = field(default=np.nan, init=False)
     """What the last round took off the mean loss of the rows that it did not draw."""
 
@@ -114,7 +114,9 @@ class Rounds:
         rows, n_outputs = self.rows, self.rows.loss.n_outputs
         self._draw(seed)
         rows.loss.prepare(rows.y, rows.raw, rows.weights)
-        before = None if self._out_of_bag is None else rows.losses(self.threads)
+        # a row that does not count for itself alone is judged by rows that were drawn and others
+        is_by_row = rows.loss.is_by_row
+        before = None if self._out_of_bag is None or not is_by_row else rows.losses(self.threads)
         self._fill_derivatives()
 
         def grow(k: int) -> Tree:
@@ -130,7 +132,7 @@ class Rounds:
 
         trees = list(map_in_order(grow, range(n_outputs), threads=min(self.threads, n_outputs)))
         after = rows.losses(self.threads)
-        self.train_score = weighed_mean(after, rows.weights, self._in_bag)
+        self.train_score = weighed_mean(after, rows.weights, self._in_bag if is_by_row else None)
         if before is not None:
             self.oob_improvement = weighed_mean(before - after, rows.weights, self._out_of_bag)
         return trees

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from depthforest.ensemble.amounts import number, whole
+from depthforest.ensemble.amounts import number, share_count, whole
 from depthforest.ensemble.boostplanting import BoostGrowth
 from depthforest.ensemble.boostpredicting import BoostedClassifier, BoostedRegressor
 from depthforest.ensemble.losses import Loss
@@ -20,11 +20,11 @@ def _growth_of(estimator: Any, loss: Loss, n_features: int) -> BoostGrowth:
     if estimator.grow_policy not in POLICIES:
         raise UsageError(f"grow_policy must be one of {', '.join(POLICIES)}; got {estimator.grow_policy!r}")
     leaves, depth = estimator.max_leaf_nodes, estimator.max_depth
-    n_columns = _share("colsample_bytree", estimator.colsample_bytree, n_features)
+    n_columns = share_count("colsample_bytree", estimator.colsample_bytree, n_features)
     return BoostGrowth(
         directions=directions_of(estimator, loss.n_outputs),
         n_columns=n_columns,
-        n_drawn=_share("colsample_bynode", estimator.colsample_bynode, n_columns),
+        n_drawn=share_count("colsample_bynode", estimator.colsample_bynode, n_columns),
         l2=number("reg_lambda", estimator.reg_lambda, 0),
         l1=number("reg_alpha", estimator.reg_alpha, 0),
         gamma=number("gamma", estimator.gamma, 0),
@@ -33,13 +33,6 @@ def _growth_of(estimator: Any, loss: Loss, n_features: int) -> BoostGrowth:
         max_leaves=UNLIMITED if leaves is None else whole("max_leaf_nodes", leaves, 2),
         is_leaf_wise=estimator.grow_policy == "lossguide",
     )
-
-
-def _share(name: str, value: Any, n: int) -> int:
-    share = number(name, value, 0, 1)
-    if share == 0:
-        raise UsageError(f"{name} must be above 0, got {value!r}")
-    return max(1, int(share * n))
 
 
 class NewtonBoostingClassifier(BoostedClassifier):

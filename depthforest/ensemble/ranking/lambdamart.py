@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.amounts import number, resolved_count, whole
+from depthforest.ensemble.amounts import number, resolved_count, share_count, whole
 from depthforest.ensemble.boostbase import BaseBoosting
 from depthforest.ensemble.boostplanting import BoostGrowth
 from depthforest.ensemble.boostrounds import Rows
@@ -68,7 +68,9 @@ class LambdaMART(BaseRanker, BaseBoosting):
     n_estimators_, trees_, estimators_, feature_importances_
         As of `NewtonBoostingClassifier`.
     train_score_, validation_score_ : (n_rounds,) arrays
-        1 - NDCG at `eval_at` after each round: the mean over queries.
+        1 - NDCG at `eval_at` after each round: the mean over queries, one without relevant documents counting 0.
+    train_scores_, validation_scores_ : (n_rounds,) arrays
+        That NDCG itself, as of `RankNet`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -156,7 +158,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
         base_scores : (n,) array, optional
             Scores of another model to start from; `predict` must be given its scores too.
         X_val, y_val, qid_val, base_scores_val : optional
-            Queries to judge rounds by, in place of a share of those of X.
+            Queries to judge rounds by, in place of a share of those of X; with base scores if `base_scores` is given.
 
         Returns
         -------
@@ -166,11 +168,14 @@ class LambdaMART(BaseRanker, BaseBoosting):
         grades = self._grades(y, table)
         starts = query_starts(qid, len(grades))
         scores = None if base_scores is None else check_scores(base_scores, len(grades))
-        growth = self._growth(self._loss_by(self.metric), *table.shape)
-        old = self._kept(self._loss_by(self.metric))
+        named = self._loss_by(self.metric)
+        growth = self._growth(named, *table.shape)
+        old = self._kept(named)
         parts = [_Part(table, grades, starts, scores)]
         if (X_val is None) != (y_val is None):
             raise UsageError("X_val and y_val go together: pass both, or neither")
+        if X_val is None and (qid_val is not None or base_scores_val is not None):
+            raise UsageError("qid_val and base_scores_val are of X_val and y_val: pass these too")
         if X_val is not None:
             its_table = encoded_table(self, X_val)
             its_grades = self._grades(y_val, its_table)
@@ -183,9 +188,10 @@ class LambdaMART(BaseRanker, BaseBoosting):
         check_learnable(parts[0].grades, parts[0].starts)
         rows = [self._rows(part) for part in parts]
         self._begin(old, rows[0], rows[1] if len(rows) > 1 else None)
+        self._loss = named  # copies and files of the ranker need not know the rows
         for own, part in zip(rows, parts, strict=True):
             if part.scores is not None:
-                own.raw += part.scores
+                own.raw = self._raw_after(part.table, old, part.scores)
         self._boost(growth, rows[0], rows[1] if len(rows) > 1 else None, old)
         return self
 
@@ -204,6 +210,16 @@ class LambdaMART(BaseRanker, BaseBoosting):
     def staged_predict(self, X: Any) -> Any:
         """Yield `predict` after every round."""
         return (raw[:, 0] for raw in self._staged_raw(X))
+
+    @property
+    def train_scores_(self) -> Floats:
+        """NDCG of the training queries after each round, (n_rounds,)."""
+        return np.asarray(1.0 - self.train_score_)
+
+    @property
+    def validation_scores_(self) -> Floats:
+        """NDCG of the validation queries after each round, (n_rounds,), empty where there were none."""
+        return np.asarray(1.0 - self.validation_score_)
 
     # -- fitting -------------------------------------------------------------------------------------------------------
 
@@ -250,10 +266,11 @@ class LambdaMART(BaseRanker, BaseBoosting):
 
     def _growth(self, loss: Any, n_rows: int, n_features: int) -> BoostGrowth:  # noqa: ARG002 - all metrics alike
         leaves, depth = self.max_leaf_nodes, self.max_depth
+        n_columns = share_count("colsample_bytree", self.colsample_bytree, n_features)
         return BoostGrowth(
             directions=directions_of(self, 1),
-            n_columns=resolved_count("colsample_bytree", float(self.colsample_bytree), n_features),
-            n_drawn=resolved_count("colsample_bytree", float(self.colsample_bytree), n_features),
+            n_columns=n_columns,
+            n_drawn=n_columns,
             l2=number("reg_lambda", self.reg_lambda, 0),
             min_weight=number("min_child_weight", self.min_child_weight, 0),
             min_rows=min(resolved_count("min_samples_leaf", self.min_samples_leaf, n_rows), n_rows),

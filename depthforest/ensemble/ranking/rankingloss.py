@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from depthforest.ensemble.lossbase import Loss, Targets
 from depthforest.ensemble.lossderivatives import HESSIAN_FLOOR
-from depthforest.ensemble.ranking.groups import Floats, gains_of
+from depthforest.ensemble.ranking.groups import Floats, Starts, gains_of
 from depthforest.ensemble.ranking.lambdas import METRICS, PairTargets, fill_lambdas
-from depthforest.ensemble.ranking.metrics import ndcg_by_query
+from depthforest.ensemble.ranking.metrics import dcg_by_query
 from depthforest.threads import map_in_order
 
 
@@ -45,24 +47,34 @@ class RankingLoss(Loss):
             raise ValueError(f"the loss {self.name} was made without rows; one of {METRICS}")
         return self._targets
 
+    @cached_property
+    def _known(self) -> tuple[Floats, Floats, Starts]:
+        """What every round needs to judge: gains of the rows, the ideal DCG and the sizes of queries."""
+        starts, gains = self.targets.starts, gains_of(self.targets.grades, self._gain)
+        return gains, dcg_by_query(gains, gains, starts, self._eval_at, "usual", False), np.diff(starts)
+
+    @cached_property
+    def _blocks(self) -> list[Starts]:
+        """Numbers of queries, a block for each thread."""
+        n_queries = self.targets.n_queries
+        return np.array_split(np.arange(n_queries, dtype=np.int64), min(self._threads, n_queries))
+
     def value(self, y: Targets, raw: Floats) -> Floats:
         """Return 1 - NDCG of every row's query, weighed so that the mean over rows is the mean over queries."""
-        starts = self.targets.starts
-        sizes = np.diff(starts)
-        found = np.nan_to_num(ndcg_by_query(gains_of(y, self._gain), raw, starts, self._eval_at), nan=1.0)
-        return np.repeat((1.0 - found) * len(y) / (len(sizes) * sizes), sizes)
+        gains, ideal, sizes = self._known
+        found = dcg_by_query(gains, raw, self.targets.starts, self._eval_at, "usual", True)
+        ndcg = np.divide(found, ideal, out=np.ones(len(ideal)), where=ideal > 0)  # 1 without relevant documents
+        return np.repeat((1.0 - ndcg) * len(y) / (len(sizes) * sizes), sizes)
 
     def derivatives(self, y: Targets, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:  # noqa: ARG002
         """Fill the lambdas and what they change by."""
         if hessian is None:
             hessian = np.empty(len(raw))
-        n = min(self._threads, self.targets.n_queries)
-        blocks = np.array_split(np.arange(self.targets.n_queries, dtype=np.int64), n)
 
         def fill(queries: np.ndarray) -> None:
             fill_lambdas(self.targets, raw, gradient, hessian, queries)
 
-        for _ in map_in_order(fill, blocks, threads=n):
+        for _ in map_in_order(fill, self._blocks, threads=len(self._blocks)):
             pass
         np.maximum(hessian, HESSIAN_FLOOR, out=hessian)
 
