@@ -84,6 +84,7 @@ DELEGATES = {
     ("ensemble.decisiontrees", "ensemble.treefile"),
     ("ensemble.forestbase", "ensemble.treefile"),
     ("ensemble.boostbase", "ensemble.treefile"),
+    ("ensemble.adaboost", "ensemble.treefile"),
     ("ensemble.ranking.network", "ensemble.ranking.rankfile"),
 }
 """Methods that call a room further up, which is imported when they are called."""

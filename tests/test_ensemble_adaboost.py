@@ -22,8 +22,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from depthforest.ensemble import DecisionTreeClassifier
+from depthforest.ensemble import DecisionTreeClassifier, decisiontrees
 from depthforest.ensemble.adaboost import MAX_TRIES, AdaBoostClassifier
+from depthforest.ensemble.binning import bin_columns
 from depthforest.errors import UsageError
 
 EXACT_STUMP = DecisionTreeClassifier(max_depth=1, max_bins=None)
@@ -194,6 +195,38 @@ def test_our_exact_stump_boosts_as_scikit_learns_does(cancer):
     theirs = SklearnAdaBoost(n_estimators=20, random_state=0).fit(X_fit, y_fit)
     np.testing.assert_allclose(ours.estimator_errors_, theirs.estimator_errors_, rtol=1e-9)
     np.testing.assert_array_equal(ours.predict(X_new), theirs.predict(X_new))
+
+
+class AnyTree(DecisionTreeClassifier):
+    """Our tree, but not known as such: it gets X as it is in every round."""
+
+
+@pytest.mark.parametrize("options", [{"max_depth": 1}, {"max_depth": 2, "max_bins": None, "max_features": 1}])
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize("resample", [False, True])
+def test_our_trees_are_the_same_from_a_table_that_is_binned_once(options, framed, resample, moons, monkeypatch):
+    X, _, y, _ = moons
+    X = np.column_stack((X, np.where(X[:, 0] > 0.5, "right", "left"))).astype(object)
+    X[::9, 0] = np.nan
+    if framed:
+        X = pd.DataFrame(X, columns=["east", "north", "side"]).astype({"east": float, "north": float})
+    calls = []
+    monkeypatch.setattr(decisiontrees, "bin_columns", lambda *a, **k: calls.append(1) or bin_columns(*a, **k))
+    weights = np.random.default_rng(0).integers(0, 4, len(y))
+    coded, plain = (
+        AdaBoostClassifier(kind(categorical_features=[2], **options), n_estimators=5, resample=resample, random_state=3)
+        for kind in (DecisionTreeClassifier, AnyTree)
+    )
+    coded.fit(X, y, weights)
+    assert len(coded.estimators_) == 5
+    assert len(calls) == (5 if resample else 1)
+    plain.fit(X, y, weights)
+    np.testing.assert_array_equal(coded.estimator_errors_, plain.estimator_errors_)
+    np.testing.assert_array_equal(coded.decision_function(X), plain.decision_function(X))
+    for mine, its in zip(coded.estimators_, plain.estimators_, strict=True):
+        assert vars(mine).keys() == vars(its).keys()
+        np.testing.assert_array_equal(mine.tree_.threshold, its.tree_.threshold)
+        np.testing.assert_array_equal(mine.predict_proba(X), its.predict_proba(X))
 
 
 def test_a_weight_of_two_is_two_rows_and_a_weight_of_zero_none():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from depthforest.ensemble import boostwalking, walking
+from depthforest.ensemble import walking
 from depthforest.ensemble.binning import bin_columns
 from depthforest.ensemble.boostplanting import BoostGrowth, Grower
 from depthforest.ensemble.boostwalking import add_trees

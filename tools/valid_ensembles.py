@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
+from depthforest.ensemble.adaboost import AdaBoostClassifier
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
 from depthforest.ensemble.forests import (
     ExtraTreesClassifier,
@@ -24,6 +27,7 @@ from depthforest.ensemble.ranking.lambdamart import LambdaMART
 from depthforest.ensemble.ranking.layers import MAX_INPUT
 from depthforest.ensemble.ranking.network import LambdaRank, RankNet
 from depthforest.ensemble.treefile import load_trees
+from depthforest.ensemble.trees import Tree
 
 N_ROWS = 40
 N_ASKED = 9
@@ -87,6 +91,23 @@ def valid_networks() -> list[Any]:
     ]  # fmt: skip
 
 
+def valid_adaboosts() -> list[Any]:
+    """Return fitted AdaBoosts of trees that differ in members, classes, columns, and whether rows are drawn."""
+    x, mixed, signal, level, weights = _rows()
+    few: dict[str, Any] = {"n_estimators": 3, "random_state": 1}
+    tree = DecisionTreeClassifier(max_depth=2, categorical_features=[1, 3])
+    weighed = clone(tree).set_params(class_weight={0: 1.0, 1: 2.5, 2: 1})
+    rare = np.where(np.arange(N_ROWS) == 1, 3, level)  # a class that a draw of rows may lack
+    rarer = mixed.copy()
+    rarer[0, 1] = "a rare one"
+    return [
+        AdaBoostClassifier(**few, weight_history=True).fit(x, np.where(signal > 0, "yes", "no")),
+        AdaBoostClassifier(weighed, **few, form="exponential", learning_rate=0.5).fit(mixed, level, weights),
+        AdaBoostClassifier(tree, **few, resample=True).fit(rarer, rare.astype(np.float32)),
+        AdaBoostClassifier(DecisionTreeClassifier(random_state=7), **few).fit(x, level),  # without error
+    ]
+
+
 def _rows() -> tuple[npt.NDArray[Any], ...]:
     """Return a table of numbers, one of numbers and categories, and of their rows targets, classes and weights."""
     rng = np.random.default_rng(0)
@@ -103,7 +124,8 @@ def _rows() -> tuple[npt.NDArray[Any], ...]:
 def write_valid_ensembles(folder: Path) -> list[Path]:
     """Write the valid ensembles into a folder and return their paths."""
     paths = []
-    for number, estimator in enumerate([*valid_ensembles(), *valid_boosted(), *valid_networks()]):
+    every = [*valid_ensembles(), *valid_boosted(), *valid_adaboosts(), *valid_networks()]
+    for number, estimator in enumerate(every):
         paths.append(folder / f"ensemble{number}.safetensors")
         estimator.save(paths[-1])
     return paths
@@ -117,9 +139,7 @@ def use_ensemble(estimator: Any) -> None:
     table = table_for(estimator)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a table without names is no fault
-        leaves = estimator.apply(table).reshape(len(table), -1).T
-        trees = estimator.trees_ if hasattr(estimator, "trees_") else [estimator.tree_]
-        for tree, own in zip(trees, leaves, strict=True):
+        for tree, own in _leaves(estimator, table):
             if not tree.is_leaf[own].all() or tree.max_depth >= tree.node_count or not np.isfinite(tree.value).all():
                 raise AssertionError("leaves that are none")
         if not np.isfinite(estimator.feature_importances_).all():
@@ -150,10 +170,20 @@ def _use_network(ranker: Any) -> None:
     repr(ranker)
 
 
+def _leaves(estimator: Any, table: npt.NDArray[Any]) -> Iterator[tuple[Tree, npt.NDArray[np.int64]]]:
+    """Yield every tree, and the leaves of the rows in it."""
+    if isinstance(estimator, AdaBoostClassifier):
+        for member in estimator.estimators_:
+            yield member.tree_, member.apply(table)
+        return
+    trees = estimator.trees_ if hasattr(estimator, "trees_") else [estimator.tree_]
+    yield from zip(trees, estimator.apply(table).reshape(len(table), -1).T, strict=True)
+
+
 def _answers(estimator: Any, table: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return what an ensemble says of rows, checked."""
     labels = estimator.predict(table)
-    if hasattr(estimator, "start_"):
+    if hasattr(estimator, "staged_predict"):
         _check_stages(estimator, table, labels)
     if hasattr(estimator, "classes_") and not hasattr(estimator, "predict_proba"):
         labels = estimator.decision_function(table)
@@ -175,7 +205,7 @@ def _answers(estimator: Any, table: npt.NDArray[Any]) -> npt.NDArray[np.float64]
 def _check_stages(estimator: Any, table: npt.NDArray[Any], labels: npt.NDArray[Any]) -> None:
     """Check that the last stage of a boosted ensemble is what it predicts, and that there is one for each round."""
     stages = list(estimator.staged_predict(table))
-    if len(stages) != len(estimator) or not np.array_equal(stages[-1], labels):
+    if len(stages) != len(estimator.estimators_) or not np.array_equal(stages[-1], labels):
         raise AssertionError("stages that do not lead to the prediction")
 
 
@@ -184,10 +214,11 @@ def table_for(estimator: Any) -> npt.NDArray[Any]:
     rng = np.random.default_rng(0)
     table = rng.normal(size=(N_ASKED, estimator.n_features_in_)).astype(np.float32)
     table[rng.random(table.shape) < 0.2] = np.nan
-    if not estimator.categories_:
+    of_all = estimator.estimators_[0] if isinstance(estimator, AdaBoostClassifier) else estimator
+    if not of_all.categories_:
         return table
     mixed = table.astype(object)
-    for column, categories in estimator.categories_.items():
+    for column, categories in of_all.categories_.items():
         known = [*categories.tolist(), "unknown", np.nan]
         mixed[:, column] = [known[i] for i in rng.integers(0, len(known), N_ASKED)]
     return mixed

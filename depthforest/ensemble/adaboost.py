@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -220,6 +221,23 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
         table = checked_table(self, X, framed=self._framed)
         return (_answers(member, table) for member in self.estimators_)
 
+    def save(self, path: str | Path) -> None:
+        """Write an ensemble of our own trees to a file that `depthforest.ensemble.load` reads; equal ones, equal bytes.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Notes
+        -----
+        Members must be `DecisionTreeClassifier` of this package, as the default stumps are. `verbose` is not stored,
+        nor is `weight_history_`, as long as the training table. Members that are loaded know the classes and
+        categories of all members: where rows were drawn, that may be more than they had seen.
+        """
+        from depthforest.ensemble.treefile import save_trees
+
+        save_trees(self, path)
+
     def _template(self) -> Any:
         if self.estimator is not None:
             return self.estimator
@@ -250,7 +268,7 @@ def _course(template: Any, table: Any, codes: Indices, n_classes: int, *, is_dra
     )
     return Course(
         template=template,
-        X=table,
+        X=table if is_drawn else _coded(template, table),
         y=codes,
         plan=plan,
         distributions=None,
@@ -261,6 +279,15 @@ def _course(template: Any, table: Any, codes: Indices, n_classes: int, *, is_dra
         weights=None,
         metadata={},
     )
+
+
+def _coded(template: Any, table: Any) -> Any:
+    """Return the table binned once for trees of our own, whose rounds would spend most of their time on it."""
+    if type(template).__name__ != "DecisionTreeClassifier":  # spares other learners the import
+        return table
+    from depthforest.ensemble.decisiontrees import CodedTable, DecisionTreeClassifier
+
+    return CodedTable.of(template, table) if type(template) is DecisionTreeClassifier else table
 
 
 def _best_member(course: Course, rounds: Rounds, first: Floats, index: int, seeds: Seeds) -> tuple[Any, Flags]:

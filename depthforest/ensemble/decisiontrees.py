@@ -1,21 +1,23 @@
-"""Decision trees: one tree as a scikit-learn estimator."""
+"""Decision trees: one tree as a scikit-learn estimator, and a table that many of them can be fitted on (`adaboost`)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest.ensemble.amounts import number
-from depthforest.ensemble.binning import bin_columns, check_max_bins
+from depthforest.ensemble.binning import Binned, bin_columns, check_max_bins
 from depthforest.ensemble.fitting import MAX_SEED
 from depthforest.ensemble.inputs import (
+    Table,
     check_weights,
     fit_classes,
     fit_numbers,
@@ -29,6 +31,36 @@ from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.walking import Walk
 
 Floats = npt.NDArray[np.float64]
+
+OF_COLUMNS = ("n_features_in_", "feature_names_in_", "is_categorical_", "categories_")
+"""What a tree knows of the columns of its table."""
+
+
+@dataclass(frozen=True, eq=False)
+class CodedTable:
+    """A training table that is checked, encoded and binned once, for many trees of classes with the same parameters.
+
+    Inside this package `fit` and `predict` of `DecisionTreeClassifier` take it in place of X; the trees are the same.
+
+    Attributes
+    ----------
+    table : (n, n_features) float32
+    binned : Binned
+    known : mapping
+        `OF_COLUMNS`, those that there are.
+    """
+
+    table: Table
+    binned: Binned
+    known: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, tree: DecisionTreeClassifier, X: Any) -> Self:
+        """Return the table X as trees with the parameters of this one see it."""
+        first = clone(tree)
+        table = fit_table(first, X, first.categorical_features)
+        known = {name: getattr(first, name) for name in OF_COLUMNS if hasattr(first, name)}
+        return cls(table, first._bin(table), known)
 
 
 class _BaseTree(BaseEstimator):  # type: ignore[misc]
@@ -45,6 +77,7 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
         weights: Floats,
         n_channels: int,
         offset: float = 0.0,
+        binned: Binned | None = None,
     ) -> None:
         growth = growth_of(
             self,
@@ -55,14 +88,13 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
             is_number=isinstance(self, RegressorMixin),
         )
         alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
-        binned = bin_columns(
-            table,
-            max_bins=check_max_bins(self.max_bins),
-            categorical=self.is_categorical_,
-        )
+        binned = self._bin(table) if binned is None else binned
         seed = int(check_random_state(self.random_state).randint(MAX_SEED))
         tree = plant(binned, channels, targets, weights, growth, seed=seed, offset=offset)
         self._set_tree(tree.without_branches(alpha) if alpha > 0 else tree)
+
+    def _bin(self, table: Table) -> Binned:
+        return bin_columns(table, max_bins=check_max_bins(self.max_bins), categorical=self.is_categorical_)
 
     def _set_tree(self, tree: Tree) -> None:
         self.tree_ = replace(tree, category_values=self.categories_) if self.categories_ else tree
@@ -192,16 +224,21 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         -------
         self
         """
-        table = fit_table(self, X, self.categorical_features)
+        binned = None
+        if isinstance(X, CodedTable):
+            table, binned = X.table, X.binned
+            self.__dict__.update(X.known)
+        else:
+            table = fit_table(self, X, self.categorical_features)
         self.classes_, codes = fit_classes(y, table)
         weights = check_weights(sample_weight, table)
         weights = weighed_classes(weights, self.class_weight, self.classes_, codes)
-        self._grow(table, codes, np.ones(len(codes)), weights, len(self.classes_))
+        self._grow(table, codes, np.ones(len(codes)), weights, len(self.classes_), binned=binned)
         return self
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the shares of the classes in the leaf of every row, (n, n_classes)."""
-        table = predict_table(self, X)
+        table = X.table if isinstance(X, CodedTable) else predict_table(self, X)
         return self._walk.mean(table)
 
     def predict_log_proba(self, X: Any) -> Floats:

@@ -66,8 +66,10 @@ def checked_table(estimator: Any, X: Any, *, framed: bool) -> Any:
     table = validate_data(estimator, X, reset=False, ensure_all_finite=False, **_ARRAY_CHECKS)
     if framed and not issparse(table):
         # the ensemble has warned of the missing names: its members need not warn again, each on its own
-        from pandas import DataFrame
-
+        try:
+            from pandas import DataFrame
+        except ImportError:  # a loaded ensemble, where there are no frames
+            return table
         return DataFrame(table, columns=getattr(estimator, "feature_names_in_", None))
     return table
 

@@ -2,8 +2,9 @@
 
 The columns of all trees stand one after the other, in the order of the trees; `ends` says where each stops. Parameters,
 classes and the like are JSON (`treemetadata`); what only forests have is added by `forestfile`, what only boosted
-ensembles have by `boostfile`. A file is untrusted: it names its estimator, which is looked up in a fixed table, and
-every tree is checked (`treechecks`) before a kernel sees it. docs/MODEL_FORMAT.md describes all of it.
+ensembles have by `boostfile`, what only AdaBoost has by `adaboostfile`. A file is untrusted: it names its estimator,
+which is looked up in a fixed table, and every tree is checked (`treechecks`) before a kernel sees it.
+docs/MODEL_FORMAT.md describes all of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest import modelfile
+from depthforest.ensemble.adaboost import AdaBoostClassifier
+from depthforest.ensemble.adaboostfile import (
+    ADABOOST_COLUMNS,
+    OF_ADABOOST,
+    check_members,
+    pack_adaboost,
+    trees_in_shared_terms,
+    unpack_adaboost,
+)
 from depthforest.ensemble.boostbase import BaseBoosting
 from depthforest.ensemble.boostfile import BOOST_COLUMNS, OF_BOOSTED, check_own_loss, pack_boosted, unpack_boosted
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
@@ -45,7 +55,7 @@ from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier, Newton
 from depthforest.ensemble.ranking.lambdamart import LambdaMART
 from depthforest.ensemble.ranking.rankfile import KIND as RANK_NETWORK
 from depthforest.ensemble.ranking.rankfile import unpack_ranker
-from depthforest.ensemble.treechecks import check_tree
+from depthforest.ensemble.treechecks import Bools, check_tree
 from depthforest.ensemble.treemetadata import (
     MAX_FEATURES,
     pack_categories,
@@ -121,6 +131,11 @@ class Layout:
         return issubclass(self.kind, BaseBoosting)
 
     @property
+    def is_adaboost(self) -> bool:
+        """Whether the trees vote, each with a weight."""
+        return issubclass(self.kind, AdaBoostClassifier)
+
+    @property
     def has_shares(self) -> bool:
         """Whether leaves hold shares of classes; else a number, as those of boosted classifiers do."""
         return self.has_classes and not self.is_boosted
@@ -128,7 +143,7 @@ class Layout:
     @property
     def is_tree(self) -> bool:
         """Whether it is a single tree."""
-        return not self.is_forest and not self.is_boosted
+        return not (self.is_forest or self.is_boosted or self.is_adaboost)
 
 
 LAYOUTS = {
@@ -145,6 +160,7 @@ LAYOUTS = {
         Layout(NewtonBoostingClassifier, TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED),
         Layout(NewtonBoostingRegressor, TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED),
         Layout(LambdaMART, TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED),
+        Layout(AdaBoostClassifier, TREE_COLUMNS | ADABOOST_COLUMNS, OF_ADABOOST),
     )
 }
 """By name: the only estimators that files can ask for."""
@@ -154,7 +170,7 @@ LAYOUTS = {
 
 
 def save_trees(estimator: Any, path: str | Path) -> None:
-    """Write a fitted tree, forest or boosted ensemble to a file; equal ones give equal bytes.
+    """Write a fitted tree, forest, AdaBoost or boosted ensemble to a file; equal ones give equal bytes.
 
     Parameters
     ----------
@@ -165,7 +181,7 @@ def save_trees(estimator: Any, path: str | Path) -> None:
     if layout is None or layout.kind is not type(estimator):
         raise UsageError(f"only {', '.join(LAYOUTS)} can be saved, got {type(estimator).__name__}")
     check_is_fitted(estimator)
-    trees = [estimator.tree_] if layout.is_tree else estimator.trees_
+    trees, categories = _trees_of(estimator, layout)
     if len(trees) > MAX_TREES:
         raise UsageError(f"a file can hold {MAX_TREES} trees, got {len(trees)}")
     if layout.is_boosted:
@@ -176,22 +192,37 @@ def save_trees(estimator: Any, path: str | Path) -> None:
         "classes": pack_values("classes", estimator.classes_) if layout.has_classes else None,
         "n_features": estimator.n_features_in_,
         "feature_names": pack_names(getattr(estimator, "feature_names_in_", None)),
-        "categories": pack_categories(estimator.categories_),
+        "categories": pack_categories(categories),
         "fitted": {},
     }
-    columns = _pack_trees(trees, estimator)
+    columns = _pack_trees(trees, _flags(estimator.n_features_in_, categories))
     if layout.is_forest:
         content["fitted"] = pack_forest(estimator, layout.fitted, columns)
     if layout.is_boosted:
         content["fitted"] = pack_boosted(estimator, columns)
+    if layout.is_adaboost:
+        content["fitted"] = pack_adaboost(estimator, columns)
     if "rows" in layout.schema:
         pack_quantiles(estimator, columns)
     modelfile.write(path, KIND, FORMAT_VERSION, content, columns)
 
 
-def _pack_trees(trees: list[Tree], estimator: Any) -> Columns:
+def _trees_of(estimator: Any, layout: Layout) -> tuple[list[Tree], dict[int, npt.NDArray[Any]]]:
+    """Return the trees, and the categories by column that they split."""
+    if layout.is_adaboost:
+        check_members(estimator)
+        return trees_in_shared_terms(estimator)
+    return [estimator.tree_] if layout.is_tree else estimator.trees_, estimator.categories_
+
+
+def _flags(n_features: int, categories: dict[int, npt.NDArray[Any]]) -> Bools:
+    """Return which columns are categorical, (n_features,)."""
+    return np.isin(np.arange(n_features), list(categories))
+
+
+def _pack_trees(trees: list[Tree], is_categorical: Bools) -> Columns:
     for number, tree in enumerate(trees):
-        _check_numbered(tree, number, estimator)
+        _check_numbered(tree, number, is_categorical)
     columns: Columns = {
         name: np.concatenate([getattr(tree, name) for tree in trees]) for name in (*NODE_COLUMNS, "values", "masks")
     }
@@ -204,7 +235,7 @@ def _pack_trees(trees: list[Tree], estimator: Any) -> Columns:
 
 
 def load_trees(path: str | Path) -> Any:
-    """Read a tree, a forest or a boosted ensemble from a file, and check everything.
+    """Read a tree, a forest, an AdaBoost or a boosted ensemble from a file, and check everything.
 
     Parameters
     ----------
@@ -239,8 +270,10 @@ def _unpack(file: ModelFile, layout: Layout) -> Any:
     names = unpack_names(content["feature_names"], n_features)
     if names is not None:
         estimator.feature_names_in_ = names
-    estimator.categories_ = unpack_categories(content["categories"], n_features)
-    estimator.is_categorical_ = np.isin(np.arange(n_features), list(estimator.categories_))
+    categories = unpack_categories(content["categories"], n_features)
+    is_categorical = _flags(n_features, categories)
+    if not layout.is_adaboost:  # there they are the members'
+        estimator.categories_, estimator.is_categorical_ = categories, is_categorical
     if layout.has_classes:
         estimator.classes_ = unpack_classes(content["classes"])
     elif content["classes"] is not None:
@@ -248,9 +281,13 @@ def _unpack(file: ModelFile, layout: Layout) -> Any:
     fitted = content["fitted"]
     if not isinstance(fitted, dict) or set(fitted) != set(layout.fitted):
         raise ModelError(f"fitted must be an object with {', '.join(layout.fitted) or 'no keys'}; got {shown(fitted)}")
-    trees = _unpack_trees(columns, estimator, layout)
+    n_shared = len(estimator.classes_) if layout.has_shares else 0
+    trees = _unpack_trees(columns, is_categorical, n_shared, layout)
     if layout.is_tree:
         estimator._set_tree(trees[0])
+        return estimator
+    if layout.is_adaboost:
+        unpack_adaboost(estimator, trees, categories, fitted, columns)
         return estimator
     if layout.is_boosted:
         unpack_boosted(estimator, trees, fitted, columns)
@@ -262,9 +299,8 @@ def _unpack(file: ModelFile, layout: Layout) -> Any:
     return estimator
 
 
-def _unpack_trees(columns: Columns, estimator: Any, layout: Layout) -> list[Tree]:
+def _unpack_trees(columns: Columns, is_categorical: Bools, n_shared: int, layout: Layout) -> list[Tree]:
     """Return the trees, each with memory of its own, and each sound."""
-    n_shared = len(estimator.classes_) if layout.has_shares else 0
     n_outputs = columns["values"].shape[1]
     if n_outputs != (n_shared or 1):
         raise ModelError(f"values must have {n_shared or 1} columns, got {n_outputs}")
@@ -285,7 +321,7 @@ def _unpack_trees(columns: Columns, estimator: Any, layout: Layout) -> list[Tree
             rows=none,
             n_shared=n_shared,
         )
-        _check_numbered(tree, number, estimator)
+        _check_numbered(tree, number, is_categorical)
         trees.append(tree)
         begin = end
     return trees
@@ -305,9 +341,9 @@ def _check_ends(ends: npt.NDArray[np.int64], lengths: tuple[int, int, int], layo
         raise ModelError(f"every tree must have a node and {n_shared} rows of values, and ends must ascend")
 
 
-def _check_numbered(tree: Tree, number: int, estimator: Any) -> None:
+def _check_numbered(tree: Tree, number: int, is_categorical: Bools) -> None:
     try:
-        check_tree(tree, estimator.n_features_in_, estimator.is_categorical_)
+        check_tree(tree, len(is_categorical), is_categorical)
     except ModelError as error:
         raise ModelError(f"tree {number}: {error}") from None
 

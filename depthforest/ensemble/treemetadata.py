@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.ensemble.binning import MAX_BINS
+from depthforest.ensemble.decisiontrees import DecisionTreeClassifier
 from depthforest.errors import ModelError, UsageError
 from depthforest.modelfile import MAX_INTEGER, shown
 
@@ -23,6 +24,9 @@ RUN_OPTIONS = ("n_jobs", "verbose")
 
 LISTS = ("categorical_features", "monotonic_cst")
 """Parameters that may be lists."""
+
+MEMBER = "estimator"
+"""The parameter that may be a tree: an object of its own parameters."""
 
 NUMBER_DTYPES = (
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
@@ -47,11 +51,23 @@ def stored_names(kind: type) -> tuple[str, ...]:
 
 
 def pack_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters as JSON values; UsageError for one that is no number, text, list or dict of these."""
+    """Return the parameters as JSON values; UsageError for what is no number, text, list or dict of these, or tree."""
     return {name: _pack_parameter(name, getattr(estimator, name)) for name in stored_names(type(estimator))}
 
 
+def pack_member(name: str, member: Any) -> dict[str, Any]:
+    """Return the parameters of an unfitted tree as a JSON object; UsageError where it is anything else."""
+    if type(member) is not DecisionTreeClassifier:
+        raise UsageError(
+            f"a file can hold only None or a DecisionTreeClassifier of depthforest.ensemble as {name}, got "
+            f"{type(member).__name__}; set_params({name}=...) before saving"
+        )
+    return pack_parameters(member)
+
+
 def _pack_parameter(name: str, value: Any) -> Any:
+    if name == MEMBER and value is not None:
+        return pack_member(name, value)
     if name == "class_weight" and isinstance(value, Mapping):
         # a list of pairs: the keys of JSON objects are text
         return [[_pack_scalar(name, key), _pack_scalar(name, weight)] for key, weight in value.items()]
@@ -90,7 +106,17 @@ def unpack_parameters(content: Any, kind: type) -> dict[str, Any]:
     return {name: _unpack_parameter(name, content[name]) for name in names}
 
 
+def unpack_member(name: str, content: Any) -> DecisionTreeClassifier:
+    """Return the unfitted tree of what `pack_member` made."""
+    try:
+        return DecisionTreeClassifier(**unpack_parameters(content, DecisionTreeClassifier))
+    except ModelError as error:
+        raise ModelError(f"{name}: {error}") from None
+
+
 def _unpack_parameter(name: str, value: Any) -> Any:
+    if name == MEMBER:
+        return None if value is None else unpack_member(name, value)
     if _is_scalar(value):
         return value
     if name in LISTS and isinstance(value, list) and all(map(_is_scalar, value)):
