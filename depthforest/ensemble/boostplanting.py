@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.ensemble.binning import Binned
-from depthforest.ensemble.boostgrowing import (
+from depthforest.ensemble.boostgrowing import advance, begin_tree, finish_tree
+from depthforest.ensemble.boostnodes import (
     BEST_FIRST,
     DEEPEST_FIRST,
     FIRST_FIRST,
@@ -21,9 +22,6 @@ from depthforest.ensemble.boostgrowing import (
     NODE_END,
     NODE_SLOT,
     Plan,
-    advance,
-    begin_tree,
-    finish_tree,
 )
 from depthforest.ensemble.columns import ABSENT, DIGIT, IS_CATEGORICAL, N_CODES
 from depthforest.ensemble.gains import GRADIENT, HESSIAN, Penalties

@@ -1,0 +1,253 @@
+"""Boosted nodes: which node of a growing tree is split next, where its rows and histogram are, what its children get.
+
+The tables of nodes and the memory are `boostgrowing`'s; kernels check nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.ensemble.columns import ABSENT, IS_CATEGORICAL, LEFT, N_CODES, RIGHT, Codes, Columns, Sides
+from depthforest.ensemble.gains import (
+    GRADIENT,
+    HESSIAN,
+    LOWER,
+    UPPER,
+    Floats,
+    Penalties,
+    bar_over,
+    bounded_weight,
+)
+from depthforest.ensemble.histograms import UNSURE
+from depthforest.ensemble.splits import Split
+from depthforest.ensemble.sweeps import Ints
+from depthforest.kernels import kernel
+from depthforest.mixing import GOLDEN, mix, number_below
+
+Longs = npt.NDArray[np.int64]
+
+N_OPEN, HEAD, N_LEAVES, COUNT, IS_COUNTED, OTHER, N_FREE = range(7)
+"""Entries of `state`: nodes in `opened`, the first of them, leaves, the node to be counted next (-1: none) and whether
+it is, its sibling that is to be searched after it, and the number of free slots."""
+
+NODE_BEGIN, NODE_END, NODE_DEPTH, NODE_SLOT = range(4)
+"""Columns of `spots`: a node's rows, its depth, and its place among the histograms (-1: it has none)."""
+
+WANTED_FEATURE, WANTED_CODE, WANTED_MISSING = range(3)
+"""Columns of `wanted`: the best split of a node."""
+
+GAIN, WANTED_THRESHOLD, LEFT_GRADIENT, LEFT_HESSIAN = range(4)
+"""Columns of `gained`: what that split gains, where it cuts, and the sums of its left side."""
+
+DEEPEST_FIRST, FIRST_FIRST, BEST_FIRST = range(3)
+"""Which open node is split next. The first two give the same tree where leaves are not limited."""
+
+SPARE_SLOT = 0
+"""The histogram that no node keeps."""
+
+NOTHING = -1
+
+
+class Plan(NamedTuple):
+    """How far a tree is grown, and in which order."""
+
+    order: int
+    max_depth: int
+    max_leaves: int
+    n_drawn: int
+    """Columns looked at in a node."""
+    is_shuffled: bool
+    """Whether they are looked at in a random order, so that chance chooses among equal splits."""
+    spread_rows: int
+    """Nodes of so many rows are counted by the caller."""
+    is_exact: bool
+
+
+@kernel
+def part_rows(
+    codes: Codes,
+    wide: Ints,
+    columns: Columns,
+    begin: int,
+    end: int,
+    split: Split,
+    sides: Sides,
+    rows: Ints,
+    spare: Ints,
+) -> Any:
+    """Put the rows that go left in front of the others, both in the order they had; return where the others begin.
+
+    As `growing.divide` does, which moves targets and weights too: here they are looked up by row, because only the
+    smaller half of the rows is counted again.
+    """
+    feature, code = np.uint64(split.feature), split.code
+    missing = columns[split.feature, N_CODES]
+    at, n_right = np.uint64(begin), np.uint64(0)
+    is_wide = codes.shape[0] == 0
+    is_plain = columns[split.feature, IS_CATEGORICAL] == 0 and split.missing == ABSENT and not is_wide
+    limit = np.uint8(min(code, 255))
+    for i in range(np.uint64(begin), np.uint64(end)):
+        row = rows[i]
+        if is_plain:
+            goes_left = np.uint64(codes[feature, np.uint64(row)] <= limit)
+        else:
+            key = np.int64(wide[feature, row]) if is_wide else np.int64(codes[feature, row])
+            goes_left = np.uint64(key <= code)
+            if columns[split.feature, IS_CATEGORICAL] == 1 and key < missing:
+                goes_left = np.uint64(sides[1, key] == LEFT)
+            if key == missing:
+                goes_left = np.uint64(split.missing == LEFT)
+        # written to both places and counted in one: no branch to mispredict, and nothing unread is written over
+        rows[at] = row
+        spare[n_right] = row
+        at += goes_left
+        n_right += np.uint64(1) - goes_left
+    for i in range(n_right):
+        rows[at + i] = spare[i]
+    return np.int64(at)
+
+
+@kernel
+def settle_side(
+    codes: Codes, wide: Ints, columns: Columns, rows: Ints, middle: int, end: int, split: Split, sides: Sides
+) -> Any:
+    """Return the side of missing values, and give the categories that have none theirs, by the rows that went right.
+
+    Rows that are nearly certain have hessians that vanish beside the others'. The search does not see them, and they
+    have been sent right: the tree must do so too.
+    """
+    side = ABSENT if split.missing == UNSURE else split.missing
+    for i in range(middle, end):
+        key = np.int64(wide[split.feature, rows[i]] if codes.shape[0] == 0 else codes[split.feature, rows[i]])
+        if key == columns[split.feature, N_CODES]:
+            side = RIGHT
+        elif columns[split.feature, IS_CATEGORICAL] == 1:
+            sides[1, key] = RIGHT
+    return np.int64(side)
+
+
+@kernel
+def is_splittable(plan: Plan, penalties: Penalties, spots: Longs, totals: Floats, state: Longs, node: int) -> bool:
+    """Return whether a node is large and shallow enough to be split, and there may be another leaf."""
+    return bool(
+        state[N_LEAVES] < plan.max_leaves
+        and spots[node, NODE_DEPTH] < plan.max_depth
+        and spots[node, NODE_END] - spots[node, NODE_BEGIN] >= 2
+        and spots[node, NODE_END] - spots[node, NODE_BEGIN] >= 2.0 * penalties.min_rows
+        and totals[node, HESSIAN] >= 2.0 * penalties.min_weight
+    )
+
+
+@kernel
+def take_slot(free: Longs, state: Longs) -> Any:
+    """Return a place for a histogram: the spare one if no other is free."""
+    if state[N_FREE] == 0:
+        return np.int64(SPARE_SLOT)
+    state[N_FREE] -= 1
+    return free[state[N_FREE]]
+
+
+@kernel
+def give_slot(node: int, free: Longs, spots: Longs, state: Longs) -> None:
+    """Free the histogram of a node that needs it no more."""
+    if spots[node, NODE_SLOT] > SPARE_SLOT:
+        free[state[N_FREE]] = spots[node, NODE_SLOT]
+        state[N_FREE] += 1
+    spots[node, NODE_SLOT] = NOTHING
+
+
+@kernel
+def draw_columns(plan: Plan, key: np.uint64, drawn: Ints) -> None:
+    """Put the places of the columns that a node looks at in front."""
+    n = len(drawn)
+    for k in range(n):
+        drawn[k] = k
+    if plan.n_drawn == n and not plan.is_shuffled:
+        return
+    for k in range(plan.n_drawn):
+        other = k + number_below(mix(key + GOLDEN * np.uint64(k + 1)), n - k)
+        drawn[k], drawn[other] = drawn[other], drawn[k]
+
+
+@kernel
+def next_node(plan: Plan, gained: Floats, opened: Longs, state: Longs) -> Any:
+    """Take the node that is split next off the open ones; -1 if there is none."""
+    if state[N_OPEN] == state[HEAD] or state[N_LEAVES] >= plan.max_leaves:
+        return np.int64(NOTHING)
+    if plan.order == FIRST_FIRST:
+        # of two siblings the smaller may have been opened first; which, must not depend on the memory for histograms
+        head = state[HEAD]
+        if head + 1 < state[N_OPEN] and opened[head + 1] < opened[head]:
+            opened[head], opened[head + 1] = opened[head + 1], opened[head]
+        state[HEAD] += 1
+        return opened[head]
+    at = state[N_OPEN] - 1
+    if plan.order == BEST_FIRST:
+        at = 0
+        for i in range(1, state[N_OPEN]):
+            gain, most = gained[opened[i], GAIN], gained[opened[at], GAIN]
+            if gain > bar_over(most) or (bar_over(gain) >= most and opened[i] < opened[at]):
+                at = i
+    node = opened[at]
+    state[N_OPEN] -= 1
+    opened[at] = opened[state[N_OPEN]]
+    return node
+
+
+@kernel
+def bound_children(penalties: Penalties, direction: int, node: int, left: int, totals: Floats, bounds: Floats) -> None:
+    """Give children their bounds: where a split may only raise, all of the left stays below all of the right."""
+    for child in range(left, left + 2):
+        bounds[child, LOWER], bounds[child, UPPER] = bounds[node, LOWER], bounds[node, UPPER]
+    if direction == 0:
+        return
+    middle = 0.0
+    for child in range(left, left + 2):
+        middle += 0.5 * bounded_weight(
+            penalties, totals[child, GRADIENT], totals[child, HESSIAN], bounds[node, LOWER], bounds[node, UPPER]
+        )
+    lower_child = left if direction > 0 else left + 1
+    bounds[lower_child, UPPER] = middle
+    bounds[left + left + 1 - lower_child, LOWER] = middle
+
+
+@kernel
+def queue_children(
+    plan: Plan,
+    penalties: Penalties,
+    node: int,
+    left: int,
+    totals: Floats,
+    free: Longs,
+    spots: Longs,
+    state: Longs,
+) -> None:
+    """Say which children are to be counted and searched, and where: the smaller is counted, the other what is left."""
+    n_left = spots[left, NODE_END] - spots[left, NODE_BEGIN]
+    small = left if n_left <= spots[left + 1, NODE_END] - spots[left + 1, NODE_BEGIN] else left + 1
+    large = left + left + 1 - small
+    needs_small = is_splittable(plan, penalties, spots, totals, state, small)
+    needs_large = is_splittable(plan, penalties, spots, totals, state, large)
+    if not needs_large:
+        if needs_small:
+            spots[small, NODE_SLOT] = spots[node, NODE_SLOT]
+            if spots[small, NODE_SLOT] < 0:
+                spots[small, NODE_SLOT] = take_slot(free, state)
+            spots[node, NODE_SLOT] = NOTHING
+            state[COUNT] = small
+        else:
+            give_slot(node, free, spots, state)
+        return
+    if spots[node, NODE_SLOT] >= 0:
+        spots[large, NODE_SLOT] = spots[node, NODE_SLOT]
+        spots[small, NODE_SLOT] = take_slot(free, state) if needs_small else SPARE_SLOT
+        spots[node, NODE_SLOT] = NOTHING
+        state[COUNT], state[OTHER] = small, large
+        return
+    spots[large, NODE_SLOT] = take_slot(free, state)
+    state[COUNT] = large
+    if needs_small:
+        state[OTHER] = small
