@@ -26,6 +26,17 @@ def evaluate(
     data: Annotated[
         list[Path] | None, typer.Option(help="A labeled data set; may be given again.", metavar="DIR")
     ] = None,
+    bench: Annotated[
+        str | None,
+        typer.Option(
+            help="Fixed test sets, made here: all, or names with commas: mocap (the headline), procedural (needs no "
+            "download), frontal, cut, rooms, two_people, sensor_...",
+            metavar="NAMES",
+        ),
+    ] = None,
+    mocap: Annotated[
+        Path | None, typer.Option(help="Folder of the CMU clips (BVH), which most test sets need.", metavar="DIR")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="HTML report to write, one file.", metavar="REPORT.html")
     ] = None,
@@ -50,6 +61,7 @@ def evaluate(
         run = evalrun.prepare(
             names, data or [], output=output, marks=marks, frames=frames, camera=camera, json_path=json,
             threads=threads, joints=joints, exact=exact, mirror=mirror, limit=limit,
+            bench=[] if bench is None else [name.strip() for name in bench.split(",")], mocap=mocap,
         )  # fmt: skip
     with progress_bar(run.total) as advance:
         result = run.run(advance)

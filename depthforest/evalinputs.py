@@ -37,6 +37,11 @@ class JoinedFrames(FrameSource):
     def __len__(self) -> int:
         return len(self._places)
 
+    @property
+    def title(self) -> str:
+        """What it is, for people: the names of the sets."""
+        return ", ".join(s.path.name for s in self.sets)
+
     def _frame(self, number: int) -> LabeledFrame:
         which, index = self._places[number]
         return self.sets[which][index]

@@ -6,16 +6,19 @@ Everything that can be wrong with what was asked for is said by `prepare`, befor
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from depthforest.benchsets import VERSION as BENCH_VERSION
+from depthforest.benchsets import BenchFrames, chosen_names, open_bench
 from depthforest.camera import CameraLike
 from depthforest.datasets import open_dataset
-from depthforest.errors import UsageError
+from depthforest.errors import DepthForestWarning, UsageError
 from depthforest.evalinputs import JoinedFrames, MarkedFrames
-from depthforest.evaluation import JointFinder, evaluate_many
+from depthforest.evaluation import Evaluation, JointFinder, evaluate_many
 from depthforest.examples import Example, draw_examples, draw_marks
 from depthforest.files import check_writable, replacing
 from depthforest.forest import Forest
@@ -24,7 +27,7 @@ from depthforest.modelcards import find_card
 from depthforest.models import load, shipped_models
 from depthforest.partmaps import comparable
 from depthforest.report import ModelReport, write_report
-from depthforest.reporttext import figure_title, interval, shown_figures, speed_text, verdict_lines
+from depthforest.reporttext import BENCH_COLUMNS, figure_title, interval, shown_figures, speed_text, verdict_lines
 from depthforest.svgplots import percent
 from depthforest.threads import thread_count
 
@@ -46,18 +49,29 @@ class EvaluationResult:
         What was evaluated, for people.
     written : list of Path
         The files that were written.
+    bench : tuple of BenchFrames
+        The test sets that were evaluated.
     """
 
     models: list[ModelReport]
     data: str
     written: list[Path]
+    bench: tuple[BenchFrames, ...] = ()
 
     def lines(self) -> list[str]:
-        """Return the figures for a terminal: a line each, a block for each model, and the verdicts."""
-        said: list[str] = []
+        """Return the figures for a terminal: a line each, a block for each model, and the verdicts.
+
+        Several test sets are a table instead, a line for each.
+        """
+        has_table = len(self.bench) > 1
+        said = [
+            f"bench {BENCH_VERSION}, {state}: {', '.join(o.bench.name for o in self.bench if bench_state(o) == state)}"
+            for state in dict.fromkeys(map(bench_state, self.bench))
+        ]
+        said += self._table() if has_table else []
         for model in self.models:
-            said.append(f"{model.name}:")
-            if model.evaluation is not None:
+            said += [f"{model.name}:"] if not has_table or model.marks is not None else []
+            if model.evaluation is not None and not has_table:
                 e = model.evaluation
                 rows = [(figure_title(n, e), percent(e.figures[n].value), interval(e.figures[n])) for n in e.figures]
                 shown = {figure_title(n, e) for n in shown_figures(e.figures)}
@@ -85,7 +99,11 @@ class EvaluationResult:
         """Return a sentence for each comparison with the first model."""
         first, said = self.models[0], []
         for other in self.models[1:]:
-            if first.evaluation is not None and other.evaluation is not None:
+            for one in self.bench if len(self.bench) > 1 else ():
+                name = one.bench.name
+                lines = verdict_lines(first.name, first.bench[name], other.name, other.bench[name])
+                said += [f"{name}: {line}" for line in lines]
+            if first.evaluation is not None and other.evaluation is not None and len(self.bench) < 2:
                 said += verdict_lines(first.name, first.evaluation, other.name, other.evaluation)
             if first.marks is not None and other.marks is not None:
                 said += verdict_lines(first.name, first.marks, other.name, other.marks, of="points")
@@ -97,13 +115,13 @@ class EvaluationResult:
         comparisons = [
             {"model": m.name, "with": first.name}
             | {
-                kind: {name: gap.to_dict() for name, gap in own.compared_with(base).items()}
+                kind: _gaps(own, base)
                 for kind, own, base in (("data", m.evaluation, first.evaluation), ("marks", m.marks, first.marks))
                 if own is not None and base is not None
             }
             for m in self.models[1:]
         ]
-        return {
+        content: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
             "data": self.data,
@@ -117,6 +135,36 @@ class EvaluationResult:
             ],
             "comparisons": comparisons,
         }
+        if self.bench:
+            content["bench"] = {"version": BENCH_VERSION, "sets": [self._set_dict(one) for one in self.bench]}
+        return content
+
+    def _set_dict(self, frames: BenchFrames) -> dict[str, Any]:
+        """Return what came of a test set in JSON form."""
+        name, first = frames.bench.name, self.models[0]
+        return {
+            "name": name,
+            "frames": len(frames),
+            "sha256": frames.sha256,
+            "as_committed": frames.is_as_committed,
+            "models": [{"name": m.name, "evaluation": m.bench[name].to_dict()} for m in self.models],
+            "comparisons": [
+                {"model": m.name, "with": first.name, "data": _gaps(m.bench[name], first.bench[name])}
+                for m in self.models[1:]
+            ],
+        }
+
+    def _table(self) -> list[str]:
+        """Return the figures of all test sets, a line for each and each model, under a line of titles."""
+        rows = [["test set", "model", "frames", *BENCH_COLUMNS.values()]]
+        for one in self.bench:
+            for model in self.models:
+                evaluation = model.bench[one.bench.name]
+                known = [evaluation.figures.get(name) for name in BENCH_COLUMNS]
+                cells = ["" if e is None else f"{percent(e.value)} ({interval(e)})" for e in known]
+                rows.append([one.bench.name, model.name, str(evaluation.n_frames), *cells])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +172,7 @@ class EvaluationRun:
     """A run that is ready to go; see `prepare`."""
 
     models: list[ModelReport]
-    data: JoinedFrames | None
+    data: tuple[JoinedFrames | BenchFrames, ...]
     marks: Mapping[str, FrameMarks]
     frames: MarkedFrames | None
     output: Path | None
@@ -137,7 +185,7 @@ class EvaluationRun:
     @property
     def total(self) -> int:
         """How many times `progress` will be told of a frame."""
-        return (0 if self.data is None else len(self.data)) + len(self.models) * len(self.marks)
+        return sum(map(len, self.data)) + len(self.models) * len(self.marks)
 
     @property
     def forests(self) -> list[Forest]:
@@ -149,23 +197,24 @@ class EvaluationRun:
         models, examples = list(self.models), []
         names = [m.name for m in models]
         options: dict[str, Any] = {"mirror": self.mirror, "joints": self.joints, "exact": self.exact}
-        if self.data is not None:
+        bench = tuple(one for one in self.data if isinstance(one, BenchFrames))
+        for number, data in enumerate(self.data):
             found = evaluate_many(
-                self.forests,
-                self.data,
-                sensors=self.data.sensors,
-                threads=self.threads,
-                progress=progress,
-                **options,
+                self.forests, data, sensors=data.sensors, threads=self.threads, progress=progress, **options
             )
-            models = [replace(m, evaluation=e) for m, e in zip(models, found, strict=True)]
-            if self.output is not None:
-                examples += draw_examples(names, self.forests, found, self.data, self.data.names, **options)
+            if number == 0:
+                models = [replace(m, evaluation=e) for m, e in zip(models, found, strict=True)]
+                if self.output is not None:
+                    examples += draw_examples(names, self.forests, found, data, data.names, **options)
+            if isinstance(data, BenchFrames):
+                models = [replace(m, bench={**m.bench, data.bench.name: e}) for m, e in zip(models, found, strict=True)]
+                _warn_of_other_frames(data)
+                data.free()
         if self.frames is not None:
             models = [self._with_marks(m, progress, options) for m in models]
             if self.output is not None:
                 examples += draw_marks(names, self.forests, self.marks, self.frames, **options)
-        result = EvaluationResult(models, self._described(), [])
+        result = EvaluationResult(models, self.data[0].title if self.data else "", [], bench)
         self._write(result, examples)
         return result
 
@@ -176,9 +225,6 @@ class EvaluationRun:
         assert self.frames is not None
         scored = score_marks(model.forest, self.marks, self.frames, threads=self.threads, progress=progress, **options)
         return replace(model, marks=scored)
-
-    def _described(self) -> str:
-        return "" if self.data is None else ", ".join(s.path.name for s in self.data.sets)
 
     def _write(self, result: EvaluationResult, examples: Sequence[Example]) -> None:
         if self.output is not None:
@@ -204,6 +250,8 @@ def prepare(
     exact: bool = False,
     mirror: bool | None = None,
     limit: int | None = None,
+    bench: Sequence[str] = (),
+    mocap: PathLike | None = None,
 ) -> EvaluationRun:
     """Load models, open data and marks, and check all of it.
 
@@ -231,6 +279,10 @@ def prepare(
         Whether the mirrored walk takes part; omitted: as each model says.
     limit : int, optional
         Only so many frames of each data set.
+    bench : sequence of str
+        Names of test sets (`benchsets.SETS`), or "all"; instead of `data`.
+    mocap : str or Path, optional
+        The folder of the CMU clips, for test sets that are made of them.
 
     Returns
     -------
@@ -239,8 +291,15 @@ def prepare(
     """
     if not models:
         raise UsageError("name at least one model to evaluate")
-    if not data and marks is None:
-        raise UsageError("there is nothing to evaluate on; give a data set with --data, or --marks with --frames")
+    if not data and not bench and marks is None:
+        raise UsageError(
+            "there is nothing to evaluate on; give a data set with --data, test sets with --bench, or --marks with "
+            "--frames"
+        )
+    if data and bench:
+        raise UsageError("--bench brings its own frames; leave out --data, or run the command twice")
+    if mocap is not None and not bench:
+        raise UsageError("--mocap names the clips that test sets of --bench are made of; give --bench too")
     if (marks is None) != (frames is None):
         raise UsageError("--marks names the marks file and --frames the folder of its frames; give both")
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
@@ -253,20 +312,24 @@ def prepare(
     if outputs[0] is not None and outputs[1] is not None and outputs[0].absolute() == outputs[1].absolute():
         raise UsageError(f"{outputs[0]}: cannot be both the report and the JSON file; name two files")
     reports = _load_models(models)
-    joined = JoinedFrames([open_dataset(path) for path in data], limit) if data else None
+    sources: tuple[JoinedFrames | BenchFrames, ...]
+    if bench:
+        sources = tuple(open_bench(name, mocap, limit) for name in chosen_names(bench))
+    else:
+        sources = (JoinedFrames([open_dataset(path) for path in data], limit),) if data else ()
     marked = {} if marks is None else read_marks(marks)
     shown = None if frames is None else MarkedFrames(frames, camera)
     for report in reports:
         assert report.forest is not None
-        if joined is not None:
-            _check_parts(report.name, report.forest, joined)
+        for source in sources:
+            _check_parts(report.name, report.forest, source)
         if shown is not None:
             marked_regions(marked, report.forest.part_set)
     if shown is not None:
         missing = next((name for name in marked if name not in shown), None)
         if missing is not None:
             frame_of(missing, marked, shown)
-    return EvaluationRun(reports, joined, marked, shown, outputs[0], outputs[1], mirror, joints, exact, threads)
+    return EvaluationRun(reports, sources, marked, shown, outputs[0], outputs[1], mirror, joints, exact, threads)
 
 
 def _load_models(models: Sequence[PathLike]) -> list[ModelReport]:
@@ -281,16 +344,36 @@ def _load_models(models: Sequence[PathLike]) -> list[ModelReport]:
     return reports
 
 
-def _check_parts(name: str, forest: Forest, data: JoinedFrames) -> None:
-    for one in data.sets:
-        if one.part_set.names != data.sets[0].part_set.names:
-            raise UsageError(
-                f"{one.path}: has other parts than {data.sets[0].path}; evaluate data sets of one part set at a time"
-            )
+def _check_parts(name: str, forest: Forest, data: JoinedFrames | BenchFrames) -> None:
+    first, where = (data, data.title) if isinstance(data, BenchFrames) else (data.sets[0], str(data.sets[0].path))
+    for one in data.sets if isinstance(data, JoinedFrames) else ():
+        if one.part_set.names != first.part_set.names:
+            raise UsageError(f"{one.path}: has other parts than {where}; evaluate data sets of one part set at a time")
     try:
-        comparable(data.sets[0].part_set, forest.part_set)
+        comparable(first.part_set, forest.part_set)
     except UsageError as error:
-        raise UsageError(f"{name} on {data.sets[0].path}: {error}") from None
+        raise UsageError(f"{name} on {where}: {error}") from None
+
+
+def bench_state(frames: BenchFrames) -> str:
+    """Return in words whether the frames of a test set are those that everybody has."""
+    if frames.is_as_committed is None:
+        return f"the first {len(frames)} frames, which no hash covers"
+    return "frames as committed" if frames.is_as_committed else "frames other than committed"
+
+
+def _warn_of_other_frames(frames: BenchFrames) -> None:
+    if frames.is_as_committed is False:
+        warnings.warn(
+            f"the frames of the test set {frames.bench.name} are not those of the committed hash (another processor, "
+            "other versions of libraries, other clips or body data): its figures do not compare with published ones",
+            DepthForestWarning,
+            stacklevel=3,
+        )
+
+
+def _gaps(own: Evaluation, base: Evaluation) -> dict[str, Any]:
+    return {name: gap.to_dict() for name, gap in own.compared_with(base).items()}
 
 
 def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:

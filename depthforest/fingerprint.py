@@ -56,7 +56,7 @@ def fingerprint(source: Sequence[LabeledFrame], *, threads: int | None = None) -
     indices = sorted({i * (n - 1) // max(1, MAX_SAMPLE - 1) for i in range(MAX_SAMPLE)}) if n > MAX_SAMPLE else range(n)
 
     def digest_of(index: int) -> bytes:
-        return _digest(checked_frame(source, index, part_set))
+        return frame_digest(checked_frame(source, index, part_set))
 
     sample = hashlib.sha256()
     for digest in map_in_order(digest_of, indices, threads=threads):
@@ -73,7 +73,8 @@ def fingerprint(source: Sequence[LabeledFrame], *, threads: int | None = None) -
     }
 
 
-def _digest(frame: LabeledFrame) -> bytes:
+def frame_digest(frame: LabeledFrame) -> bytes:
+    """Return the SHA-256 of a frame's camera, depth, parts and people."""
     digest = hashlib.sha256(canonical_json(frame.camera.to_dict()).encode())
     for array in (frame.depth_mm, frame.parts, frame.people):
         digest.update(np.ascontiguousarray(array).data)

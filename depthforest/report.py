@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from depthforest.files import replacing
 from depthforest.forest import Forest
 from depthforest.parts import PartSet
 from depthforest.reporttext import (
+    BENCH_COLUMNS,
     EXAMPLE_KINDS,
     METHODS,
     MINUS,
@@ -56,6 +57,8 @@ class ModelReport:
         For its facts.
     card : str
         Markdown.
+    bench : mapping of str to Evaluation
+        On the test sets of the bench, by name; `evaluation` is the first of them.
     """
 
     name: str
@@ -63,6 +66,7 @@ class ModelReport:
     marks: Evaluation | None = None
     forest: Forest | None = None
     card: str = ""
+    bench: Mapping[str, Evaluation] = field(default_factory=dict)
 
 
 def write_report(
@@ -97,6 +101,7 @@ def report_page(models: Sequence[ModelReport], *, data: str = "", examples: Sequ
     sections = [("figures", "Figures", _headline(judged) if judged else "")]
     if judged:
         sections += [
+            ("bench", "Bench", _bench(judged)),
             ("frames", "Frames", _examples(shots, judged[0])),
             ("parts", "Parts", reportplots.parts(pairs)),
             ("confusion", "Confusion", reportplots.confusion(pairs)),
@@ -219,6 +224,22 @@ def _figure_table(models: Sequence[ModelReport]) -> str:
         if e.joints is None
     )
     return f'<div class="scroll">{table(head, rows)}</div>{notes}'
+
+
+def _bench(models: Sequence[ModelReport]) -> str:
+    """Return the table of several test sets, a row for each and each model; nothing for a single one."""
+    names = list(models[0].bench)
+    if len(names) < 2:
+        return ""
+    rows = []
+    for name in names:
+        for model in models:
+            title = name if len(models) == 1 else f"{name}, {model.name}"
+            cells = "".join(estimate_cell(model.bench[name].figures.get(figure)) for figure in BENCH_COLUMNS)
+            rows.append(f"<tr><td>{escape(title)}</td><td>{model.bench[name].n_frames}</td>{cells}</tr>")
+    head = "<th>frames</th>" + "".join(f"<th>{escape(title)}</th>" for title in BENCH_COLUMNS.values())
+    note = f"<p>One row for each test set; all other sections are of the first, {escape(names[0])}.</p>"
+    return f'<h2>Bench</h2>{note}<div class="scroll">{table(head, rows)}</div>'
 
 
 def estimate_cell(estimate: Estimate | None) -> str:

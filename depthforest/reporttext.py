@@ -28,6 +28,14 @@ _SHOWN = (
 )
 """The figures of the first screen, in order."""
 
+BENCH_COLUMNS = {
+    PARTS_FIGURE: "mean per-class accuracy",
+    "parts_merged.mean_class_accuracy": "sides merged",
+    "parts.pixel_accuracy": "right pixels",
+    MAP: f"joints, mAP at {_CENTIMETRES}",
+}
+"""The figures in the table of several test sets, with their titles."""
+
 EXAMPLE_KINDS = {
     "worst": ("The worst frames", "Those with the fewest right pixels; slivers of people are passed over."),
     "best": ("The best frames", "Those with the most right pixels."),

@@ -56,6 +56,8 @@ class Config:
         Poses of the clips are thinned until no two are closer than this in their largest joint distance.
     without_subjects : tuple of str
         Subjects of the clips (numbers before the underscore) that are left out: keep them for tests.
+    only_subjects : tuple of str
+        Subjects of the clips whose poses alone are taken, the counterpart; give one of the two, or neither.
     people_shares : tuple of float
         Share of frames with 1, 2, ... people.
     yaw_front_share, yaw_front_spread : float, degrees
@@ -98,6 +100,7 @@ class Config:
     mocap_clearance: float = 0.2
     mocap_distance: float = 0.05
     without_subjects: tuple[str, ...] = ()
+    only_subjects: tuple[str, ...] = ()
     people_shares: tuple[float, ...] = (0.75, 0.2, 0.05)
     yaw_front_share: float = 0.6
     yaw_front_spread: float = 45.0
@@ -147,6 +150,8 @@ class Config:
                 raise ConfigError(f"{name} must be a range from low to high, got {getattr(self, name)}")
         if max(*self.near_distance, *self.far_distance) > self.depth_limit:
             raise ConfigError(f"distances must be within depth_limit ({self.depth_limit:g} m); raise it or lower them")
+        if self.without_subjects and self.only_subjects:
+            raise ConfigError("give either without_subjects or only_subjects: who is not among the latter is left out")
         shares = self.people_shares
         if not 1 <= len(shares) <= MAX_PEOPLE or min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
             raise ConfigError(f"people_shares must be 1 to {MAX_PEOPLE} shares that sum to 1, got {shares}")
@@ -155,6 +160,10 @@ class Config:
     def max_people(self) -> int:
         """The largest number of people in a frame."""
         return len(self.people_shares)
+
+    def takes_subject(self, subject: str) -> bool:
+        """Tell whether the clips of a subject are used."""
+        return subject in self.only_subjects if self.only_subjects else subject not in self.without_subjects
 
     def to_toml(self) -> str:
         """Return the configuration as TOML text."""
@@ -197,7 +206,7 @@ def _checked(name: str, value: Any, default: Any) -> Any:
     if isinstance(default, tuple):
         if isinstance(value, str) or not isinstance(value, list | tuple):
             raise ConfigError(f"{name} must be a list, got {value!r}")
-        is_open = name in ("without_subjects", "people_shares")
+        is_open = name in ("without_subjects", "only_subjects", "people_shares")
         if not is_open and len(value) != len(default):
             raise ConfigError(f"{name} must have {len(default)} entries, got {len(value)}")
         like = default[0] if default else ""

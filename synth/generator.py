@@ -77,7 +77,7 @@ class Generator(FrameSource):
             raise ConfigError("frames are made through an ideal lens; give a camera without distortion")
         find_sensor(self.config.sensor)
         self._bodies = _Bodies(self.config, self.seed)
-        self._library = _load_library(self.config) if self.config.mocap else None
+        self._library = _library_of(self.config) if self.config.mocap else None
         steps = np.cumsum(self.config.people_shares)
         self._people_steps: list[float] = (steps / steps[-1]).tolist()
         self._canvases = threading.local()
@@ -283,18 +283,23 @@ class _Bodies:
 
 
 @lru_cache(maxsize=2)
-def _load_poses(folder: str, names: str) -> PoseLibrary:
-    return load_poses(folder, names=NameMap.from_json(names) if names else CMU_NAMES)
+def _load_poses(folder: str, names: str, only_subjects: tuple[str, ...]) -> PoseLibrary:
+    return load_poses(folder, subjects=only_subjects, names=NameMap.from_json(names) if names else CMU_NAMES)
+
+
+def _library_of(config: Config) -> PoseLibrary:
+    """Return the poses of the clips; configurations that differ in anything else share them."""
+    names = ("mocap", "mocap_names", "mocap_clearance", "mocap_distance", "without_subjects", "only_subjects")
+    return _load_library(Config(**{name: getattr(config, name) for name in names}))
 
 
 @lru_cache(maxsize=2)
 def _load_library(config: Config) -> PoseLibrary:
-    """Return the poses of the clips: without the subjects left out, thinned."""
+    """Return the poses of the clips: of the subjects that are used, thinned."""
     from synth.diversity import thin_poses
 
-    library = _load_poses(config.mocap, config.mocap_names)
-    left_out = set(config.without_subjects)
-    kept = np.array([s not in left_out for s in library.subjects])[library.clip_index]
+    library = _load_poses(config.mocap, config.mocap_names, config.only_subjects)
+    kept = np.array([config.takes_subject(s) for s in library.subjects])[library.clip_index]
     if not kept.any():
         raise ConfigError(f"without_subjects leaves no pose of {config.mocap}")
     kept &= library.foot_clearance <= config.mocap_clearance

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -362,10 +362,20 @@ def clip_files(folder: str | Path) -> list[Path]:
     return sorted(files, key=lambda path: natural_key(path.relative_to(folder).as_posix()))
 
 
+def clip_name(path: Path, folder: str | Path) -> str:
+    """Return the name of a clip below a folder: its path there without the ending."""
+    return path.relative_to(folder).with_suffix("").as_posix()
+
+
 def load_poses(
-    folder: str | Path, *, step: int = 1, names: NameMap = CMU_NAMES, t_pose_frame: int | None = 0
+    folder: str | Path,
+    *,
+    subjects: Collection[str] = (),
+    step: int = 1,
+    names: NameMap = CMU_NAMES,
+    t_pose_frame: int | None = 0,
 ) -> PoseLibrary:
-    """Read all clips of a folder and its subfolders as poses.
+    """Read all clips of a folder and its subfolders as poses, or those of some subjects alone.
 
     A clip that cannot be used is named in a warning and left out; if none can, MocapError is raised. The other
     parameters are those of `retarget`. About 130 MB for the 110,000 frames of the CMU clips at 5 a second.
@@ -373,10 +383,14 @@ def load_poses(
     files = clip_files(folder)
     if not files:
         raise MocapError(f"{folder}: holds no BVH clips (*.bvh)")
+    if subjects:
+        files = [path for path in files if clip_subject(clip_name(path, folder)) in subjects]
+        if not files:
+            raise MocapError(f"{folder}: holds no clips of the subjects {', '.join(subjects)}")
     found: list[PoseLibrary] = []
     for path in files:
         try:
-            clip = read_bvh(path, name=path.relative_to(folder).with_suffix("").as_posix())
+            clip = read_bvh(path, name=clip_name(path, folder))
             found.append(retarget(clip, step=step, names=names, t_pose_frame=t_pose_frame))
         except MocapError as error:
             warnings.warn(f"left out a clip: {error}", DepthForestWarning, stacklevel=2)

@@ -21,7 +21,7 @@ from synth.bvh import MocapError, read_bvh
 from synth.config import Config, ConfigError
 from synth.generator import FLOOR_TOLERANCE, Generator
 from synth.kinematics import REFERENCE_HEADS
-from synth.mocap import CMU_NAMES, NameMap, clip_files, clip_subject
+from synth.mocap import CMU_NAMES, NameMap, clip_files, clip_name, clip_subject
 from synth.motion import Course, Lane, Stretch, clip_stretch, gesture_stretch, join, walking_stretch
 from synth.rendering import Rendered, render
 from synth.scene import PROBED_EVERY, VOXEL, Person, PlacedPerson, Scene, compose
@@ -124,10 +124,8 @@ class Recording(Generator):
 
     @cached_property
     def _clips(self) -> list[Path]:
-        left_out = set(self.config.without_subjects)
         folder = Path(self.config.mocap)
-        names = {path: path.relative_to(folder).with_suffix("").as_posix() for path in clip_files(folder)}
-        return [path for path, name in names.items() if clip_subject(name) not in left_out]
+        return [p for p in clip_files(folder) if self.config.takes_subject(clip_subject(clip_name(p, folder)))]
 
     @cached_property
     def _names(self) -> NameMap:

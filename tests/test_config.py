@@ -43,6 +43,9 @@ def test_it_is_light():
         ("far_distance = [1.0, 9.0]", "distances must be within depth_limit (5 m)"),
         ("people_shares = [0.5, 0.4]", "shares that sum to 1"),
         ("people_shares = []", "1 to 8 shares"),
+        ('without_subjects = ["1"]\nonly_subjects = ["2"]', "give either without_subjects or only_subjects"),
+        ('only_subjects = "07"', "only_subjects must be a list, got '07'"),
+        ("only_subjects = [7]", "only_subjects must be text, got 7"),
         ('bodies = "robots"', "bodies must be one of procedural, makehuman, both; got 'robots'"),
         ("sensor = 3", "sensor must be text, got 3"),
         ("camera_tilt = [0.0, 90.0]", "camera_tilt must be from -80 to 80, got 90"),
@@ -57,6 +60,14 @@ def test_nonsense_is_refused(tmp_path, text, message):
     assert message in str(error.value)
     assert "c.toml" in str(error.value)
     assert error.value.exit_code == 2
+
+
+def test_subjects_are_chosen_or_left_out():
+    assert Config().takes_subject("07")
+    assert [Config(without_subjects=("07",)).takes_subject(s) for s in ("07", "7")] == [False, True]
+    only = Config(only_subjects=["07", "8"])
+    assert [only.takes_subject(s) for s in ("07", "8", "08")] == [True, True, False]
+    assert Config.from_toml(only.to_toml()) == only
 
 
 def test_it_is_frozen():

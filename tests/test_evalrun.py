@@ -82,12 +82,13 @@ def test_json_is_the_same_on_any_number_of_threads(work, tmp_path):
 
 def test_several_sets_are_told_apart_by_sensor(work):
     run = evalrun.prepare([work / "a.safetensors"], [work / "kinect", work / "plain"], joints=False)
-    assert len(run.data) == 7
-    assert run.data.sensors == ("kinect_v1",) * 4 + ("plain",) * 3  # as noted by synth; else the folder's name
-    assert run.data.names[3:5] == ("kinect/000003", "plain/000000")
+    (data,) = run.data
+    assert len(data) == 7
+    assert data.sensors == ("kinect_v1",) * 4 + ("plain",) * 3  # as noted by synth; else the folder's name
+    assert data.names[3:5] == ("kinect/000003", "plain/000000")
     (model,) = run.run().models
     assert {s.label for s in model.evaluation.slices if s.axis == "sensor"} == {"kinect_v1", "plain"}
-    assert evalrun.prepare([work / "a.safetensors"], [work / "plain"]).data.sensors == ("",) * 3
+    assert evalrun.prepare([work / "a.safetensors"], [work / "plain"]).data[0].sensors == ("",) * 3
 
 
 def test_a_description_may_name_the_sensor(tmp_path):
@@ -105,8 +106,9 @@ def test_zarr_stores_name_theirs(tmp_path):
 
 def test_a_limit_takes_the_first_frames_of_each_set(work):
     run = evalrun.prepare([work / "a.safetensors"], [work / "kinect", work / "plain"], limit=2)
-    assert run.data.names == ("kinect/000000", "kinect/000001", "plain/000000", "plain/000001")
-    assert run.data[2] == df.open_dataset(work / "plain")[0]
+    (data,) = run.data
+    assert data.names == ("kinect/000000", "kinect/000001", "plain/000000", "plain/000001")
+    assert data[2] == df.open_dataset(work / "plain")[0]
 
 
 def test_marks_are_scored_alone_or_beside_data(tmp_path, work):
@@ -165,7 +167,7 @@ def test_the_shipped_samples_are_evaluated(tmp_path):
     ("models", "options", "message"),
     [
         ((), {}, "name at least one model"),
-        (("a",), {"data": ()}, "nothing to evaluate on; give a data set with --data, or --marks with --frames"),
+        (("a",), {"data": ()}, "nothing to evaluate on; give a data set with --data, test sets with --bench"),
         (("a",), {"marks": "m.json"}, "give both"),
         (("a",), {"frames": "f"}, "give both"),
         (("a",), {"limit": 0}, "limit must be a whole number of frames, 1 or more; got 0"),

@@ -13,6 +13,7 @@ from depthforest.frames import LabeledFrame
 from depthforest.parts import BODY31, JOINT_PARTS, JOINTS, NO_PART
 from synth.config import Config, ConfigError
 from synth.generator import _CARRIES, DEEPEST_JOINT, JOINT_WINDOW, Generator, _find_visible
+from synth.mocap import MocapError
 from synth.skeleton import BONE_NAMES
 
 # built-in poses are drawn in blocks of 64; with a few blocks, a frame is not most of a second of drawing them
@@ -248,6 +249,19 @@ def test_mocap_drives_bodies(tmp_path):
     config = Config(camera="kinect_v1@80x60", n_bodies=2, mocap=str(folder), without_subjects=("01", "02"))
     with pytest.raises(ConfigError, match="without_subjects leaves no pose"):
         Generator(config)
+
+
+def test_only_the_subjects_asked_for_move(tmp_path):
+    for subject in ("01", "02", "03"):
+        bvh_clip(tmp_path, f"{subject}_01")
+    (tmp_path / "04_01.bvh").write_text("broken")  # others are not even read
+    config = Config(camera="kinect_v1@80x60", n_bodies=2, mocap=str(tmp_path), mocap_distance=0.0)
+    library = Generator(dataclasses.replace(config, only_subjects=("01", "03")))._library
+    assert {library.subject(i) for i in range(len(library))} == {"01", "03"}
+    other = dataclasses.replace(config, only_subjects=("01", "03"), sensor="ideal", mocap_share=0.5)
+    assert Generator(other)._library is library  # read and thinned once
+    with pytest.raises(MocapError, match="holds no clips of the subjects 07, 08"):
+        Generator(dataclasses.replace(config, only_subjects=("07", "08")))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -19,7 +19,7 @@ from depthforest.threads import map_in_order
 from depthforest.writing import MARKS
 from synth.config import Config, ConfigError
 from synth.generator import Generator
-from synth.production import produce
+from synth.production import identity, produce
 
 # one block of built-in poses: drawing blocks would be nearly all of the time
 TINY = Config(camera="kinect_v1@40x30", n_bodies=2, n_poses=64, sensor="ideal")
@@ -87,6 +87,12 @@ def test_changed_files_are_another_config(tmp_path):
     camera.write_text(camera.read_text().replace('"fx": 40', '"fx": 41'))
     with pytest.raises(DatasetError, match=r"was begun with `camera = .*40\.0.* now it is `camera = .*41\.0"):
         produce(Generator(config, seed=1), tmp_path / "out", 3)
+
+
+def test_data_sets_of_before_a_field_came_go_on():
+    assert "only_subjects" not in identity(TINY, 1)
+    assert 'only_subjects = ["07"]' in identity(replace(TINY, only_subjects=("07",)), 1).splitlines()
+    assert identity(TINY, 1).count("\n") == len(fields(Config)) + 2  # version, seed, camera; not the new field
 
 
 def test_what_a_killed_run_left_is_swept(frames, tmp_path):

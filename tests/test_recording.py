@@ -32,6 +32,7 @@ def test_recordings_take_their_motion_from_clips(shared_data):
     assert np.linalg.norm(moved, axis=-1).max() > 0.2
     with pytest.raises(ConfigError, match=r"none suits a recording; the last: .*holds no BVH clips"):
         Recording(dataclasses.replace(config, without_subjects=("07",)), n=10)
+    assert Recording(dataclasses.replace(config, only_subjects=("07",)), seed=2, n=60)[31] == frames[31]
 
 
 def test_a_frame_depends_on_config_seed_fps_and_index_alone(recording):

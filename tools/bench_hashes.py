@@ -1,0 +1,96 @@
+"""Make the test sets of the bench and commit their hashes: `depthforest/benchsets.json`.
+
+Run `python tools/bench_hashes.py --mocap CLIPS [--sheets FOLDER] [NAME ...]`. A set that is committed under the present
+version is only compared: whoever changes its frames raises `benchsets.VERSION` first. With `--sheets`, also writes a
+contact sheet of each set to look at, and prints what it shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from depthforest import benchsets, drawing
+from depthforest.benchsets import BenchFrames
+from depthforest.files import make_folder, replacing
+from depthforest.frames import LabeledFrame
+from depthforest.terminal import progress_bar
+from depthforest.threads import map_in_order
+from depthforest.views import View
+
+SHOWN = 40
+"""Frames on a contact sheet."""
+
+
+def main() -> int:
+    """Make the sets and return the exit code: 1 if one differs from what is committed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=["all"], help="sets; omitted: all")
+    parser.add_argument("--mocap", help="folder of the CMU clips")
+    parser.add_argument("--sheets", type=Path, help="folder for a contact sheet of each set")
+    parser.add_argument("--threads", type=int)
+    options: Any = parser.parse_args()
+    known = benchsets.committed_hashes()
+    n_other = 0
+    for name in benchsets.chosen_names(options.names):
+        frames = benchsets.open_bench(name, options.mocap)
+        made = make(frames, options.threads)
+        if options.sheets is not None:
+            show(options.sheets, frames, made)
+        assert frames.sha256 is not None
+        if known.setdefault(name, frames.sha256) != frames.sha256:
+            print(f"{name}: {frames.sha256}, but {known[name]} is committed; raise VERSION if that is meant")
+            n_other += 1
+            continue
+        print(f"{name}: {frames.sha256}", flush=True)
+        write(known)
+    return 1 if n_other else 0
+
+
+def make(frames: BenchFrames, threads: int | None) -> list[tuple[LabeledFrame | None, list[View]]]:
+    """Make all frames of a set, and return the first of them and the people of each."""
+
+    def look(index: int) -> tuple[LabeledFrame | None, list[View]]:
+        frame = frames[index]
+        people = [p for p in np.unique(frame.people).tolist() if p]
+        return frame if index < SHOWN else None, [View.of(frame, index, p, frame.people == p) for p in people]
+
+    made = []
+    with progress_bar(len(frames)) as advance:
+        for found in map_in_order(look, range(len(frames)), threads=threads):
+            made.append(found)
+            advance(1)
+    return made
+
+
+def show(folder: Path, frames: BenchFrames, made: list[tuple[LabeledFrame | None, list[View]]]) -> None:
+    """Write a contact sheet, and print how far, how turned and how cut the people are."""
+    make_folder(folder)
+    cells = [drawing.overlay(frame, frame.parts, frame.part_set) for frame, _ in made if frame is not None]
+    drawing.write_picture(folder / f"{frames.bench.name}.png", drawing.contact_sheet(cells, columns=8, cell_width=240))
+    views = [view for _, found in made for view in found]
+    distances = np.percentile([v.distance_m for v in views], (0, 5, 50, 95, 100))
+    yaws = np.abs([v.yaw_deg for v in views])
+    turned = [float(np.mean((yaws >= low) & (yaws < low + 45))) for low in (0, 45, 90, 135)]
+    print(
+        f"{frames.bench.name}: {len(made)} frames, {len(views)} people; "
+        f"distance {' '.join(f'{d:.2f}' for d in distances)} m; "
+        f"cut {np.mean([v.is_cut for v in views]):.0%}; turned by 0, 45, 90, 135 degrees and more "
+        f"{' '.join(f'{t:.0%}' for t in turned)}"
+    )
+
+
+def write(known: dict[str, str]) -> None:
+    """Write the committed file, sets in order."""
+    content = {"version": benchsets.VERSION, "sha256": {n: known[n] for n in benchsets.SETS if n in known}}
+    with replacing(benchsets.HASHES) as file:
+        file.write((json.dumps(content, indent=1) + "\n").encode())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
