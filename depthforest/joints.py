@@ -59,7 +59,8 @@ class Proposal:
         Metres in camera space.
     confidence : float
         How likely the joint is within 10 cm, 0 to 1: comparable between joints and distances, because it comes from the
-        *surface* that leads to the mode (probability x depth^2, in square metres), not from a count of pixels.
+        *surface* that leads to the mode (probability x depth^2, in square metres), not from a count of pixels. Where a
+        ranker ordered them, the confidences of a joint's proposals follow its order.
     features : array (len(FEATURE_NAMES),), float32
         What a ranker sees, `skeletons.FEATURE_NAMES`.
     """
@@ -125,7 +126,8 @@ def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False, ranker
         pixels on a grid, start from places apart and climb less far, which is many times faster.
     ranker : callable, optional
         Takes the features of one joint's proposals, an array (n, len(FEATURE_NAMES)) float32, and returns n scores; the
-        highest is best, the earlier of equals.
+        highest is best, the earlier of equals. Its first proposal gets the highest confidence that a proposal of the
+        joint has, the second the next, and so on; `features` keep what each had. `models.load_ranker` loads one.
 
     Returns
     -------
@@ -278,8 +280,14 @@ class Finder:
         for joint, name in enumerate(JOINTS):
             order = orders[joint][: all_counts[joint]]
             if order:
-                its_places, its_confidences, its_features = all_places[joint], all_confidences[joint], features[joint]
-                proposals = tuple(Proposal(tuple(its_places[i]), its_confidences[i], its_features[i]) for i in order)
+                its_places, its_features = all_places[joint], features[joint]
+                its_confidences = [all_confidences[joint][i] for i in order]
+                if ranker is not None:
+                    its_confidences.sort(reverse=True)  # or the order would not count where confidences are compared
+                proposals = tuple(
+                    Proposal(tuple(its_places[i]), confidence, its_features[i])
+                    for i, confidence in zip(order, its_confidences, strict=True)
+                )
                 joints[name] = FoundJoint(proposals[0].position, proposals[0].confidence, proposals)
         return Joints(joints, size)
 

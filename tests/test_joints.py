@@ -160,7 +160,9 @@ def test_a_ranker_orders_proposals(frames, found):
     assert seen == [(len(joint.proposals), len(FEATURE_NAMES)) for joint in joints.values()]
     assert any(n > 1 for n, _ in seen)
     for name, joint in joints.items():
-        assert [p.confidence for p in joint.proposals] == sorted(p.confidence for p in found[0][name].proposals)
+        own = sorted(p.confidence for p in found[0][name].proposals)
+        assert [p.features[0] for p in joint.proposals] == pytest.approx(own, rel=1e-6)
+        assert [p.confidence for p in joint.proposals] == own[::-1]  # dealt out in the ranker's order
         assert joint.position == joint.proposals[0].position
 
 
