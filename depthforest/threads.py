@@ -59,6 +59,20 @@ def map_in_order(function: Callable[[_T], _R], items: Iterable[_T], *, threads: 
             future.cancel()
 
 
+def run_parts(function: Callable[[int], object], n: int) -> None:
+    """Call `function(part)` for the parts 0 to n - 1 side by side, the first in the caller's own thread.
+
+    For work of some tenths of a millisecond, where handing over counts: one part less is handed over, and the caller
+    need not be woken if it ends last.
+    """
+    futures = [_pool(n).submit(function, part) for part in range(1, n)]
+    try:
+        function(0)
+    finally:
+        for future in futures:
+            _result(future)
+
+
 def _result(future: Future[_R]) -> _R:
     while not future.done():
         wait((future,), timeout=_PATIENCE)

@@ -47,12 +47,7 @@ def test_newton_boosting_is_as_good_as_the_best(benchmark, sets, name):
     check(benchmark, sets[name], "newton")
 
 
-SAME_COLUMN = pytest.mark.xfail(
-    strict=True, reason="of equal splits the first column always wins, elsewhere any of them"
-)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param("wine", marks=SAME_COLUMN), *NAMES[1:]])
+@pytest.mark.parametrize("name", NAMES)
 def test_gradient_boosting_is_as_good_as_scikit_learns(benchmark, sets, name):
     check(benchmark, sets[name], "gradient")

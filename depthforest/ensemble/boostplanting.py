@@ -32,16 +32,16 @@ from depthforest.ensemble.sortedcolumns import sorted_rows
 from depthforest.ensemble.sweeps import Floats, Ints
 from depthforest.ensemble.trees import Tree
 from depthforest.mixing import GOLDEN, mix
-from depthforest.threads import map_in_order
+from depthforest.threads import run_parts
 
 _POOL_BYTES = 2**26
 """Histograms kept for subtraction; where they are more, children are counted from their rows. No result depends on
 threads or memory: the number is fixed."""
 
-_SPREAD_CELLS = 400_000
+_SPREAD_CELLS = 150_000
 """Rows times columns of a node that is counted on several threads: below, handing over costs more than it saves."""
 
-_SPREAD_ROWS = 4096
+_SPREAD_ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,8 +225,7 @@ class Grower:
                 edges[part], edges[part + 1], self._sums[spot[NODE_SLOT]],
             )  # fmt: skip
 
-        for _ in map_in_order(count, range(len(edges) - 1), threads=threads):
-            pass
+        run_parts(count, len(edges) - 1)
         self._state[IS_COUNTED] = 1
 
 

@@ -11,7 +11,10 @@ from depthforest.ensemble.lossderivatives import HESSIAN_FLOOR
 from depthforest.ensemble.ranking.groups import Floats, Starts, gains_of
 from depthforest.ensemble.ranking.lambdas import METRICS, PairTargets, fill_lambdas
 from depthforest.ensemble.ranking.metrics import dcg_by_query
-from depthforest.threads import map_in_order
+from depthforest.threads import run_parts
+
+LEAST_ROWS = 8192
+"""Documents for a thread: with fewer, handing over costs more than it saves."""
 
 
 class RankingLoss(Loss):
@@ -55,9 +58,10 @@ class RankingLoss(Loss):
 
     @cached_property
     def _blocks(self) -> list[Starts]:
-        """Numbers of queries, a block for each thread."""
-        n_queries = self.targets.n_queries
-        return np.array_split(np.arange(n_queries, dtype=np.int64), min(self._threads, n_queries))
+        """Numbers of queries, a block for each thread; one block of few documents."""
+        n_queries, n_rows = self.targets.n_queries, len(self.targets.grades)
+        n = min(self._threads, n_queries, max(1, n_rows // LEAST_ROWS))
+        return np.array_split(np.arange(n_queries, dtype=np.int64), n)
 
     def value(self, y: Targets, raw: Floats) -> Floats:
         """Return 1 - NDCG of every row's query, weighed so that the mean over rows is the mean over queries."""
@@ -71,11 +75,10 @@ class RankingLoss(Loss):
         if hessian is None:
             hessian = np.empty(len(raw))
 
-        def fill(queries: np.ndarray) -> None:
-            fill_lambdas(self.targets, raw, gradient, hessian, queries)
+        def fill(block: int) -> None:
+            fill_lambdas(self.targets, raw, gradient, hessian, self._blocks[block])
 
-        for _ in map_in_order(fill, self._blocks, threads=len(self._blocks)):
-            pass
+        run_parts(fill, len(self._blocks))
         np.maximum(hessian, HESSIAN_FLOOR, out=hessian)
 
     def start(self, y: Targets, weights: Floats) -> Floats:  # noqa: ARG002 - as in the base
