@@ -471,3 +471,16 @@ def test_as_good_as_scikit_learns():
             differences.append(ours - theirs)
         noise = np.std(differences) / math.sqrt(5) + 0.005
         assert np.mean(differences) > -3 * noise
+
+
+@pytest.mark.parametrize("rate", [3.0, 5.0, 10.0])
+def test_a_high_learning_rate_makes_no_member_perfect(rate):
+    """Weights fall by many powers of ten a round; a member that is wrong on rows of none left would have no error."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 4))
+    y = (x[:, 0] + x[:, 1] ** 2 + rng.normal(0, 0.1, 200) > 1).astype(int)
+    model = AdaBoostClassifier(learning_rate=rate, n_estimators=20).fit(x, y)
+    theirs = SklearnAdaBoost(learning_rate=rate, n_estimators=20, random_state=0).fit(x, y)
+    assert (model.estimator_errors_ > 0).all()
+    np.testing.assert_allclose(model.estimator_errors_, theirs.estimator_errors_, rtol=1e-6)
+    np.testing.assert_array_equal(model.predict(x), theirs.predict(x))

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from depthforest.ensemble.classlosses import MAX_LOG_ODDS
 from depthforest.ensemble.customlosses import CustomLoss
+from depthforest.ensemble.gradientboosting import GradientBoostingRegressor
 from depthforest.ensemble.losses import loss_of
 from depthforest.errors import UsageError
 
@@ -247,3 +248,47 @@ def test_leaf_values_must_be_numbers(value):
     own = _changed(Squared, leaf_value=lambda *_: value)
     with pytest.raises(UsageError, match="leaf_value of loss Squared must return one finite number, got"):
         loss_of(own).leaf_values(np.zeros(2), np.zeros(2), np.ones(2), np.zeros(2, dtype=np.int32), 1)
+
+
+class InPlace:
+    """The squared error, worked out where the numbers lie."""
+
+    def value(self, y, raw):
+        raw -= y
+        raw *= raw
+        raw /= 2
+        return raw
+
+    def gradient(self, y, raw):
+        y -= raw
+        y *= -1
+        return y
+
+
+def test_a_loss_that_works_in_place_changes_nothing_of_ours():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 2)), rng.normal(size=60)
+    kept = y.copy()
+    settings = {"n_estimators": 4, "random_state": 0}
+    own = GradientBoostingRegressor(loss=InPlace(), **settings).fit(x, y)
+    np.testing.assert_array_equal(y, kept)
+    np.testing.assert_allclose(own.predict(x), GradientBoostingRegressor(**settings).fit(x, y).predict(x), atol=1e-6)
+
+
+class Downwards:
+    """A squared error with all signs turned."""
+
+    def value(self, y, raw):
+        return -((y - raw) ** 2) / 2
+
+    def gradient(self, y, raw):
+        return y - raw
+
+    def hessian(self, y, raw):
+        return np.full(len(y), -1.0) + 0 * raw
+
+
+def test_a_loss_that_bends_down_is_refused():
+    rng = np.random.default_rng(0)
+    with pytest.raises(UsageError, match="hessian of loss Downwards is negative everywhere"):
+        GradientBoostingRegressor(loss=Downwards()).fit(rng.normal(size=(30, 2)), rng.normal(size=30))

@@ -89,7 +89,7 @@ def test_a_leaf_is_the_sum_of_lambdas_over_that_of_hessians(k):
     options = {"n_estimators": 1, "learning_rate": 1.0, "reg_lambda": 2.0, "max_leaf_nodes": 12, "k": k}
     model = ranker(**options).fit(x, y, qid, base_scores=base)
     gradient, hessian = lambda_gradients(y, base, qid=qid, k=k, normalize=True)
-    leaves, score = model.apply(x)[:, 0, 0], model.predict(x)
+    leaves, score = model.apply(x)[:, 0, 0], model.predict(x, np.zeros(len(x)))
     assert len(np.unique(leaves)) > 6
     for leaf in np.unique(leaves):
         own = leaves == leaf
@@ -148,11 +148,16 @@ def test_base_scores_are_where_it_starts():
     alone = ranker(n_estimators=2).fit(x, y, qid)
     model = ranker(n_estimators=2).fit(x, y, qid, base_scores=good)
     score = model.predict(fresh_x, fresh_good)
-    np.testing.assert_array_equal(score, model.predict(fresh_x) + fresh_good)
+    np.testing.assert_array_equal(score, model.predict(fresh_x, np.zeros(len(fresh_x))) + fresh_good)
+    with pytest.raises(UsageError, match="predict must be given base_scores, because fit was"):
+        model.predict(fresh_x)
+    with pytest.raises(UsageError, match="warm_start must be given base_scores if the fit before was"):
+        model.set_params(warm_start=True, n_estimators=3).fit(x, y, qid)
     found = ndcg(fresh_y, score, qid=fresh_qid, k=10)
     assert found > alone.score(fresh_x, fresh_y, fresh_qid) + 0.02
     assert found > ndcg(fresh_y, fresh_good, qid=fresh_qid, k=10) - 0.005
-    assert model.train_scores_[-1] == pytest.approx(ndcg(y, model.predict(x, good), qid=qid, k=10))
+    trained = ranker(n_estimators=2).fit(x, y, qid, base_scores=good)
+    assert trained.train_scores_[-1] == pytest.approx(ndcg(y, trained.predict(x, good), qid=qid, k=10))
 
 
 def test_boosting_on_from_ones_own_scores_is_boosting_on():

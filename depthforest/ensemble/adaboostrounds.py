@@ -47,6 +47,10 @@ def log_odds(error: float, n_classes: int) -> float:
     return math.log1p(-error) - math.log(error) + math.log(n_classes - 1)
 
 
+LEAST_WEIGHT = float(np.finfo(np.float64).eps)
+"""Of a row that has weight, as in scikit-learn: high learning rates take weights down by many powers of ten a round."""
+
+
 def reweighted(weights: Floats, wrong: Flags, member_weight: float, *, form: str, n_classes: int) -> Floats:
     """Return the weights of the rows (n,) for the next round, summing to one.
 
@@ -71,7 +75,12 @@ def reweighted(weights: Floats, wrong: Flags, member_weight: float, *, form: str
         on_right, on_wrong = -member_weight, 0.0
     # both less the larger, which normalising takes out again: a huge learning rate overflows nothing
     updated = np.where(wrong, weights, weights * math.exp(on_right - on_wrong))
-    return np.asarray(updated / updated.sum())
+    updated = np.asarray(updated / updated.sum())
+    vanishes = (updated < LEAST_WEIGHT) & (weights > 0.0)
+    if vanishes.any():  # a member that has such rows wrong would look perfect
+        updated[vanishes] = LEAST_WEIGHT
+        updated /= updated.sum()
+    return updated
 
 
 class Rounds:

@@ -111,6 +111,8 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
 
     def _fit_truth(self, y: Any, table: Table) -> npt.NDArray[Any]:
         """Return the targets, or the numbers of classes."""
+        if y is None:
+            raise UsageError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if isinstance(self, ClassifierMixin):
             self.classes_, codes = fit_classes(y, table)
             return codes

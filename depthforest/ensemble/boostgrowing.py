@@ -156,7 +156,9 @@ def _search(
     wanted[node, WANTED_MISSING] = found[MISSING]
     gained[node, GAIN] = score - own
     gained[node, LEFT_GRADIENT], gained[node, LEFT_HESSIAN] = left[GRADIENT], left[HESSIAN]
-    gained[node, WANTED_THRESHOLD] = threshold_between(columns, ranges, feature, found[CODE], found[NEXT_CODE])
+    gained[node, WANTED_THRESHOLD] = threshold_between(
+        columns, ranges, feature, np.int64(found[CODE]), np.int64(found[NEXT_CODE])
+    )
     if sides_of.shape[0] > 1:
         for b in range(DIGIT):
             sides_of[node, b] = sides[1, b]

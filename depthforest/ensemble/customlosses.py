@@ -156,7 +156,8 @@ class CustomLoss(MarginLoss):
         return found
 
     def _said(self, method: str, y: Floats, raw: Floats) -> Floats:
-        found = np.asarray(getattr(self.loss, method)(y, raw))
+        # copies: a loss that works in place must not change the rows, nor the caller's own y
+        found = np.asarray(getattr(self.loss, method)(y.copy(), raw.copy()))
         if found.shape != y.shape or found.dtype.kind not in "fiu":
             raise UsageError(
                 f"{method} of loss {self.name} must return one number for each of {len(y)} rows, got "
@@ -176,8 +177,18 @@ class CustomLoss(MarginLoss):
             self._asked(method, targets, offsets)
             self._asked(derivative, targets, offsets)
             self._compare(derivative, method, targets, offsets, STEP)
+            if derivative == "hessian":
+                self._check_sign(targets, offsets)
             if not self.is_classifier:
                 self._compare(derivative, method, targets, targets + offsets * spread, STEP * spread)
+
+    def _check_sign(self, y: Floats, raw: Floats) -> None:
+        """Raise where the loss bends down everywhere: it has no minimum to go to."""
+        if (self._said("hessian", y, raw) < 0).all():
+            raise UsageError(
+                f"hessian of loss {self.name} is negative everywhere, it has no minimum: turn the signs of "
+                "value, gradient and hessian"
+            )
 
     def _compare(self, derivative: str, method: str, y: Floats, raw: Floats, least_step: float) -> None:
         """Raise unless a derivative lies between the slopes to the left and to the right, but for rounding.

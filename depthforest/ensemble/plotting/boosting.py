@@ -200,7 +200,11 @@ def _data_sets(data: Any) -> dict[str, Any]:
 def _staged_errors(name: object, learner: Any, X: Any, y: Any, *, shares: bool) -> Floats:
     if not hasattr(learner, "staged_predict"):
         raise UsageError(f"plot_staged_errors needs fitted learners with staged_predict, {name!s} has none")
+    if hasattr(learner, "_has_base_scores"):
+        raise UsageError("plot_staged_errors draws classes or numbers, a ranker has scores: use plot_ranking_curves")
     truth = np.asarray(y)
+    if truth.dtype.kind == "f" and np.isnan(truth).any():
+        raise UsageError("y must be known for all rows, got NaN")
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if truth.shape != (n_rows,):
         raise UsageError(f"y must hold one answer for each of the {n_rows} rows of X, got the shape {truth.shape}")

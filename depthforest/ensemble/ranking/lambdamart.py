@@ -77,6 +77,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
 
     _is_newton = True
     init = "zero"
+    _has_base_scores = False  # nor known after `load`
 
     def __init__(
         self,
@@ -171,6 +172,11 @@ class LambdaMART(BaseRanker, BaseBoosting):
         named = self._loss_by(self.metric)
         growth = self._growth(named, *table.shape)
         old = self._kept(named)
+        if old and self._has_base_scores and scores is None:
+            raise UsageError("warm_start must be given base_scores if the fit before was")
+        self.__dict__.pop("_has_base_scores", None)
+        if scores is not None:
+            self._has_base_scores = True
         parts = [_Part(table, grades, starts, scores)]
         if (X_val is None) != (y_val is None):
             raise UsageError("X_val and y_val go together: pass both, or neither")
@@ -205,6 +211,8 @@ class LambdaMART(BaseRanker, BaseBoosting):
             Those of the model that the fit started from.
         """
         raw = self._raw(X)[:, 0]
+        if self._has_base_scores and base_scores is None:
+            raise UsageError("predict must be given base_scores, because fit was: the trees only correct them")
         return raw if base_scores is None else raw + check_scores(base_scores, len(raw))
 
     def staged_predict(self, X: Any) -> Any:
