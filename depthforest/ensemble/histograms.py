@@ -293,8 +293,8 @@ def search_histogram(
             )  # fmt: skip
         else:
             score = best_cut(
-                penalties, sums, start, n_codes, gradient, hessian, least, directions[column], lower, upper, best,
-                found, left, cuts,
+                penalties, sums, start, n_codes, gradient, hessian, least, np.int64(directions[column]), lower, upper,
+                best, found, left, cuts,
             )  # fmt: skip
         if score > best:
             best, feature = score, column

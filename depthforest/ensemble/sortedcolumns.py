@@ -155,7 +155,7 @@ def search_sorted(
         else:
             score = _best_cut(
                 penalties, order, k, wide, column, n_codes, amounts, begin, end, gradient, hessian, least,
-                directions[column], lower, upper, best, found, left,
+                np.int64(directions[column]), lower, upper, best, found, left,
             )  # fmt: skip
         if score > best:
             best, feature = score, column
