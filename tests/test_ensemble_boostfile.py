@@ -504,7 +504,7 @@ def test_the_loader_survives_a_short_run(tools, files):
 @pytest.mark.slow
 def test_the_loader_survives_a_long_run(tools, files):
     fuzzer = tools[0]
-    n_cases = 15_500
+    n_cases = 4_000
     report = fuzzer.fuzz(n_cases, fuzzer.child_command([files / name for name in NAMES], 0, n_cases))
     assert report.failures == []
     assert sum(report.counts.values()) == n_cases
