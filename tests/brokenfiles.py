@@ -23,6 +23,21 @@ def fuzz_tools():
     return fuzz_models, valid_ensembles
 
 
+def failures_without(check, path):
+    """Return what goes wrong with mutants of a file when one of the loader's checks, "module.function", is lost."""
+    module = check.partition(".")[0]
+    code = (
+        f"import sys; sys.path.insert(0, {str(TOOLS)!r})\n"
+        f"from depthforest.ensemble import {module}\n"
+        f"{check} = lambda *_: None\n"
+        "import model_mutants; model_mutants.MUTATIONS = {'arrays': model_mutants.MUTATIONS['arrays']}\n"
+        "import fuzz_models; from pathlib import Path\n"
+        f"fuzz_models.run_cases([Path({str(path)!r})], 1, int(sys.argv[1]), 300)\n"
+    )
+    report = fuzz_tools()[0].fuzz(300, lambda first: [sys.executable, "-c", code, str(first)], seconds=5)
+    return [what for _, _, what in report.failures]
+
+
 def changed(path, target, change):
     """Write a copy of a file whose content and columns `change` has changed."""
     file = modelfile.read(path)

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from depthforest.errors import UsageError
-from depthforest.threads import map_in_order, thread_count
+from depthforest.threads import map_in_order, run_parts, thread_count
 
 
 def slow_square(x):
@@ -75,3 +75,34 @@ def test_counts():
     for bad in (0, -1, 2.5, True, 5000):
         with pytest.raises(UsageError, match="threads must be a whole number from 1 to 1024"):
             thread_count(bad)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_parts_run_once_each_and_side_by_side(n):
+    """All wait for each other: one after the other they would never end."""
+    meeting = threading.Barrier(n, timeout=10)
+    threads = {}
+
+    def part(k):
+        meeting.wait()
+        threads[k] = threading.get_ident()
+
+    run_parts(part, n)
+    assert sorted(threads) == list(range(n))
+    assert threads[0] == threading.get_ident()
+    assert len(set(threads.values())) == n
+
+
+@pytest.mark.parametrize("bad", [0, 2])
+def test_an_exception_of_a_part_is_raised_when_all_are_done(bad):
+    done = []
+
+    def part(k):
+        if k == bad:
+            raise ValueError(f"part {k}")
+        time.sleep(0.01)
+        done.append(k)
+
+    with pytest.raises(ValueError, match=f"part {bad}"):
+        run_parts(part, 3)
+    assert sorted(done) == [k for k in range(3) if k != bad]

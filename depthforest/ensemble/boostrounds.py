@@ -105,6 +105,7 @@ class Rounds:
         self._growers: SimpleQueue[Grower] = SimpleQueue()
         for _ in range(min(self.threads, n_outputs)):
             self._growers.put(Grower(self.binned, self.growth))
+        self._is_weighted = bool((self.rows.weights != 1.0).any())
         self._gradient = np.empty(self.rows.raw.shape)
         # gradient boosting fits trees by least squares: a row counts as much as its weight
         self._hessian = np.empty(self.rows.raw.shape) if self.is_newton else self.rows.weights
@@ -148,13 +149,12 @@ class Rounds:
 
     def _fill_derivatives(self) -> None:
         rows = self.rows
-        is_weighted = bool((rows.weights != 1.0).any())
 
         def fill(part: slice) -> None:
             gradient = self._gradient[..., part]
             hessian = self._hessian[..., part] if self.is_newton else None
             self.rows.loss.derivatives(rows.y[part], rows.raw[..., part], gradient, hessian)
-            if is_weighted:
+            if self._is_weighted:
                 gradient *= rows.weights[part]
                 if hessian is not None:
                     hessian *= rows.weights[part]
@@ -170,7 +170,7 @@ class Rounds:
         hessian = self._hessian[k] if many and self.is_newton else self._hessian
         tree = grower.grow(gradient, hessian, rows=self._in_bag, seed=seed, threads=self._within)
         if not self.is_newton and self.rows.loss.name != "squared_error":  # whose leaves have their means already
-            plain = gradient / rows.weights
+            plain = gradient / rows.weights if self._is_weighted else gradient
             steps = leaf_steps(tree, rows.loss, rows.y, rows.raw, rows.weights, k, plain, self.growth.directions)
             tree.values[:, 0] = steps
         tree.values[:] *= self.learning_rate
