@@ -260,7 +260,10 @@ def synth(
 def train(
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
-    data: Annotated[Path | None, typer.Option(help="A data set; omitted, frames are made while training.")] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="A data set; may be given again; omitted, frames are made while training.", metavar="DIR"),
+    ] = None,
     frames: Annotated[int | None, typer.Option(help="How many synthetic frames; default 2000.", min=1)] = None,
     synth_config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
     camera: CameraOption = None,
@@ -296,12 +299,12 @@ def train(
             f"{folder}: holds a checkpoint already; --resume goes on with it; remove it to start again, or name another"
         )
     source: Any
-    if data is not None:
+    if data:
         if any(v is not None for v in (frames, synth_config, camera, sensor, bodies, mocap)):
             raise UsageError("--data brings its own frames; leave out the options of synthetic ones")
-        from depthforest.datasets import open_dataset
+        from depthforest.joining import open_datasets
 
-        source = open_dataset(data)
+        source = open_datasets(data)
     else:
         given: dict[str, Any] = {"camera": camera, "sensor": sensor, "bodies": bodies, "mocap": mocap}
         with status("reading bodies and poses ..."):

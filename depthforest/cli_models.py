@@ -1,4 +1,4 @@
-"""The commands about models: evaluate, fit-joints, import-pcl, info; a part of `cli`."""
+"""The commands about models: evaluate, fit-joints, fit-leaves, import-pcl, info; a part of `cli`."""
 
 from __future__ import annotations
 
@@ -89,6 +89,49 @@ def fit_joints(
         fitted = jointfit.fit_joints(forest, frames, threads=threads, progress=advance)
     fitted.save(output)
     print(f"joint parameters of {len(frames)} frames in {output}")
+
+
+@models.command("fit-leaves")
+def fit_leaves(
+    model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
+    data: Annotated[
+        list[Path],
+        typer.Option(help="Labeled frames, best such that the model has not seen; may be given again.", metavar="DIR"),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    facings: Annotated[
+        int | None, typer.Option(help="Ways to face that leaves tell apart (needs joints); 1: none; default 8.", min=1)
+    ] = None,
+    smooth: Annotated[
+        float | None, typer.Option(help="Metres that labels are smoothed over; default 0.03.", min=0)
+    ] = None,
+    leaves: Annotated[int | None, typer.Option(help="At most so many leaves: small branches are cut.", min=1)] = None,
+    depth: Annotated[int | None, typer.Option(help="At most so many levels.", min=1)] = None,
+    mirror: MirrorOption = None,
+    threads: ThreadsOption = None,
+) -> None:
+    """Count a model's leaves again on many frames, by the way people face; its splits stay. Then fit joints."""
+    check_writable(output)
+    with status("reading the model, compiling ..."):
+        from depthforest import leaffit
+        from depthforest.joining import open_datasets
+        from depthforest.models import load
+
+        forest, frames = load(model), open_datasets(data)
+    with progress_bar(len(frames)) as advance:
+        fitted = leaffit.fit_leaves(
+            forest,
+            frames,
+            n_facings=leaffit.N_FACINGS if facings is None else facings,
+            smooth_m=leaffit.SMOOTH_M if smooth is None else smooth,
+            max_leaves=leaves,
+            max_depth=depth,
+            mirror=mirror,
+            threads=threads,
+            progress=advance,
+        )
+    fitted.save(output)
+    print(f"{fitted.n_trees} trees, {fitted.n_leaves} leaves, {fitted.n_facings} facings in {output}")
 
 
 @models.command("import-pcl")

@@ -17,11 +17,12 @@ from depthforest.benchsets import BenchFrames, chosen_names, open_bench
 from depthforest.camera import CameraLike
 from depthforest.datasets import open_dataset
 from depthforest.errors import DepthForestWarning, UsageError
-from depthforest.evalinputs import JoinedFrames, MarkedFrames
+from depthforest.evalinputs import MarkedFrames
 from depthforest.evaluation import Evaluation, JointFinder, evaluate_many
 from depthforest.examples import Example, draw_examples, draw_marks
 from depthforest.files import check_writable, replacing
 from depthforest.forest import Forest
+from depthforest.joining import JoinedFrames
 from depthforest.marks import FrameMarks, frame_of, marked_regions, read_marks, score_marks
 from depthforest.modelcards import find_card
 from depthforest.models import load, shipped_models

@@ -41,7 +41,8 @@ def fingerprint(source: Sequence[LabeledFrame], *, threads: int | None = None) -
     Parameters
     ----------
     source : sequence of LabeledFrame
-        If it has a method `identity`, its text counts; if it has a `path` that is a folder, its files do.
+        If it has a method `identity`, its text counts; if it has a `path` that is a folder, or several `paths`, their
+        files do.
     threads : int, optional
         Omitted: one for each core.
 
@@ -61,14 +62,14 @@ def fingerprint(source: Sequence[LabeledFrame], *, threads: int | None = None) -
     sample = hashlib.sha256()
     for digest in map_in_order(digest_of, indices, threads=threads):
         sample.update(digest)
-    path = getattr(source, "path", None)
+    paths: Sequence[Any] = getattr(source, "paths", None) or (getattr(source, "path", None),)
     identity: Callable[[], str] | None = getattr(source, "identity", None)
     return {
         "frames": n,
         "parts": part_set.to_dict(),
         "camera": source[0].camera.to_dict(),
         "sample": sample.hexdigest(),
-        "files": _sizes(path) if isinstance(path, Path) and path.is_dir() else None,
+        "files": _sizes(paths) if all(isinstance(path, Path) and path.is_dir() for path in paths) else None,
         "origin": hashlib.sha256(identity().encode()).hexdigest() if callable(identity) else None,
     }
 
@@ -81,15 +82,16 @@ def frame_digest(frame: LabeledFrame) -> bytes:
     return digest.digest()
 
 
-def _sizes(path: Path) -> str:
+def _sizes(paths: Sequence[Path]) -> str:
     """Return a digest of the names and sizes of all files that training reads, without opening them."""
     digest = hashlib.sha256()
-    try:
-        for kind in FOLDERS:
-            for name, size in _files(path / kind):
-                digest.update(f"{kind}/{name}\0{size}\0".encode(errors="surrogateescape"))
-    except OSError as error:
-        raise DatasetError(f"{path}: cannot be read: {reason(error)}") from None
+    for path in paths:
+        try:
+            for kind in FOLDERS:
+                for name, size in _files(path / kind):
+                    digest.update(f"{kind}/{name}\0{size}\0".encode(errors="surrogateescape"))
+        except OSError as error:
+            raise DatasetError(f"{path}: cannot be read: {reason(error)}") from None
     return digest.hexdigest()
 
 

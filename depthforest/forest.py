@@ -4,10 +4,12 @@
     offsets     float32 (nodes, 4)      u_x, u_y, v_x, v_y in metres
     thresholds  int16 (nodes,)          millimetres
     children    int32 (nodes, 2)        left, right
-    leaves      uint8 (leaves, parts)   distributions in 255ths
+    leaves      uint8 (rows, parts)     distributions in 255ths
+    evidence    int8 (leaves, facings)  what a leaf says about which way the person faces
 
 A root or child of 0 or more is a node, one below 0 is leaf `~value`. A pixel goes right where its response (see
-`features`) is above the threshold. The plain walk, one pixel at a time, is the reference of everything faster.
+`features`) is above the threshold. A leaf has a row for each facing (`facings`); most forests have one facing, and so
+one row a leaf. The plain walk, one pixel at a time, is the reference of everything faster.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest import modelfile
+from depthforest import facings, modelfile, sparserows
 from depthforest.errors import DepthForestError, ModelError
 from depthforest.features import (
     BACKGROUND_MM,
@@ -41,7 +43,8 @@ if TYPE_CHECKING:
     from depthforest.labeling import Labeling
 
 KIND = "depth_forest"
-FORMAT_VERSION = 1
+FORMAT_VERSION, FACING_VERSION = 1, 2
+"""Of files with one facing and no smoothing, and of all others."""
 
 MAX_TREES = 1024
 MAX_NODES = 2**24
@@ -49,6 +52,9 @@ MAX_NODES = 2**24
 
 MAX_DEPTH = 64
 """Splits between a root and a leaf: three times what has been found useful, and it bounds the time of a walk."""
+
+MAX_SMOOTH_M = 0.25
+"""Farther than the largest part reaches."""
 
 LEAF_SUM = 255
 """Sum of a leaf's row: the largest that uint8 holds when one part has it all."""
@@ -63,8 +69,13 @@ SCHEMA = {
     "offsets": Column("float32", ("nodes", 4)),
     "thresholds": Column("int16", ("nodes",)),
     "children": Column("int32", ("nodes", 2)),
-    "leaves": Column("uint8", ("leaves", "parts")),
+    "leaves": Column("uint8", ("rows", "parts")),
+    "evidence": Column("int8", ("leaves", "facings")),
 }
+_PLAIN_COLUMNS = {**{name: SCHEMA[name] for name in SCHEMA if name != "evidence"}}
+_FACING_COLUMNS = {**{name: SCHEMA[name] for name in SCHEMA if name != "leaves"}, **sparserows.SCHEMA}
+"""Columns of the two versions of files."""
+
 _KEYS = ("background_mm", "config", "joints", "mirror", "parts", "scores", "units")
 
 Leaves = npt.NDArray[np.uint8]
@@ -85,8 +96,9 @@ class Forest:
         Millimetres; a pixel goes right if its response is larger.
     children : array (n_nodes, 2), int32
         Left and right: node index, or ``~leaf``. Every node and every leaf is used exactly once.
-    leaves : array (n_leaves, n_parts), uint8
-        Distributions in 255ths: each row sums to 255; `quantise_leaves` makes them.
+    leaves : array (n_leaves * n_facings, n_parts), uint8
+        Distributions in 255ths: each row sums to 255; `quantise_leaves` makes them. Row ``leaf * n_facings + f`` holds
+        for people of facing f.
     part_set : PartSet
         What the parts are.
     background_mm : int
@@ -99,6 +111,10 @@ class Forest:
         What it reached, and on what.
     mirror : bool
         Whether `walk` also walks the mirrored pixel unless told otherwise.
+    evidence : array (n_leaves, n_facings), int8, optional
+        What a leaf says about the person's facing, see `facings.weigh`; omitted: there is one facing.
+    smooth_m : float
+        `label` adds up what pixels say with their neighbours, up to this many metres away, unless told otherwise.
 
     Notes
     -----
@@ -116,16 +132,22 @@ class Forest:
     joints: Mapping[str, Any] | None = None
     scores: Mapping[str, Any] = field(default_factory=dict)
     mirror: bool = False
+    evidence: npt.NDArray[np.int8] | None = None
+    smooth_m: float = 0.0
 
     def __post_init__(self) -> None:
+        if self.evidence is None:
+            object.__setattr__(self, "evidence", np.zeros((len(self.leaves), 1), dtype=np.int8))
         columns = {name: np.array(getattr(self, name), order="C") for name in SCHEMA}
         if not isinstance(self.part_set, PartSet):
             raise ModelError(f"part_set must be a PartSet, got {self.part_set!r}")
         if not isinstance(self.mirror, bool):
             raise ModelError(f"mirror must be true or false, got {self.mirror!r}")
+        object.__setattr__(self, "smooth_m", check_smoothing(self.smooth_m))
         lengths = modelfile.check_columns(columns, SCHEMA)
         if lengths["parts"] != len(self.part_set):
             raise ModelError(f"leaves have {lengths['parts']} parts, the part set {len(self.part_set)}")
+        _check_facings(columns["evidence"], lengths["rows"])
         _check_links(columns["roots"], columns["children"], lengths["leaves"])
         _check_values(columns["offsets"], columns["leaves"])
         for name, array in columns.items():
@@ -156,7 +178,18 @@ class Forest:
     @property
     def n_leaves(self) -> int:
         """How many leaves all trees have: one more than splits in each tree."""
-        return len(self.leaves)
+        return len(self.facing_evidence)
+
+    @property
+    def facing_evidence(self) -> npt.NDArray[np.int8]:
+        """The column `evidence`, (n_leaves, n_facings)."""
+        assert self.evidence is not None
+        return self.evidence
+
+    @property
+    def n_facings(self) -> int:
+        """How many facings its leaves tell apart; 1: it takes each pixel by itself."""
+        return int(self.facing_evidence.shape[1])
 
     @property
     def depth(self) -> int:
@@ -181,7 +214,14 @@ class Forest:
             "scores": self.scores,
             "units": UNITS,
         }
-        modelfile.write(path, KIND, FORMAT_VERSION, content, {name: getattr(self, name) for name in SCHEMA})
+        columns = {name: getattr(self, name) for name in SCHEMA}
+        if self.n_facings == 1 and self.smooth_m == 0:
+            del columns["evidence"]
+            modelfile.write(path, KIND, FORMAT_VERSION, content, columns)
+        else:
+            columns.update(sparserows.packed(columns.pop("leaves"), self.n_facings))
+            content["smooth_m"] = self.smooth_m
+            modelfile.write(path, KIND, FACING_VERSION, content, columns)
 
     @classmethod
     def load(cls, path: str | Path) -> Forest:
@@ -191,14 +231,20 @@ class Forest:
     @classmethod
     def from_file(cls, file: ModelFile) -> Forest:
         """Make the forest that a file holds."""
-        file.expect(KIND, FORMAT_VERSION, SCHEMA, _KEYS)
-        content = file.content
+        has_facings = file.version != FORMAT_VERSION
+        version = FACING_VERSION if has_facings else FORMAT_VERSION
+        keys = (*_KEYS, "smooth_m") if has_facings else _KEYS
+        file.expect(KIND, version, _FACING_COLUMNS if has_facings else _PLAIN_COLUMNS, keys)
+        content, columns = file.content, dict(file.columns)
         try:
             if content["units"] != UNITS:
                 raise ModelError(f"units must be {UNITS}, got {modelfile.shown(content['units'])}")
             part_set = PartSet.from_dict(content["parts"], "parts")
-            options = {key: content[key] for key in _KEYS if key not in ("parts", "units")}
-            return cls(**{**file.columns, **options, "part_set": part_set})
+            options = {key: content[key] for key in keys if key not in ("parts", "units")}
+            if has_facings:
+                columns["leaves"] = sparserows.unpacked(columns, len(part_set))
+                columns = {name: columns[name] for name in SCHEMA}
+            return cls(**{**columns, **options, "part_set": part_set})
         except DepthForestError as error:
             raise ModelError(f"{file.name}: {modelfile.one_line(error)}") from None
 
@@ -207,7 +253,7 @@ class Forest:
             return NotImplemented
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in SCHEMA) and all(
             getattr(self, name) == getattr(other, name)
-            for name in ("part_set", "background_mm", "config", "joints", "scores", "mirror")
+            for name in ("part_set", "background_mm", "config", "joints", "scores", "mirror", "smooth_m")
         )
 
     __hash__ = None  # type: ignore[assignment]  # compares by the content of arrays
@@ -217,7 +263,9 @@ class Forest:
         return type(self), tuple(getattr(self, entry.name) for entry in fields(self))
 
     def __repr__(self) -> str:
-        return f"Forest({self.n_trees} trees, depth {self.depth}, {self.n_leaves} leaves, {len(self.part_set)} parts)"
+        facing = f", {self.n_facings} facings" if self.n_facings > 1 else ""
+        n_parts = len(self.part_set)
+        return f"Forest({self.n_trees} trees, depth {self.depth}, {self.n_leaves} leaves, {n_parts} parts{facing})"
 
     # -- labeling ------------------------------------------------------------------------------------------------------
 
@@ -229,6 +277,7 @@ class Forest:
         mirror: bool | None = None,
         rule: str = "mean",
         reject: float | str | None = None,
+        smooth: float | None = None,
         threads: int | None = None,
     ) -> Labeling:
         """Label the pixels of one person.
@@ -245,6 +294,9 @@ class Forest:
             its leaf, or by votes that weigh as much as that part is probable.
         reject : float or "majority", optional
             Leave pixels unlabeled whose confidence is below this, or whose part has no more than half of all.
+        smooth : float, optional
+            Add up what a pixel and its neighbours up to so many metres away say; 0: each by itself; omitted: as the
+            model says.
         threads : int, optional
             Omitted: one for each core.
 
@@ -255,7 +307,7 @@ class Forest:
         """
         from depthforest.labeling import label
 
-        return label(self, frame, mask, mirror=mirror, rule=rule, reject=reject, threads=threads)
+        return label(self, frame, mask, mirror=mirror, rule=rule, reject=reject, smooth=smooth, threads=threads)
 
     def label_many(
         self,
@@ -265,6 +317,7 @@ class Forest:
         mirror: bool | None = None,
         rule: str = "mean",
         reject: float | str | None = None,
+        smooth: float | None = None,
         threads: int | None = None,
     ) -> Iterator[Labeling]:
         """Label many frames, each on one of several threads, and yield the results in order.
@@ -277,12 +330,12 @@ class Forest:
         frames : iterable of Frame
         masks : iterable of masks, optional
             One for each frame.
-        mirror, rule, reject, threads
+        mirror, rule, reject, smooth, threads
             As in `label`.
         """
         from depthforest.labeling import label_many
 
-        return label_many(self, frames, masks, mirror=mirror, rule=rule, reject=reject, threads=threads)
+        return label_many(self, frames, masks, mirror=mirror, rule=rule, reject=reject, smooth=smooth, threads=threads)
 
     # -- the plain walk ------------------------------------------------------------------------------------------------
 
@@ -304,8 +357,8 @@ class Forest:
             a reading has no features: it is not walked, and its row is 0.
         """
         is_mirrored = self.mirror if mirror is None else mirror
-        n_walks = self.n_trees * (2 if is_mirrored else 1)
-        return self._sums(frame, mask, is_mirrored)[0].astype(np.float32) / np.float32(LEAF_SUM * n_walks)
+        sums, _, weight = self._sums(frame, mask, is_mirrored)
+        return sums.astype(np.float32) / np.float32(weight)
 
     def predict(self, frame: Frame, mask: Mask | None = None, *, mirror: bool | None = None) -> npt.NDArray[np.uint8]:
         """Return the most probable part of every pixel of a person by the plain walk.
@@ -320,28 +373,54 @@ class Forest:
         array (rows, cols), uint8
             Labels; the lowest of equally probable ones; `NO_PART` off the mask and without a reading.
         """
-        sums, pixels = self._sums(frame, mask, self.mirror if mirror is None else mirror)
+        sums, pixels, _ = self._sums(frame, mask, self.mirror if mirror is None else mirror)
         labels = sums.argmax(axis=1).astype(np.uint8)
         labels[frame.depth_mm[pixels] == 0] = NO_PART
         image = np.full(frame.shape, NO_PART, dtype=np.uint8)
         image[pixels] = labels
         return image
 
-    def _sums(self, frame: Frame, mask: Mask | None, is_mirrored: bool) -> tuple[npt.NDArray[np.int32], Mask]:
-        """Return the sums of the leaves (n_pixels, n_parts) and the mask they belong to."""
+    def _sums(self, frame: Frame, mask: Mask | None, is_mirrored: bool) -> tuple[npt.NDArray[np.int32], Mask, int]:
+        """Return the sums of the leaves (n_pixels, n_parts), the mask they belong to, and what a whole sum is."""
         pixels = np.ones(frame.shape, dtype=np.bool_) if mask is None else check_mask(mask, frame.shape)
         fx, fy = focal_lengths(frame.camera)
         image = masked_depth(frame, pixels)
         positions = np.argwhere(pixels)
-        sums = np.zeros((len(positions), len(self.part_set)), dtype=np.int32)
         nodes = self.offsets, self.thresholds, self.children
-        labels = np.arange(len(self.part_set), dtype=np.uint8)
-        _add_leaves(image, positions, (fx, fy), self.background_mm, self.roots, nodes, self.leaves, labels, sums)
-        if is_mirrored:
-            # the mirrored picture has every x offset negated (features), and its left is the person's right
-            labels = np.array(self.part_set.mirror, dtype=np.uint8)
-            _add_leaves(image, positions, (-fx, fy), self.background_mm, self.roots, nodes, self.leaves, labels, sums)
-        return sums, pixels
+        found = np.full((2 if is_mirrored else 1, len(positions), self.n_trees), -1, dtype=np.int32)
+        for walk, its_leaves in enumerate(found):
+            # the mirrored picture has every x offset negated (features)
+            focals = (-fx if walk else fx, fy)
+            _find_leaves(image, positions, focals, self.background_mm, self.roots, nodes, its_leaves)
+        weights = self.weigh_facings(*found)
+        sums = np.zeros((len(positions), len(self.part_set)), dtype=np.int32)
+        for walk, its_leaves in enumerate(found):
+            # its left is the person's right, and it faces the other side
+            labels = np.array(self.part_set.mirror if walk else range(len(self.part_set)), dtype=np.uint8)
+            its_weights = weights[facings.mirrored(self.n_facings)] if walk else weights
+            _add_leaves(its_leaves, its_weights, self.leaves, labels, sums)
+        return sums, pixels, LEAF_SUM * self.n_trees * len(found) * int(weights.sum())
+
+    def weigh_facings(
+        self, leaves: npt.NDArray[np.int32], mirrored: npt.NDArray[np.int32] | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Return the weights (n_facings,) of a person's facings, from the leaves of the pixels of both walks.
+
+        Parameters
+        ----------
+        leaves, mirrored : array (n_pixels, n_trees), int32
+            -1 where a pixel has none.
+        """
+        if self.n_facings == 1:
+            return np.ones(1, dtype=np.int32)
+        evidence, n_votes = np.zeros(self.n_facings, dtype=np.int64), 0
+        for found in (leaves, mirrored):
+            if found is None:
+                continue
+            said = self.facing_evidence[found[found >= 0]].sum(axis=0, dtype=np.int64)
+            evidence += said if found is leaves else said[facings.mirrored(self.n_facings)]
+            n_votes += int(np.count_nonzero(found >= 0))
+        return facings.weigh(evidence, n_votes)
 
 
 @kernel
@@ -366,27 +445,42 @@ def descend(
 
 
 @kernel
-def _add_leaves(
+def _find_leaves(
     image: npt.NDArray[np.uint16],
     positions: npt.NDArray[np.int64],
     focals: tuple[np.float32, np.float32],
     background: int,
     roots: npt.NDArray[np.int32],
     nodes: tuple[npt.NDArray[np.float32], npt.NDArray[np.int16], npt.NDArray[np.int32]],
-    leaves: Leaves,
-    labels: npt.NDArray[np.uint8],
-    sums: npt.NDArray[np.int32],
+    found: npt.NDArray[np.int32],
 ) -> None:
-    """Add the leaf of every tree to the pixels' sums; entry p of a leaf counts for part `labels[p]`."""
+    """Fill the leaf of every pixel in every tree; pixels without a reading are left as they are."""
     for i in range(len(positions)):
         row, col = positions[i]
         if image[row, col] == 0:
             continue
         scales = pixel_scale(focals[0], image[row, col]), pixel_scale(focals[1], image[row, col])
-        for root in roots:
-            leaf = descend(image, row, col, scales, background, root, nodes)
-            for p in range(len(labels)):
-                sums[i, labels[p]] += leaves[leaf, p]
+        for tree in range(len(roots)):
+            found[i, tree] = descend(image, row, col, scales, background, roots[tree], nodes)
+
+
+@kernel
+def _add_leaves(
+    found: npt.NDArray[np.int32],
+    weights: npt.NDArray[np.int32],
+    leaves: Leaves,
+    labels: npt.NDArray[np.uint8],
+    sums: npt.NDArray[np.int32],
+) -> None:
+    """Add the rows of every pixel's leaves to its sums, weighted by facing; entry p counts for part `labels[p]`."""
+    for i in range(len(found)):
+        for leaf in found[i]:
+            if leaf < 0:
+                continue
+            for facing in range(len(weights)):
+                row = leaf * len(weights) + facing
+                for p in range(len(labels)):
+                    sums[i, labels[p]] += weights[facing] * leaves[row, p]
 
 
 def quantise_leaves(probabilities: npt.ArrayLike) -> Leaves:
@@ -450,6 +544,22 @@ def levels(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32]) -> lis
         below = children[level].ravel()
         level = below[below >= 0]
     return found
+
+
+def check_smoothing(smooth_m: object) -> float:
+    """Return a radius of smoothing in metres, or raise ModelError."""
+    if isinstance(smooth_m, bool) or not isinstance(smooth_m, int | float) or not 0 <= smooth_m <= MAX_SMOOTH_M:
+        raise ModelError(f"smoothing must be a radius from 0 to {MAX_SMOOTH_M:g} metres, got {smooth_m!r}")
+    return float(smooth_m)
+
+
+def _check_facings(evidence: npt.NDArray[np.int8], n_rows: int) -> None:
+    """Raise ModelError unless there are as many rows of leaves as leaves times facings."""
+    n_leaves, n_facings = evidence.shape
+    if not 1 <= n_facings <= facings.MAX_FACINGS:
+        raise ModelError(f"a forest has 1 to {facings.MAX_FACINGS} facings, got {n_facings}")
+    if n_rows != n_leaves * n_facings:
+        raise ModelError(f"{n_leaves} leaves of {n_facings} facings have {n_leaves * n_facings} rows, got {n_rows}")
 
 
 def _check_links(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32], n_leaves: int) -> None:

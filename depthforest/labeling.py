@@ -11,18 +11,36 @@ import math
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from depthforest import facings
 from depthforest.camera import Camera
 from depthforest.errors import FrameError, UsageError
 from depthforest.features import MAX_OFFSET_PX, check_mask, focal_lengths
-from depthforest.forest import LEAF_SUM, Forest
+from depthforest.forest import LEAF_SUM, Forest, check_smoothing
 from depthforest.frames import Frame
-from depthforest.labelkernels import LANES, MEAN, VOTES, cut_out, find_box, label_pixels, sum_pixels, thin_out
+from depthforest.labelkernels import (
+    LANES,
+    MEAN,
+    VOTES,
+    add_evidence,
+    cut_out,
+    decide_pixels,
+    find_box,
+    find_leaves,
+    label_mixed,
+    label_pixels,
+    mix_pixels,
+    number_pixels,
+    smooth_sums,
+    sum_pixels,
+    thin_out,
+)
 from depthforest.packing import PackedForest, pack
 from depthforest.parts import NO_PART, PartSet
 from depthforest.scratch import Scratch
@@ -74,6 +92,16 @@ class Labeling:
     _forest: Forest
     _frame: Frame
     _mask: Mask | None
+    _weights: npt.NDArray[np.int32]
+    _smooth_m: float
+
+    @property
+    def facing(self) -> float | None:
+        """Which way the person faces, in degrees: 0 to the camera, at 90 the left side is the far one.
+
+        None if the model takes each pixel by itself, or if all ways weigh the same.
+        """
+        return facings.mean_angle(self._weights)
 
     def probabilities(
         self, top: int | None = None
@@ -95,8 +123,8 @@ class Labeling:
         n_parts = len(self.part_set)
         if top is not None and (isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= n_parts):
             raise UsageError(f"top must be a whole number from 1 to {n_parts}, got {top!r}")
-        walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule)
-        shares = walk.shares()
+        walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule, self._weights)
+        shares = walk.shares(self._smooth_m)
         shape = self.parts.shape
         rows, cols = walk.positions()
         if top is None:
@@ -112,6 +140,8 @@ class Labeling:
     def sample(self, n: int | None = None) -> Sample:
         """Return the probabilities of labeled pixels on a grid, walked again: of a few, this is cheap.
 
+        They are not smoothed: whoever takes few pixels takes them together in another way.
+
         Parameters
         ----------
         n : int, optional
@@ -119,7 +149,7 @@ class Labeling:
         """
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
             raise UsageError(f"n must be a whole number of pixels from 1, got {n!r}")
-        walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule)
+        walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule, self._weights)
         step = 1 if n is None else max(1, round(math.sqrt(walk.n / n)))
         walk.thin(step)
         shares = walk.shares()
@@ -157,7 +187,15 @@ class Sample:
 class _Walk:
     """A person cut out of a frame, ready to be walked by a forest. Its arrays are scratch of this thread."""
 
-    def __init__(self, forest: Forest, frame: Frame, mask: Mask | None, is_mirrored: bool, rule: str) -> None:
+    def __init__(
+        self,
+        forest: Forest,
+        frame: Frame,
+        mask: Mask | None,
+        is_mirrored: bool,
+        rule: str,
+        weights: npt.NDArray[np.int32] | None = None,
+    ) -> None:
         if not isinstance(frame, Frame):
             raise FrameError(f"expected a Frame, got {type(frame).__name__}; df.Frame(array, camera) makes one")
         if max(frame.shape) > MAX_OFFSET_PX:
@@ -182,8 +220,15 @@ class _Walk:
         self.forest, self.rule = forest, RULES.index(rule)
         # the mirrored picture has every x offset negated (features), and its left is the person's right
         self.is_mirrored = is_mirrored
-        n_walks = forest.n_trees * (2 if is_mirrored else 1)
-        self.weight = {MEAN: LEAF_SUM * n_walks, VOTES: n_walks}.get(self.rule, 0)
+        # of the facings; None until they are weighed
+        self.weights = np.ones(1, dtype=np.int32) if forest.n_facings == 1 else weights
+
+    @property
+    def weight(self) -> int:
+        """What a whole sum of a pixel is; 0: the sum itself."""
+        n_walks = self.forest.n_trees * (2 if self.is_mirrored else 1)
+        assert self.weights is not None
+        return {MEAN: LEAF_SUM * n_walks * int(self.weights.sum()), VOTES: n_walks}.get(self.rule, 0)
 
     def _arguments(self) -> tuple[Any, ...]:
         packed = packed_forest(self.forest)
@@ -192,36 +237,79 @@ class _Walk:
             self.rule, packed.leaves, winners(self.forest), self.is_mirrored, self.forest.part_set.mirror_table,
         )  # fmt: skip
 
-    def label(self, threads: int, least: float, parts: npt.NDArray[np.uint8], shares: npt.NDArray[np.float32]) -> None:
+    def label(
+        self,
+        threads: int,
+        least: float,
+        smooth_m: float,
+        parts: npt.NDArray[np.uint8],
+        shares: npt.NDArray[np.float32],
+    ) -> None:
         """Fill the parts and their shares in the frame."""
-        crop, rest = self.crop.reshape(-1), self._arguments()
-
-        def run(begin: int, end: int) -> None:
-            label_pixels(
-                crop,
-                self.places,
-                self.scales,
-                begin,
-                end,
-                *rest,
-                self.weight,
-                least,
-                self.corner,
-                LANES,
-                parts,
-                shares,
+        of_frame = least, self.corner, parts, shares
+        if smooth_m > 0:
+            sums = self._smoothed(self._sums(threads), smooth_m, threads)
+            self._spread(lambda begin, end: decide_pixels(self.places, sums, begin, end, 0, *of_frame), threads)
+        elif self.forest.n_facings > 1:
+            rest = self._mixing_arguments(threads)
+            self._spread(
+                lambda begin, end: label_mixed(self.places, *rest, begin, end, self.weight, *of_frame), threads
+            )
+        else:
+            crop, nodes = self.crop.reshape(-1), self._arguments()
+            of_pixels = self.weight, least, self.corner, LANES, parts, shares
+            self._spread(
+                lambda begin, end: label_pixels(crop, self.places, self.scales, begin, end, *nodes, *of_pixels), threads
             )
 
-        self._spread(run, threads)
-
-    def shares(self) -> npt.NDArray[np.float32]:
+    def shares(self, smooth_m: float = 0.0) -> npt.NDArray[np.float32]:
         """Return the shares (n, n_parts) of all parts."""
-        crop, rest = self.crop.reshape(-1), self._arguments()
-        sums = np.empty((self.n, packed_forest(self.forest).leaves.shape[1]), dtype=np.int32)
-        self._spread(lambda begin, end: sum_pixels(crop, self.places, self.scales, begin, end, *rest, sums), 1)
+        sums = self._sums(1)
+        if smooth_m > 0:
+            sums = self._smoothed(sums, smooth_m, 1)
         sums = sums[:, : len(self.forest.part_set)]
-        weights = self.weight if self.weight else sums.sum(axis=1, keepdims=True)
-        return np.asarray(sums.astype(np.float32) / np.float32(weights))
+        whole = self.weight if self.weight and smooth_m == 0 else sums.sum(axis=1, keepdims=True)
+        return np.asarray(sums.astype(np.float32) / np.float32(whole))
+
+    def _sums(self, threads: int) -> npt.NDArray[np.int32]:
+        """Return the sums (n, n_columns) of all pixels, in scratch memory."""
+        (sums,) = _scratch().take("sums", ((self.n, packed_forest(self.forest).leaves.shape[1]), np.int32))
+        if self.forest.n_facings > 1:
+            rest = self._mixing_arguments(threads)
+            self._spread(lambda begin, end: mix_pixels(*rest, begin, end, sums[begin:end]), threads)
+        else:
+            crop, nodes = self.crop.reshape(-1), self._arguments()
+            self._spread(
+                lambda begin, end: sum_pixels(crop, self.places, self.scales, begin, end, *nodes, sums), threads
+            )
+        return sums
+
+    def _smoothed(self, sums: npt.NDArray[np.int32], radius_m: float, threads: int) -> npt.NDArray[np.int32]:
+        """Return sums with those of neighbours added, along rows and then along columns, in the same memory."""
+        numbers, between = _scratch().take("smoothing", (self.crop.shape, np.int32), (sums.shape, np.int32))
+        number_pixels(self.places, numbers)
+        for is_down, source, target in ((False, sums, between), (True, between, sums)):
+            rest = self.crop, numbers, self.places, self.scales, radius_m, is_down, source
+            self._spread(partial(_smooth_piece, rest, target), threads)
+        return sums
+
+    def leaves(self, threads: int) -> npt.NDArray[np.int32]:
+        """Return the leaves (n_walks, n, n_trees) of all pixels, in scratch memory."""
+        packed, n_walks = packed_forest(self.forest), 2 if self.is_mirrored else 1
+        (found,) = _scratch().take("leaves", ((n_walks, self.n, self.forest.n_trees), np.int32))
+        crop = self.crop.reshape(-1)
+        nodes = self.crop.shape[1], packed.values, packed.links, packed.top, packed.exits, packed.depth
+        self._spread(lambda begin, end: find_leaves(crop, self.places, self.scales, begin, end, *nodes, found), threads)
+        return cast(npt.NDArray[np.int32], found)
+
+    def _mixing_arguments(self, threads: int) -> tuple[Any, ...]:
+        """Find the leaves of all pixels, weigh the facings if nobody has, and return what mixing needs."""
+        packed, found = packed_forest(self.forest), self.leaves(threads)
+        if self.weights is None:
+            said = np.zeros(self.forest.n_facings, dtype=np.int64)
+            add_evidence(found, 0, self.n, self.forest.facing_evidence, said)
+            self.weights = facings.weigh(said, found.size)
+        return self.rule, packed.leaves, self.forest.part_set.mirror_table, self.weights, found
 
     def thin(self, step: int) -> None:
         """Keep the pixels on every `step`-th row and column of the frame."""
@@ -242,6 +330,10 @@ class _Walk:
         pieces = [(first, min(first + PIECE, self.n)) for first in range(0, self.n, PIECE)]
         for _ in map_in_order(lambda piece: run(*piece), pieces, threads=threads):
             pass
+
+
+def _smooth_piece(rest: tuple[Any, ...], out: npt.NDArray[np.int32], begin: int, end: int) -> None:
+    smooth_sums(*rest, begin, end, out)
 
 
 def packed_forest(forest: Forest) -> PackedForest:
@@ -279,6 +371,18 @@ def check_reject(reject: object) -> float:
     return float(reject)
 
 
+def leaves_of_person(
+    forest: Forest, frame: Frame, mask: Mask, n: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the leaves (2, n_pixels, n_trees) of a person's pixels, straight and mirrored, their rows and columns.
+
+    The pixels are those with a reading on a grid that is as wide as leaves about `n` of them.
+    """
+    walk = _Walk(forest, frame, mask, True, RULES[0])
+    walk.thin(max(1, round(math.sqrt(walk.n / n))))
+    return walk.leaves(1).copy(), *walk.positions()
+
+
 def label(
     forest: Forest,
     frame: Frame,
@@ -287,6 +391,7 @@ def label(
     mirror: bool | None = None,
     rule: str = "mean",
     reject: float | str | None = None,
+    smooth: float | None = None,
     threads: int | None = None,
 ) -> Labeling:
     """Label the pixels of one person; parameters as in `Forest.label`."""
@@ -296,13 +401,18 @@ def label(
         raise UsageError(f"mirror must be True, False or None, got {mirror!r}")
     least, n_threads = check_reject(reject), thread_count(threads)
     is_mirrored = forest.mirror if mirror is None else mirror
+    smooth_m = forest.smooth_m if smooth is None else check_smoothing(smooth)
     walk = _Walk(forest, frame, mask, is_mirrored, rule)
     parts, shares = np.full(frame.shape, NO_PART, dtype=np.uint8), np.zeros(frame.shape, dtype=np.float32)
-    walk.label(n_threads, least, parts, shares)
+    walk.label(n_threads, least, smooth_m, parts, shares)
     parts.setflags(write=False)
     shares.setflags(write=False)
     kept = None if mask is None else mask.copy()
-    return Labeling(parts, shares, forest.part_set, frame.camera, forest.joints, rule, is_mirrored, forest, frame, kept)
+    assert walk.weights is not None
+    return Labeling(
+        parts, shares, forest.part_set, frame.camera, forest.joints, rule, is_mirrored, forest, frame, kept,
+        walk.weights, smooth_m,
+    )  # fmt: skip
 
 
 def label_many(
@@ -313,12 +423,13 @@ def label_many(
     mirror: bool | None = None,
     rule: str = "mean",
     reject: float | str | None = None,
+    smooth: float | None = None,
     threads: int | None = None,
 ) -> Iterator[Labeling]:
     """Label frames one after the other on several threads; parameters as in `Forest.label_many`."""
     pairs = zip(frames, repeat(None)) if masks is None else zip(frames, masks, strict=True)
 
     def one(pair: tuple[Frame, Mask | None]) -> Labeling:
-        return label(forest, *pair, mirror=mirror, rule=rule, reject=reject, threads=1)
+        return label(forest, *pair, mirror=mirror, rule=rule, reject=reject, smooth=smooth, threads=1)
 
     return map_in_order(one, pairs, threads=threads)

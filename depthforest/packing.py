@@ -53,7 +53,7 @@ class PackedForest:
         The first k levels of each tree, copies of rows; below a leaf, rows that lead to it on both sides.
     exits : array (n_trees, 2^k), int32
         The row that each way through the top leads to.
-    leaves : array (n_leaves, n_columns), uint8
+    leaves : array (n_leaves * n_facings, n_columns), uint8
         Distributions in 255ths; columns past the parts hold 0.
     depth : int
         Steps until every pixel has arrived.
@@ -82,7 +82,7 @@ def pack(forest: Forest) -> PackedForest:
     links = values.view(np.int32)
     _fill_rows(forest.offsets, forest.thresholds, forest.children, node_rows, leaf_rows, values, links)
     n_parts = forest.leaves.shape[1]
-    leaves = aligned((forest.n_leaves, -(-n_parts // LEAF_COLUMNS) * LEAF_COLUMNS), np.uint8)
+    leaves = aligned((len(forest.leaves), -(-n_parts // LEAF_COLUMNS) * LEAF_COLUMNS), np.uint8)
     leaves[:, :n_parts] = forest.leaves
     n_inner = 2 ** min(TOP_LEVELS, forest.depth) - 1
     top = aligned((forest.n_trees * n_inner, N_COLUMNS), np.float32).reshape(forest.n_trees, n_inner, N_COLUMNS)

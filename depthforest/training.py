@@ -117,7 +117,8 @@ class _GuardedFrames(FrameSource):
     def __init__(self, source: Sequence[LabeledFrame], check: Callable[[], None]) -> None:
         self._source, self._check = source, check
         # what a fingerprint asks for
-        self.path, self.identity = getattr(source, "path", None), getattr(source, "identity", None)
+        self.path, self.paths = getattr(source, "path", None), getattr(source, "paths", None)
+        self.identity = getattr(source, "identity", None)
 
     def __len__(self) -> int:
         return len(self._source)

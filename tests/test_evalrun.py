@@ -11,7 +11,7 @@ import depthforest as df
 from depthforest import evalrun
 from depthforest.drawing import write_depth
 from depthforest.errors import DatasetError, DepthForestError, ModelError, UsageError
-from depthforest.evalinputs import sensor_of
+from depthforest.joining import sensor_of
 from depthforest.parts import BODY31
 from synth.config import Config
 from synth.generator import Generator
