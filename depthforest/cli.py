@@ -45,6 +45,7 @@ from depthforest.terminal import (
     print_table,
     progress_bar,
     report,
+    sample_table,
     status,
     warn_in_one_line,
 )
@@ -87,16 +88,14 @@ def demo(
         from depthforest.resources import models_folder
 
         forest = load() if any(models_folder().glob("*.safetensors")) else None
-    table = frame_table()
     shown = "shaded, with its parts" if forest is None else "with the joints and the parts that are found"
     with status("labeling the samples; the first time this compiles for up to a minute ..."):
-        accuracy = showing.draw_samples(output, forest, lambda name, frame: add_frame(table, name, frame))
-    print_table(table)
-    if accuracy is not None:
-        print(f"The model gets {accuracy:.0%} of the people's pixels right.")
+        figures = showing.draw_samples(output, forest)
+    if figures:
+        print_table(sample_table(figures))
     print(
         f"Look at {output / 'sheet.png'}: each frame {shown} (legend.png), and with the true parts and joints "
-        "(hidden: hollow)."
+        "(hidden: hollow)." + (f" Joints in metres: {output / 'joints.json'}." if figures else "")
     )
 
 

@@ -108,6 +108,7 @@ def fit_leaves(
     leaves: Annotated[int | None, typer.Option(help="At most so many leaves: small branches are cut.", min=1)] = None,
     depth: Annotated[int | None, typer.Option(help="At most so many levels.", min=1)] = None,
     mirror: MirrorOption = None,
+    limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
     threads: ThreadsOption = None,
 ) -> None:
     """Count a model's leaves again on many frames, by the way people face; its splits stay. Then fit joints."""
@@ -117,7 +118,7 @@ def fit_leaves(
         from depthforest.joining import open_datasets
         from depthforest.models import load
 
-        forest, frames = load(model), open_datasets(data)
+        forest, frames = load(model), open_datasets(data, limit)
     with progress_bar(len(frames)) as advance:
         fitted = leaffit.fit_leaves(
             forest,

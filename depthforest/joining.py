@@ -77,7 +77,7 @@ def sensor_of(data: FolderDataset | ZarrDataset) -> str:
     return ""
 
 
-def open_datasets(paths: Sequence[str | Path]) -> FolderDataset | ZarrDataset | JoinedFrames:
-    """Open one data set, or several as one."""
+def open_datasets(paths: Sequence[str | Path], limit: int | None = None) -> FolderDataset | ZarrDataset | JoinedFrames:
+    """Open one data set, or several as one; with `limit`, only so many frames of each."""
     opened = [open_dataset(path) for path in paths]
-    return opened[0] if len(opened) == 1 else JoinedFrames(opened)
+    return opened[0] if len(opened) == 1 and limit is None else JoinedFrames(opened, limit)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +16,9 @@ from depthforest.errors import DepthForestError
 from depthforest.files import make_folder
 from depthforest.forest import Forest
 from depthforest.frames import Frame, LabeledFrame
+from depthforest.jointfiles import FrameJoints, write_joints
 from depthforest.jointparams import known_joints
-from depthforest.merging import label_people
+from depthforest.merging import PeopleLabels, label_people
 from depthforest.outputs import panels
 from depthforest.parts import NO_PART
 from depthforest.reading import FrameSequence
@@ -23,6 +27,8 @@ from depthforest.segmentation import find_people
 
 MAX_SHEET_PICTURES = 60
 SHEET_CELL_PX = 320
+NEAR_M = 0.1
+"""A joint that is no farther from the truth counts as found."""
 
 
 def labeled_picture(frame: LabeledFrame) -> drawing.Picture:
@@ -31,51 +37,84 @@ def labeled_picture(frame: LabeledFrame) -> drawing.Picture:
     return drawing.side_by_side([drawing.shade(frame), drawing.draw_joints(parts, frame.camera, frame.joints)])
 
 
-def draw_samples(output: Path, forest: Forest | None, tell: Callable[[str, Frame], object]) -> float | None:
-    """Draw the bundled sample frames into a folder; a forest labels them as the command does.
-
-    Each row is the shaded frame with the skeletons that were found, the parts that were found, and the true parts and
-    joints. Without a forest, it is the shaded frame and the truth.
+@dataclass(frozen=True)
+class SampleFigures:
+    """What a forest made of a sample frame.
 
     Parameters
     ----------
-    output : Path
-    forest : Forest or None
-    tell : callable
-        Called with the name of every frame and the frame.
+    people, found : int
+        How many there are, and how many were found.
+    right : float or None
+        Share of the people's pixels that got their part; None if the forest knows other parts.
+    joints, near : int
+        Visible joints of the frame, and how many of them have a joint of that name within `NEAR_M`.
+    seconds : float
+        To find people, label them and place joints, once everything is compiled.
+    """
 
-    Returns
-    -------
-    float or None
-        Share of the people's pixels whose part the forest got right; None without a forest, or if it knows other parts.
+    people: int
+    found: int
+    right: float | None
+    joints: int
+    near: int
+    seconds: float
+
+
+def draw_samples(output: Path, forest: Forest | None) -> dict[str, SampleFigures]:
+    """Draw the bundled sample frames into a folder; a forest labels them as the command does.
+
+    Each row is the shaded frame with the skeletons that were found, the parts that were found, and the true parts and
+    joints. Without a forest, it is the shaded frame and the truth. With one, there are joints.json and its figures.
     """
     samples = open_dataset(samples_folder())
     part_set = samples.part_set if forest is None else forest.part_set
     make_folder(output)
-    rows = []
-    n_right = n_pixels = 0
+    rows, figures, joints = [], {}, []
     for name, frame in zip(samples.names, samples, strict=True):
         truth = drawing.overlay(frame, frame.parts, frame.part_set)
-        joints = drawing.draw_joints(truth, frame.camera, frame.joints)
+        with_joints = drawing.draw_joints(truth, frame.camera, frame.joints)
         parts = frame.parts
         if forest is None:
-            row = drawing.side_by_side([drawing.shade(frame), truth, joints])
+            row = drawing.side_by_side([drawing.shade(frame), truth, with_joints])
         else:
-            labels = label_people(forest, frame, find_people(frame).map, joints=bool(known_joints(part_set)))
+            _label_sample(forest, frame)  # compiles
+            started = time.perf_counter()
+            labels = _label_sample(forest, frame)
+            seconds = time.perf_counter() - started
             parts = labels.parts
-            row = drawing.side_by_side([*panels(labels), joints])
-            is_known = frame.parts != NO_PART
-            n_right += int(np.count_nonzero(parts[is_known] == frame.parts[is_known]))
-            n_pixels += int(np.count_nonzero(is_known))
+            row = drawing.side_by_side([*panels(labels), with_joints])
+            figures[name] = _figures(frame, labels, seconds)
+            if labels.joints is not None:
+                joints.append(FrameJoints(name, labels.joints, camera=frame.camera))
         drawing.write_picture(output / f"{name}.png", row)
         drawing.write_labels(output / f"{name}.parts.png", parts, part_set)
         rows.append(row)
-        tell(name, frame)
     columns = "depth, parts, joints" if forest is None else "joints found, parts found, the truth"
     titles = [f"{name}: {columns}" for name in samples.names]
     drawing.write_picture(output / "legend.png", drawing.legend(part_set, columns=2))
     drawing.write_picture(output / "sheet.png", drawing.contact_sheet(rows, columns=1, titles=titles))
-    return n_right / n_pixels if forest is not None and part_set.names == samples.part_set.names else None
+    if joints:
+        write_joints(output / "joints.json", joints)
+    return figures
+
+
+def _label_sample(forest: Forest, frame: Frame) -> PeopleLabels:
+    return label_people(forest, frame, find_people(frame).map, joints=bool(known_joints(forest.part_set)))
+
+
+def _figures(frame: LabeledFrame, labels: PeopleLabels, seconds: float) -> SampleFigures:
+    is_known = frame.parts != NO_PART
+    right = None
+    if labels.part_set.names == frame.part_set.names:
+        right = float(np.mean(labels.parts[is_known] == frame.parts[is_known]))
+    found = list((labels.joints or {}).values())
+    visible = [(name, joint) for its in frame.joints.values() for name, joint in its.items() if joint.is_visible]
+    near = sum(
+        any(name in its and math.dist(its[name].position, joint.position) <= NEAR_M for its in found)
+        for name, joint in visible
+    )
+    return SampleFigures(len(frame.joints), len(labels.ids), right, len(visible), near, seconds)
 
 
 def draw_frames(

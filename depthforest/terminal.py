@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -16,6 +16,7 @@ from depthforest.errors import DepthForestError, DepthForestWarning
 
 if TYPE_CHECKING:
     from depthforest.frames import Frame
+    from depthforest.showing import SampleFigures
 
 EXIT_INTERRUPTED = 130
 """What shells expect of a program that Ctrl-C has stopped: 128 + SIGINT."""
@@ -111,6 +112,32 @@ def add_frame(table: Any, name: str, frame: Frame) -> None:
     spans = np.percentile(readings, (0, 50, 100)) / 1000 if readings.size else ()
     size = f"{frame.camera.width} x {frame.camera.height}"
     table.add_row(escape(name), size, f"{readings.size / frame.depth_mm.size:.0%}", *(f"{m:.2f} m" for m in spans))
+
+
+def sample_table(figures: Mapping[str, SampleFigures]) -> Any:
+    """Return a table of what the demo found in each frame, and of all of them in its last row."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("frame", overflow="fold")
+    for title in ("people found", "pixels right", "joints within 10 cm", "frames/s"):
+        table.add_column(title, justify="right")
+    for name, one in figures.items():
+        right = "" if one.right is None else f"{one.right:.0%}"
+        table.add_row(
+            name, f"{one.found} of {one.people}", right, f"{one.near} of {one.joints}", f"{1 / one.seconds:.0f}"
+        )
+    every = list(figures.values())
+    right = [one.right for one in every if one.right is not None]
+    table.add_row(
+        "all",
+        f"{sum(one.found for one in every)} of {sum(one.people for one in every)}",
+        f"{sum(right) / len(right):.0%}" if right else "",
+        f"{sum(one.near for one in every)} of {sum(one.joints for one in every)}",
+        f"{len(every) / sum(one.seconds for one in every):.0f}",
+        style="bold",
+    )
+    return table
 
 
 def print_table(table: Any) -> None:

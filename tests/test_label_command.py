@@ -18,6 +18,7 @@ from depthforest import drawing, labelrun
 from depthforest.cli import app
 from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
 from depthforest.formats import read_labels
+from depthforest.jointfiles import read_joints
 from depthforest.masks import MAX_PEOPLE
 from depthforest.outfolder import safe_name
 from depthforest.outputs import VIDEO_CODEC, VideoFile, letterboxed
@@ -754,7 +755,11 @@ def test_the_demo_labels_with_a_shipped_model(tmp_path, monkeypatch, capsys):
     for is_person in people:
         expected[is_person] = forest.predict(frame, is_person)[is_person]
     np.testing.assert_array_equal(read_labels(tmp_path / "demo" / "two_people.parts.png"), expected)
-    assert re.search(r"gets \d+% of the people's pixels right", capsys.readouterr().out)
+    told = capsys.readouterr().out
+    assert re.search(r"two_people +2 of 2 +\d+% +\d+ of \d+ +\d+", told)
+    assert re.search(r"all +\d+ of 9 +\d+% +\d+ of \d+ +\d+", told)
+    (frames,) = [f for f in read_joints(tmp_path / "demo" / "joints.json") if f.name == "two_people"]
+    assert list(frames.people) == [1, 2]
 
 
 # -- docs/LABELING.md --------------------------------------------------------------------------------------------------

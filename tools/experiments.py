@@ -1,0 +1,151 @@
+"""What each part of training is worth: forests that differ in one thing, all judged on the same frames.
+
+    python tools/experiments.py WORK --frames frames.zarr --fresh fresh.zarr --test valid.zarr
+
+runs the `depthforest` commands of every row in turn (`train`, `fit-leaves`, `evaluate`) and writes the table that is in
+docs/EXPERIMENTS.md to WORK/experiments.md, with the commands, after every row. What is there is not made again: stop
+it and run it again at any time. WORK is a folder outside the checkout. docs/EXPERIMENTS.md says how the three data sets
+were made; the forests are small ones, so that a row takes minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from depthforest.files import make_folder, replacing
+from depthforest.forest import Forest
+
+BASE = {
+    "trees": "1",
+    "frames-per-tree": "8000",
+    "pixels-per-frame": "250",
+    "candidates": "300",
+    "min-pixels": "40",
+    "probe-range-m": "0.7",
+    "seed": "5",
+}
+"""The forest that the others differ from."""
+
+FIT_FRAMES = 4000
+"""Fresh frames that leaves are counted on."""
+
+FIGURES = ("parts.mean_class_accuracy", "parts_merged.mean_class_accuracy", "parts.pixel_accuracy")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One forest and how it is judged.
+
+    Parameters
+    ----------
+    title : str
+    grown : tuple of (option, value)
+        What differs from `BASE` in growing.
+    fit : tuple of str or None
+        Options of `fit-leaves`; None: leaves stay as they were grown.
+    judged : tuple of str
+        Options of `evaluate`.
+    """
+
+    title: str
+    grown: tuple[tuple[str, str], ...] = ()
+    fit: tuple[str, ...] | None = ("--mirror",)
+    judged: tuple[str, ...] = ()
+
+
+PLAIN = ("--facings", "1", "--smooth", "0", "--mirror")
+
+ROWS = (
+    Row("as grown, one walk", fit=None),
+    Row("as grown, mirrored walk", fit=None, judged=("--mirror",)),
+    Row("leaves counted again on fresh frames, mirrored walk", fit=PLAIN),
+    Row("and 8 facings", fit=("--smooth", "0", "--mirror")),
+    Row("and smoothing over 3 cm: **the base of all rows below**"),
+    Row("4 facings", fit=("--facings", "4", "--mirror")),
+    Row("16 facings", fit=("--facings", "16", "--mirror")),
+    Row("one walk", fit=("--no-mirror",)),
+    Row("2,000 frames", (("frames-per-tree", "2000"),)),
+    Row("4,000 frames", (("frames-per-tree", "4000"),)),
+    Row("16,000 frames", (("frames-per-tree", "16000"),)),
+    Row("32,000 frames", (("frames-per-tree", "32000"),)),
+    Row("100 candidates", (("candidates", "100"),)),
+    Row("1,000 candidates", (("candidates", "1000"),)),
+    Row("100 pixels a frame", (("pixels-per-frame", "100"),)),
+    Row("probes up to 0.3 m", (("probe-range-m", "0.3"),)),
+    Row("probes up to 0.45 m", (("probe-range-m", "0.45"),)),
+    Row("probes up to 1 m", (("probe-range-m", "1.0"),)),
+    Row("parts drawn as they come", (("class-balance", "0"),)),
+    Row("all parts drawn alike", (("class-balance", "1"),)),
+    Row("2 trees", (("trees", "2"),)),
+    Row("3 trees", (("trees", "3"),)),
+    Row("a third of the leaves", fit=("--mirror", "--leaves", "20000")),
+    Row("15 levels", fit=("--mirror", "--depth", "15")),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is missing and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--frames", type=Path, required=True, help="Data set that trees are grown on.")
+    parser.add_argument("--fresh", type=Path, required=True, help="Data set that leaves are counted on.")
+    parser.add_argument("--test", type=Path, required=True, help="Data set that all are judged on.")
+    parser.add_argument("--rows", type=int, default=len(ROWS), help="Only so many rows.")
+    given = parser.parse_args(arguments)
+    make_folder(given.work)
+    lines = ["| what | per class | sides merged | pixels | leaves | commands |", "|---|---|---|---|---|---|"]
+    for row in ROWS[: given.rows]:
+        figures, commands = _measured(row, given)
+        shown = "<br>".join(f"`{shlex.join(('depthforest', *c))}`" for c in commands)
+        lines.append(f"| {row.title} | {figures} | {shown} |")
+        print(lines[-1], flush=True)
+        with replacing(given.work / "experiments.md") as file:
+            file.write(("\n".join(lines) + "\n").encode())
+    return 0
+
+
+def _measured(row: Row, given: argparse.Namespace) -> tuple[str, list[list[str]]]:
+    """Return the figures of a row as cells of the table, and its commands, running those whose file is missing."""
+    options = BASE | dict(row.grown)
+    grown = "grown" + "".join(f"_{name}_{value}" for name, value in row.grown) + ".safetensors"
+    flags = [part for name, value in options.items() for part in (f"--{name}", value)]
+    steps = [(grown, ["train", "--data", given.frames.name, "-o", grown, *flags])]
+    model = grown
+    if row.fit is not None:
+        model = f"fit_{_words(row.fit)}_{grown}"
+        count = ["--data", given.fresh.name, "--limit", str(FIT_FRAMES)]
+        steps.append((model, ["fit-leaves", grown, *count, "-o", model, *row.fit]))
+    report = f"{_words(row.judged)}{model}.json"
+    judge = ["evaluate", model, "--data", given.test.name, "--no-joints", *row.judged, "--json", report]
+    steps.append((report, judge))
+    places = {path.name: str(path.resolve()) for path in (given.frames, given.fresh, given.test)}
+    for made, command in steps:
+        if not (given.work / made).exists():
+            _run([places.get(part, part) for part in command], given.work)
+    content = json.loads((given.work / report).read_text())
+    figures = content["models"][0]["evaluation"]["figures"]
+    cells = " | ".join(f"{100 * figures[name]['value']:.1f} %" for name in FIGURES)
+    return f"{cells} | {Forest.load(given.work / model).n_leaves:,}", [command for _, command in steps]
+
+
+def _words(options: Sequence[str]) -> str:
+    return "".join(f"{option.strip('-')}_" for option in options)
+
+
+def _run(command: list[str], folder: Path) -> None:
+    """Run a command of depthforest in a folder; what it says goes to a log there."""
+    if command[0] == "train" and (folder / f"{command[command.index('-o') + 1]}.checkpoint").is_dir():
+        command = [*command, "--resume"]
+    with (folder / "log.txt").open("a") as log:
+        subprocess.run([sys.executable, "-m", "depthforest", *command], cwd=folder, check=True, stdout=log, stderr=log)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
