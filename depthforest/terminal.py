@@ -123,10 +123,9 @@ def sample_table(figures: Mapping[str, SampleFigures]) -> Any:
     for title in ("people found", "pixels right", "joints within 10 cm", "frames/s"):
         table.add_column(title, justify="right")
     for name, one in figures.items():
-        right = "" if one.right is None else f"{one.right:.0%}"
-        table.add_row(
-            name, f"{one.found} of {one.people}", right, f"{one.near} of {one.joints}", f"{1 / one.seconds:.0f}"
-        )
+        share = "" if one.right is None else f"{one.right:.0%}"
+        found, near = f"{one.found} of {one.people}", f"{one.near} of {one.joints}"
+        table.add_row(name, found, share, near, f"{1 / one.seconds:.0f}")
     every = list(figures.values())
     right = [one.right for one in every if one.right is not None]
     table.add_row(
