@@ -3,62 +3,23 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from tutorialpages import TOP, TUTORIALS, blocks, check_lines, run, with_outputs
 
 import depthforest as df
 
-TOP = Path(__file__).resolve().parent.parent
-PAGE = TOP / "docs" / "tutorials" / "own_labels.md"
+PAGE = TUTORIALS / "own_labels.md"
 SMALL = {"--frames": "15", "--depth": "4", "--candidates": "20"}
-
-
-def blocks(kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-
-
-def commands_and_outputs() -> list[tuple[str, str]]:
-    """Return each command of the page with what the page says it prints, or an empty text."""
-    pattern = r"^```sh\n(.*?)^```(?:\n\n```\n(.*?)^```)?"
-    return re.findall(pattern, PAGE.read_text(), re.DOTALL | re.MULTILINE)
-
-
-def run(command: str, folder: Path, changes: dict[str, str]) -> str:
-    words = shlex.split(command)
-    start = {"python": [sys.executable], "depthforest": [sys.executable, "-m", "depthforest"]}[words[0]]
-    rest = [str(TOP / word) if word.startswith("docs/") else word for word in words[1:]]
-    for option, value in changes.items():
-        if option in rest:
-            rest[rest.index(option) + 1] = value
-    done = subprocess.run([*start, *rest], capture_output=True, text=True, check=False, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    return done.stdout
-
-
-def without_numbers(line: str) -> str:
-    line = re.sub(r", [\d hmins]+ left$", ", 0 s left", line)
-    return re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?", "0", line)).strip()
-
-
-def check_lines(said: str, printed: str) -> None:
-    """Every line of the page comes out in its order, whatever its numbers; "..." stands for any lines."""
-    rest = iter(map(without_numbers, printed.splitlines()))
-    for line in said.splitlines():
-        if line != "...":
-            assert without_numbers(line) in rest, f"{line!r} does not come out:\n{printed}"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder in which the page's commands were run at a small size."""
     folder = tmp_path_factory.mktemp("tutorial")
-    steps = commands_and_outputs()
+    steps = with_outputs(PAGE, "sh")
     assert [shlex.split(command)[:3] for command, _ in steps] == [
         ["python", "docs/tutorials/own_labels.py", "make"],
         ["depthforest", "show", "cups/train/depth"],
@@ -77,7 +38,7 @@ def test_the_commands_run_and_print_what_the_page_says(folder):
 
 
 def test_the_description_is_the_one_on_the_page(folder):
-    (shown,) = blocks("json")
+    (shown,) = blocks(PAGE, "json")
     for split in ("train", "test"):
         assert json.loads((folder / "cups" / split / "dataset.json").read_text()) == json.loads(shown)
 
@@ -97,7 +58,7 @@ def test_the_files_hold_what_the_page_says(folder):
 
 def test_the_pages_python_runs(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    code = "\n".join(blocks("python"))
+    code = "\n".join(blocks(PAGE, "python"))
     names = {}
     exec(code, names)
     assert str(names["result"].mean_class_accuracy) in capsys.readouterr().out
@@ -112,8 +73,8 @@ def test_the_picture_is_small():
 @pytest.mark.slow
 def test_the_pages_figures_still_come_out(tmp_path):
     """At full size; within a percent, so that another order of equal splits is no alarm."""
-    for command, said in commands_and_outputs():
-        printed = run(command, tmp_path, {})
+    for command, said in with_outputs(PAGE, "sh"):
+        printed = run(command, tmp_path)
         check_lines(said, printed)
         for line in said.splitlines():
             if line.startswith(("right:", "cup", "hand", "arm")):
@@ -122,7 +83,7 @@ def test_the_pages_figures_still_come_out(tmp_path):
                 np.testing.assert_allclose(found, expected, atol=1.0)
 
 
-@pytest.mark.parametrize("page", sorted((TOP / "docs" / "tutorials").glob("*.md")), ids=lambda p: p.name)
+@pytest.mark.parametrize("page", sorted(TUTORIALS.glob("*.md")), ids=lambda p: p.name)
 def test_links_exist(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         assert (page.parent / target).exists(), target
