@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from depthforest import facings
 from depthforest.errors import DatasetError, UsageError
+from depthforest.facingfit import FacedPeople
 from depthforest.forest import Forest, levels
 from depthforest.frames import LabeledFrame
 from depthforest.kernels import kernel
@@ -23,6 +24,9 @@ from depthforest.threads import map_in_order
 
 PERSON_PIXELS = 3000
 """Pixels of a person that are counted, about, on a grid: neighbours say the same."""
+
+FACING_STEP = 10
+"""Every so manyth of them is kept to fit what leaves say about facings."""
 
 MAX_COUNT_BYTES = 2**33
 """Of counts; 8 GiB are a million leaves of 64 facings and parts."""
@@ -37,8 +41,8 @@ def count_leaves(
     *,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
-) -> Counts:
-    """Return how many pixels of each part reach each leaf from people of each facing.
+) -> tuple[Counts, FacedPeople]:
+    """Return how many pixels of each part reach each leaf from people of each facing, and some pixels of these people.
 
     Parameters
     ----------
@@ -55,6 +59,7 @@ def count_leaves(
     Returns
     -------
     array (n_leaves, n_facings, n_parts), uint32
+    FacedPeople
     """
     shape = (forest.n_leaves, n_facings, len(forest.part_set))
     if 4 * np.prod(shape, dtype=np.int64) > MAX_COUNT_BYTES:
@@ -65,18 +70,20 @@ def count_leaves(
     def one(index: int) -> list[tuple[int, npt.NDArray[np.int32], npt.NDArray[np.uint8]]]:
         return list(_people(forest, checked_frame(data, index, forest.part_set), n_facings))
 
-    n_people = 0
+    faced: list[int] = []
+    kept: list[npt.NDArray[np.int32]] = []
     for found in map_in_order(one, range(len(data)), threads=threads):
         for facing, leaves, labels in found:
-            n_people += 1
+            faced.append(facing)
+            kept.append(leaves[:, ::FACING_STEP].copy())
             _count(leaves[0], labels, facing, counts)
             _count(leaves[1], mirror[labels], -facing % n_facings, counts)
         if progress is not None:
             progress(1)
-    if not n_people:
+    if not faced:
         lacking = " with joints (shoulders or hips)" if n_facings > 1 else ""
         raise DatasetError(f"none of the {len(data)} frames shows a labeled person{lacking}; there is nothing to count")
-    return counts
+    return counts, FacedPeople.of(faced, kept)
 
 
 def _people(
@@ -109,6 +116,8 @@ class Pruned:
         As in `Forest`.
     counts : array (n_leaves, n_facings, n_parts), uint32
         Of the new leaves.
+    new_leaves : array (n_old_leaves,), int64
+        What each old leaf has become.
     """
 
     roots: npt.NDArray[np.int32]
@@ -116,6 +125,7 @@ class Pruned:
     thresholds: npt.NDArray[np.int16]
     children: npt.NDArray[np.int32]
     counts: Counts
+    new_leaves: npt.NDArray[np.int64]
 
 
 def prune(forest: Forest, counts: Counts, max_leaves: int, max_depth: int) -> Pruned:
@@ -177,6 +187,7 @@ def _without(
         forest.thresholds[is_kept],
         linked(forest.children[is_kept]),
         merged,
+        new_leaf,
     )
 
 

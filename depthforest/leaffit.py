@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from depthforest import facings
 from depthforest.errors import UsageError
+from depthforest.facingfit import fit_evidence
 from depthforest.forest import MAX_DEPTH, MAX_NODES, Forest, check_smoothing, quantise_leaves
 from depthforest.frames import LabeledFrame
 from depthforest.leafcounts import Counts, count_leaves, prune
@@ -80,9 +81,12 @@ def fit_leaves(
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise UsageError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
     smooth_m = check_smoothing(smooth_m)
-    counts = count_leaves(forest, data, n_facings, threads=threads, progress=progress)
+    counts, people = count_leaves(forest, data, n_facings, threads=threads, progress=progress)
     pruned = prune(forest, counts, MAX_NODES if max_leaves is None else max_leaves, max_depth or MAX_DEPTH)
     leaves, evidence = leaves_of_counts(pruned.counts)
+    if n_facings > 1:
+        people = replace(people, leaves=pruned.new_leaves[people.leaves].astype(np.int32))
+        evidence = fit_evidence(people, evidence, SHARPNESS)
     return replace(
         forest,
         roots=pruned.roots,
@@ -90,7 +94,7 @@ def fit_leaves(
         thresholds=pruned.thresholds,
         children=pruned.children,
         leaves=leaves,
-        evidence=evidence,
+        evidence=_stored(evidence),
         joints=None,
         scores={},
         mirror=forest.mirror if mirror is None else mirror,
@@ -98,8 +102,8 @@ def fit_leaves(
     )
 
 
-def leaves_of_counts(counts: Counts) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int8]]:
-    """Return the rows (n_leaves * n_facings, n_parts) and the evidence (n_leaves, n_facings) of counts."""
+def leaves_of_counts(counts: Counts) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+    """Return the rows (n_leaves * n_facings, n_parts) of counts, and what they say of facings (n_leaves, n_facings)."""
     n_leaves, n_facings, n_parts = counts.shape
     totals = counts.sum(axis=(0, 1), dtype=np.int64)
     of_part = (totals.max() / np.maximum(totals, 1)) ** BALANCE
@@ -119,12 +123,17 @@ def leaves_of_counts(counts: Counts) -> tuple[npt.NDArray[np.uint8], npt.NDArray
     return rows, _evidence(per_facing)
 
 
-def _evidence(per_facing: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
-    """Return what leaves say about facings: how much likelier each makes them, from the pixels that came of each."""
+def _evidence(per_facing: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    """Return how much likelier each leaf makes each facing, as logarithms, from the pixels that came of each."""
     n_facings = per_facing.shape[1]
     all_of_them = per_facing.sum(axis=0) + 1
     shares = per_facing + n_facings * all_of_them / all_of_them.sum()
     likelier = np.log(shares / shares.sum(axis=1, keepdims=True) / (all_of_them / all_of_them.sum()))
+    return np.asarray(likelier.astype(np.float32))
+
+
+def _stored(evidence: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
+    """Return evidence in the units of a model."""
     limit = np.iinfo(np.int8).max
-    units = np.clip(np.rint(SHARPNESS / facings.EVIDENCE_STEP * likelier), -limit, limit)
+    units = np.clip(np.rint(SHARPNESS / facings.EVIDENCE_STEP * evidence), -limit, limit)
     return np.asarray(units.astype(np.int8))
