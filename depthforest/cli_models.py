@@ -1,16 +1,16 @@
-"""The commands about models: evaluate, fit-joints, fit-leaves, import-pcl, info; a part of `cli`."""
+"""The commands about models: evaluate, compare, fit-joints, fit-leaves, import-pcl, info; a part of `cli`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from depthforest.errors import UsageError
 from depthforest.files import check_writable
-from depthforest.options import CameraOption, MirrorOption, ThreadsOption
-from depthforest.terminal import progress_bar, status
+from depthforest.options import CameraOption, MirrorOption, ThreadsOption, with_fields_of
+from depthforest.terminal import EXIT_INTERRUPTED, complain, live_lines, print_table, progress_bar, status
 
 models = typer.Typer()
 
@@ -68,6 +68,92 @@ def evaluate(
     print("\n".join(result.lines()))
     for path in result.written:
         print(f"written: {path}")
+
+
+@models.command()
+@with_fields_of("depthforest.comparebudget.CompareSettings")
+def compare(
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for tables, plots and finished learners.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="A data set to train on; omitted, synthetic frames.")] = None,
+    test: Annotated[Path | None, typer.Option(help="A data set to judge by; omitted, frames are held out.")] = None,
+    synth_config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Processor time of each fit; default 30, if no other budget is given.")
+    ] = None,
+    megabytes: Annotated[float | None, typer.Option(help="Size of each fitted model, at most.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Instead: the same number of members or rounds for everybody, to repeat exactly.")
+    ] = None,
+    only: Annotated[str | None, typer.Option(help="Names of learners, with commas.", metavar="NAMES")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Print the learners and stop.")] = False,
+    **numbers: Any,
+) -> None:
+    """Compare all ensembles and the depth forest on the same pixels; run it again to go on after an interruption."""
+    if list_:
+        print_table(_learner_table())
+        return
+    if output is None:
+        raise UsageError("name a folder for the comparison with -o, or --list the learners")
+    from depthforest.comparebudget import SECONDS, Budget, CompareSettings
+
+    is_open = seconds is None and megabytes is None and rounds is None
+    budget = Budget(SECONDS if is_open else seconds, megabytes, rounds)
+    settings = CompareSettings(**{name: value for name, value in numbers.items() if value is not None})
+    with status("reading what was asked for ..."):
+        from depthforest import compare as comparing
+
+        names = None if only is None else [name.strip() for name in only.split(",")]
+        comparison = comparing.prepare(
+            output, budget, settings, data=data, test=test, synth_config=synth_config, only=names
+        )
+    failures: list[str] = []
+    try:
+        if comparison.missing:
+            with progress_bar(comparison.n_frames) as advance:
+                read = comparison.read(advance)
+            with live_lines() as tell:
+                failures = comparison.run(read, tell)
+    except KeyboardInterrupt:
+        complain("warning", f"stopped; what is finished is in {output}: the same command goes on")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    written = comparison.write_all()
+    print_table(_result_table(comparison.folder.results()))
+    for path in written:
+        print(f"written: {path}")
+    for failure in failures:
+        complain("error", failure)
+    if failures:
+        raise typer.Exit(1)
+
+
+def _learner_table() -> Any:
+    from rich.table import Table
+
+    from depthforest.comparelearners import LEARNERS
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title, is_whole in (("name", True), ("family", True), ("size counts", True), ("settings of its own", False)):
+        table.add_column(title, no_wrap=is_whole)
+    for learner in LEARNERS:
+        missing = "" if learner.is_installed else f"needs {learner.library}, not installed; "
+        table.add_row(learner.name, learner.family, learner.unit, missing + learner.note)
+    return table
+
+
+def _result_table(records: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    from depthforest.comparetable import TITLES, text_rows
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in TITLES[:-1]:
+        table.add_column(title, justify="left" if title == TITLES[0] else "right", no_wrap=True)
+    for row in text_rows(records):
+        table.add_row(*row[:-1])
+    return table
 
 
 @models.command("fit-joints")

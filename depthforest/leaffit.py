@@ -24,13 +24,13 @@ N_FACINGS = 8
 SMOOTH_M = 0.03
 """Defaults: measured, docs/EXPERIMENTS.md."""
 
-BALANCE = 0.75
+BALANCE = 0.9
 """A part that is k times rarer counts k to this power as much: 0 as parts come, 1 all the same."""
 
-TREE_PIXELS, LEAF_PIXELS = 2.0, 4.0
+TREE_PIXELS, LEAF_PIXELS = 2.0, 8.0
 """Pixels of the whole forest's distribution that every leaf gets, and of the leaf's that each of its facings gets."""
 
-LEAST_SHARE = 0.02
+LEAST_SHARE = 0.05
 """Shares below it are dropped: they make files larger and change no label."""
 
 SHARPNESS = 10.0

@@ -76,16 +76,11 @@ def pixel_table(
         raise UsageError(f"at least one pixel a frame is needed: {n} pixels of {len(frames)} frames were asked for")
     x, labels, of = [], [], []
     for index, frame in enumerate(frames):
-        share = n // len(frames) + (index < n % len(frames))
-        config = TrainConfig(seed=seed, pixels_per_frame=share, class_balance=balance)
-        rows, cols = np.divmod(draw_pixels(frame, index, 0, config), frame.shape[1])
-        people = frame.people[rows, cols]
-        for person in np.unique(people):
-            mine = people == person
-            pixels = np.stack((rows[mine], cols[mine]), axis=1)
-            found = responses(masked_depth(frame, person=int(person)), pixels, probes, frame.camera, BACKGROUND_MM)
-            x.append(np.clip(found, -CLIP_MM, CLIP_MM).astype(np.float32))
-            labels.append(frame.parts[rows[mine], cols[mine]])
+        pixels = table_pixels(frame, index, len(frames), n, seed=seed, balance=balance)
+        pixels = pixels[np.argsort(frame.people.ravel()[pixels], kind="stable")]
+        if len(pixels):
+            x.append(pixel_responses(frame, pixels, probes))
+            labels.append(frame.parts.ravel()[pixels])
             of.append(np.full(len(pixels), index, dtype=np.int64))
     if not x:
         raise DatasetError("no frame has a labeled pixel; make frames with people in view")
@@ -93,3 +88,47 @@ def pixel_table(
     return PixelTable(
         np.concatenate(x)[order], np.concatenate(labels)[order], np.concatenate(of)[order], np.asarray(probes)
     )
+
+
+def table_pixels(
+    frame: LabeledFrame, index: int, n_frames: int, n: int, *, seed: int = 0, balance: float = 0.5
+) -> npt.NDArray[np.int64]:
+    """Return the pixels of a frame that are rows of `pixel_table`, as flat positions in rising order.
+
+    Parameters
+    ----------
+    frame : LabeledFrame
+    index, n_frames : int
+        Its number in the data set, and how many frames that has.
+    n, seed, balance
+        As in `pixel_table`.
+    """
+    share = n // n_frames + (index < n % n_frames)
+    return draw_pixels(frame, index, 0, TrainConfig(seed=seed, pixels_per_frame=share, class_balance=balance))
+
+
+def pixel_responses(
+    frame: LabeledFrame, pixels: npt.NDArray[np.int64], probes: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Return the responses of pixels of people, in millimetres, cut off at `CLIP_MM`.
+
+    Parameters
+    ----------
+    frame : LabeledFrame
+    pixels : (n,) int64
+        Flat positions with a reading and a person.
+    probes : (n_features, 4) float32
+
+    Returns
+    -------
+    (n, n_features) float32
+    """
+    rows, cols = np.divmod(pixels, frame.shape[1])
+    people = frame.people[rows, cols]
+    out = np.empty((len(pixels), len(probes)), dtype=np.float32)
+    for person in np.unique(people):
+        mine = people == person
+        image = masked_depth(frame, person=int(person))
+        found = responses(image, np.stack((rows[mine], cols[mine]), axis=1), probes, frame.camera, BACKGROUND_MM)
+        out[mine] = np.clip(found, -CLIP_MM, CLIP_MM)
+    return out

@@ -24,9 +24,9 @@ from depthforest.forest import Forest
 
 BASE = {
     "trees": "1",
-    "frames-per-tree": "8000",
-    "pixels-per-frame": "250",
-    "candidates": "300",
+    "frames-per-tree": "4000",
+    "pixels-per-frame": "200",
+    "candidates": "200",
     "min-pixels": "40",
     "probe-range-m": "0.7",
     "seed": "5",
@@ -71,13 +71,15 @@ ROWS = (
     Row("4 facings", fit=("--facings", "4", "--mirror")),
     Row("16 facings", fit=("--facings", "16", "--mirror")),
     Row("one walk", fit=("--no-mirror",)),
+    Row("a third of the leaves", fit=("--mirror", "--leaves", "10000")),
+    Row("15 levels", fit=("--mirror", "--depth", "15")),
+    Row("1,000 frames", (("frames-per-tree", "1000"),)),
     Row("2,000 frames", (("frames-per-tree", "2000"),)),
-    Row("4,000 frames", (("frames-per-tree", "4000"),)),
+    Row("8,000 frames", (("frames-per-tree", "8000"),)),
     Row("16,000 frames", (("frames-per-tree", "16000"),)),
-    Row("32,000 frames", (("frames-per-tree", "32000"),)),
-    Row("100 candidates", (("candidates", "100"),)),
-    Row("1,000 candidates", (("candidates", "1000"),)),
-    Row("100 pixels a frame", (("pixels-per-frame", "100"),)),
+    Row("50 candidates", (("candidates", "50"),)),
+    Row("800 candidates", (("candidates", "800"),)),
+    Row("50 pixels a frame", (("pixels-per-frame", "50"),)),
     Row("probes up to 0.3 m", (("probe-range-m", "0.3"),)),
     Row("probes up to 0.45 m", (("probe-range-m", "0.45"),)),
     Row("probes up to 1 m", (("probe-range-m", "1.0"),)),
@@ -85,8 +87,6 @@ ROWS = (
     Row("all parts drawn alike", (("class-balance", "1"),)),
     Row("2 trees", (("trees", "2"),)),
     Row("3 trees", (("trees", "3"),)),
-    Row("a third of the leaves", fit=("--mirror", "--leaves", "20000")),
-    Row("15 levels", fit=("--mirror", "--depth", "15")),
 )
 
 
