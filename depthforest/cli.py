@@ -31,6 +31,7 @@ from depthforest.options import (
     RuleOption,
     ScaleOption,
     SizeOption,
+    SmoothOption,
     ThreadsOption,
     TrackOption,
     WriteOption,
@@ -143,6 +144,7 @@ def label(
     people: PeopleOption = None,
     track: TrackOption = False,
     mirror: MirrorOption = None,
+    smooth: SmoothOption = None,
     rule: RuleOption = "mean",
     reject: RejectOption = None,
     write: WriteOption = None,
@@ -173,7 +175,9 @@ def label(
         from depthforest.outputs import parse_outputs
 
         kinds = parse_outputs(write)
-        options = labelrun.LabelOptions(mask, background, background_removed, people, track, fps, mirror, rule, reject)
+        options = labelrun.LabelOptions(
+            mask, background, background_removed, people, track, fps, mirror, rule, reject, smooth
+        )
         forest = load(model)
     if output is None:
         sys.stdout.buffer.write(labelrun.label_one(forest, frames, options))

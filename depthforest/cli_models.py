@@ -191,6 +191,7 @@ def fit_leaves(
     smooth: Annotated[
         float | None, typer.Option(help="Metres that labels are smoothed over; default 0.03.", min=0)
     ] = None,
+    trees: Annotated[int | None, typer.Option(help="Only so many trees, the first.", min=1)] = None,
     leaves: Annotated[int | None, typer.Option(help="At most so many leaves: small branches are cut.", min=1)] = None,
     depth: Annotated[int | None, typer.Option(help="At most so many levels.", min=1)] = None,
     mirror: MirrorOption = None,
@@ -211,6 +212,7 @@ def fit_leaves(
             frames,
             n_facings=leaffit.N_FACINGS if facings is None else facings,
             smooth_m=leaffit.SMOOTH_M if smooth is None else smooth,
+            max_trees=trees,
             max_leaves=leaves,
             max_depth=depth,
             mirror=mirror,

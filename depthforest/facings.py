@@ -46,9 +46,11 @@ def weigh(evidence: npt.NDArray[np.int64], n_votes: int) -> npt.NDArray[np.int32
     n_votes : int
         How many leaves were summed.
     """
-    mean = evidence * (EVIDENCE_STEP / max(n_votes, 1))
-    shares = np.exp(mean - mean.max())
-    weights: npt.NDArray[np.int32] = np.rint(WEIGHT_SUM * shares / shares.sum()).astype(np.int32)
+    # in plain numbers and with an exact sum: neither the order of facings nor the machine may change a weight
+    largest = int(evidence.max())
+    shares = [math.exp((int(said) - largest) * EVIDENCE_STEP / max(n_votes, 1)) for said in evidence]
+    whole = math.fsum(shares)
+    weights = np.array([math.floor(WEIGHT_SUM * share / whole + 0.5) for share in shares], dtype=np.int32)
     weights[(weights < LEAST_WEIGHT) & (weights < weights.max())] = 0
     return weights
 

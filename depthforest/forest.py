@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest import facings, modelfile, sparserows
-from depthforest.errors import DepthForestError, ModelError
+from depthforest.errors import DepthForestError, ModelError, UsageError
 from depthforest.features import (
     BACKGROUND_MM,
     MAX_OFFSET_M,
@@ -46,7 +46,9 @@ KIND = "depth_forest"
 FORMAT_VERSION, FACING_VERSION = 1, 2
 """Of files with one facing and no smoothing, and of all others."""
 
-MAX_TREES = 1024
+MAX_TREES, MAX_FACING_TREES = 1024, 512
+"""The second: of forests with facings. 512 trees walked twice, weighted and smoothed just fit in 32 bits."""
+
 MAX_NODES = 2**24
 """More than the largest file holds."""
 
@@ -72,7 +74,7 @@ SCHEMA = {
     "leaves": Column("uint8", ("rows", "parts")),
     "evidence": Column("int8", ("leaves", "facings")),
 }
-_PLAIN_COLUMNS = {**{name: SCHEMA[name] for name in SCHEMA if name != "evidence"}}
+_PLAIN_COLUMNS = {name: SCHEMA[name] for name in SCHEMA if name != "evidence"}
 _FACING_COLUMNS = {**{name: SCHEMA[name] for name in SCHEMA if name != "leaves"}, **sparserows.SCHEMA}
 """Columns of the two versions of files."""
 
@@ -137,17 +139,16 @@ class Forest:
 
     def __post_init__(self) -> None:
         if self.evidence is None:
-            object.__setattr__(self, "evidence", np.zeros((len(self.leaves), 1), dtype=np.int8))
+            object.__setattr__(self, "evidence", np.zeros((*np.shape(self.leaves)[:1], 1), dtype=np.int8))
         columns = {name: np.array(getattr(self, name), order="C") for name in SCHEMA}
         if not isinstance(self.part_set, PartSet):
             raise ModelError(f"part_set must be a PartSet, got {self.part_set!r}")
         if not isinstance(self.mirror, bool):
             raise ModelError(f"mirror must be true or false, got {self.mirror!r}")
-        object.__setattr__(self, "smooth_m", check_smoothing(self.smooth_m))
         lengths = modelfile.check_columns(columns, SCHEMA)
         if lengths["parts"] != len(self.part_set):
             raise ModelError(f"leaves have {lengths['parts']} parts, the part set {len(self.part_set)}")
-        _check_facings(columns["evidence"], lengths["rows"])
+        _check_facings(columns["evidence"], lengths["rows"], lengths["trees"])
         _check_links(columns["roots"], columns["children"], lengths["leaves"])
         _check_values(columns["offsets"], columns["leaves"])
         for name, array in columns.items():
@@ -155,6 +156,7 @@ class Forest:
             object.__setattr__(self, name, array)
         try:
             object.__setattr__(self, "background_mm", check_background(self.background_mm))
+            object.__setattr__(self, "smooth_m", check_smoothing(self.smooth_m))
         except DepthForestError as error:
             raise ModelError(str(error)) from None
         for name in ("config", "joints", "scores"):
@@ -547,19 +549,24 @@ def levels(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32]) -> lis
 
 
 def check_smoothing(smooth_m: object) -> float:
-    """Return a radius of smoothing in metres, or raise ModelError."""
+    """Return a radius of smoothing in metres, or raise UsageError."""
     if isinstance(smooth_m, bool) or not isinstance(smooth_m, int | float) or not 0 <= smooth_m <= MAX_SMOOTH_M:
-        raise ModelError(f"smoothing must be a radius from 0 to {MAX_SMOOTH_M:g} metres, got {smooth_m!r}")
-    return float(smooth_m)
+        shown = modelfile.shown(smooth_m)
+        raise UsageError(f"smoothing must be a radius from 0 to {MAX_SMOOTH_M:g} metres, got {shown}")
+    return float(smooth_m) + 0.0  # -0.0 is 0.0
 
 
-def _check_facings(evidence: npt.NDArray[np.int8], n_rows: int) -> None:
-    """Raise ModelError unless there are as many rows of leaves as leaves times facings."""
+def _check_facings(evidence: npt.NDArray[np.int8], n_rows: int, n_trees: int) -> None:
+    """Raise ModelError unless there are as many rows of leaves as leaves times facings, and sums fit in 32 bits."""
     n_leaves, n_facings = evidence.shape
     if not 1 <= n_facings <= facings.MAX_FACINGS:
         raise ModelError(f"a forest has 1 to {facings.MAX_FACINGS} facings, got {n_facings}")
     if n_rows != n_leaves * n_facings:
         raise ModelError(f"{n_leaves} leaves of {n_facings} facings have {n_leaves * n_facings} rows, got {n_rows}")
+    if n_facings == 1 and evidence.any():
+        raise ModelError("where there is one facing, evidence must be 0")
+    if n_facings > 1 and n_trees > MAX_FACING_TREES:
+        raise ModelError(f"a forest with facings has at most {MAX_FACING_TREES} trees, got {n_trees}")
 
 
 def _check_links(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32], n_leaves: int) -> None:

@@ -96,6 +96,8 @@ def _describe_forest(file: ModelFile) -> Lines:
         ("parts", f"{len(forest.part_set)}: {_cut(', '.join(forest.part_set.names))}"),
         ("background", f"{forest.background_mm} mm"),
         ("mirrored walk", "yes" if forest.mirror else "no"),
+        ("facings", str(forest.n_facings) if forest.n_facings > 1 else "none: each pixel by itself"),
+        ("smoothing", f"{forest.smooth_m:g} m" if forest.smooth_m else "none"),
         *_entries("config", forest.config),
         *_entries("joints", forest.joints or {}),
         *_entries("scores", forest.scores),

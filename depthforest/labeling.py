@@ -28,18 +28,20 @@ from depthforest.labelkernels import (
     LANES,
     MEAN,
     VOTES,
-    add_evidence,
     cut_out,
-    decide_pixels,
     find_box,
     find_leaves,
-    label_mixed,
     label_pixels,
+    sum_pixels,
+    thin_out,
+)
+from depthforest.mixkernels import (
+    add_evidence,
+    decide_pixels,
+    label_mixed,
     mix_pixels,
     number_pixels,
     smooth_sums,
-    sum_pixels,
-    thin_out,
 )
 from depthforest.packing import PackedForest, pack
 from depthforest.parts import NO_PART, PartSet
@@ -80,6 +82,8 @@ class Labeling:
         How trees were combined, one of `RULES`.
     mirror : bool
         Whether the mirrored walk took part.
+    facing : float or None
+        Which way the person faces, if the model tells.
     """
 
     parts: npt.NDArray[np.uint8]
@@ -124,14 +128,16 @@ class Labeling:
         if top is not None and (isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= n_parts):
             raise UsageError(f"top must be a whole number from 1 to {n_parts}, got {top!r}")
         walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule, self._weights)
-        shares = walk.shares(self._smooth_m)
+        sums, whole = walk.sums(self._smooth_m)
+        shares = _shares(sums, whole)
         shape = self.parts.shape
         rows, cols = walk.positions()
         if top is None:
             image = np.zeros((*shape, n_parts), dtype=np.float32)
             image[rows, cols] = shares
             return image
-        order = np.argsort(-shares, axis=1, kind="stable")[:, :top]
+        # by whole numbers, as the labels: two that differ may be the same share in float32
+        order = np.argsort(-sums, axis=1, kind="stable")[:, :top]
         parts, best = np.full((*shape, top), NO_PART, dtype=np.uint8), np.zeros((*shape, top), dtype=np.float32)
         parts[rows, cols] = order
         best[rows, cols] = np.take_along_axis(shares, order, axis=1)
@@ -152,7 +158,7 @@ class Labeling:
         walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule, self._weights)
         step = 1 if n is None else max(1, round(math.sqrt(walk.n / n)))
         walk.thin(step)
-        shares = walk.shares()
+        shares = _shares(*walk.sums())
         rows, cols = walk.positions()
         is_labeled = self.parts[rows, cols] != NO_PART
         if not is_labeled.all():
@@ -262,14 +268,14 @@ class _Walk:
                 lambda begin, end: label_pixels(crop, self.places, self.scales, begin, end, *nodes, *of_pixels), threads
             )
 
-    def shares(self, smooth_m: float = 0.0) -> npt.NDArray[np.float32]:
-        """Return the shares (n, n_parts) of all parts."""
+    def sums(self, smooth_m: float = 0.0) -> tuple[npt.NDArray[np.int32], int | npt.NDArray[np.int32]]:
+        """Return the sums (n, n_parts) of all parts, in scratch memory, and what a whole sum is, or those of pixels."""
         sums = self._sums(1)
         if smooth_m > 0:
             sums = self._smoothed(sums, smooth_m, 1)
         sums = sums[:, : len(self.forest.part_set)]
-        whole = self.weight if self.weight and smooth_m == 0 else sums.sum(axis=1, keepdims=True)
-        return np.asarray(sums.astype(np.float32) / np.float32(whole))
+        is_same = self.weight and smooth_m == 0
+        return sums, self.weight if is_same else sums.sum(axis=1, keepdims=True, dtype=np.int32)
 
     def _sums(self, threads: int) -> npt.NDArray[np.int32]:
         """Return the sums (n, n_columns) of all pixels, in scratch memory."""
@@ -330,6 +336,10 @@ class _Walk:
         pieces = [(first, min(first + PIECE, self.n)) for first in range(0, self.n, PIECE)]
         for _ in map_in_order(lambda piece: run(*piece), pieces, threads=threads):
             pass
+
+
+def _shares(sums: npt.NDArray[np.int32], whole: int | npt.NDArray[np.int32]) -> npt.NDArray[np.float32]:
+    return np.asarray(sums.astype(np.float32) / np.float32(whole))
 
 
 def _smooth_piece(rest: tuple[Any, ...], out: npt.NDArray[np.int32], begin: int, end: int) -> None:

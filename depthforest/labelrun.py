@@ -18,7 +18,7 @@ from typing import Any
 from depthforest.camera import Camera
 from depthforest.drawing import Picture, labels_png
 from depthforest.errors import CameraError, DepthForestError, DepthForestWarning, UsageError
-from depthforest.forest import SCHEMA, Forest
+from depthforest.forest import SCHEMA, Forest, check_smoothing
 from depthforest.frames import Frame
 from depthforest.interrupts import patient_interrupts
 from depthforest.jointtracks import JointTracks
@@ -59,7 +59,7 @@ class LabelOptions:
         The frames are a recording: people keep their ids, and joints are smoothed over time.
     fps : float
         Frames a second of a recording, and of the video.
-    mirror, rule, reject
+    mirror, rule, reject, smooth
         As in `Forest.label`.
     """
 
@@ -72,12 +72,15 @@ class LabelOptions:
     mirror: bool | None = None
     rule: str = "mean"
     reject: float | None = None
+    smooth: float | None = None
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
         if self.reject is not None and not 0 <= self.reject <= 1:
             raise UsageError(f"reject must be a confidence from 0 to 1, got {self.reject!r}")
+        if self.smooth is not None:
+            check_smoothing(self.smooth)
 
 
 @dataclass
@@ -118,6 +121,7 @@ class Labeler:
             mirror=o.mirror,
             rule=o.rule,
             reject=o.reject,
+            smooth=o.smooth,
             threads=threads,
         )
 
@@ -132,6 +136,7 @@ class Labeler:
             "mirror": self.forest.mirror if options.mirror is None else options.mirror,
             "rule": options.rule,
             "reject": options.reject,
+            "smooth_m": self.forest.smooth_m if options.smooth is None else options.smooth,
             **self.people.identity(),
             "track": [options.fps] if options.is_tracked else None,
             "camera": camera if isinstance(camera, dict) or camera is None else str(camera),
@@ -264,7 +269,7 @@ def label_frames(
         drawn = picture(task.labels) if is_drawn else None
         own = folder.name(task.name)
         assert own is not None  # such frames are passed over
-        origin = {"source": str(task.name)} | {key: identity[key] for key in ("mirror", "rule", "reject")}
+        origin = {"source": str(task.name)} | {key: identity[key] for key in ("mirror", "smooth_m", "rule", "reject")}
         folder.begin()
         write_outputs(folder.path, own, task.labels, kinds, overlay=drawn, origin=origin)
         return _Task(task.name, picture=drawn if is_video_wanted else None)

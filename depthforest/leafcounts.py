@@ -6,7 +6,7 @@ What `leaffit` makes leaves of. Every frame counts twice, as it is and mirrored,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,8 @@ def count_leaves(
     shape = (forest.n_leaves, n_facings, len(forest.part_set))
     if 4 * np.prod(shape, dtype=np.int64) > MAX_COUNT_BYTES:
         raise UsageError(f"counts of shape {shape} take more than {MAX_COUNT_BYTES} bytes; take fewer facings")
+    if len(data) and data[0].part_set != forest.part_set:
+        raise DatasetError("the frames have other parts than the model; its leaves can be counted for its own only")
     counts = np.zeros(shape, dtype=np.uint32)
     mirror = forest.part_set.mirror_table
 
@@ -94,9 +96,12 @@ def _people(
         angle = facings.angle_of(frame.joints.get(person, {})) if n_facings > 1 else 0.0
         if angle is None:
             continue
-        mask = (frame.people == person) & (frame.parts != NO_PART)
-        leaves, rows, cols = leaves_of_person(forest, frame, mask, PERSON_PIXELS)
-        yield facings.facing_of(angle, n_facings), leaves, frame.parts[rows, cols]
+        # as when people are labeled: probes see all of the person, also what has no label
+        leaves, rows, cols = leaves_of_person(forest, frame, frame.people == person, PERSON_PIXELS)
+        labels = frame.parts[rows, cols]
+        is_labeled = labels != NO_PART
+        if is_labeled.any():
+            yield facings.facing_of(angle, n_facings), leaves[:, is_labeled], labels[is_labeled]
 
 
 @kernel
@@ -126,6 +131,29 @@ class Pruned:
     children: npt.NDArray[np.int32]
     counts: Counts
     new_leaves: npt.NDArray[np.int64]
+
+
+def first_trees(forest: Forest, n: int) -> Forest:
+    """Return a forest of the first `n` trees of another."""
+    roots = forest.roots[:n]
+    nodes = np.sort(np.concatenate([np.zeros(0, dtype=np.int32), *levels(roots, forest.children)]))
+    links = np.concatenate((roots, forest.children[nodes].ravel()))
+    leaves = np.sort(~links[links < 0])
+
+    def linked(old: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        new = np.where(old >= 0, np.searchsorted(nodes, old), ~np.searchsorted(leaves, ~old))
+        return new.astype(np.int32)
+
+    rows = leaves[:, None] * forest.n_facings + np.arange(forest.n_facings)
+    return replace(
+        forest,
+        roots=linked(roots),
+        offsets=forest.offsets[nodes],
+        thresholds=forest.thresholds[nodes],
+        children=linked(forest.children[nodes]),
+        leaves=forest.leaves[rows.ravel()],
+        evidence=forest.facing_evidence[leaves],
+    )
 
 
 def prune(forest: Forest, counts: Counts, max_leaves: int, max_depth: int) -> Pruned:
@@ -177,9 +205,11 @@ def _without(
     _merge(counts, new_leaf, merged)
 
     def linked(links: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        nodes, leaves = np.maximum(links, 0), np.maximum(~links, 0)
-        of_nodes = np.where(is_kept[nodes], numbers[nodes], ~(len(stays) + np.searchsorted(tops, nodes)))
-        return np.where(links >= 0, of_nodes, ~new_leaf[leaves]).astype(np.int32)
+        is_node, new = links >= 0, np.empty(links.shape, dtype=np.int32)
+        nodes = links[is_node]
+        new[is_node] = np.where(is_kept[nodes], numbers[nodes], ~(len(stays) + np.searchsorted(tops, nodes)))
+        new[~is_node] = ~new_leaf[~links[~is_node]]
+        return new
 
     return Pruned(
         linked(forest.roots),

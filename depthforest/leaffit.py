@@ -18,7 +18,7 @@ from depthforest.errors import UsageError
 from depthforest.facingfit import fit_evidence
 from depthforest.forest import MAX_DEPTH, MAX_NODES, Forest, check_smoothing, quantise_leaves
 from depthforest.frames import LabeledFrame
-from depthforest.leafcounts import Counts, count_leaves, prune
+from depthforest.leafcounts import Counts, count_leaves, first_trees, prune
 
 N_FACINGS = 8
 SMOOTH_M = 0.03
@@ -46,6 +46,7 @@ def fit_leaves(
     *,
     n_facings: int = N_FACINGS,
     smooth_m: float = SMOOTH_M,
+    max_trees: int | None = None,
     max_leaves: int | None = None,
     max_depth: int | None = None,
     mirror: bool | None = None,
@@ -64,6 +65,8 @@ def fit_leaves(
         From 1 to `facings.MAX_FACINGS`.
     smooth_m : float
         Radius that the model's labels are smoothed with, metres.
+    max_trees : int, optional
+        Only so many, the first, are kept.
     max_leaves, max_depth : int, optional
         Where the branches that the fewest pixels reach, and the deepest, are cut.
     mirror : bool, optional
@@ -73,6 +76,10 @@ def fit_leaves(
     progress : callable, optional
         Called with 1 after every frame.
     """
+    if max_trees is not None:
+        if isinstance(max_trees, bool) or not isinstance(max_trees, int) or max_trees < 1:
+            raise UsageError(f"max_trees must be a whole number from 1, got {max_trees!r}")
+        forest = first_trees(forest, max_trees)
     for name, value, low, high in (
         ("n_facings", n_facings, 1, facings.MAX_FACINGS),
         ("max_leaves", MAX_NODES if max_leaves is None else max_leaves, forest.n_trees, MAX_NODES),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ class PeopleLabels:
     part_set : PartSet
     joints : mapping of person id to mapping of joint name to joint, or None
         If they were asked for.
+    facings : mapping of person id to float or None
+        Which way people face, see `Labeling.facing`.
     """
 
     frame: Frame
@@ -46,6 +48,7 @@ class PeopleLabels:
     top: tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]] | None
     part_set: PartSet
     joints: Mapping[int, Mapping[str, JointLike]] | None = None
+    facings: Mapping[int, float | None] = field(default_factory=dict)
 
     @property
     def ids(self) -> list[int]:
@@ -75,7 +78,7 @@ def label_people(
     joints : bool
         Find the joints too.
     **options
-        Of `Forest.label`: mirror, rule, reject, threads.
+        Of `Forest.label`: mirror, rule, reject, smooth, threads.
     """
     if people is None:
         people = np.where(frame.depth_mm > 0, np.uint8(ONLY_PERSON), np.uint8(0))
@@ -83,6 +86,7 @@ def label_people(
     parts = np.full(frame.shape, NO_PART, dtype=np.uint8)
     confidence = np.zeros(frame.shape, dtype=np.float32)
     found: dict[int, Mapping[str, JointLike]] = {}
+    ways: dict[int, float | None] = {}
     best = None
     if k is not None:
         best = np.full((*frame.shape, k), NO_PART, np.uint8), np.zeros((*frame.shape, k), np.float32)
@@ -91,17 +95,18 @@ def label_people(
         labeling = forest.label(frame, is_person, **options)
         np.copyto(parts, labeling.parts, where=is_person)
         np.copyto(confidence, labeling.confidence, where=is_person)
+        ways[person] = labeling.facing
         if joints:
             found[person] = find_joints(frame, labeling)
         if best is not None:
             best_parts, probabilities = labeling.probabilities(top=k)
             np.copyto(best[0], best_parts, where=is_person[..., None])
             np.copyto(best[1], probabilities, where=is_person[..., None])
-    return PeopleLabels(frame, people, parts, confidence, best, forest.part_set, found if joints else None)
+    return PeopleLabels(frame, people, parts, confidence, best, forest.part_set, found if joints else None, ways)
 
 
 def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
-    """Return for each person what JSON holds: pixels, mean confidence and 3D centroid of each part that was found."""
+    """Return for each person what JSON holds: pixels, mean confidence, facing, 3D centroid of each part found."""
     points = labels.frame.points()
     described = []
     for person in labels.ids:
@@ -110,6 +115,7 @@ def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
         weights = [labels.confidence[is_labeled], *points[is_labeled].T]
         n_parts = len(labels.part_set)
         n_pixels = np.bincount(parts, minlength=n_parts)
+        facing = labels.facings.get(person)
         # float64 sums
         sums = [np.bincount(parts, weights=w, minlength=n_parts) for w in weights]
         described.append(
@@ -117,6 +123,7 @@ def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
                 "id": person,
                 "pixels": len(parts),
                 "confidence": _rounded(sums[0].sum() / len(parts)) if len(parts) else None,
+                "facing_degrees": None if facing is None else round(facing, 1) % 360,
                 "parts": {
                     labels.part_set.names[p]: {
                         "pixels": int(n_pixels[p]),

@@ -80,6 +80,13 @@ TrackOption = Annotated[
 MirrorOption = Annotated[
     bool | None, typer.Option("--mirror/--no-mirror", help="Label the mirrored frame too; omitted: as the model says.")
 ]
+SmoothOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Add up what pixels up to so many metres away say; 0: each by itself; omitted: as the model says.",
+        min=0,
+    ),
+]
 RuleOption = Annotated[str, typer.Option(help="How trees are combined: mean, votes or purity.")]
 RejectOption = Annotated[
     float | None, typer.Option(help="Leave pixels below this confidence unlabeled, 0 to 1.", min=0, max=1)

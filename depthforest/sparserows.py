@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.errors import ModelError
+from depthforest.kernels import kernel
 from depthforest.modelfile import MAX_FILE_BYTES, Column
 
 SCHEMA = {
@@ -42,20 +43,33 @@ def unpacked(columns: Mapping[str, npt.NDArray[np.generic]], n_parts: int) -> By
 
     That each row sums to 255 is left to who knows what it is.
     """
-    lengths = np.asarray(columns["row_lengths"], dtype=np.uint8).reshape(-1)
-    parts, shares = np.asarray(columns["row_parts"]), np.asarray(columns["row_shares"], dtype=np.uint8)
-    if len(lengths) * n_parts > MAX_FILE_BYTES:
-        raise ModelError(f"{len(lengths)} rows of {n_parts} parts need more than {MAX_FILE_BYTES} bytes of memory")
+    lengths = np.ascontiguousarray(columns["row_lengths"], dtype=np.uint8).reshape(-1)
+    parts, shares = (np.ascontiguousarray(columns[name], dtype=np.uint8) for name in ("row_parts", "row_shares"))
     n_entries = int(lengths.sum(dtype=np.int64))
     if n_entries != len(parts) or len(parts) != len(shares):
         raise ModelError(
             f"row_lengths sum to {n_entries}, but there are {len(parts)} row_parts and {len(shares)} row_shares"
         )
-    numbers = np.repeat(np.arange(len(lengths)), lengths)
-    # as one rising number: row, then part
-    flat = numbers * n_parts + parts.astype(np.int64)
-    if len(parts) and (int(parts.max()) >= n_parts or not (np.diff(flat) > 0).all()):
-        raise ModelError(f"row_parts must rise within each row and be below {n_parts}")
-    rows = np.zeros(len(lengths) * n_parts, dtype=np.uint8)
-    rows[flat] = shares
-    return rows.reshape(-1, n_parts)
+    if len(lengths) * n_parts > MAX_FILE_BYTES:
+        raise ModelError(f"{len(lengths)} rows of {n_parts} parts need more than {MAX_FILE_BYTES} bytes of memory")
+    rows = np.zeros((len(lengths), n_parts), dtype=np.uint8)
+    bad = _unpack(lengths, parts, shares, rows)
+    if bad >= 0:
+        raise ModelError(f"row {bad} must have parts that rise and are below {n_parts}, and shares above 0")
+    return rows
+
+
+@kernel
+def _unpack(lengths: Bytes, parts: Bytes, shares: Bytes, rows: Bytes) -> int:
+    """Fill the rows; return the first one that cannot be, or -1."""
+    entry = 0
+    for row in range(len(lengths)):
+        before = np.int64(-1)
+        for _ in range(lengths[row]):
+            part = np.int64(parts[entry])
+            if part <= before or part >= rows.shape[1] or shares[entry] == 0:
+                return row
+            rows[row, part] = shares[entry]
+            before = part
+            entry += 1
+    return -1

@@ -7,8 +7,10 @@ import math
 import pickle
 import re
 import struct
+from dataclasses import replace
 from pathlib import Path
 
+import naive_facings
 import naive_forest as naive
 import numpy as np
 import pytest
@@ -16,13 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import depthforest as df
-from depthforest import modelfile
+from depthforest import facings, modelfile, sparserows
 from depthforest.errors import DepthForestError, FrameError, ModelError
 from depthforest.features import MAX_FOCAL_PX, MAX_OFFSET_M, MAX_OFFSET_PX, probe_offset, responses
 from depthforest.forest import (
+    FACING_VERSION,
     FORMAT_VERSION,
     KIND,
     MAX_DEPTH,
+    MAX_FACING_TREES,
     MAX_LEAF_ERROR,
     MAX_NODES,
     MAX_TREES,
@@ -71,15 +75,24 @@ def frame_of(rng, rows, cols, holes=0.2):
     cols=st.integers(1, 7),
     on_mask=st.sampled_from([0.0, 0.6, 1.0]),
     background=st.sampled_from([1, 3000, 10_000, 65_535]),
+    n_facings=st.sampled_from([1, 1, 2, 8]),
+    is_mirrored=st.booleans(),
 )
-def test_the_walk_equals_its_twin(seed, n_trees, depth, rows, cols, on_mask, background):
+def test_the_walk_equals_its_twin(seed, n_trees, depth, rows, cols, on_mask, background, n_facings, is_mirrored):
     rng = np.random.default_rng(seed)
-    forest = naive.random_forest(rng, n_trees, depth, PARTS, background_mm=background)
+    forest = naive_facings.random_forest(rng, n_trees, depth, PARTS, n_facings, background_mm=background)
     frame = frame_of(rng, rows, cols)
     mask = rng.random((rows, cols)) < on_mask
-    comp = forest.walk(frame, mask)
+    comp = forest.walk(frame, mask, mirror=is_mirrored)
     assert comp.dtype == np.float32
-    np.testing.assert_array_equal(comp, naive.walk(forest, frame, mask))
+    shares, sums, _ = naive_facings.shares(forest, frame, mask, is_mirrored, "mean")
+    places = list(map(tuple, np.argwhere(mask).tolist()))
+    ref = np.array([shares.get(place, [0] * 3) for place in places], dtype=np.float32).reshape(-1, 3)
+    np.testing.assert_array_equal(comp, ref)
+    labels = forest.predict(frame, mask, mirror=is_mirrored)
+    assert all(labels[p] == (sums[p].index(max(sums[p])) if p in sums else 255) for p in places)
+    if n_facings == 1 and not is_mirrored:
+        np.testing.assert_array_equal(comp, naive.walk(forest, frame, mask))
     has_reading = frame.depth_mm[mask] > 0
     np.testing.assert_allclose(comp.sum(axis=1), has_reading, atol=1e-6)
 
@@ -317,6 +330,19 @@ def test_the_deepest_tree_is_taken_and_walked():
         ({"scores": {"a": [1.0, float("nan")]}}, r"scores.a\[1\]: cannot be nan"),
         ({"scores": {1: 2}}, r"scores: cannot be \{1: 2\}; metadata holds dicts with text keys"),
         ({"config": {"a": 2**64}}, "config.a: cannot be a huge number"),
+        ({"smooth_m": -0.01}, "smoothing must be a radius from 0 to 0.25 metres, got -0.01"),
+        ({"smooth_m": 0.26}, "smoothing must be a radius .* got 0.26"),
+        ({"smooth_m": math.nan}, "smoothing must be a radius .* got nan"),
+        ({"smooth_m": "much"}, "smoothing must be a radius .* got 'much'"),
+        ({"smooth_m": True}, "smoothing must be a radius .* got True"),
+        ({"evidence": np.zeros((3, 1), np.int8)}, "3 leaves of 1 facings have 3 rows, got 4"),
+        ({"evidence": np.zeros((2, 2), np.int8)}, r"root \[1\] is -4, outside the 2 nodes and 2 leaves"),
+        ({"evidence": np.zeros((4, 0), np.int8)}, "a forest has 1 to 32 facings, got 0"),
+        ({"evidence": np.zeros((4, 33), np.int8)}, "a forest has 1 to 32 facings, got 33"),
+        ({"evidence": np.ones((4, 1), np.int8)}, "where there is one facing, evidence must be 0"),
+        ({"evidence": np.zeros(4, np.int8)}, r"column evidence must have shape \(leaves, facings\), got \(4,\)"),
+        ({"evidence": np.zeros((4, 1))}, "column evidence must be int8, got float64"),
+        ({"leaves": 3}, "column leaves must be uint8, got int64"),
     ],
 )
 def test_bad_options(options, message):
@@ -373,6 +399,157 @@ def test_what_is_saved_loads_back_the_same(tmp_path):
         assert (tmp_path / "a.safetensors").read_bytes() == (tmp_path / "b.safetensors").read_bytes()
         assert sorted(p.name for p in tmp_path.iterdir()) == ["a.safetensors", "b.safetensors"]
         assert all(not getattr(again, name).flags.writeable for name in SCHEMA)
+
+
+def facing(seed=0, n_trees=2, depth=4, n_facings=4, **options):
+    return naive_facings.random_forest(np.random.default_rng(seed), n_trees, depth, PARTS, n_facings, **options)
+
+
+@pytest.mark.parametrize(("n_facings", "smooth_m"), [(2, 0.0), (32, 0.03), (1, 0.25), (1, 0.0)])
+def test_facings_and_smoothing_load_back_the_same(n_facings, smooth_m, tmp_path):
+    forest = facing(1, 2, 5, n_facings, smooth_m=smooth_m, **OPTIONS)
+    forest.save(tmp_path / "a")
+    file = modelfile.read(tmp_path / "a")
+    assert file.version == (FORMAT_VERSION if n_facings == 1 and not smooth_m else FACING_VERSION)
+    again = Forest.load(tmp_path / "a")
+    assert again == forest == pickle.loads(pickle.dumps(forest))
+    assert (again.n_facings, again.smooth_m) == (n_facings, smooth_m)
+    assert all(not getattr(again, name).flags.writeable for name in SCHEMA)
+    again.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert again != replace(forest, smooth_m=0.1)
+    if n_facings > 1:
+        assert again != replace(forest, evidence=-forest.evidence)
+        assert repr(again).endswith(f"3 parts, {n_facings} facings)")
+    replace(forest, smooth_m=-0.0).save(tmp_path / "c")
+    replace(forest, smooth_m=0).save(tmp_path / "d")
+    assert (tmp_path / "c").read_bytes() == (tmp_path / "d").read_bytes()
+
+
+def facing_columns(**changes):
+    """The columns of a file of version 2: two trees without a split, two facings; and changes to them."""
+    good = {
+        "roots": np.array([~0, ~1], np.int32),
+        "offsets": np.empty((0, 4), np.float32),
+        "thresholds": np.empty(0, np.int16),
+        "children": np.empty((0, 2), np.int32),
+        "evidence": np.array([[5, -5], [0, 1]], np.int8),
+        "row_lengths": np.array([[1, 2], [3, 1]], np.uint8),
+        "row_parts": np.array([0, 0, 2, 0, 1, 2, 1], np.uint8),
+        "row_shares": np.array([255, 200, 55, 85, 85, 85, 255], np.uint8),
+    }
+    return good | changes
+
+
+def test_a_file_with_facings_by_hand(tmp_path):
+    modelfile.write(tmp_path / "m", KIND, FACING_VERSION, metadata(smooth_m=0.05), facing_columns())
+    forest = Forest.load(tmp_path / "m")
+    assert forest.leaves.tolist() == [[255, 0, 0], [200, 0, 55], [85, 85, 85], [0, 255, 0]]
+    assert (forest.n_leaves, forest.n_facings, forest.smooth_m) == (2, 2, 0.05)
+    lines = dict(describe(tmp_path / "m"))
+    assert (lines["facings"], lines["smoothing"]) == ("2", "0.05 m")
+    assert lines["kind"] == "depth_forest, format version 2"
+
+
+BAD_FACINGS = {
+    "too few entries": (facing_columns(row_lengths=np.array([[1, 2], [3, 2]], np.uint8)), "row_lengths sum to 8, but"),
+    "no entries": (
+        facing_columns(row_parts=np.empty(0, np.uint8), row_shares=np.empty(0, np.uint8)),
+        "row_lengths sum to 7, but there are 0 row_parts",
+    ),
+    "parts and shares": (
+        facing_columns(row_shares=np.array([255, 200, 55, 85, 85, 85], np.uint8)),
+        r"column row_shares must have shape \(7\), got \(6,\)",
+    ),
+    "falling parts": (
+        facing_columns(row_parts=np.array([0, 2, 0, 0, 1, 2, 1], np.uint8)),
+        "row 1 must have parts that rise and are below 3, and shares above 0",
+    ),
+    "a part twice": (facing_columns(row_parts=np.array([0, 0, 0, 0, 1, 2, 1], np.uint8)), "row 1 must have parts"),
+    "a part of no set": (facing_columns(row_parts=np.array([0, 0, 3, 0, 1, 2, 1], np.uint8)), "row 1 must have parts"),
+    "a share of 0": (
+        facing_columns(row_shares=np.array([255, 200, 0, 85, 85, 85, 255], np.uint8)),
+        "row 1 must have .* shares above 0",
+    ),
+    "a sum of 254": (
+        facing_columns(row_shares=np.array([255, 200, 54, 85, 85, 85, 255], np.uint8)),
+        "leaf 1 sums to 254, expected 255",
+    ),
+    "an empty row": (
+        facing_columns(
+            row_lengths=np.array([[0, 2], [3, 1]], np.uint8),
+            row_parts=np.array([0, 2, 0, 1, 2, 1], np.uint8),
+            row_shares=np.array([200, 55, 85, 85, 85, 255], np.uint8),
+        ),
+        "leaf 0 sums to 0, expected 255",
+    ),
+    "shapes that differ": (
+        facing_columns(row_lengths=np.array([[1, 2, 3, 1]], np.uint8)),
+        r"column row_lengths must have shape \(2, 2\), got \(1, 4\)",
+    ),
+    "no facings": (
+        facing_columns(
+            evidence=np.empty((2, 0), np.int8),
+            row_lengths=np.empty((2, 0), np.uint8),
+            row_parts=np.empty(0, np.uint8),
+            row_shares=np.empty(0, np.uint8),
+        ),
+        "a forest has 1 to 32 facings, got 0",
+    ),
+    "too many facings": (
+        facing_columns(
+            evidence=np.zeros((2, 33), np.int8),
+            row_lengths=np.ones((2, 33), np.uint8),
+            row_parts=np.zeros(66, np.uint8),
+            row_shares=np.full(66, 255, np.uint8),
+        ),
+        "a forest has 1 to 32 facings, got 33",
+    ),
+    "more leaves than links": (
+        facing_columns(
+            evidence=np.zeros((3, 1), np.int8),
+            row_lengths=np.ones((3, 1), np.uint8),
+            row_parts=np.zeros(3, np.uint8),
+            row_shares=np.full(3, 255, np.uint8),
+        ),
+        "leaf 2 has 0 parents",
+    ),
+    "another type": (facing_columns(evidence=np.zeros((2, 2), np.int16)), "column evidence must be int8, got int16"),
+    "long parts": (facing_columns(row_parts=np.zeros(7, np.int32)), "column row_parts must be uint8, got int32"),
+    "leaves as well": (facing_columns(leaves=np.zeros((4, 3), np.uint8)), "has the unknown column 'leaves'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FACINGS)
+def test_bad_files_with_facings(case, tmp_path):
+    bad, message = BAD_FACINGS[case]
+    path = tmp_path / "bad.safetensors"
+    modelfile.write(path, KIND, FACING_VERSION, metadata(smooth_m=0.0), bad)
+    with pytest.raises(ModelError, match=rf"^{re.escape(str(path))}: .*{message}") as caught:
+        Forest.load(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [-0.1, 0.3, 10**30, "0.03", None, [0.03], True, {"": 0}])
+def test_bad_smoothing_in_a_file(value, tmp_path):
+    path = tmp_path / "bad.safetensors"
+    modelfile.write(path, KIND, FACING_VERSION, metadata(smooth_m=0.1), facing_columns())
+    good = path.read_bytes()
+    n_header = int.from_bytes(good[:8], "little")
+    header = json.loads(good[8 : 8 + n_header])
+    content = json.loads(header["__metadata__"]["depthforest"]) | {"smooth_m": value}
+    header["__metadata__"]["depthforest"] = json.dumps(content)
+    raw = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(raw)) + raw + good[8 + n_header :])
+    with pytest.raises(ModelError, match=rf"^{re.escape(str(path))}: [^\n]+$"):
+        Forest.load(path)
+
+
+def test_huge_rows_are_refused_before_memory_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr("depthforest.sparserows.MAX_FILE_BYTES", 11)
+    modelfile.write(tmp_path / "m", KIND, FACING_VERSION, metadata(smooth_m=0.1), facing_columns())
+    with pytest.raises(ModelError, match="4 rows of 3 parts need more than 11 bytes of memory"):
+        Forest.load(tmp_path / "m")
 
 
 def test_the_bytes_of_a_file_are_what_they_were(tmp_path):
@@ -437,8 +614,17 @@ def test_wrong_kinds_versions_and_columns(tmp_path):
     modelfile.write(path, "boosted_trees", FORMAT_VERSION, metadata(), columns())
     with pytest.raises(ModelError, match="of kind 'boosted_trees', expected 'depth_forest'"):
         Forest.load(path)
+    modelfile.write(path, KIND, 3, metadata(), columns())
+    with pytest.raises(ModelError, match="has format version 3, this depthforest reads 2; update depthforest"):
+        Forest.load(path)
     modelfile.write(path, KIND, 2, metadata(), columns())
-    with pytest.raises(ModelError, match="has format version 2, this depthforest reads 1; update depthforest"):
+    with pytest.raises(ModelError, match="lacks the metadata key smooth_m; expected background_mm"):
+        Forest.load(path)
+    modelfile.write(path, KIND, 2, metadata(smooth_m=0.0), columns())
+    with pytest.raises(ModelError, match="lacks the column evidence, row_lengths, row_parts, row_shares; expected"):
+        Forest.load(path)
+    modelfile.write(path, KIND, 1, metadata(smooth_m=0.0), columns())
+    with pytest.raises(ModelError, match="has the unknown metadata key 'smooth_m'"):
         Forest.load(path)
     modelfile.write(path, KIND, 0, metadata(), columns())
     with pytest.raises(ModelError, match=r"has format version 0, .* save it again with the version that made it"):
@@ -460,10 +646,12 @@ def load_or_message(path):
         return None, str(error)
 
 
-def test_mutated_files_load_soundly_or_are_refused(tmp_path):
+@pytest.mark.parametrize("version", [FORMAT_VERSION, FACING_VERSION])
+def test_mutated_files_load_soundly_or_are_refused(version, tmp_path):
     """Flipped, cut, repeated and swapped bytes: a forest that walks, or one clear line."""
     path = tmp_path / "model.safetensors"
-    small(3, 2, 5, config={"seed": 7}).save(path)
+    options = {"config": {"seed": 7}}
+    (small(3, 2, 5, **options) if version == FORMAT_VERSION else facing(3, 2, 4, 2, smooth_m=0.1, **options)).save(path)
     good = path.read_bytes()
     rng = np.random.default_rng(0)
     frame = frame_of(rng, 6, 6)
@@ -497,6 +685,7 @@ def test_mutated_files_load_soundly_or_are_refused(tmp_path):
         n_loaded += 1
         rows = forest.walk(frame)
         np.testing.assert_allclose(rows.sum(axis=1), frame.depth_mm.ravel() > 0, atol=1e-6)
+        assert ((forest.label(frame).parts != 255) == (frame.depth_mm > 0)).all()
     assert 20 < n_loaded < 400
 
 
@@ -511,11 +700,11 @@ def values_of(name):
 
 
 @settings(max_examples=200, deadline=None)
-@given(changes=st.lists(st.one_of([values_of(name) for name in SCHEMA]), min_size=1, max_size=3))
+@given(changes=st.lists(st.one_of([values_of(name) for name in SCHEMA if name != "evidence"]), min_size=1, max_size=3))
 def test_mutated_values_make_a_sound_forest_or_are_refused(changes, tmp_path_factory):
     """Values as a hostile file may hold them, in a container that is sound: links, cycles, sums, NaN."""
     forest = small(3, 2, 5)
-    altered = {name: getattr(forest, name).copy() for name in SCHEMA}
+    altered = {name: getattr(forest, name).copy() for name in SCHEMA if name != "evidence"}
     for name, at, value in changes:
         altered[name].reshape(-1)[at % altered[name].size] = value
     path = tmp_path_factory.getbasetemp() / "mutant"
@@ -544,6 +733,8 @@ def test_info_says_what_a_model_is(tmp_path):
     assert lines["parts"] == "3: head, hand_l, hand_r"
     assert lines["background"] == "9000 mm"
     assert lines["mirrored walk"] == "yes"
+    assert lines["facings"] == "none: each pixel by itself"
+    assert lines["smoothing"] == "none"
     assert lines["config.nested.seed"] == str(2**64 - 1)
     assert lines["joints.bandwidth_m"] == "0.065"
     assert lines["scores.by part.head"] == "0.5"
@@ -568,7 +759,7 @@ def page():
 
 def test_the_worked_example_of_the_page():
     example = json.loads(re.findall(r"```json\n(.*?)```", page(), re.DOTALL)[0])
-    dtypes = {name: entry.dtype for name, entry in SCHEMA.items()}
+    dtypes = {name: entry.dtype for name, entry in SCHEMA.items() if name != "evidence"}
     forest = Forest(
         **{name: np.array(example[name], dtype=dtype) for name, dtype in dtypes.items()},
         part_set=df.PartSet.from_dict({"names": example["names"], "mirror": example["mirror"]}),
@@ -599,12 +790,40 @@ def test_the_worked_example_of_the_page():
     assert forest.predict(frame, mask, mirror=True)[row, col] == example["mirrored_label"]
 
 
+def test_the_example_with_facings_of_the_page():
+    example = json.loads(re.findall(r"```json\n(.*?)```", page(), re.DOTALL)[1])
+    leaves, evidence = np.array(example["leaves"], np.uint8), np.array(example["evidence"], np.int8)
+    forest = Forest(
+        np.array(example["roots"], np.int32),
+        np.array(example["offsets"], np.float32),
+        np.array(example["thresholds"], np.int16),
+        np.array(example["children"], np.int32),
+        leaves,
+        df.PartSet.from_dict({"names": example["names"], "mirror": example["mirror"]}),
+        example["background_mm"],
+        evidence=evidence,
+        smooth_m=example["smooth_m"],
+    )
+    packed = sparserows.packed(leaves, 2)
+    assert {name: packed[name].tolist() for name in packed} == {name: example[name] for name in packed}
+    depth_mm = np.array(example["depth_mm"], np.uint16)
+    frame = df.Frame(depth_mm, df.Camera(example["fx"], example["fy"], 0, 0, depth_mm.shape[1], depth_mm.shape[0]))
+    mask = np.ones(depth_mm.shape, bool)
+    sums, weights = naive_facings.sums(forest, frame, mask, False, "mean")
+    assert weights == example["weights"]
+    assert [sums[0, col] for col in range(depth_mm.shape[1])] == example["sums"]
+    smoothed = naive_facings.smoothed(sums, frame, forest.smooth_m)
+    assert [smoothed[0, col] for col in range(depth_mm.shape[1])] == example["smoothed_sums"]
+    assert forest.predict(frame).tolist()[0] == example["labels"]
+    assert forest.label(frame).parts.tolist()[0] == example["smoothed_labels"]
+
+
 def test_the_page_names_every_column_key_and_limit():
     text = page()
-    for name, entry in SCHEMA.items():
+    for name, entry in {**SCHEMA, **sparserows.SCHEMA}.items():
         code = modelfile.CODES[entry.dtype]
         assert re.search(rf"^\| `{name}` \| {code} \|", text, re.MULTILINE), name
-    for key in (*metadata(), "kind", "format"):
+    for key in (*metadata(), "kind", "format", "smooth_m"):
         assert f"| `{key}` |" in text, key
     limits = dict(re.findall(r"^\| ([a-z].+?) \| (\d+)", text.partition("## Limits")[2], re.MULTILINE))
     assert {key: int(value) for key, value in limits.items()} == {
@@ -612,6 +831,8 @@ def test_the_page_names_every_column_key_and_limit():
         "metadata text": modelfile.MAX_METADATA_BYTES,
         "columns": modelfile.MAX_COLUMNS,
         "trees": MAX_TREES,
+        "trees of a forest with facings": MAX_FACING_TREES,
+        "facings": facings.MAX_FACINGS,
         "nodes": MAX_NODES,
         "depth: splits between a root and a leaf": MAX_DEPTH,
         "offset along an axis": MAX_OFFSET_M,

@@ -111,9 +111,9 @@ def test_a_missing_check_is_found(tools, valid, check, expected):
         "from depthforest import forest, modelfile\n"
         f"{check} = lambda *_: None\n"
         "import fuzz_models; from pathlib import Path\n"
-        "fuzz_models.run_cases([Path(p) for p in sys.argv[2:]], 1, int(sys.argv[1]), 150)\n"
+        "fuzz_models.run_cases([Path(p) for p in sys.argv[2:]], 1, int(sys.argv[1]), 300)\n"
     )
-    report = fuzzer.fuzz(150, lambda first: [sys.executable, "-c", code, str(first), *map(str, valid)], seconds=3)
+    report = fuzzer.fuzz(300, lambda first: [sys.executable, "-c", code, str(first), *map(str, valid)], seconds=3)
     assert any(what.startswith(expected) for _, _, what in report.failures), report.failures
 
 
@@ -161,7 +161,9 @@ def test_one_mutant_can_be_looked_at(tools, tmp_path, monkeypatch, valid):
 
 def test_valid_forests_are_different(tools):
     forests = tools[1].valid_forests()
-    assert [forest.n_trees for forest in forests] == [1, 2, 3]
+    assert [forest.n_trees for forest in forests] == [1, 2, 3, 2, 1]
+    assert [forest.n_facings for forest in forests] == [1, 1, 1, 4, 1]
+    assert [forest.smooth_m for forest in forests] == [0, 0, 0, 0.03, 0.25]
     assert forests[0].n_nodes == 0
-    assert [len(forest.parts) for forest in forests] == [3, 3, 31]
+    assert [len(forest.parts) for forest in forests] == [3, 3, 31, 3, 31]
     assert forests[1].mirror

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -206,6 +207,30 @@ def test_options_reach_the_forest(frames, out, forest):
     expected = np.where(everything.max(axis=1) >= 0.5, everything.argmax(axis=1), NO_PART)
     np.testing.assert_array_equal(labels[is_person], expected)
     assert 0 < np.count_nonzero(expected == NO_PART) < len(expected)
+
+
+def test_smoothing_and_facing_reach_the_outputs(frames, out, tmp_path):
+    """A model says how it smooths, the option says otherwise; the JSON tells which way the person faces."""
+    plain = df.Forest.load(MODEL)
+    rng = np.random.default_rng(0)
+    evidence = rng.integers(-9, 10, (plain.n_leaves, 4)).astype(np.int8)
+    model = replace(plain, leaves=plain.leaves.repeat(4, axis=0), evidence=evidence, smooth_m=0.03)
+    model.save(tmp_path / "m.safetensors")
+    frame = df.Frame(person_only(DATA[0]), DATA[0].camera)
+    words = ["label", str(frames / "f0.png"), "--camera", CAMERA, "--model", str(tmp_path / "m.safetensors")]
+    words += ["--background-removed", "--write", "parts,json", "-o"]
+    for option, smooth_m in (([], 0.03), (["--smooth", "0"], 0.0), (["--smooth", "0.1"], 0.1)):
+        folder = out / str(smooth_m)
+        app([*words, str(folder), *option], standalone_mode=False)
+        expected = model.label(frame, smooth=smooth_m)
+        np.testing.assert_array_equal(read_labels(folder / "parts" / "f0.png"), expected.parts)
+        content = json.loads((folder / "json" / "f0.json").read_text())
+        assert content["smooth_m"] == smooth_m
+        (person,) = content["people"]
+        assert person["facing_degrees"] == round(expected.facing, 1)
+    assert (expected.parts != model.label(frame).parts).any()
+    with pytest.raises(UsageError, match=r"smoothing must be a radius .*, got 3\.0"):
+        app([*words, str(out / "x"), "--smooth", "3"], standalone_mode=False)
 
 
 def can_write_video(folder):
@@ -497,6 +522,7 @@ def test_force_labels_again_the_same_bytes(frames, out):
         (["--mirror"], "mirror was False, now True"),
         (["--reject", "0.9"], r"reject was None, now 0\.9"),
         (["--rule", "votes"], "rule was mean, now votes"),
+        (["--smooth", "0.1"], r"smooth_m was 0\.0, now 0\.1"),
         (["--flip"], "flip was False, now True"),
         (["--model", "other.safetensors"], "another model"),
         (["--mask", "mask.png"], "mask was None, now .*mask.png"),

@@ -1,11 +1,13 @@
+import cmath
+import math
 import multiprocessing
 import threading
+from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
-from types import SimpleNamespace
 
 import cv2
-import naive_forest as naive
+import naive_facings
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 
 import depthforest as df
 from depthforest import labeling
-from depthforest.errors import FrameError, UsageError
+from depthforest.errors import FrameError, ModelError, UsageError
+from depthforest.forest import MAX_FACING_TREES
 from depthforest.labeling import PIECE, RULES
 from depthforest.labelkernels import LANES
 from depthforest.packing import CHILDREN, LEAF, TOP_LEVELS, pack
@@ -31,36 +34,15 @@ def random_frame(rng, rows, cols, holes=0.2):
     return df.Frame(depth_mm, df.Camera(rng.uniform(2, 40), rng.uniform(2, 40), 1.5, 2.5, cols, rows))
 
 
-def forest_of(seed, n_trees=2, depth=6, *, is_compact=True, **options):
-    """A random forest; compact ones have offsets on a grid, as trained ones do."""
-    rng = np.random.default_rng(seed)
-    columns = naive.random_columns(rng, n_trees, depth, len(PARTS))
-    if is_compact:
-        columns["offsets"] = (np.rint(columns["offsets"] * 2**14) / 2**14).astype(np.float32)
-    return df.Forest(**columns, part_set=PARTS, **options)
+def forest_of(seed, n_trees=2, depth=6, n_facings=1, **options):
+    return naive_facings.random_forest(np.random.default_rng(seed), n_trees, depth, PARTS, n_facings, **options)
 
 
-def naive_shares(forest, frame, mask, is_mirrored, rule):
-    """Return the shares (rows, cols, n_parts) by one pixel, tree and part at a time; None where there is no reading."""
-    image = naive.masked_depth(frame, mask)
-    found = {}
-    for row, col in np.argwhere(mask):
-        if not image[row][col]:
-            continue
-        sums = [0] * len(forest.part_set)
-        for side in (1, -1) if is_mirrored else (1,):
-            names = range(len(sums)) if side == 1 else forest.part_set.mirror
-            camera = SimpleNamespace(fx=side * frame.camera.fx, fy=frame.camera.fy)
-            for tree in range(forest.n_trees):
-                leaf = forest.leaves[naive.descend(forest, tree, image, row, col, camera)].tolist()
-                winner = leaf.index(max(leaf))
-                if rule == "mean":
-                    for part, entry in enumerate(leaf):
-                        sums[names[part]] += entry
-                else:
-                    sums[names[winner]] += 1 if rule == "votes" else leaf[winner]
-        found[row, col] = np.array(sums, dtype=np.float32) / np.float32(sum(sums))
-    return found
+def smooth_frame(rng, rows, cols, holes=0.1):
+    """A frame of two surfaces, so that neighbours are within the gate of smoothing or far off."""
+    depth_mm = (rng.choice([900, 1000], (rows, cols)) + rng.integers(0, 50, (rows, cols))).astype(np.uint16)
+    depth_mm[rng.random((rows, cols)) < holes] = 0
+    return df.Frame(depth_mm, df.Camera(rng.uniform(20, 90), rng.uniform(20, 90), 1.5, 2.5, cols, rows))
 
 
 @settings(max_examples=80, deadline=None)
@@ -74,19 +56,28 @@ def naive_shares(forest, frame, mask, is_mirrored, rule):
     rule=st.sampled_from(RULES),
     is_mirrored=st.booleans(),
     is_compact=st.booleans(),
+    n_facings=st.sampled_from([1, 1, 2, 8]),
+    smooth=st.sampled_from([0, 0, 0.02, 0.1]),
     reject=st.sampled_from([None, 0.0, 0.4, 1.0, "majority"]),
 )
 def test_labels_are_those_of_the_twin(
-    seed, n_trees, depth, shape, on_mask, background, rule, is_mirrored, is_compact, reject
+    seed, n_trees, depth, shape, on_mask, background, rule, is_mirrored, is_compact, n_facings, smooth, reject
 ):
     rng = np.random.default_rng(seed)
-    forest = forest_of(seed, n_trees, depth, is_compact=is_compact, background_mm=background)
-    frame = random_frame(rng, *shape)
+    forest = forest_of(seed, n_trees, depth, n_facings, is_compact=is_compact, background_mm=background)
+    frame = (smooth_frame if smooth else random_frame)(rng, *shape)
     mask = None if on_mask is None else rng.random(shape) < on_mask
-    result = forest.label(frame, mask, mirror=is_mirrored, rule=rule, reject=reject, threads=1)
+    result = forest.label(frame, mask, mirror=is_mirrored, rule=rule, reject=reject, smooth=smooth, threads=1)
     everything = result.probabilities()
     tops, shares = result.probabilities(top=2)
-    expected = naive_shares(forest, frame, np.ones(shape, bool) if mask is None else mask, is_mirrored, rule)
+    expected, sums, weights = naive_facings.shares(
+        forest, frame, np.ones(shape, bool) if mask is None else mask, is_mirrored, rule, smooth
+    )
+    angle = cmath.phase(sum(w * cmath.exp(2j * cmath.pi * f / n_facings) for f, w in enumerate(weights))) % (
+        2 * cmath.pi
+    )
+    if result.facing is not None:
+        assert math.isclose(math.cos(math.radians(result.facing) - angle), 1, abs_tol=1e-6)
     for place in np.ndindex(*shape):
         if place not in expected:
             assert (result.parts[place], result.confidence[place]) == (255, 0)
@@ -94,12 +85,12 @@ def test_labels_are_those_of_the_twin(
             assert (tops[place] == 255).all()
             continue
         its = expected[place]
-        part, share = int(its.argmax()), float(its.max())
+        part, share = sums[place].index(max(sums[place])), float(its.max())
         np.testing.assert_array_equal(everything[place], its)
         is_kept = reject is None or (share > 0.5 if reject == "majority" else share >= reject)
         assert result.parts[place] == (part if is_kept else 255)
         assert result.confidence[place] == (np.float32(share) if is_kept else 0)
-        order = sorted(range(len(PARTS)), key=lambda p: (-its[p], p))[:2]
+        order = sorted(range(len(PARTS)), key=lambda p: (-sums[place][p], p))[:2]
         assert tops[place].tolist() == order
         np.testing.assert_array_equal(shares[place], its[order])
 
@@ -154,13 +145,15 @@ def test_the_last_short_step_is_right(n):
         np.testing.assert_array_equal(forest.label(frame, threads=threads).parts, forest.predict(frame))
 
 
-def test_the_mirrored_frame_gets_mirrored_labels():
+@pytest.mark.parametrize(("n_facings", "smooth"), [(1, 0.0), (8, 0.0), (8, 0.1), (3, 0.05)])
+def test_the_mirrored_frame_gets_mirrored_labels(n_facings, smooth):
     """But for ties: a pixel that reaches the same leaf on both sides cannot tell left from right."""
     mirror = np.array(PARTS.mirror)
     n_ties = 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        forest, frame = forest_of(seed, 3), random_frame(rng, 12, 15)
+        forest = forest_of(seed, 3, n_facings=n_facings, smooth_m=smooth)
+        frame = (smooth_frame if smooth else random_frame)(rng, 12, 15)
         flipped = df.Frame(frame.depth_mm[:, ::-1].copy(), frame.camera.flipped())
         here, there = (forest.label(f, mirror=True) for f in (frame, flipped))
         np.testing.assert_array_equal(here.confidence, there.confidence[:, ::-1])
@@ -169,7 +162,125 @@ def test_the_mirrored_frame_gets_mirrored_labels():
         is_clear = (shares == shares.max(axis=2, keepdims=True)).sum(axis=2) == 1
         np.testing.assert_array_equal(here.parts[is_clear], mirror[there.parts[:, ::-1][is_clear]])
         n_ties += int((~is_clear & (here.parts != 255)).sum())
+        if here.facing is not None and there.facing is not None:
+            assert math.isclose(math.cos(math.radians(here.facing + there.facing)), 1, abs_tol=1e-6)
     assert n_ties < 900
+
+
+@pytest.mark.parametrize("n_facings", [2, 8])
+def test_facings_are_the_plain_walk_to_the_bit_on_any_threads(n_facings):
+    """On more pixels than one piece of work; the evidence of all of them counts."""
+    rng = np.random.default_rng(n_facings)
+    forest, frame = forest_of(1, 3, n_facings=n_facings), random_frame(rng, 60, 80)
+    mask = rng.random(frame.shape) < 0.9
+    assert np.count_nonzero(mask & (frame.depth_mm > 0)) > PIECE + LANES
+    for is_mirrored in (False, True):
+        expected = forest.predict(frame, mask, mirror=is_mirrored)
+        for threads in (1, 3):
+            found = forest.label(frame, mask, mirror=is_mirrored, threads=threads)
+            np.testing.assert_array_equal(found.parts, expected)
+        np.testing.assert_array_equal(found.probabilities()[mask], forest.walk(frame, mask, mirror=is_mirrored))
+        ((again,),) = [list(forest.label_many([frame], [mask], mirror=is_mirrored, threads=2))]
+        np.testing.assert_array_equal(again.parts, expected)
+        assert again.facing == found.facing
+
+
+def test_smoothing_is_the_same_on_any_threads_and_off_at_zero():
+    rng = np.random.default_rng(0)
+    frame = smooth_frame(rng, 60, 80)
+    for n_facings in (1, 4):
+        forest = forest_of(2, 2, n_facings=n_facings, smooth_m=0.05)
+        one, three = (forest.label(frame, threads=threads) for threads in (1, 3))
+        np.testing.assert_array_equal(one.parts, three.parts)
+        np.testing.assert_array_equal(one.confidence, three.confidence)
+        np.testing.assert_array_equal(one.probabilities().max(axis=2), one.confidence)
+        np.testing.assert_array_equal(next(forest.label_many([frame])).parts, one.parts)
+        plain = forest.label(frame, smooth=0)
+        np.testing.assert_array_equal(plain.parts, forest.predict(frame))
+        assert (plain.parts != one.parts).any()
+        # a sample is not smoothed
+        np.testing.assert_array_equal(one.sample().shares, plain.sample().shares)
+
+
+def stripe_forest():
+    """Return a tree that labels pixels nearer than 1 m hand_l, others hand_r, each with a tenth of head."""
+    return df.Forest(
+        np.array([0], np.int32),
+        np.array([[0, 0, 10, 0]], np.float32),  # the pixel's own depth less the background far off
+        np.array([1000 - 10_000], np.int16),
+        np.array([[~0, ~1]], np.int32),
+        np.array([[55, 200, 0, 0, 0], [55, 0, 200, 0, 0]], np.uint8),
+        PARTS,
+    )
+
+
+def test_smoothing_reaches_as_far_as_it_says_and_stops_at_edges():
+    forest = stripe_forest()
+    camera = df.Camera(100, 100, 4, 0, 9, 1)
+    # 990 mm: 101 pixels a metre. One pixel of the right hand, 25 mm behind, among the left
+    depth_mm = np.full((1, 9), 990, np.uint16)
+    depth_mm[0, 4] = 1015
+    frame = df.Frame(depth_mm, camera)
+    assert forest.label(frame).parts.tolist() == [[1, 1, 1, 1, 2, 1, 1, 1, 1]]
+    # 0.004 m: 0.4 pixels, nobody is reached; 0.01 m: one pixel on each side, though two places are asked
+    assert forest.label(frame, smooth=0.004).parts[0, 4] == 2
+    hand_r = forest.label(frame, smooth=0.01).probabilities()[0, :, 2]
+    np.testing.assert_allclose(hand_r * 255 / 200, [0, 0, 0, 1 / 3, 1 / 3, 1 / 3, 0, 0, 0], atol=1e-6)
+    hand_r = forest.label(frame, smooth=0.02).probabilities()[0, :, 2]
+    np.testing.assert_allclose(hand_r * 255 / 200, [0, 0, 1 / 5, 1 / 5, 1 / 5, 1 / 5, 1 / 5, 0, 0], atol=1e-6)
+    # as far as the gate belongs to it, farther does not
+    for behind, is_apart in ((60, False), (61, True)):
+        depth_mm[0, 4] = 990 + behind
+        found = forest.label(df.Frame(depth_mm, camera), smooth=0.02)
+        assert bool(found.parts[0, 4] == 2) is is_apart
+    # neither off the mask, nor below one pixel
+    mask = np.array([[False, False, False, True, True, True, False, False, False]])
+    hand_r = forest.label(frame, mask, smooth=0.02).probabilities()[0, :, 2]
+    np.testing.assert_allclose(hand_r * 255 / 200, [0, 0, 0, 1 / 3, 1 / 3, 1 / 3, 0, 0, 0], atol=1e-6)
+    only = forest.label(frame, np.arange(9)[None] == 4, smooth=0.25)
+    assert only.parts[0, 4] == 2
+
+
+def test_a_person_is_taken_as_a_whole():
+    """Leaves that say nothing for themselves follow what the other pixels say about the facing."""
+    forest = replace(
+        stripe_forest(),
+        leaves=np.array(
+            [[255, 0, 0, 0, 0], [255, 0, 0, 0, 0], [0, 255, 0, 0, 0], [0, 0, 255, 0, 0]], np.uint8
+        ),  # near: head; far: hand_l to the front, hand_r to the back
+        evidence=np.array([[20, -20], [0, 0]], np.int8),
+    )
+    camera = df.Camera(100, 100, 1, 0, 3, 1)
+    front = forest.label(df.Frame(np.array([[900, 900, 1200]], np.uint16), camera))
+    assert front.parts.tolist() == [[0, 0, 1]]
+    assert front.facing == 0
+    back = replace(forest, evidence=-forest.evidence).label(df.Frame(np.array([[900, 900, 1200]], np.uint16), camera))
+    assert back.parts.tolist() == [[0, 0, 2]]
+    assert back.facing == pytest.approx(180)
+    alone = forest.label(df.Frame(np.array([[0, 0, 1200]], np.uint16), camera))
+    assert alone.facing is None  # both weigh the same
+    assert alone.confidence[0, 2] == 0.5
+
+
+def test_the_largest_sums_fit():
+    """As many trees as may have facings, all sure, walked twice, smoothed over all places."""
+    n_trees = MAX_FACING_TREES
+    nothing = np.empty((0, 4), np.float32), np.empty(0, np.int16), np.empty((0, 2), np.int32)
+    leaves = np.zeros((n_trees * 32, 5), np.uint8)
+    leaves[:, 0] = 255
+    forest = df.Forest(
+        ~np.arange(n_trees, dtype=np.int32), *nothing, leaves, PARTS, mirror=True, smooth_m=0.02,
+        evidence=np.zeros((n_trees, 32), np.int8),
+    )  # fmt: skip
+    frame = df.Frame(np.full((5, 5), 1000, np.uint16), df.Camera(100, 100, 2, 2, 5, 5))
+    found = forest.label(frame)
+    assert (found.parts == 0).all()
+    assert (found.confidence == 1).all()
+    with pytest.raises(ModelError, match="a forest with facings has at most 512 trees, got 513"):
+        df.Forest(
+            ~np.arange(513, dtype=np.int32), *nothing, np.concatenate((leaves, leaves[:32])), PARTS,
+            evidence=np.zeros((513, 32), np.int8),
+        )  # fmt: skip
 
 
 def test_a_model_says_whether_it_mirrors():
@@ -181,15 +292,19 @@ def test_a_model_says_whether_it_mirrors():
 
 
 def test_nothing_to_label():
-    forest = forest_of(0)
     frame = random_frame(np.random.default_rng(1), 8, 9)
     empty = df.Frame(np.zeros((8, 9), np.uint16), frame.camera)
-    for result in (forest.label(frame, np.zeros((8, 9), bool)), forest.label(empty), forest.label(empty, threads=4)):
-        assert (result.parts == 255).all()
-        assert not result.confidence.any()
-        assert not result.probabilities().any()
     one = df.Frame(np.array([[700]], np.uint16), df.Camera(5, 5, 0, 0, 1, 1))
-    np.testing.assert_array_equal(forest.label(one).parts, forest.predict(one))
+    for forest in (forest_of(0), forest_of(0, smooth_m=0.1), forest_of(0, n_facings=8, smooth_m=0.1, mirror=True)):
+        for result in (
+            forest.label(frame, np.zeros((8, 9), bool)), forest.label(empty), forest.label(empty, threads=4),
+        ):  # fmt: skip
+            assert (result.parts == 255).all()
+            assert not result.confidence.any()
+            assert not result.probabilities().any()
+            assert not len(result.sample().rows)
+            assert result.facing is None
+        np.testing.assert_array_equal(forest.label(one).parts, forest.predict(one))
 
 
 def test_a_large_frame_is_labeled_to_its_corners():
@@ -309,6 +424,9 @@ def test_bad_input_is_one_clear_line():
         ({"reject": 1.5}, "reject must be None, 'majority' or a confidence from 0 to 1, got 1.5"),
         ({"reject": True}, "got True"),
         ({"mirror": 1}, "mirror must be True, False or None, got 1"),
+        ({"smooth": -0.1}, "smoothing must be a radius from 0 to 0.25 metres, got -0.1"),
+        ({"smooth": True}, "smoothing must be a radius .* got True"),
+        ({"smooth": float("nan")}, "smoothing must be a radius .* got nan"),
         ({"threads": 0}, "threads must be a whole number from 1 to 1024, got 0"),
     ):
         with pytest.raises(UsageError, match=message):
@@ -364,7 +482,7 @@ def test_a_sample_has_the_probabilities_of_its_pixels(seed, n, is_masked):
     rng = np.random.default_rng(seed)
     frame = random_frame(rng, 14, 17)
     mask = rng.random(frame.shape) < 0.7 if is_masked else None
-    labeling = forest_of(3).label(frame, mask, mirror=True, reject=0.3)
+    labeling = forest_of(3, n_facings=1 + seed % 3).label(frame, mask, mirror=True, reject=0.3)
     sample = labeling.sample(n)
     pixels = np.count_nonzero((frame.depth_mm > 0) & (True if mask is None else mask))
     assert sample.step == (1 if n is None else max(1, round((pixels / n) ** 0.5)))

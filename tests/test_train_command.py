@@ -67,6 +67,23 @@ def test_trains_on_a_data_set_with_a_config_file(tmp_path):
     assert (forest.n_trees, forest.depth) == (1, 2)
 
 
+def test_trains_on_several_data_sets_as_on_one(tmp_path, frames):
+    df.write_dataset(tmp_path / "whole", frames)
+    df.write_dataset(tmp_path / "one", frames[:2])
+    df.write_dataset(tmp_path / "two", frames[2:])
+    for model, folders in (("a", ["whole"]), ("b", ["one", "two"])):
+        data = [word for folder in folders for word in ("--data", folder)]
+        done = run("train", "-o", model, *data, *NUMBERS, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    again = ("train", "-o", "c", "--checkpoint", "b.checkpoint", "--resume", *NUMBERS)
+    assert run(*again, "--data", "one", "--data", "two", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "c").read_bytes() == (tmp_path / "b").read_bytes()
+    refused = run(*again, "--data", "two", "--data", "one", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "b.checkpoint: was begun with other data" in refused.stderr
+
+
 def test_every_number_is_an_option():
     shown = run("train", "--help").stdout
     for name in TrainConfig().to_dict():

@@ -37,11 +37,11 @@ from depthforest.benchsets import VERSION as BENCH_VERSION
 from depthforest.benchsets import chosen_names, open_bench
 from depthforest.datasets import open_dataset
 from depthforest.errors import UsageError
-from depthforest.evalinputs import JoinedFrames
 from depthforest.evaluation import Judge
 from depthforest.files import make_folder, read_bytes, read_json, replacing
 from depthforest.forest import Forest
 from depthforest.frames import Frame, LabeledFrame
+from depthforest.joining import JoinedFrames
 from depthforest.labeling import Labeling
 from depthforest.models import load, shipped_models
 from depthforest.partmaps import comparable, merge_sides

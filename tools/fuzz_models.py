@@ -129,9 +129,12 @@ def use(forest: df.Forest) -> None:
         if not ((labels < len(forest.parts)) == (depth_mm > 0)).all() or (labels[depth_mm == 0] != NO_PART).any():
             raise AssertionError(f"labels {np.unique(labels).tolist()} of {len(forest.parts)} parts")
         for rule in RULES:
-            found = forest.label(frame, mirror=mirror, rule=rule).parts
+            found = forest.label(frame, mirror=mirror, rule=rule, smooth=0).parts
             if not (np.array_equal(found, labels) if rule == "mean" else ((found < 255) == (depth_mm > 0)).all()):
                 raise AssertionError(f"labels by {rule} that are not those of the walk")
+        smoothed = forest.label(frame, mirror=mirror).parts
+        if not ((smoothed < len(forest.parts)) == (depth_mm > 0)).all():
+            raise AssertionError(f"smoothed labels {np.unique(smoothed).tolist()} of {len(forest.parts)} parts")
         sums = forest.walk(frame, mirror=mirror).sum(axis=1)
         if not np.allclose(sums, depth_mm.ravel() > 0, atol=1e-5):
             raise AssertionError(f"distributions that sum to {np.unique(sums).tolist()}")

@@ -34,10 +34,14 @@ def valid_forests() -> list[df.Forest]:
         _random_forest(rng, 1, 0, hand),
         _random_forest(rng, 2, 4, hand, mirror=True, joints={"hand_l": {"bandwidth_m": 0.065}}, scores=scores),
         _random_forest(rng, 3, 7, BODY31, config={"trees": 3, "depth": 7, "seed": 2**63, "nested": [[{}]]}),
+        _random_forest(rng, 2, 4, hand, 4, smooth_m=0.03),
+        _random_forest(rng, 1, 5, BODY31, 1, mirror=True, smooth_m=0.25),
     ]
 
 
-def _random_forest(rng: Rng, n_trees: int, depth: int, part_set: df.PartSet, **options: Any) -> df.Forest:
+def _random_forest(
+    rng: Rng, n_trees: int, depth: int, part_set: df.PartSet, n_facings: int = 1, **options: Any
+) -> df.Forest:
     children: list[tuple[int, int]] = []
     n_leaves = 0
 
@@ -57,8 +61,9 @@ def _random_forest(rng: Rng, n_trees: int, depth: int, part_set: df.PartSet, **o
         rng.uniform(-0.5, 0.5, (len(children), 4)).astype(np.float32),
         rng.integers(-300, 300, len(children)).astype(np.int16),
         np.array(children, dtype=np.int32).reshape(-1, 2),
-        quantise_leaves(rng.random((n_leaves, len(part_set))) ** 4 + 1e-9),
+        quantise_leaves(rng.random((n_leaves * n_facings, len(part_set))) ** 4 + 1e-9),
         part_set,
+        evidence=rng.integers(-40, 40, (n_leaves, n_facings)).astype(np.int8) if n_facings > 1 else None,
         **options,
     )
 
