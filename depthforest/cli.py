@@ -203,9 +203,10 @@ def label(
             goes_on = "; the same command labels all frames again, because the video needs them"
         complain("warning", f"stopped; what was labeled is in {output}{goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    rate = f", {summary.n_labeled / max(time.monotonic() - began, 1e-9):.1f}/s" if summary.n_labeled else ""
+    # of a single frame it would tell how long everything takes to start
+    rate = f", {summary.n_labeled / max(time.monotonic() - began, 1e-9):.1f}/s" if summary.n_labeled > 1 else ""
     before = f"; done before: {summary.n_done_before}" if summary.n_done_before else ""
-    if rate or before:
+    if summary.n_labeled or before:
         print(f"frames labeled into {output}: {summary.n_labeled}{rate}{before}")
     _end_with(summary.failures)
 
