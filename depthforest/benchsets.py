@@ -53,6 +53,8 @@ HEADLINE: Mapping[str, Any] = {
     "mocap_share": 1.0,
     "mocap_clearance": 0.2,
     "mocap_distance": 0.05,
+    "mocap_curl": 0.0,
+    "raised_share": 0.0,
     "people_shares": (1.0,),
     "yaw_front_share": 0.0,
     "yaw_front_spread": 20.0,

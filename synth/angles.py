@@ -158,6 +158,23 @@ def rotations_of(angles: Floats, n_bones: int = N_BONES) -> Floats:
     return rotations
 
 
+def curl_fingers(rotations: npt.NDArray[np.float32], side: str, degrees: float) -> npt.NDArray[np.float32]:
+    """Return global rotations (31, 3, 3) with the fingers of a side ("l" or "r") curled as the angle ``fingers`` says."""
+    word, sign = ("Left", 1.0) if side == "l" else ("Right", -1.0)
+    curled = rotations.copy()
+    hand = f"{word}Hand"
+    for bone, parent, chain in (
+        (f"{word}FingerBase", hand, _SIDE_TURNS["FingerBase"]),
+        (f"{word}HandFinger1", f"{word}FingerBase", _SIDE_TURNS["HandFinger1"]),
+        (f"{word[0]}Thumb", hand, _THUMB),
+    ):
+        turn = curled[BONE[parent]].astype(np.float64)
+        for axis, _, factor in chain:
+            turn = turn @ turns(np.eye(3)["xyz".index(axis)], np.deg2rad(sign * factor * degrees))
+        curled[BONE[bone]] = turn
+    return curled
+
+
 def level_feet(angles: Floats) -> Floats:
     """Return angles whose longer leg bends until both ankles are at one height; shins keep their slope roughly."""
     angles = angles.copy()

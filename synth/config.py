@@ -54,6 +54,10 @@ class Config:
         Poses whose lowest foot is higher above its rest, in leg lengths, are left out: who jumps, hangs or climbs.
     mocap_distance : float
         Poses of the clips are thinned until no two are closer than this in their largest joint distance.
+    mocap_curl : float
+        Share of the hands in poses of the clips, whose fingers hardly move, that are curled at random, up to a fist.
+    raised_share : float
+        Of the people have a hand above its shoulder, as who waves, reaches or fights; the others as it comes.
     without_subjects : tuple of str
         Subjects of the clips (numbers before the underscore) that are left out: keep them for tests.
     only_subjects : tuple of str
@@ -99,6 +103,8 @@ class Config:
     mocap_share: float = 0.8
     mocap_clearance: float = 0.2
     mocap_distance: float = 0.05
+    mocap_curl: float = 0.0
+    raised_share: float = 0.0
     without_subjects: tuple[str, ...] = ()
     only_subjects: tuple[str, ...] = ()
     people_shares: tuple[float, ...] = (0.75, 0.2, 0.05)
@@ -125,9 +131,9 @@ class Config:
             object.__setattr__(self, entry.name, _checked(entry.name, value, entry.default))
         if self.bodies not in BODY_SOURCES:
             raise ConfigError(f"bodies must be one of {', '.join(BODY_SOURCES)}; got {self.bodies!r}")
-        for name in ("child_share", "clothed_share", "mocap_share", "yaw_front_share", "near_share", "off_center"):
+        for name in ("child_share", "clothed_share", "mocap_share", "mocap_curl", "yaw_front_share", "near_share"):
             _check_span(name, getattr(self, name), 0, 1)
-        for name in ("furnished_share", "wall_share", "seat_share", "blocked_share"):
+        for name in ("raised_share", "off_center", "furnished_share", "wall_share", "seat_share", "blocked_share"):
             _check_span(name, getattr(self, name), 0, 1)
         _check_span("least_visible", self.least_visible, 0, 0.2)
         _check_span("n_bodies", self.n_bodies, 1, 100_000)

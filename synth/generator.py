@@ -18,6 +18,7 @@ from depthforest.frames import Frame, FrameSource, Joint, LabeledFrame
 from depthforest.kernels import kernel
 from depthforest.parts import BODY31, JOINT_PARTS, JOINTS
 from depthforest.threads import map_in_order
+from synth.angles import LIMITS, curl_fingers
 from synth.body import Body, Pose
 from synth.clothing import dress, sample_outfit
 from synth.config import Config, ConfigError
@@ -27,6 +28,7 @@ from synth.poses import FamilyPose, sample_poses
 from synth.rendering import Canvas, Rendered, render
 from synth.scene import Person, Scene, compose
 from synth.sensors import Sensed, find_sensor, sense
+from synth.skeleton import BONE
 from synth.skinning import PosedBody, pose_body
 
 # streams of random numbers that never meet: the second word of every seed
@@ -37,6 +39,9 @@ POSE_BLOCK = 64
 
 MAX_SCENES = 40
 """How many scenes are drawn, at most, until the main person can be seen; then the last is taken as it is."""
+
+MAX_POSES = 40
+"""How many poses are drawn, at most, until one has a raised hand; about one in eight has."""
 
 FLOOR_TOLERANCE = 0.03
 """Metres that a body may sink into the floor before it is lifted onto it: soft soles and shoes."""
@@ -163,14 +168,22 @@ class Generator(FrameSource):
 
     def _person(self, rng: np.random.Generator) -> Person:
         body = self._bodies[int(rng.integers(self.config.n_bodies))]
-        if self._library is not None and rng.random() < self.config.mocap_share:
-            pose, is_lying = self._library[int(rng.integers(len(self._library)))], False
-        else:
-            family_pose = self._built_in(int(rng.integers(self.config.n_poses)))
-            pose, is_lying = family_pose.pose, family_pose.is_lying
+        is_raised = self.config.raised_share > 0 and rng.random() < self.config.raised_share
+        for _ in range(MAX_POSES if is_raised else 1):
+            pose, is_lying = self._pose(rng)
+            if is_raised and not is_lying and has_raised_hand(pose):
+                break
         if rng.random() < 0.5:
             pose = pose.mirrored()
         return Person(body, _grounded(body, pose, is_lying))
+
+    def _pose(self, rng: np.random.Generator) -> tuple[Pose, bool]:
+        """Draw a pose, and whether the body lies."""
+        if self._library is not None and rng.random() < self.config.mocap_share:
+            pose = self._library[int(rng.integers(len(self._library)))]
+            return _curled(pose, rng, self.config.mocap_curl) if self.config.mocap_curl > 0 else pose, False
+        built_in = self._built_in(int(rng.integers(self.config.n_poses)))
+        return built_in.pose, built_in.is_lying
 
     def _built_in(self, number: int) -> FamilyPose:
         """Return a built-in pose: it depends on (seed, number) alone and is drawn when it is first met."""
@@ -248,6 +261,22 @@ def _grounded(body: Body, pose: Pose, is_lying: bool) -> PosedBody:
         if posed.vertices[:, 1].min() > -FLOOR_TOLERANCE:
             return posed
     return pose_body(body, pose, ground="lowest")
+
+
+def has_raised_hand(pose: Pose) -> bool:
+    """Tell whether a hand is higher than its shoulder."""
+    heights = joint_positions(pose.rotations[None])[0, :, 1]
+    return any(heights[BONE[f"{side}Hand"]] > heights[BONE[f"{side}Arm"]] for side in ("Left", "Right"))
+
+
+def _curled(pose: Pose, rng: np.random.Generator, share: float) -> Pose:
+    """Return a pose with each hand, at this probability, curled: more often far than a little."""
+    rotations = pose.rotations
+    for side in "lr":
+        is_curled, curl = rng.random() < share, np.sqrt(rng.random())
+        if is_curled:
+            rotations = curl_fingers(rotations, side, curl * LIMITS[f"{side}.fingers"][1])
+    return replace(pose, rotations=rotations)
 
 
 class _Bodies:

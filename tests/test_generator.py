@@ -12,7 +12,7 @@ from depthforest.errors import CameraError, DepthForestError, DepthForestWarning
 from depthforest.frames import LabeledFrame
 from depthforest.parts import BODY31, JOINT_PARTS, JOINTS, NO_PART
 from synth.config import Config, ConfigError
-from synth.generator import _CARRIES, DEEPEST_JOINT, JOINT_WINDOW, Generator, _find_visible
+from synth.generator import _CARRIES, DEEPEST_JOINT, JOINT_WINDOW, Generator, _curled, _find_visible
 from synth.mocap import MocapError
 from synth.skeleton import BONE_NAMES
 
@@ -249,6 +249,25 @@ def test_mocap_drives_bodies(tmp_path):
     config = Config(camera="kinect_v1@80x60", n_bodies=2, mocap=str(folder), without_subjects=("01", "02"))
     with pytest.raises(ConfigError, match="without_subjects leaves no pose"):
         Generator(config)
+
+
+def test_hands_of_clips_curl_if_asked_to(tmp_path):
+    """Each hand by itself; nothing but fingers moves."""
+    config = Config(
+        camera="kinect_v1@80x60", n_bodies=2, mocap=str(bvh_clip(tmp_path / "clips")), mocap_share=1.0, mocap_curl=0.5
+    )
+    fingers = [i for i, name in enumerate(BONE_NAMES) if "Finger" in name or "Thumb" in name]
+    left = [i for i in fingers if BONE_NAMES[i].startswith("L")]
+    right = [i for i in fingers if i not in left]
+    pose = Generator(config)._library[0]
+    seen = set()
+    for seed in range(40):
+        changed = _curled(pose, np.random.default_rng(seed), 0.5).rotations != pose.rotations
+        assert not np.delete(changed, fingers, axis=0).any()
+        seen.add((bool(changed[left].any()), bool(changed[right].any())))
+    assert seen == {(False, False), (False, True), (True, False), (True, True)}
+    frames = [Generator(dataclasses.replace(config, mocap_curl=share), seed=1)[0] for share in (0.0, 1.0)]
+    assert frames[0] != frames[1]
 
 
 def test_only_the_subjects_asked_for_move(tmp_path):

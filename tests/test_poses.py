@@ -11,6 +11,7 @@ from synth.angles import (
     LIMITS,
     SIDED,
     clip_to_limits,
+    curl_fingers,
     flatten_feet,
     is_within_limits,
     level_feet,
@@ -111,6 +112,16 @@ def test_sides_mirror_each_other() -> None:
         swapped[:, [COLUMN[f"l.{name}"], COLUMN[f"r.{name}"]]] = angles[:, [COLUMN[f"r.{name}"], COLUMN[f"l.{name}"]]]
     for plain, mirrored in zip(rotations_of(angles), rotations_of(swapped), strict=True):
         np.testing.assert_allclose(Pose(plain).mirrored().rotations, mirrored, atol=1e-6)
+
+
+@pytest.mark.parametrize("side", ["l", "r"])
+def test_fingers_curl_as_their_angle_says(side: str) -> None:
+    angles = clip_to_limits(np.random.default_rng(3).uniform(-60, 60, (1, len(ANGLE_NAMES))))
+    curled = angles.copy()
+    curled[:, COLUMN[f"{side}.fingers"]] = 120
+    before, after = (rotations_of(a)[0].astype(np.float32) for a in (angles, curled))
+    assert not np.allclose(before, after, atol=0.1)
+    np.testing.assert_allclose(curl_fingers(before, side, 120.0), after, atol=1e-6)
 
 
 def test_fewer_bones_are_the_same_bones() -> None:
