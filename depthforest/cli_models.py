@@ -195,6 +195,9 @@ def fit_leaves(
     leaves: Annotated[int | None, typer.Option(help="At most so many leaves: small branches are cut.", min=1)] = None,
     depth: Annotated[int | None, typer.Option(help="At most so many levels.", min=1)] = None,
     mirror: MirrorOption = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Times that leaves are then fitted together, over all frames; default 2.", min=0)
+    ] = None,
     limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
     threads: ThreadsOption = None,
 ) -> None:
@@ -206,7 +209,8 @@ def fit_leaves(
         from depthforest.models import load
 
         forest, frames = load(model), open_datasets(data, limit)
-    with progress_bar(len(frames)) as advance:
+        n_rounds = leaffit.ROUNDS if rounds is None else rounds
+    with progress_bar(len(frames) * (1 + n_rounds)) as advance:
         fitted = leaffit.fit_leaves(
             forest,
             frames,
@@ -216,6 +220,7 @@ def fit_leaves(
             max_leaves=leaves,
             max_depth=depth,
             mirror=mirror,
+            rounds=n_rounds,
             threads=threads,
             progress=advance,
         )

@@ -118,13 +118,18 @@ class Comparison:
 
     def _record(self, learner: Learner, data: CompareData, tell: Callable[[Fit], object]) -> dict[str, Any]:
         fitter = Fitter(learner, data, self.settings.seed)
+        done: dict[int, Fit] = {}
 
         def fit(n: int) -> Fit:
-            done = fitter(n)
-            tell(done)
-            return done
+            # what a budget would buy beyond the most is that, and not fitted again
+            n = n if learner.most is None else min(n, learner.most)
+            if n not in done:
+                done[n] = fitter(n)
+                tell(done[n])
+            return done[n]
 
-        fits, chosen = spend(self.budget, fit, is_single=learner.is_single)
+        _, chosen = spend(self.budget, fit, is_single=learner.is_single)
+        fits = list(done.values())
         return {
             "name": learner.name,
             "family": learner.family,

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.comparedata import CompareData, labeled_pixels
-from depthforest.comparelearners import Learner
+from depthforest.comparelearners import FOLDS, Learner
 from depthforest.frames import LabeledFrame
 from depthforest.merging import label_people
 from depthforest.pixeltables import pixel_responses
@@ -28,7 +28,7 @@ from depthforest.scores import Estimate, Tally, count_pairs, frame_weights, roun
 from depthforest.training import train
 
 WARM_ROWS = 4000
-"""Rows of the fit before the first, which compiles and is not counted: enough that no part is missing in a fold."""
+"""Rows, at least, of the fit before the first, which compiles and is not counted."""
 
 FIGURES = ("pixel_accuracy", "mean_class_accuracy")
 
@@ -91,7 +91,7 @@ class Fitter:
         """Fit with size n."""
         with _one_thread(), _quiet():
             if not self._is_warm:
-                self._fitted(1, WARM_ROWS)
+                self._fitted(1, self._warm_frames())
                 self._is_warm = True
             started = time.process_time()
             model = self._fitted(n)
@@ -101,25 +101,34 @@ class Fitter:
             n, fit_seconds, predict_seconds, pickled_size(model), _figures(tally), tally.total().class_accuracies
         )
 
-    def _fitted(self, n: int, n_rows: int | None = None) -> Any:
+    def _warm_frames(self) -> int:
+        """Return how many of the first frames are enough to compile: `WARM_ROWS` rows, each part in `FOLDS` frames.
+
+        Folds part frames, and some learners refuse to fit where a part is missing. All frames, if they have too few.
+        """
+        frames = self._data.table.frames
+        is_shown = np.zeros((int(frames.max()) + 1, len(self._classes)), dtype=np.bool_)
+        is_shown[frames, self._codes] = True
+        is_enough = np.cumsum(is_shown, axis=0).min(axis=1) >= FOLDS
+        is_enough &= np.cumsum(np.bincount(frames)) >= WARM_ROWS
+        return int(is_enough.argmax()) + 1 if is_enough.any() else len(is_enough)
+
+    def _fitted(self, n: int, n_frames: int | None = None) -> Any:
+        """Fit with size n on the rows of the first frames; omitted: of all."""
         if self._learner.sees_frames:
-            return self._depth_forest(n, n_rows)
+            return self._depth_forest(n, n_frames)
         table = self._data.table
-        rows = slice(None)
-        if n_rows is not None and n_rows < len(table.labels):
-            # whole frames, as their folds ask for
-            rows = table.frames < np.sort(table.frames)[n_rows]
+        rows = slice(None) if n_frames is None else table.frames < n_frames
         model = self._learner.make(n, self._seed)
         groups = {"groups": table.frames[rows]} if self._learner.has_groups else {}
         return model.fit(table.x[rows], self._codes[rows], **groups)
 
-    def _depth_forest(self, n: int, n_rows: int | None) -> Any:
+    def _depth_forest(self, n: int, n_frames: int | None) -> Any:
         source = self._data.frames if self._learner.is_fresh else self._data.drawn
-        pixels = -(-len(self._data.table.labels) // len(source))
+        # what the fullest frame gave to the table: from each frame as many as there, be they the same or fresh ones
+        pixels = int(np.bincount(self._data.table.frames).max())
         config = replace(self._learner.make(n, self._seed), pixels_per_frame=pixels)
-        if n_rows is not None:
-            source = source[: max(1, n_rows // pixels)]
-        return train(source, config, threads=1)
+        return train(source[:n_frames], config, threads=1)
 
     def _predictor(self, model: Any) -> Predict:
         if self._learner.sees_frames:

@@ -38,7 +38,7 @@ KINECT_TREES, KINECT_LEVELS = 3, 20
 """Of Shotton et al. 2011."""
 
 MAX_TREES, MAX_PROBES = 1000, 100_000
-"""What `TrainConfig` takes; a budget that would buy more is not spent."""
+"""What `TrainConfig` takes."""
 
 PROBES_A_STEP = 10
 """Pairs that a node tries, for each step of its budget, where that buys pairs."""
@@ -67,6 +67,8 @@ class Learner:
         Settings that are not the library's own.
     scale : int
         How many of the unit one step of the search adds.
+    most : int, optional
+        Steps that it takes at most; what a budget would buy beyond is not spent.
     is_single : bool
         It has no size.
     is_fresh : bool
@@ -84,6 +86,7 @@ class Learner:
     make: Callable[[int, int], Any]
     note: str = ""
     scale: int = 1
+    most: int | None = None
     is_single: bool = False
     is_fresh: bool = False
     has_groups: bool = False
@@ -175,14 +178,14 @@ def _xgboost(n: int, seed: int) -> Any:
 
 
 def _depth_trees(n: int, seed: int) -> TrainConfig:
-    return TrainConfig(trees=min(n, MAX_TREES), candidates=NODE_PROBES, frames_per_tree=1.0, seed=seed)
+    return TrainConfig(trees=n, candidates=NODE_PROBES, frames_per_tree=1.0, seed=seed)
 
 
 def _kinect(n: int, seed: int) -> TrainConfig:
     return TrainConfig(
         trees=KINECT_TREES,
         depth=KINECT_LEVELS,
-        candidates=min(PROBES_A_STEP * n, MAX_PROBES),
+        candidates=PROBES_A_STEP * n,
         frames_per_tree=1.0,
         seed=seed,
     )
@@ -195,7 +198,15 @@ _WEAK = f"trees of depth {WEAK_LEVELS} that try sqrt(columns) a node"
 _THREE = f"a random forest and extra trees of {TREES_A_UNIT} trees a unit, Newton boosting of 1 round a unit"
 
 LEARNERS = (
-    Learner("depth-forest", DEPTH_FOREST, OWN, _TREE, _depth_trees, f"{NODE_PROBES} new pairs of probes a node"),
+    Learner(
+        "depth-forest",
+        DEPTH_FOREST,
+        OWN,
+        _TREE,
+        _depth_trees,
+        f"{NODE_PROBES} new pairs of probes a node",
+        most=MAX_TREES,
+    ),
     Learner(
         "depth-forest-fresh",
         DEPTH_FOREST,
@@ -203,6 +214,7 @@ LEARNERS = (
         _TREE,
         _depth_trees,
         "the same, but each tree draws as many pixels of its own",
+        most=MAX_TREES,
         is_fresh=True,
     ),
     Learner(
@@ -213,6 +225,7 @@ LEARNERS = (
         _kinect,
         f"{KINECT_TREES} trees of depth {KINECT_LEVELS}; size: new pairs of probes a node",
         scale=PROBES_A_STEP,
+        most=MAX_PROBES // PROBES_A_STEP,
     ),
     Learner(
         "decision-tree",

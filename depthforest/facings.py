@@ -56,7 +56,7 @@ def weigh(evidence: npt.NDArray[np.int64], n_votes: int) -> npt.NDArray[np.int32
 
 
 def angle_of(joints: Mapping[str, Joint]) -> float | None:
-    """Return which way a person faces in degrees, 0 to 360; None where the trunk is seen along its sides.
+    """Return which way a person faces in degrees, 0 to below 360; None where the trunk is seen along its sides.
 
     0 is towards the camera; at 90 the left side of the body is away from the camera.
     """
@@ -66,7 +66,7 @@ def angle_of(joints: Mapping[str, Joint]) -> float | None:
             across += np.subtract(joints[left].position, joints[right].position)
     if math.hypot(across[0], across[2]) < 1e-6:
         return None
-    return math.degrees(math.atan2(across[2], across[0])) % 360
+    return _degrees(across[2], across[0])
 
 
 def facing_of(angle: float, n: int) -> int:
@@ -75,7 +75,14 @@ def facing_of(angle: float, n: int) -> int:
 
 
 def mean_angle(weights: npt.NDArray[np.int32]) -> float | None:
-    """Return the mean of the facings' angles, in degrees; None of a single facing, or where they cancel out."""
+    """Return the mean angle of facings in degrees, 0 to below 360; None of a single one, or where they cancel out."""
     turns = np.exp(2j * np.pi * np.arange(len(weights)) / len(weights))
     mean = complex(weights @ turns) / max(int(weights.sum()), 1)
-    return math.degrees(math.atan2(mean.imag, mean.real)) % 360 if len(weights) > 1 and abs(mean) > 1e-6 else None
+    return _degrees(mean.imag, mean.real) if len(weights) > 1 and abs(mean) > 1e-6 else None
+
+
+def _degrees(y: float, x: float) -> float:
+    """Return the angle of a direction, 0 to below 360."""
+    angle = math.degrees(math.atan2(y, x)) % 360
+    # a hair below 0 is rounded to 360
+    return angle if angle < 360 else 0.0

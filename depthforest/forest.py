@@ -344,6 +344,8 @@ class Forest:
     def walk(self, frame: Frame, mask: Mask | None = None, *, mirror: bool | None = None) -> npt.NDArray[np.float32]:
         """Return the distribution over parts of every pixel of a person: the mean of the leaves it reaches.
 
+        Not smoothed over neighbours: what `label` gives with ``smooth=0``.
+
         Parameters
         ----------
         frame : Frame
@@ -363,7 +365,7 @@ class Forest:
         return sums.astype(np.float32) / np.float32(weight)
 
     def predict(self, frame: Frame, mask: Mask | None = None, *, mirror: bool | None = None) -> npt.NDArray[np.uint8]:
-        """Return the most probable part of every pixel of a person by the plain walk.
+        """Return the most probable part of every pixel of a person by the plain walk, not smoothed over neighbours.
 
         Parameters
         ----------

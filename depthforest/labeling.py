@@ -2,7 +2,7 @@
 
 `label` and `label_many` are what `Forest.label` and `Forest.label_many` call. A person is cut out with a border of
 background, so that probes need no branch; its pixels walk in step (`labelkernels`) through packed nodes (`packing`).
-Results are those of `Forest.walk`, the plain walk, to the bit.
+Unsmoothed, results are those of `Forest.walk`, the plain walk, to the bit.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from depthforest.mixkernels import (
 )
 from depthforest.packing import PackedForest, pack
 from depthforest.parts import NO_PART, PartSet
-from depthforest.scratch import Scratch
+from depthforest.scratch import KEPT_BYTES, Scratch
 from depthforest.threads import map_in_order, thread_count
 
 RULES = ("mean", "votes", "purity")
@@ -366,7 +366,7 @@ def winners(forest: Forest) -> npt.NDArray[np.uint8]:
 
 def _scratch() -> Scratch:
     if not hasattr(_local, "scratch"):
-        _local.scratch = Scratch()
+        _local.scratch = Scratch(KEPT_BYTES)
     return cast(Scratch, _local.scratch)
 
 

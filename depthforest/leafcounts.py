@@ -63,14 +63,15 @@ def count_leaves(
     """
     shape = (forest.n_leaves, n_facings, len(forest.part_set))
     if 4 * np.prod(shape, dtype=np.int64) > MAX_COUNT_BYTES:
-        raise UsageError(f"counts of shape {shape} take more than {MAX_COUNT_BYTES} bytes; take fewer facings")
+        fewer = "facings (n_facings) or trees (max_trees)" if n_facings > 1 else "trees (max_trees)"
+        raise UsageError(f"counts of shape {shape} take more than {MAX_COUNT_BYTES} bytes; take fewer {fewer}")
     if len(data) and data[0].part_set != forest.part_set:
         raise DatasetError("the frames have other parts than the model; its leaves can be counted for its own only")
     counts = np.zeros(shape, dtype=np.uint32)
     mirror = forest.part_set.mirror_table
 
     def one(index: int) -> list[tuple[int, npt.NDArray[np.int32], npt.NDArray[np.uint8]]]:
-        return list(_people(forest, checked_frame(data, index, forest.part_set), n_facings))
+        return list(faced_people(forest, checked_frame(data, index, forest.part_set), n_facings))
 
     faced: list[int] = []
     kept: list[npt.NDArray[np.int32]] = []
@@ -88,7 +89,7 @@ def count_leaves(
     return counts, FacedPeople.of(faced, kept)
 
 
-def _people(
+def faced_people(
     forest: Forest, frame: LabeledFrame, n_facings: int
 ) -> Iterator[tuple[int, npt.NDArray[np.int32], npt.NDArray[np.uint8]]]:
     """Yield the facing of each labeled person, the leaves (2, n, n_trees) of some pixels, and their labels."""

@@ -2,7 +2,8 @@
 
 Growing draws few pixels of each frame, and what it has seen it believes too much. Here every leaf is counted again
 (`leafcounts`), best on frames that the forest was not grown on; small branches fall away; leaves learn to tell which
-way people face (`facings`). It costs minutes, no split is tried, and labels come out better.
+way people face (`facings`), and to leave to others what others know (`leafshares`). It costs minutes, no split is
+tried, and labels come out better.
 """
 
 from __future__ import annotations
@@ -16,12 +17,15 @@ import numpy.typing as npt
 from depthforest import facings
 from depthforest.errors import UsageError
 from depthforest.facingfit import fit_evidence
-from depthforest.forest import MAX_DEPTH, MAX_NODES, Forest, check_smoothing, quantise_leaves
+from depthforest.forest import MAX_DEPTH, MAX_FACING_TREES, MAX_NODES, Forest, check_smoothing, quantise_leaves
 from depthforest.frames import LabeledFrame
 from depthforest.leafcounts import Counts, count_leaves, first_trees, prune
+from depthforest.leafshares import Shares, share_leaves
+from depthforest.modelfile import MAX_FILE_BYTES
 
 N_FACINGS = 8
 SMOOTH_M = 0.03
+ROUNDS = 2
 """Defaults: measured, docs/EXPERIMENTS.md."""
 
 BALANCE = 0.9
@@ -30,8 +34,12 @@ BALANCE = 0.9
 TREE_PIXELS, LEAF_PIXELS = 2.0, 8.0
 """Pixels of the whole forest's distribution that every leaf gets, and of the leaf's that each of its facings gets."""
 
-LEAST_SHARE = 0.05
-"""Shares below it are dropped: they make files larger and change no label."""
+LEAST_SHARE, LEAST_OF_LARGEST = 0.05, 0.25
+"""Shares below the first, and below the second times the row's largest, are dropped: they make files larger and hardly
+change a label. The second is for leaves of many near-even parts: each is small, and together they are all there is."""
+
+MAX_ROUNDS = 100
+"""Far more than have been found useful."""
 
 SHARPNESS = 10.0
 """Times that the mean log likelihood of a pixel counts for the person: pixels repeat each other."""
@@ -50,6 +58,7 @@ def fit_leaves(
     max_leaves: int | None = None,
     max_depth: int | None = None,
     mirror: bool | None = None,
+    rounds: int = ROUNDS,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Forest:
@@ -58,7 +67,8 @@ def fit_leaves(
     Parameters
     ----------
     forest : Forest
-        Its splits stay, but for branches that fall away. Its parameters of joints are dropped: fit them again.
+        Its splits stay, but for branches that fall away. Its parameters of joints are dropped: fit them again. Its
+        `config` gets an entry "fit_leaves" that says how it was fitted.
     data : sequence of LabeledFrame
         Many frames, best such that the forest was not grown on; with joints where there are facings.
     n_facings : int
@@ -71,30 +81,41 @@ def fit_leaves(
         Where the branches that the fewest pixels reach, and the deepest, are cut.
     mirror : bool, optional
         Whether the model shall walk twice; omitted: as it did.
+    rounds : int
+        Times that leaves are fitted together after they were counted each by itself; every one looks at all frames.
     threads : int, optional
         Omitted: one for each core.
     progress : callable, optional
-        Called with 1 after every frame.
+        Called with 1 after every frame, in every round.
     """
     if max_trees is not None:
         if isinstance(max_trees, bool) or not isinstance(max_trees, int) or max_trees < 1:
             raise UsageError(f"max_trees must be a whole number from 1, got {max_trees!r}")
         forest = first_trees(forest, max_trees)
+    most_leaves = MAX_NODES if max_leaves is None else max_leaves
+    most_levels = MAX_DEPTH if max_depth is None else max_depth
     for name, value, low, high in (
         ("n_facings", n_facings, 1, facings.MAX_FACINGS),
-        ("max_leaves", MAX_NODES if max_leaves is None else max_leaves, forest.n_trees, MAX_NODES),
-        ("max_depth", MAX_DEPTH if max_depth is None else max_depth, 1, MAX_DEPTH),
+        ("max_leaves", most_leaves, forest.n_trees, MAX_NODES),
+        ("max_depth", most_levels, 1, MAX_DEPTH),
+        ("rounds", rounds, 0, MAX_ROUNDS),
     ):
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise UsageError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
+    if mirror is not None and not isinstance(mirror, bool):
+        raise UsageError(f"mirror must be true or false, got {mirror!r}")
     smooth_m = check_smoothing(smooth_m)
+    _check_size(forest, n_facings, most_leaves, most_levels)
     counts, people = count_leaves(forest, data, n_facings, threads=threads, progress=progress)
-    pruned = prune(forest, counts, MAX_NODES if max_leaves is None else max_leaves, max_depth or MAX_DEPTH)
+    pruned = prune(forest, counts, most_leaves, most_levels)
     leaves, evidence = leaves_of_counts(pruned.counts)
     if n_facings > 1:
         people = replace(people, leaves=pruned.new_leaves[people.leaves].astype(np.int32))
         evidence = fit_evidence(people, evidence, SHARPNESS)
-    return replace(
+    options = {"max_trees": max_trees, "max_leaves": max_leaves, "max_depth": max_depth, "mirror": mirror}
+    fitted = {"frames": len(data), "facings": n_facings, "rounds": rounds, "smooth_m": smooth_m}
+    fitted |= {name: value for name, value in options.items() if value is not None}
+    forest = replace(
         forest,
         roots=pruned.roots,
         offsets=pruned.offsets,
@@ -102,17 +123,37 @@ def fit_leaves(
         children=pruned.children,
         leaves=leaves,
         evidence=_stored(evidence),
+        config={**forest.config, "fit_leaves": fitted},
         joints=None,
         scores={},
         mirror=forest.mirror if mirror is None else mirror,
         smooth_m=smooth_m,
     )
+    for _ in range(rounds):
+        shares = share_leaves(forest, data, threads=threads, progress=progress)
+        forest = replace(forest, leaves=leaves_of_counts(shares)[0])
+    return forest
 
 
-def leaves_of_counts(counts: Counts) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+def _check_size(forest: Forest, n_facings: int, max_leaves: int, max_depth: int) -> None:
+    """Raise UsageError if what comes out could not be stored: before minutes of counting, not after."""
+    if n_facings > 1 and forest.n_trees > MAX_FACING_TREES:
+        raise UsageError(
+            f"a forest with facings has at most {MAX_FACING_TREES} trees, got {forest.n_trees}; keep fewer (max_trees)"
+        )
+    n_leaves = min(forest.n_leaves, max_leaves, forest.n_trees * 2**max_depth)
+    n_each = n_facings * len(forest.part_set)
+    if n_leaves * n_each > MAX_FILE_BYTES:
+        raise UsageError(
+            f"{n_leaves} leaves of {n_facings} facings and {len(forest.part_set)} parts are more than the "
+            f"{MAX_FILE_BYTES} bytes of a model; keep at most {MAX_FILE_BYTES // n_each} leaves (max_leaves)"
+        )
+
+
+def leaves_of_counts(counts: Counts | Shares) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
     """Return the rows (n_leaves * n_facings, n_parts) of counts, and what they say of facings (n_leaves, n_facings)."""
     n_leaves, n_facings, n_parts = counts.shape
-    totals = counts.sum(axis=(0, 1), dtype=np.int64)
+    totals = counts.sum(axis=(0, 1), dtype=np.float64)
     of_part = (totals.max() / np.maximum(totals, 1)) ** BALANCE
     per_facing = np.zeros((n_leaves, n_facings))
     whole = totals * of_part / (totals * of_part).sum()
@@ -125,7 +166,7 @@ def leaves_of_counts(counts: Counts) -> tuple[npt.NDArray[np.uint8], npt.NDArray
         own /= own.sum(axis=1, keepdims=True)
         shares = weighted + LEAF_PIXELS * own[:, None]
         shares /= shares.sum(axis=2, keepdims=True)
-        shares[shares < np.minimum(LEAST_SHARE, shares.max(axis=2, keepdims=True))] = 0
+        shares[shares < np.minimum(LEAST_SHARE, LEAST_OF_LARGEST * shares.max(axis=2, keepdims=True))] = 0
         rows[first * n_facings : (first + BLOCK) * n_facings] = quantise_leaves(shares.reshape(-1, n_parts))
     return rows, _evidence(per_facing)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.camera import Camera
 from depthforest.errors import DatasetError, UsageError
 from depthforest.features import BACKGROUND_MM, masked_depth, responses
 from depthforest.frames import LabeledFrame
@@ -129,6 +130,23 @@ def pixel_responses(
     for person in np.unique(people):
         mine = people == person
         image = masked_depth(frame, person=int(person))
-        found = responses(image, np.stack((rows[mine], cols[mine]), axis=1), probes, frame.camera, BACKGROUND_MM)
-        out[mine] = np.clip(found, -CLIP_MM, CLIP_MM)
+        out[mine] = person_responses(image, np.stack((rows[mine], cols[mine]), axis=1), probes, frame.camera)
     return out
+
+
+def person_responses(
+    image: npt.NDArray[np.uint16], pixels: npt.NDArray[np.int64], probes: npt.NDArray[np.float32], camera: Camera
+) -> npt.NDArray[np.float32]:
+    """Return the same for pixels of one person.
+
+    Parameters
+    ----------
+    image : (rows, cols) uint16
+        The person alone, as `masked_depth` makes it.
+    pixels : (n, 2) int64
+        Rows and columns with a reading.
+    probes : (n_features, 4) float32
+    camera : Camera
+    """
+    found = responses(image, pixels, probes, camera, BACKGROUND_MM)
+    return np.clip(found, -CLIP_MM, CLIP_MM).astype(np.float32)

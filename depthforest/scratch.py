@@ -8,20 +8,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+KEPT_BYTES = 2**28
+"""256 MiB: of a block, where nobody says which call was the last. Labeling 640 x 480 pixels needs less."""
+
 _ALIGNMENT = 64
 """Bytes: a cache line."""
 
 
 class Scratch:
-    """Blocks of memory by name, each of which the next call with the same name overwrites. Not for several threads."""
+    """Blocks of memory by name, each of which the next call with the same name overwrites. Not for several threads.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    max_kept : int, optional
+        Bytes. A larger block lives as long as its arrays, and the next call gets a new one; omitted: all are kept.
+    """
+
+    def __init__(self, max_kept: int | None = None) -> None:
+        self._max_kept = max_kept
         self._blocks: dict[str, npt.NDArray[np.uint8]] = {}
 
     def take(self, name: str, *kinds: tuple[tuple[int, ...], npt.DTypeLike]) -> tuple[npt.NDArray[Any], ...]:
         """Return an array with arbitrary content for each (shape, dtype), all in one block.
 
-        A block is as large as the largest that was asked for.
+        A block that is kept is as large as the largest that was asked for.
         """
         sizes = [math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in kinds]
         starts = [0]
@@ -30,7 +40,9 @@ class Scratch:
         block = self._blocks.get(name)
         if block is None or block.size < starts[-1]:
             self._blocks.pop(name, None)  # before the larger one is made: both may not fit
-            block = self._blocks[name] = np.empty(starts[-1], dtype=np.uint8)
+            block = np.empty(starts[-1], dtype=np.uint8)
+            if self._max_kept is None or block.size <= self._max_kept:
+                self._blocks[name] = block
         return tuple(
             block[start : start + size].view(dtype).reshape(shape)
             for start, size, (shape, dtype) in zip(starts[:-1], sizes, kinds, strict=True)

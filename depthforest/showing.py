@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from depthforest import drawing
 from depthforest.datasets import open_dataset
@@ -30,6 +32,9 @@ SHEET_CELL_PX = 320
 NEAR_M = 0.1
 """A joint that is no farther from the truth counts as found."""
 
+FOUND_IOU = 0.3
+"""A person whose mask overlaps one that was found by so much, intersection over union, counts as found."""
+
 
 def labeled_picture(frame: LabeledFrame) -> drawing.Picture:
     """Return a labeled frame shaded, and beside it with its parts and joints."""
@@ -43,8 +48,8 @@ class SampleFigures:
 
     Parameters
     ----------
-    people, found : int
-        How many there are, and how many were found.
+    people, found, false : int
+        How many there are, how many of them were found, and how many masks are nobody's.
     right : float or None
         Share of the people's pixels that got their part; None if the forest knows other parts.
     joints, near : int
@@ -55,6 +60,7 @@ class SampleFigures:
 
     people: int
     found: int
+    false: int
     right: float | None
     joints: int
     near: int
@@ -108,13 +114,35 @@ def _figures(frame: LabeledFrame, labels: PeopleLabels, seconds: float) -> Sampl
     right = None
     if labels.part_set.names == frame.part_set.names:
         right = float(np.mean(labels.parts[is_known] == frame.parts[is_known]))
+    pairs = match_people(frame.people, labels.people)
     found = list((labels.joints or {}).values())
     visible = [(name, joint) for its in frame.joints.values() for name, joint in its.items() if joint.is_visible]
     near = sum(
         any(name in its and math.dist(its[name].position, joint.position) <= NEAR_M for its in found)
         for name, joint in visible
     )
-    return SampleFigures(len(frame.joints), len(labels.ids), right, len(visible), near, seconds)
+    n_people, n_false = len(np.unique(frame.people[frame.people > 0])), len(labels.ids) - len(pairs)
+    return SampleFigures(n_people, len(pairs), n_false, right, len(visible), near, seconds)
+
+
+def match_people(truth: npt.NDArray[np.uint8], found: npt.NDArray[np.uint8]) -> dict[int, int]:
+    """Return for each person who was found the id of the mask, the pairs that overlap most first; each mask once.
+
+    Parameters
+    ----------
+    truth, found : array (rows, cols), uint8
+        Person ids; 0 = nobody.
+    """
+    pairs: dict[int, int] = {}
+    people, masks = (np.unique(ids[ids > 0]).tolist() for ids in (truth, found))
+    overlaps = {}
+    for person, mask in itertools.product(people, masks):
+        is_person, is_found = truth == person, found == mask
+        overlaps[person, mask] = np.count_nonzero(is_person & is_found) / np.count_nonzero(is_person | is_found)
+    for (person, mask), overlap in sorted(overlaps.items(), key=lambda pair: -pair[1]):
+        if overlap >= FOUND_IOU and person not in pairs and mask not in pairs.values():
+            pairs[person] = mask
+    return pairs
 
 
 def draw_frames(

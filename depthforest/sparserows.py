@@ -28,7 +28,11 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def packed(rows: Bytes, n_facings: int) -> dict[str, Bytes]:
-    """Return the columns of rows (n_leaves * n_facings, n_parts), whose parts are fewer than 256."""
+    """Return the columns of rows (n_leaves * n_facings, n_parts), whose parts are fewer than 256.
+
+    ModelError if `unpacked` would refuse them: few entries may stand for more rows than a reader makes room for.
+    """
+    _check_size(*rows.shape)
     is_there = rows > 0
     lengths = is_there.sum(axis=1, dtype=np.uint8).reshape(-1, n_facings)
     return {
@@ -50,13 +54,17 @@ def unpacked(columns: Mapping[str, npt.NDArray[np.generic]], n_parts: int) -> By
         raise ModelError(
             f"row_lengths sum to {n_entries}, but there are {len(parts)} row_parts and {len(shares)} row_shares"
         )
-    if len(lengths) * n_parts > MAX_FILE_BYTES:
-        raise ModelError(f"{len(lengths)} rows of {n_parts} parts need more than {MAX_FILE_BYTES} bytes of memory")
+    _check_size(len(lengths), n_parts)
     rows = np.zeros((len(lengths), n_parts), dtype=np.uint8)
     bad = _unpack(lengths, parts, shares, rows)
     if bad >= 0:
         raise ModelError(f"row {bad} must have parts that rise and are below {n_parts}, and shares above 0")
     return rows
+
+
+def _check_size(n_rows: int, n_parts: int) -> None:
+    if n_rows * n_parts > MAX_FILE_BYTES:
+        raise ModelError(f"{n_rows} rows of {n_parts} parts need more than {MAX_FILE_BYTES} bytes of memory")
 
 
 @kernel

@@ -115,17 +115,21 @@ def add_frame(table: Any, name: str, frame: Frame) -> None:
 
 
 def sample_table(figures: Mapping[str, SampleFigures]) -> Any:
-    """Return a table of what the demo found in each frame, and of all of them in its last row."""
+    """Return a table of what the demo found in each frame, and of all of them in its last row.
+
+    Where there are any, false people have a column of their own.
+    """
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("frame", overflow="fold")
-    for title in ("people found", "pixels right", "joints within 10 cm", "frames/s"):
+    has_false = any(one.false for one in figures.values())
+    for title in ("people found", "pixels right", "joints within 10 cm", "frames/s", *["false people"] * has_false):
         table.add_column(title, justify="right")
     for name, one in figures.items():
         share = "" if one.right is None else f"{one.right:.0%}"
         found, near = f"{one.found} of {one.people}", f"{one.near} of {one.joints}"
-        table.add_row(name, found, share, near, f"{1 / one.seconds:.0f}")
+        table.add_row(name, found, share, near, f"{1 / one.seconds:.0f}", *[str(one.false or "")] * has_false)
     every = list(figures.values())
     right = [one.right for one in every if one.right is not None]
     table.add_row(
@@ -134,6 +138,7 @@ def sample_table(figures: Mapping[str, SampleFigures]) -> Any:
         f"{sum(right) / len(right):.0%}" if right else "",
         f"{sum(one.near for one in every)} of {sum(one.joints for one in every)}",
         f"{len(every) / sum(one.seconds for one in every):.0f}",
+        *[str(sum(one.false for one in every))] * has_false,
         style="bold",
     )
     return table
@@ -153,6 +158,8 @@ _OPTIONS = (
     (r"\b([Pp])ass (the right |its )?(scale|camera|size)\b", r"\1ass \2--\3"),
     (r"(?<!-)\bresume goes on\b", "--resume goes on"),
     (r"\bmemory_mb\b", "--memory"),
+    (r"\bn_facings\b", "--facings"),
+    (r"\bmax_(trees|leaves|depth)\b", r"--\1"),
 )
 
 

@@ -159,7 +159,7 @@ def rotations_of(angles: Floats, n_bones: int = N_BONES) -> Floats:
 
 
 def curl_fingers(rotations: npt.NDArray[np.float32], side: str, degrees: float) -> npt.NDArray[np.float32]:
-    """Return global rotations (31, 3, 3) with the fingers of a side ("l" or "r") curled as the angle ``fingers`` says."""
+    """Return global rotations (31, 3, 3) with the fingers of a side, "l" or "r", curled as ``fingers`` says."""
     word, sign = ("Left", 1.0) if side == "l" else ("Right", -1.0)
     curled = rotations.copy()
     hand = f"{word}Hand"

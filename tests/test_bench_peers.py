@@ -256,6 +256,15 @@ def test_the_command(tool, learners, tmp_path, frames, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "drawing" not in said
     assert "| pcl | one walk |  |  |" in said
+    # a copy by another name is the same data set; another one by the same name is not
+    (tmp_path / "data").rename(tmp_path / "copy")
+    command[2] = str(tmp_path / "copy")
+    tool.main([*command, *options.split()])
+    assert "drawing" not in capsys.readouterr().out
+    df.write_dataset(tmp_path / "other" / "copy", [frames[1], frames[0], frames[2]])
+    command[2] = str(tmp_path / "other" / "copy")
+    tool.main([*command, *options.split()])
+    assert "drawing 120 pixels" in capsys.readouterr().out
 
 
 def test_what_is_refused(tool, tmp_path, frames, capsys):

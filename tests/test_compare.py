@@ -1,13 +1,14 @@
 """The command, as people type it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from command import run_here
 from striped import striped_frames
 
 import depthforest as df
-from depthforest import compare
+from depthforest import compare, comparelearners
 
 NUMBERS = ["--pixels", 300, "--probes", 8, "--rounds", 2, "--seed", 1]
 ONLY = ["--only", "random-forest,depth-forest"]
@@ -126,6 +127,21 @@ def test_a_budget_of_time_and_size_is_kept(data, tmp_path):
     assert not record["is_over"]
     assert fit["bytes"] <= 1.1 * 0.2e6
     assert fit["n"] == record["size"] > 1
+
+
+@pytest.mark.usefixtures("bare")
+@pytest.mark.parametrize("budget", [("--rounds", 50), ("--seconds", 1e6)])
+def test_a_size_that_is_cut_off_is_told_as_it_is(data, tmp_path, monkeypatch, budget):
+    cut = tuple(replace(a, most=3) if a.name == "depth-forest" else a for a in comparelearners.LEARNERS)
+    monkeypatch.setattr(comparelearners, "LEARNERS", cut)
+    words = ["-o", tmp_path / "out", "--data", data, "--pixels", 300, "--probes", 8, "--only", "depth-forest"]
+    code, said, _ = run(*words, *budget)
+    assert code == 0
+    assert "depth-forest (1 of 1): 3 trees, " in said
+    (record,) = json.loads((tmp_path / "out" / "table.json").read_text())["learners"]
+    sizes = [fit["n"] for fit in record["fits"]]
+    assert (record["size"], sizes[record["chosen"]]) == (3, 3)
+    assert sizes == sorted(set(sizes))  # and is fitted once
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,10 +7,11 @@ from numpy.testing import assert_allclose
 from striped import striped_frames
 
 from depthforest.comparebudget import CompareSettings
-from depthforest.comparedata import labeled_pixels, read_data
+from depthforest.comparedata import cut_to_people, labeled_pixels, read_data
 from depthforest.comparefits import Fitter, pickled_size
 from depthforest.comparelearners import LEARNERS
 from depthforest.pixeltables import pixel_responses
+from depthforest.sampling import draw_pixels
 from depthforest.training import train
 
 SETTINGS = CompareSettings(pixels=600, probes=16, seed=2)
@@ -71,27 +73,49 @@ def test_labels_with_gaps_come_back_as_they_were():
         assert fit.to_dict()["class_accuracies"][1] is None
 
 
-def test_the_first_fit_compiles_on_few_rows_of_whole_frames(data, monkeypatch):
-    fitter = Fitter(BY_NAME["decision-tree"], data, 2)
-    monkeypatch.setattr("depthforest.comparefits.WARM_ROWS", 200)
-    seen = []
-    spied = BY_NAME["decision-tree"].make
+class Spy:
+    """Hands a model its rows, and keeps how many there were, and of how many parts."""
 
-    class Spy:
-        def __init__(self, model):
-            self.model = model
+    def __init__(self, model, seen):
+        self.model, self.seen = model, seen
 
-        def fit(self, x, y):
-            seen.append(len(y))
-            return self.model.fit(x, y)
+    def fit(self, x, y, groups=None):
+        self.seen.append((len(y), len(np.unique(y))))
+        return self.model.fit(x, y) if groups is None else self.model.fit(x, y, groups=groups)
 
-    fitter._learner = type(
-        "L", (), {"make": staticmethod(lambda n, s: Spy(spied(n, s))), "has_groups": False, "sees_frames": False}
-    )
+
+def fits_of(name, data):
+    """Return rows and parts of the two fits that one call makes: that which compiles, and that which counts."""
+    fitter, seen = Fitter(BY_NAME[name], data, 2), []
+    fitter._learner = replace(BY_NAME[name], make=lambda n, seed: Spy(BY_NAME[name].make(n, seed), seen))
+    fitter._predictor = lambda _: lambda frame, pixels: frame.parts.ravel()[pixels]
     fitter(1)
-    fitter(1)
-    assert seen == [int((data.table.frames < np.sort(data.table.frames)[200]).sum()), 600, 600]
-    assert 0 < seen[0] <= 200
+    return seen
+
+
+@pytest.mark.parametrize(("warm_rows", "n_frames"), [(200, 3), (1, 3), (202, 4), (10**6, 9)])
+def test_the_first_fit_compiles_on_few_rows_of_whole_frames(data, monkeypatch, warm_rows, n_frames):
+    """As many frames as there are folds, also where one alone has more rows than are asked for."""
+    monkeypatch.setattr("depthforest.comparefits.WARM_ROWS", warm_rows)
+    expected = int((data.table.frames < n_frames).sum())
+    for name in ("decision-tree", "stacking"):
+        assert fits_of(name, data) == [(expected, 3), (600, 3)]
+
+
+def test_the_first_fit_has_all_parts(monkeypatch):
+    """The right stripe is missing in the first frames: learners that want every class would not start."""
+    monkeypatch.setattr("depthforest.comparefits.WARM_ROWS", 1)
+    frames = striped_frames(5, labels=(0, 1, 1)) + striped_frames(7, seed=1)
+    data = read_data(frames, frames, range(9), range(9, 12), SETTINGS, lambda _: None)
+    expected = int((data.table.frames < 8).sum())
+    for name in ("stacking", "xgboost"):
+        if BY_NAME[name].is_installed:
+            assert fits_of(name, data) == [(expected, 3), (600, 3)]
+    Fitter(BY_NAME["depth-forest"], data, 2)(1)
+    # shown by fewer frames than there are folds: all rows
+    frames = striped_frames(8, labels=(0, 1, 1)) + striped_frames(4, seed=1)
+    data = read_data(frames, frames, range(9), range(9, 12), SETTINGS, lambda _: None)
+    assert fits_of("decision-tree", data) == [(600, 3), (600, 3)]
 
 
 def test_the_depth_forest_grows_on_the_drawn_pixels(data, monkeypatch):
@@ -106,8 +130,37 @@ def test_the_depth_forest_grows_on_the_drawn_pixels(data, monkeypatch):
     for name, expected in (("depth-forest", data.drawn), ("depth-forest-fresh", data.frames)):
         sources.clear()
         Fitter(BY_NAME[name], data, 2)(3)
-        assert sources[-1][0] is expected
+        assert sources[-1][0] == expected
         assert sources[-1][1:] == (3, 67)
+
+
+def test_everybody_gets_as_many_pixels_where_frames_are_unevenly_filled(monkeypatch):
+    frames = striped_frames(12)
+    for i in (0, 3, 4, 8):  # of these little is labeled
+        is_little = np.arange(30)[:, None] % 20 == i
+        frames[i] = replace(frames[i], parts=np.where(is_little, frames[i].parts, 255).astype(np.uint8))
+    data = read_data(frames, frames, range(9), range(9, 12), SETTINGS, lambda _: None)
+    n, grown = len(data.table.labels), []
+    assert n < 500
+
+    def spy(source, config, **options):
+        grown.append(sum(len(draw_pixels(frame, i, 0, config)) for i, frame in enumerate(source)))
+        return train(source, config, **options)
+
+    monkeypatch.setattr("depthforest.comparefits.train", spy)
+    Fitter(BY_NAME["depth-forest"], data, 2)(1)
+    assert grown[-1] == n
+    Fitter(BY_NAME["depth-forest-fresh"], data, 2)(1)
+    assert n <= grown[-1] <= n + 9  # where frames give one pixel more or less, it takes the one more
+
+
+def test_depth_forests_see_the_same_in_frames_that_are_cut_to_their_people():
+    """As columns do: where the picture ended is not known any more."""
+    frames = striped_frames(4)
+    for learner in LEARNERS:
+        if learner.sees_frames:
+            config = replace(learner.make(2, 0), pixels_per_frame=10_000)  # all that there are
+            assert train([cut_to_people(frame) for frame in frames], config) == train(frames, config)
 
 
 def test_a_model_is_measured_without_being_held():

@@ -1,11 +1,14 @@
 import json
+from copy import deepcopy
 
 import pytest
+from striped import record
 
+from depthforest import comparefolder
 from depthforest.comparefolder import CompareFolder
 from depthforest.errors import DepthForestError, UsageError
 
-SETTINGS = {"pixels": 10, "data": {"frames": 3}}
+SETTINGS = {"pixels": 10, "data": {"frames": 3}, "parts": ["a", "b"]}
 
 
 def begun(path):
@@ -18,9 +21,9 @@ def test_learners_are_kept_and_come_in_the_order_of_the_table(tmp_path):
     folder = begun(tmp_path / "out")
     assert folder.results() == []
     for name in ("stacking", "bagging"):
-        folder.keep(name, {"name": name, "fits": []})
+        folder.keep(name, record(name, 0.5))
     again = CompareFolder(tmp_path / "out", SETTINGS)
-    assert [record["name"] for record in again.results()] == ["bagging", "stacking"]
+    assert again.results() == [record("bagging", 0.5), record("stacking", 0.5)]
     assert not list((tmp_path / "out").rglob("*.part"))
 
 
@@ -42,11 +45,67 @@ def test_folders_of_other_origin_are_left_alone(tmp_path):
     begun(tmp_path / "empty")
 
 
-def test_broken_files_are_one_line(tmp_path):
-    folder = begun(tmp_path / "out")
-    (tmp_path / "out" / "learners" / "bagging.json").write_text(json.dumps({"name": "other", "fits": []}))
-    with pytest.raises(DepthForestError, match=r"bagging\.json: is not what compare writes; remove it"):
+@pytest.mark.parametrize("stopped", ["make_folder", "write_json"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_folder_that_was_stopped_at_any_moment_is_taken_again(tmp_path, monkeypatch, stopped, number):
+    real, calls = getattr(comparefolder, stopped), []
+
+    def stop(*given):
+        calls.append(given)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(comparefolder, stopped, stop)
+        folder = CompareFolder(tmp_path / "out", SETTINGS)
+        try:
+            folder.begin()
+            folder.keep("bagging", record("bagging", 0.5))
+        except KeyboardInterrupt:
+            pass
+    assert len(calls) == number
+    begun(tmp_path / "out").keep("bagging", record("bagging", 0.5))
+
+
+def test_hidden_files_are_nobodys(tmp_path):
+    """A file that was half written when the power went, or the system's."""
+    for name in (".0123456789ab.part", ".DS_Store"):
+        (tmp_path / name).write_text("x")
+    assert begun(tmp_path).results() == []
+
+
+def damaged():
+    """Yield records with one thing wrong, and its name."""
+    for keys, value in (
+        (("name",), "other"), (("family",), "nobody"), (("family",), None), (("library",), 3), (("unit",), None),
+        (("is_over",), 1), (("size",), "4"), (("size",), 0), (("size",), True), (("chosen",), 2), (("chosen",), -1),
+        (("chosen",), 1.0), (("chosen",), None), (("fits",), []), (("fits",), {}), (("fits", 0), 7),
+        (("fits", 0, "n"), None), (("fits", 1, "bytes"), 2.5), (("fits", 1, "fit_seconds"), "1"),
+        (("fits", 1, "predict_seconds"), float("nan")), (("fits", 1, "class_accuracies"), [0.5]),
+        (("fits", 1, "class_accuracies"), [0.5, "x"]), (("fits", 1, "class_accuracies"), None),
+        (("fits", 1, "pixel_accuracy"), 0.5), (("fits", 0, "mean_class_accuracy", "value"), None),
+        (("fits", 1, "mean_class_accuracy", "low"), True),
+    ):  # fmt: skip
+        content = deepcopy(record("bagging", 0.5))
+        place = content
+        for key in keys[:-1]:
+            place = place[key]
+        place[keys[-1]] = value
+        yield pytest.param(content, id=f"{'.'.join(map(str, keys))}={value}")
+    yield pytest.param([], id="no object")
+
+
+@pytest.mark.parametrize("content", list(damaged()))
+def test_a_damaged_record_is_one_line(tmp_path, content):
+    folder = begun(tmp_path)
+    (tmp_path / "learners" / "bagging.json").write_text(json.dumps(content))
+    with pytest.raises(DepthForestError, match=r"bagging\.json: is not what compare writes; remove it, and"):
         folder.results()
+
+
+def test_broken_files_are_one_line(tmp_path):
+    begun(tmp_path / "out")
     (tmp_path / "out" / "settings.json").write_text("[]")
     with pytest.raises(DepthForestError, match=r"settings\.json: is not what compare writes"):
         CompareFolder(tmp_path / "out", SETTINGS)

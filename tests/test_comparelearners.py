@@ -6,6 +6,7 @@ from sklearn.base import is_classifier
 from depthforest import comparelearners, ensemble
 from depthforest.comparelearners import FAMILIES, LEARNERS, Learner, chosen_learners
 from depthforest.errors import UsageError
+from depthforest.trainconfig import TrainConfigError
 
 NOT_FOR_CLASSES = {"AveragingRegressor", "LambdaMART", "LambdaRank", "RankNet", "RejectCurve", "load"}
 
@@ -49,6 +50,14 @@ def test_a_depth_forest_spends_its_budget_on_trees_or_on_probes():
     assert (kinect.trees, kinect.depth, kinect.candidates) == (3, 20, 30)
     assert made["depth-forest"] == made["depth-forest-fresh"]
     assert (made["depth-forest"].trees, made["depth-forest"].candidates) == (3, 100)
+
+
+def test_the_most_that_a_depth_forest_takes_is_what_training_takes():
+    for learner in LEARNERS:
+        if learner.sees_frames:
+            learner.make(learner.most, 0)
+            with pytest.raises(TrainConfigError, match="must be"):
+                learner.make(learner.most + 1, 0)
 
 
 def test_learners_are_chosen_by_name_in_the_order_of_the_table():

@@ -63,6 +63,17 @@ def test_shoulders_and_hips_count_together():
     assert facings.angle_of(joints) == pytest.approx(45)
 
 
+def test_a_hair_beside_the_camera_is_0_and_not_360():
+    assert facings.angle_of(across((0.2, 0, -1e-18), (-0.2, 0, 0))) == 0
+    # the turn of the last facing is rounded, so that the mean of all others lies a hair below 0
+    for n in range(2, facings.MAX_FACINGS + 1):
+        for reach in range(1, n // 2 + 1):
+            weights = np.zeros(n, np.int32)
+            weights[np.arange(-reach, reach + 1) % n] = 9
+            angle = facings.mean_angle(weights)
+            assert angle is None or 0 <= angle < 360
+
+
 def test_no_angle_without_two_sides():
     assert facings.angle_of({}) is None
     assert facings.angle_of({"shoulder_l": Joint((0, 0, 2)), "hip_r": Joint((1, 0, 2))}) is None

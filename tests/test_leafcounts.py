@@ -98,8 +98,12 @@ def test_nothing_to_count_is_one_clear_line(monkeypatch):
     with pytest.raises(DatasetError, match="the frames have other parts than the model"):
         count_leaves(other, [silent], 1)
     monkeypatch.setattr(leafcounts, "MAX_COUNT_BYTES", 4 * forest.n_leaves * 6 - 1)
-    with pytest.raises(UsageError, match=r"counts of shape \(\d, 2, 3\) take more than \d+ bytes; take fewer facings"):
+    message = r"counts of shape \(\d, %d, 3\) take more than \d+ bytes; take fewer %s \(max_trees\)$"
+    with pytest.raises(UsageError, match=message % (2, r"facings \(n_facings\) or trees")):
         count_leaves(forest, [silent], 2)
+    monkeypatch.setattr(leafcounts, "MAX_COUNT_BYTES", 5)
+    with pytest.raises(UsageError, match=message % (1, "trees")):  # there are no fewer facings
+        count_leaves(forest, [silent], 1)
 
 
 def test_a_person_who_falls_through_the_grid_is_nobody(monkeypatch):

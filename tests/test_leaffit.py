@@ -9,7 +9,7 @@ from test_leafcounts import PARTS, labeled_frame
 
 import depthforest as df
 from depthforest import leaffit
-from depthforest.errors import DatasetError, ModelError, UsageError
+from depthforest.errors import DatasetError, UsageError
 from depthforest.forest import quantise_leaves
 from depthforest.frames import Joint, LabeledFrame
 from depthforest.leaffit import fit_leaves, leaves_of_counts
@@ -34,7 +34,8 @@ def naive_leaves(counts):
         for f in range(n_facings):
             shares = [leaf[f][p] + leaffit.LEAF_PIXELS * own[p] for p in range(n_parts)]
             shares = [s / sum(shares) for s in shares]
-            rows.append([s if s >= min(leaffit.LEAST_SHARE, max(shares)) else 0 for s in shares])
+            least = min(leaffit.LEAST_SHARE, leaffit.LEAST_OF_LARGEST * max(shares))
+            rows.append([s if s >= least else 0 for s in shares])
         smooth = [sum(leaf[f]) + n_facings * came[f] / sum(came) for f in range(n_facings)]
         said = [math.log(smooth[f] / sum(smooth) / (came[f] / sum(came))) for f in range(n_facings)]
         units.append(said)
@@ -58,6 +59,20 @@ def test_leaves_are_those_of_the_twin(n_leaves, n_facings, monkeypatch):
     assert not rows[:, 4].any()
     if n_facings == 1:
         assert np.abs(evidence).max() < 1e-6
+
+
+def test_a_leaf_of_many_near_even_parts_keeps_them_all():
+    counts = np.full((1, 1, 31), 1000, np.uint32)
+    counts[0, 0, 7] = 1020  # a hair more than the others, all of them under 5 %
+    rows, _ = leaves_of_counts(counts)
+    assert rows.max() <= 10
+    assert (rows > 0).all()
+    # what is small beside the largest is still dropped
+    counts = np.zeros((2, 1, 31), np.uint32)
+    counts[0], counts[1] = 1000, 100
+    counts[1, 0, :3] = 30_000
+    rows, _ = leaves_of_counts(counts)
+    assert np.flatnonzero(rows[1]).tolist() == [0, 1, 2]
 
 
 def facing_frame(is_front):
@@ -97,13 +112,34 @@ def test_pixels_together_tell_left_from_right():
     plain = fit_leaves(side_forest(), data, n_facings=1, smooth_m=0)
     fitted = fit_leaves(side_forest(), data, n_facings=2, smooth_m=0)
     assert (fitted.n_facings, fitted.smooth_m, fitted.mirror) == (2, 0.0, False)
-    assert (fitted.config, fitted.joints, fitted.scores) == ({"trees": 1}, None, {})
+    assert fitted.config == {"trees": 1, "fit_leaves": {"frames": 2, "facings": 2, "rounds": 2, "smooth_m": 0.0}}
+    assert (fitted.joints, fitted.scores) == (None, {})
     right = []
     for forest in (plain, fitted):
         found = [forest.label(frame) for frame in data]
         right.append(np.mean([label.parts == frame.parts for label, frame in zip(found, data, strict=True)]))
     assert right[1] > 0.75 > right[0] + 0.2
     assert [round(label.facing) % 360 for label in found] == [0, 180]
+
+
+def test_rounds_fit_leaves_together():
+    """Counted by themselves, all trees say the same of a pixel; together, each says what it knows best."""
+    forest = naive_facings.random_forest(np.random.default_rng(3), 3, 5, PARTS, 1)
+    data, told = [labeled_frame(i) for i in range(4)], []
+    fits = [fit_leaves(forest, data, n_facings=2, rounds=n, smooth_m=0, progress=told.append) for n in (0, 1, 3)]
+    assert sum(told) == 4 * (1 + 2 + 4)
+
+    def surprise(fitted):
+        found = 0.0
+        for frame in data:
+            for person in (1, 4):
+                mask = (frame.people == person) & (frame.parts != 255) & (frame.depth_mm > 0)
+                shares = fitted.label(frame, frame.people == person, mirror=True).probabilities()[mask]
+                found -= np.log(shares[np.arange(len(shares)), frame.parts[mask]] + 1e-3).sum()
+        return found
+
+    found = [surprise(fitted) for fitted in fits]
+    assert found[0] > found[1] > found[2]
 
 
 def test_threads_change_no_byte(tmp_path):
@@ -116,8 +152,11 @@ def test_threads_change_no_byte(tmp_path):
     assert again.n_leaves <= 20 < forest.n_leaves
     assert again.mirror
     assert again.smooth_m == leaffit.SMOOTH_M
+    # how it was fitted, without what changes nothing
+    told = {"frames": 5, "facings": 4, "rounds": 2, "smooth_m": leaffit.SMOOTH_M, "max_leaves": 20, "mirror": True}
+    assert again.config == {**forest.config, "fit_leaves": told}
     # fitted once more on the same frames, with as many leaves, it is the same
-    assert fit_leaves(again, data, n_facings=4) == again
+    assert fit_leaves(again, data, n_facings=4, max_leaves=20, mirror=True) == again
 
 
 @pytest.mark.parametrize(
@@ -127,9 +166,12 @@ def test_threads_change_no_byte(tmp_path):
         ({"n_facings": 33}, "n_facings must be a whole number from 1 to 32, got 33"),
         ({"n_facings": True}, "n_facings must be .* got True"),
         ({"max_leaves": 1}, "max_leaves must be a whole number from 2 to 16777216, got 1"),
+        ({"rounds": -1}, "rounds must be a whole number from 0 to 100, got -1"),
+        ({"rounds": True}, "rounds must be .* got True"),
         ({"max_depth": 0}, "max_depth must be a whole number from 1 to 64, got 0"),
         ({"max_depth": 2.0}, "max_depth must be .* got 2.0"),
         ({"smooth_m": 0.3}, "smoothing must be a radius from 0 to 0.25 metres, got 0.3"),
+        ({"mirror": 1}, "mirror must be true or false, got 1"),
     ],
 )
 def test_bad_options_are_one_clear_line(options, message):
@@ -145,5 +187,19 @@ def test_bad_data_is_one_clear_line():
     ):
         fit_leaves(forest, [labeled_frame(0, has_joints=False)])
     assert fit_leaves(forest, [labeled_frame(0, has_joints=False)], n_facings=1).n_facings == 1
-    with pytest.raises(ModelError, match="mirror must be true or false, got 1"):
-        fit_leaves(forest, [labeled_frame(0)], mirror=1)
+
+
+def test_what_no_model_file_holds_is_said_before_counting(monkeypatch):
+    forest = naive_facings.random_forest(np.random.default_rng(0), 2, 3, PARTS, 1)
+    least = forest.n_trees * 4 * 3  # bytes of one leaf a tree, of 4 facings and 3 parts
+    monkeypatch.setattr(leaffit, "MAX_FILE_BYTES", least)
+    message = rf"^{forest.n_leaves} leaves of 4 facings and 3 parts are more than the {least} bytes of a model; keep at"
+    with pytest.raises(UsageError, match=message + r" most 2 leaves \(max_leaves\)$"):
+        fit_leaves(forest, [], n_facings=4)
+    assert fit_leaves(forest, [labeled_frame(0)], n_facings=4, max_leaves=2).n_leaves == 2
+    # so many levels cannot have more leaves
+    monkeypatch.setattr(leaffit, "MAX_FILE_BYTES", 2 * least)
+    assert fit_leaves(forest, [labeled_frame(0)], n_facings=4, max_depth=1).n_leaves <= 4
+    monkeypatch.setattr(leaffit, "MAX_FACING_TREES", 1)
+    with pytest.raises(UsageError, match=r"with facings has at most 1 trees, got 2; keep fewer \(max_trees\)"):
+        fit_leaves(forest, [], n_facings=2)

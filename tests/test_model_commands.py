@@ -75,6 +75,8 @@ def test_fit_leaves_writes_a_model_that_other_commands_take(data, tmp_path, caps
     shown = capsys.readouterr().out
     assert re.search(r"facings +4\b", shown)
     assert re.search(r"smoothing +0\.02 m", shown)
+    assert re.search(r"config\.fit_leaves\.frames +48\b", shown)
+    assert re.search(r"config\.fit_leaves\.max_leaves +300\b", shown)
     assert command("evaluate", fitted, "--data", data, "--limit", 2, "--threads", 1) == 0
     assert "mean per-class accuracy, 31 parts" in capsys.readouterr().out
     with_joints = tmp_path / "joints.safetensors"
@@ -96,6 +98,15 @@ def test_fit_leaves_says_what_is_wrong(data, tmp_path):
     ):
         with pytest.raises(error, match=message):
             command("fit-leaves", MODEL, "--data", data, "-o", out, *options)
+    # people type options
+    for options, message in (
+        (("--facings", 33), b"error: --facings must be a whole number from 1 to 32, got 33\n"),
+        (("--leaves", 1), b"error: --leaves must be a whole number from 2 to 16777216, got 1\n"),
+        (("--depth", 65), b"error: --depth must be a whole number from 1 to 64, got 65\n"),
+    ):
+        refused = run_here("fit-leaves", MODEL, "--data", data, "-o", out, *options)
+        assert refused.returncode == 2
+        assert refused.stderr.endswith(message)
     refused = run_here("fit-leaves", MODEL, "--data", data, "-o", out, "--facings", 0)
     assert refused.returncode == 2
     assert b"Invalid value for '--facings'" in refused.stderr

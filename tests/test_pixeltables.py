@@ -7,10 +7,17 @@ from numpy.testing import assert_array_equal
 
 from depthforest.camera import Camera
 from depthforest.errors import DatasetError, UsageError
-from depthforest.features import BACKGROUND_MM
+from depthforest.features import BACKGROUND_MM, masked_depth
 from depthforest.frames import LabeledFrame
 from depthforest.parts import PartSet
-from depthforest.pixeltables import CLIP_MM, PROBE_RANGE_M, draw_probes, pixel_table
+from depthforest.pixeltables import (
+    CLIP_MM,
+    PROBE_RANGE_M,
+    draw_probes,
+    person_responses,
+    pixel_responses,
+    pixel_table,
+)
 
 PARTS = PartSet(("a", "b", "c"))
 CAMERA = Camera(30.0, 33.0, 16.0, 12.0, 32, 24)
@@ -56,6 +63,16 @@ def test_rows_are_pixels_of_the_frames():
     assert not drawn - possible
     assert np.abs(table.x).max() == CLIP_MM
     assert (np.diff(table.frames) < 0).any()  # rows are shuffled
+
+
+def test_rows_of_one_person_are_those_of_the_table():
+    frame, probes = random_frame(np.random.default_rng(9)), draw_probes(5, seed=3)
+    pixels = np.flatnonzero((frame.people == 2) & (frame.depth_mm > 0))
+    places = np.stack(np.divmod(pixels, 32), axis=1)
+    alone = person_responses(masked_depth(frame, person=2), places, probes, CAMERA)
+    assert alone.dtype == np.float32
+    assert np.abs(alone).max() == CLIP_MM
+    assert_array_equal(alone, pixel_responses(frame, pixels, probes))
 
 
 def test_the_seed_decides():

@@ -1,3 +1,5 @@
+import weakref
+
 import numpy as np
 
 from depthforest.kernels import kernel
@@ -16,6 +18,24 @@ def test_memory_is_used_again_and_grows():
     (larger,) = scratch.take("a", ((100,), np.float64))
     assert larger.size == 100
     assert not np.shares_memory(larger, first)
+
+
+def test_large_blocks_live_as_long_as_their_arrays():
+    scratch = Scratch(max_kept=640)
+    (small,) = scratch.take("a", ((640,), np.uint8))
+    assert np.shares_memory(small, scratch.take("a", ((2,), np.uint8))[0])
+    large, beside = scratch.take("a", ((641,), np.uint8), ((5,), np.int32))
+    assert scratch._blocks == {}
+    large[:], beside[:] = 7, 8
+    (other,) = scratch.take("a", ((641,), np.uint8))  # what is in use is nobody else's
+    other[:] = 9
+    assert not np.shares_memory(other, large)
+    assert (set(large.tolist()), set(beside.tolist())) == ({7}, {8})
+    gone = weakref.ref(large.base)
+    assert gone() is not None
+    del large, beside
+    assert gone() is None
+    assert np.shares_memory(*scratch.take("a", ((9,), np.uint8)), *scratch.take("a", ((9,), np.uint8)))
 
 
 def test_arrays_of_one_block_lie_apart():

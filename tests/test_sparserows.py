@@ -60,3 +60,7 @@ def test_rows_take_no_more_memory_than_a_file(monkeypatch):
     with pytest.raises(ModelError, match="2 rows of 3 parts need more than 5 bytes of memory"):
         sparserows.unpacked(columns([1, 1], [0, 1], [255, 255]), 3)
     assert sparserows.unpacked(columns([1], [1], [255]), 3).tolist() == [[0, 255, 0]]
+    # what could not be read again is not packed either
+    with pytest.raises(ModelError, match="2 rows of 3 parts need more than 5 bytes of memory"):
+        sparserows.packed(np.array([[255, 0, 0], [0, 255, 0]], np.uint8), 2)
+    sparserows.packed(np.array([[0, 255, 0]], np.uint8), 1)

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,14 +34,17 @@ from peer_learners import DEPTH_FOREST, PIXEL_LEARNERS, Fit, fit_forest, fit_pix
 
 from depthforest.benchsets import VERSION as BENCH_VERSION
 from depthforest.benchsets import chosen_names, open_bench
+from depthforest.comparefolder import write_json
 from depthforest.datasets import open_dataset
 from depthforest.errors import UsageError
 from depthforest.evaluation import Judge
 from depthforest.files import make_folder, read_bytes, read_json, replacing
+from depthforest.fingerprint import fingerprint
 from depthforest.forest import Forest
 from depthforest.frames import Frame, LabeledFrame
 from depthforest.joining import JoinedFrames
 from depthforest.labeling import Labeling
+from depthforest.modelfile import canonical_json
 from depthforest.models import load, shipped_models
 from depthforest.partmaps import comparable, merge_sides
 from depthforest.parts import BODY31, NO_PART, REGIONS15, PartSet
@@ -177,11 +179,12 @@ class Training:
     n_probes: int
     seconds: float
 
-    @property
+    @cached_property
     def identity(self) -> dict[str, Any]:
-        """What fits depend on."""
+        """What fits depend on: another data set may have the same name, and the same data set another."""
         sizes = {"frames": self.n_frames, "pixels": self.n_pixels, "probes": self.n_probes, "seconds": self.seconds}
-        return {"train": self.path.name} | sizes
+        data = canonical_json(fingerprint(self.frames, threads=1))
+        return {"train": hashlib.sha256(data.encode()).hexdigest()} | sizes
 
     @cached_property
     def frames(self) -> JoinedFrames:
@@ -281,12 +284,6 @@ def kept(path: Path, one: Contestant, limit: int | None) -> dict[str, Any]:
     if not is_same:
         say(f"{one.name}: {path.name} is of another model or other options, and is made again")
     return content if is_same else empty
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write a JSON file, whole or not at all."""
-    with replacing(path) as file:
-        file.write((json.dumps(content, indent=1) + "\n").encode())
 
 
 def table_lines(rows: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> list[str]:

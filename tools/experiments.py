@@ -4,8 +4,9 @@
 
 runs the `depthforest` commands of every row in turn (`train`, `fit-leaves`, `evaluate`) and writes the table that is in
 docs/EXPERIMENTS.md to WORK/experiments.md, with the commands, after every row. What is there is not made again: stop
-it and run it again at any time. WORK is a folder outside the checkout. docs/EXPERIMENTS.md says how the three data sets
-were made; the forests are small ones, so that a row takes minutes.
+it and run it again at any time, with the same data sets, which WORK/data.json keeps. WORK is a folder outside the
+checkout. docs/EXPERIMENTS.md says how the three data sets were made; the forests are small ones, so that a row takes
+minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from depthforest.files import make_folder, replacing
+from depthforest.comparefolder import write_json
+from depthforest.errors import UsageError
+from depthforest.files import make_folder, read_json, replacing
 from depthforest.forest import Forest
 
 BASE = {
@@ -35,6 +38,9 @@ BASE = {
 
 FIT_FRAMES = 4000
 """Fresh frames that leaves are counted on."""
+
+DATA = "data.json"
+"""What the files in the work folder were made of: other data sets would mix with them."""
 
 FIGURES = ("parts.mean_class_accuracy", "parts_merged.mean_class_accuracy", "parts.pixel_accuracy")
 
@@ -99,7 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--test", type=Path, required=True, help="Data set that all are judged on.")
     parser.add_argument("--rows", type=int, default=len(ROWS), help="Only so many rows.")
     given = parser.parse_args(arguments)
-    make_folder(given.work)
+    if complaint := _noted(given.work, {"frames": given.frames, "fresh": given.fresh, "test": given.test}):
+        parser.error(complaint)
     lines = ["| what | per class | sides merged | pixels | leaves | commands |", "|---|---|---|---|---|---|"]
     for row in ROWS[: given.rows]:
         figures, commands = _measured(row, given)
@@ -109,6 +116,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with replacing(given.work / "experiments.md") as file:
             file.write(("\n".join(lines) + "\n").encode())
     return 0
+
+
+def _noted(work: Path, data: dict[str, Path]) -> str:
+    """Make the work folder and note what it is made of; return what is wrong with that, or nothing."""
+    places = {option: str(path.resolve()) for option, path in data.items()}
+    # commands are shown with the names alone
+    if len({path.name for path in data.values()}) < len(data):
+        told = ", ".join(f"--{option} {path}" for option, path in data.items())
+        return f"the data sets must have three names, got {told}; rename a folder"
+    note = make_folder(work) / DATA
+    there = read_json(note, UsageError) if note.exists() else places
+    if there != places:
+        return f"{work}: was made of other data sets, see {note}; give the same, or another folder"
+    write_json(note, places)
+    return ""
 
 
 def _measured(row: Row, given: argparse.Namespace) -> tuple[str, list[list[str]]]:

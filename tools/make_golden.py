@@ -1,24 +1,30 @@
 """Write `tests/golden`: frames, a forest trained on them, and its labels; a tree ensemble and what it predicts.
 
+    python tools/make_golden.py --only faced
+
 Run it from the top of a checkout, and only after a change that is meant to change them: then raise the version of what
-has changed as well, that of the model file (`forest.FORMAT_VERSION`, `ensemble.treefile.FORMAT_VERSION`) or that of the
-trainer (`checkpoints.FORMAT`).
+has changed as well, that of the model file (`forest.FORMAT_VERSION` and `FACING_VERSION`,
+`ensemble.treefile.FORMAT_VERSION`) or that of the trainer (`checkpoints.FORMAT`). What is not named stays as it is.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.datasets import write_dataset
+from depthforest.datasets import open_dataset, write_dataset
 from depthforest.drawing import write_labels
 from depthforest.ensemble.forests import RandomForestClassifier
 from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier
+from depthforest.forest import Forest
+from depthforest.leaffit import fit_leaves
 from depthforest.trainconfig import TrainConfig
 from depthforest.training import train
 from synth.config import Config
@@ -29,6 +35,30 @@ FRAMES = Config(camera="kinect_v1@96x72", n_bodies=2, people_shares=(0.5, 0.5))
 SEED = 5
 N_FRAMES = 5
 FOREST = TrainConfig(trees=2, depth=7, candidates=60, thresholds=20, pixels_per_frame=250, frames_per_tree=4)
+
+
+def write_forest(folder: Path) -> None:
+    """Write frames, a forest trained on them, and its labels of the first."""
+    shutil.rmtree(folder / "frames", ignore_errors=True)
+    data = write_dataset(folder / "frames", Generator(FRAMES, SEED, n=N_FRAMES)[:])
+    forest = train(data, FOREST)
+    forest.save(folder / "forest.safetensors")
+    frame = data[0]
+    for name, is_mirrored in (("labels", False), ("mirrored_labels", True)):
+        labels = forest.predict(frame, frame.people == 1, mirror=is_mirrored)
+        write_labels(folder / f"{name}.png", labels, forest.part_set)
+
+
+def write_faced(folder: Path) -> None:
+    """Write the same forest with facings and smoothing, its labels of the first frame, and which way people face."""
+    data, forest = open_dataset(folder / "frames"), Forest.load(folder / "forest.safetensors")
+    faced = fit_leaves(forest, data, n_facings=4, smooth_m=0.04, max_leaves=100, mirror=True)
+    faced.save(folder / "faced.safetensors")
+    frame = data[0]
+    found = faced.label(frame, frame.people == 1)
+    write_labels(folder / "faced_labels.png", found.parts, faced.part_set)
+    angles = [faced.label(one, one.people == person).facing for one in data for person in one.joints]
+    (folder / "faced.json").write_text(json.dumps({"facings": angles}) + "\n")
 
 
 def write_ensemble(folder: Path) -> None:
@@ -78,16 +108,20 @@ def _plain(table: npt.NDArray[Any]) -> list[list[Any]]:
     return [[None if v != v else v for v in row] for row in table.tolist()]
 
 
-if __name__ == "__main__":
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    data = write_dataset(FOLDER / "frames", Generator(FRAMES, SEED, n=N_FRAMES)[:])
-    forest = train(data, FOREST)
-    forest.save(FOLDER / "forest.safetensors")
-    frame = data[0]
-    for name, is_mirrored in (("labels", False), ("mirrored_labels", True)):
-        labels = forest.predict(frame, frame.people == 1, mirror=is_mirrored)
-        write_labels(FOLDER / f"{name}.png", labels, forest.part_set)
-    write_ensemble(FOLDER)
-    write_boosted(FOLDER)
+MAKERS = {"forest": write_forest, "faced": write_faced, "ensemble": write_ensemble, "boosted": write_boosted}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write all of it, or some."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=MAKERS, help="what to make anew; omitted: all")
+    names = parser.parse_args(arguments).only
+    FOLDER.mkdir(exist_ok=True)
+    for name in MAKERS if names is None else names:
+        MAKERS[name](FOLDER)
     size = sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file())
-    print(f"{forest!r}: {size} bytes in {FOLDER}")
+    print(f"{size} bytes in {FOLDER}")
+
+
+if __name__ == "__main__":
+    main()

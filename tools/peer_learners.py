@@ -19,10 +19,10 @@ from sklearn import ensemble as scikit
 
 import depthforest as df
 from depthforest import ensemble as ours
-from depthforest.features import BACKGROUND_MM, masked_depth, responses
+from depthforest.features import masked_depth
 from depthforest.frames import Frame, LabeledFrame
 from depthforest.parts import NO_PART, PartSet
-from depthforest.pixeltables import CLIP_MM, PixelTable
+from depthforest.pixeltables import PixelTable, person_responses
 from depthforest.progress import Progress
 
 SEED = 0
@@ -121,8 +121,7 @@ class PixelLabeler:
         probes: npt.NDArray[np.float32],
     ) -> npt.NDArray[np.float64]:
         """Return the probabilities (n_pixels, n_parts)."""
-        found = responses(depth, pixels, probes, frame.camera, BACKGROUND_MM)
-        known = self.estimator.predict_proba(np.clip(found, -CLIP_MM, CLIP_MM).astype(np.float32))
+        known = self.estimator.predict_proba(person_responses(depth, pixels, probes, frame.camera))
         shares = np.zeros((len(pixels), len(self.part_set)))
         shares[:, self.estimator.classes_.astype(np.int64)] = known
         return shares

@@ -1,0 +1,75 @@
+"""The table of experiments: what is run, what is kept, and which data sets are refused."""
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parent.parent / "tools"
+MODEL = Path(__file__).parent / "golden" / "forest.safetensors"
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    """The tool; its commands write what it reads, and nothing is trained."""
+    monkeypatch.syspath_prepend(str(TOOLS))
+    tool = importlib.import_module("experiments")
+    tool_runs = []
+
+    def run(command, folder):
+        tool_runs.append(command)
+        made = folder / command[command.index("--json" if command[0] == "evaluate" else "-o") + 1]
+        if command[0] == "evaluate":
+            figures = {name: {"value": 0.5} for name in tool.FIGURES}
+            made.write_text(json.dumps({"models": [{"evaluation": {"figures": figures}}]}))
+        else:
+            made.write_bytes(MODEL.read_bytes())
+
+    monkeypatch.setattr(tool, "_run", run)
+    tool.runs = tool_runs
+    return tool
+
+
+def words(work, **data):
+    given = {"frames": "a.zarr", "fresh": "b.zarr", "test": "c.zarr"} | data
+    options = [part for name, path in given.items() for part in (f"--{name}", str(work.parent / path))]
+    return [str(work), *options, "--rows", "3"]
+
+
+def test_the_rows_are_run_once(tool, tmp_path):
+    work = tmp_path / "work"
+    assert tool.main(words(work)) == 0
+    assert [command[0] for command in tool.runs] == ["train", "evaluate", "evaluate", "fit-leaves", "evaluate"]
+    assert tool.runs[0][2] == str((tmp_path / "a.zarr").resolve())
+    table = (work / "experiments.md").read_text()
+    assert len(table.splitlines()) == 2 + 3
+    assert "`depthforest train --data a.zarr -o grown.safetensors" in table  # no folder of this machine
+    assert tool.main(words(work)) == 0
+    assert len(tool.runs) == 5
+    assert (work / "experiments.md").read_text() == table
+
+
+def test_data_sets_of_one_name_are_refused(tool, tmp_path, capsys):
+    """The commands of the table would not tell them apart, and the tool took one for the other."""
+    with pytest.raises(SystemExit):
+        tool.main(words(tmp_path / "work", frames="x/data", test="y/data"))
+    said = capsys.readouterr().err
+    assert "the data sets must have three names, got --frames" in said
+    assert said.endswith("y/data; rename a folder\n")
+    assert tool.runs == []
+    assert not (tmp_path / "work").exists()
+
+
+def test_other_data_sets_than_before_are_refused(tool, tmp_path, capsys):
+    work = tmp_path / "work"
+    tool.main(words(work))
+    done = len(tool.runs)
+    with pytest.raises(SystemExit):
+        tool.main(words(work, test="other/c.zarr"))
+    assert "work: was made of other data sets, see " in capsys.readouterr().err
+    assert len(tool.runs) == done
+    # the same ones by another way
+    (tmp_path / "x").mkdir()
+    tool.main(words(work, test="x/../c.zarr"))
+    assert len(tool.runs) == done
