@@ -159,7 +159,10 @@ def _result_table(records: list[dict[str, Any]]) -> Any:
 @models.command("fit-joints")
 def fit_joints(
     model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
-    data: Annotated[Path, typer.Option(help="Labeled frames with joints that the model has not seen.", metavar="DIR")],
+    data: Annotated[
+        list[Path],
+        typer.Option(help="Labeled frames with joints that the model has not seen; may be given again.", metavar="DIR"),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
     threads: ThreadsOption = None,
 ) -> None:
@@ -167,10 +170,10 @@ def fit_joints(
     check_writable(output)
     with status("reading the model, compiling ..."):
         from depthforest import jointfit
-        from depthforest.datasets import open_dataset
+        from depthforest.joining import open_datasets
         from depthforest.models import load
 
-        forest, frames = load(model), open_dataset(data)
+        forest, frames = load(model), open_datasets(data)
     with progress_bar(len(frames)) as advance:
         fitted = jointfit.fit_joints(forest, frames, threads=threads, progress=advance)
     fitted.save(output)

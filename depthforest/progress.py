@@ -13,8 +13,9 @@ class Progress:
 
     Parameters
     ----------
-    event : "level", "tree", "finished" or "note"
-        A level was grown, a tree is done, the checkpoint holds the whole forest already, or something is worth saying.
+    event : "reading", "level", "tree", "finished" or "note"
+        The frames of a tree are being read, a level was grown, a tree is done, the checkpoint holds the whole forest
+        already, or something is worth saying.
     tree, n_trees : int
         From 0.
     level, depth : int
@@ -34,7 +35,7 @@ class Progress:
     seconds_left : float or None
         An estimate for all trees, see `Outlook`; with "level" and "tree".
     text : str
-        Of a note.
+        Of a note, and of what is being read.
     """
 
     event: str
@@ -68,6 +69,8 @@ class Progress:
         left = "" if self.seconds_left is None else f", {shown_time(self.seconds_left)} left"
         if self.event == "note":
             return self.text
+        if self.event == "reading":
+            return f"{name}: {self.text}"
         if self.event == "finished":
             return f"all {self.n_trees} trees are finished already"
         if self.event == "tree":

@@ -90,6 +90,8 @@ class Shard:
     labels : array (n_pixels,), uint8
     nodes : array (n_pixels,), int32
         The open node of each pixel, `OUT` for those that have reached a leaf.
+    n_bytes : int
+        Memory that the crops and their pixels take, kept or not.
     visible : array (n_parts,), int64
         How many pixels of each part the frames show, drawn or not.
     per_frame : array (n_frames,), int64
@@ -112,13 +114,13 @@ class Shard:
         self.visible = np.zeros(len(part_set), dtype=np.int64)
         labels, per_frame = [np.zeros(0, dtype=np.uint8)], [np.zeros(0, dtype=np.int64)]
         kept: list[Pixels] | None = []
-        n_bytes = 0
+        self.n_bytes = 0
         for pixels in self._read():
             labels.append(pixels.labels)
             per_frame.append(pixels.per_frame)
             self.visible += pixels.visible
-            n_bytes += pixels.n_bytes
-            if keep_bytes is not None and n_bytes > keep_bytes:
+            self.n_bytes += pixels.n_bytes
+            if keep_bytes is not None and self.n_bytes > keep_bytes:
                 kept = None
             if kept is not None:
                 kept.append(pixels)

@@ -37,7 +37,7 @@ def live_lines() -> Iterator[Callable[[object], None]]:
     with console.status("reading frames ...") as status:
 
         def tell(news: object) -> None:
-            if getattr(news, "event", "") == "level":
+            if getattr(news, "event", "") in ("reading", "level"):
                 status.update(str(news))
             else:
                 console.print(str(news), markup=False)

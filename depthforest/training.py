@@ -241,7 +241,9 @@ class _Run:
         started = time.perf_counter()
         frames, judges = frames_of_tree(len(self.source), tree, self.config)
         share = 1 - JUDGES_SHARE if len(judges) else 1.0
+        self._tell(self._news("reading", tree, text=f"reading {len(frames):,} frames ..."), book)
         shards = self._shards(frames, tree, share * self.half_bytes)
+        self._check_memory(tree, shards, share, book)
         counts = np.bincount(np.concatenate([s.labels for s in shards]), minlength=len(self.part_set))
         self._check_pixels(tree, len(frames), counts, book)
         weights = class_weights(counts, self.config.class_weights)
@@ -291,6 +293,17 @@ class _Run:
             text = (
                 f"a tree has {n:,} training pixels, fewer than the {n_leaves:,} leaves of depth {self.config.depth}: "
                 "branches will end earlier"
+            )
+            self._tell(self._news("note", tree, text=text), book)
+
+    def _check_memory(self, tree: int, shards: Sequence[Shard], share: float, book: Checkpoint | None) -> None:
+        """Say once what reading frames over and over would need not to be."""
+        if tree == 0 and not all(shard.is_kept for shard in shards):
+            crops = len(shards) * max(shard.n_bytes for shard in shards)
+            state = PIXEL_BYTES * self.config.pixels_per_frame * sum(len(shard.per_frame) for shard in shards)
+            text = (
+                "the memory is too small for the people of a tree: frames are read again for every batch, which takes "
+                f"long; memory_mb (--memory) {math.ceil((crops + state) * 2 / share / 2**20)} keeps them"
             )
             self._tell(self._news("note", tree, text=text), book)
 

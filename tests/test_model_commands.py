@@ -80,7 +80,8 @@ def test_fit_leaves_writes_a_model_that_other_commands_take(data, tmp_path, caps
     assert command("evaluate", fitted, "--data", data, "--limit", 2, "--threads", 1) == 0
     assert "mean per-class accuracy, 31 parts" in capsys.readouterr().out
     with_joints = tmp_path / "joints.safetensors"
-    assert command("fit-joints", fitted, "--data", data, "-o", with_joints) == 0
+    assert command("fit-joints", fitted, "--data", data, "--data", data, "-o", with_joints) == 0
+    assert "joint parameters of 48 frames" in capsys.readouterr().out
     assert df.load(with_joints).n_facings == 4
     frame = df.open_dataset(data)[0]
     found = df.load(with_joints).label(frame, frame.people == 1)

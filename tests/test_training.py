@@ -311,6 +311,16 @@ def test_fewer_pixels_than_leaves_is_said_once_and_works(people):
     assert 30 < forest.n_leaves < 2 * 1140
 
 
+def test_it_says_how_much_memory_keeps_the_people(people):
+    told = []
+    train(people, SMALL, memory_mb=0.1, shards=3, progress=told.append)
+    assert str(told[0]) == f"tree 1 of {SMALL.trees}: reading {SMALL.frames_of(len(people))} frames ..."
+    (note,) = (news.text for news in told if news.event == "note" and "memory" in news.text)
+    enough = int(re.search(r"memory_mb \(--memory\) (\d+) keeps them", note)[1])
+    train(people, SMALL, memory_mb=enough, shards=3, progress=told.append)
+    assert sum("keeps them" in news.text for news in told) == 1
+
+
 def test_more_candidates_than_memory_go_in_batches_or_are_one_clear_line(people):
     config = replace(SMALL, candidates=3000, depth=3, trees=1)
     assert digest(train(people, config, memory_mb=0.2)) == digest(train(people, config))
