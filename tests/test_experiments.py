@@ -33,6 +33,7 @@ def tool(monkeypatch):
 
 def words(work, **data):
     given = {"frames": "a.zarr", "fresh": "b.zarr", "test": "c.zarr"} | data
+    given |= {"near": "d.zarr", "fresh-near": "e.zarr", "test-near": "f.zarr"}
     options = [part for name, path in given.items() for part in (f"--{name}", str(work.parent / path))]
     return [str(work), *options, "--rows", "3"]
 
@@ -40,14 +41,26 @@ def words(work, **data):
 def test_the_rows_are_run_once(tool, tmp_path):
     work = tmp_path / "work"
     assert tool.main(words(work)) == 0
-    assert [command[0] for command in tool.runs] == ["train", "evaluate", "evaluate", "fit-leaves", "evaluate"]
+    judged = ["evaluate"] * 2
+    assert [command[0] for command in tool.runs] == ["train", *judged, *judged, "fit-leaves", *judged]
     assert tool.runs[0][2] == str((tmp_path / "a.zarr").resolve())
     table = (work / "experiments.md").read_text()
     assert len(table.splitlines()) == 2 + 3
     assert "`depthforest train --data a.zarr -o grown.safetensors" in table  # no folder of this machine
     assert tool.main(words(work)) == 0
-    assert len(tool.runs) == 5
+    assert len(tool.runs) == 8
     assert (work / "experiments.md").read_text() == table
+
+
+def test_rows_about_near_views_see_them(tool, tmp_path):
+    tool.main([*words(tmp_path / "work")[:-1], "100"])
+    given = [command for command in tool.runs if command[0] != "evaluate" and str(tmp_path / "d.zarr") in command]
+    assert [command[0] for command in given] == ["train"]
+    given = [command for command in tool.runs if str(tmp_path / "e.zarr") in command]
+    assert [command[0] for command in given] == ["fit-leaves"] * 2
+    assert all(command[command.index("--limit") + 1] == str(tool.FIT_FRAMES // 2) for command in given)
+    made = [command[command.index("-o") + 1] for command in tool.runs if "-o" in command]
+    assert len(set(made)) == len(made)  # no row takes another's file
 
 
 def test_data_sets_of_one_name_are_refused(tool, tmp_path, capsys):
@@ -55,8 +68,8 @@ def test_data_sets_of_one_name_are_refused(tool, tmp_path, capsys):
     with pytest.raises(SystemExit):
         tool.main(words(tmp_path / "work", frames="x/data", test="y/data"))
     said = capsys.readouterr().err
-    assert "the data sets must have three names, got --frames" in said
-    assert said.endswith("y/data; rename a folder\n")
+    assert "the data sets must have different names, got --frames" in said
+    assert said.endswith("rename a folder\n")
     assert tool.runs == []
     assert not (tmp_path / "work").exists()
 
