@@ -20,6 +20,7 @@ from depthforest.options import (
     BackgroundOption,
     BackgroundRemovedOption,
     CameraOption,
+    DoubtfulOption,
     FlipOption,
     Inputs,
     MaskOption,
@@ -142,6 +143,7 @@ def label(
     background: BackgroundOption = None,
     background_removed: BackgroundRemovedOption = False,
     people: PeopleOption = None,
+    doubtful: DoubtfulOption = False,
     track: TrackOption = False,
     mirror: MirrorOption = None,
     smooth: SmoothOption = None,
@@ -176,7 +178,7 @@ def label(
 
         kinds = parse_outputs(write)
         options = labelrun.LabelOptions(
-            mask, background, background_removed, people, track, fps, mirror, rule, reject, smooth
+            mask, background, background_removed, people, track, fps, mirror, rule, reject, smooth, doubtful
         )
         forest = load(model)
     if output is None:

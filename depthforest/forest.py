@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 KIND = "depth_forest"
 FORMAT_VERSION, FACING_VERSION = 1, 2
-"""Of files with one facing and no smoothing, and of all others."""
+"""Of files with one facing, no smoothing and nothing known of people's confidence, and of all others."""
 
 MAX_TREES, MAX_FACING_TREES = 1024, 512
 """The second: of forests with facings. 512 trees walked twice, weighted and smoothed just fit in 32 bits."""
@@ -79,6 +79,8 @@ _FACING_COLUMNS = {**{name: SCHEMA[name] for name in SCHEMA if name != "leaves"}
 """Columns of the two versions of files."""
 
 _KEYS = ("background_mm", "config", "joints", "mirror", "parts", "scores", "units")
+_FACING_KEYS = ("person_confidence", "smooth_m")
+"""What files of the second version have besides."""
 
 Leaves = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
@@ -117,6 +119,9 @@ class Forest:
         What a leaf says about the person's facing, see `facings.weigh`; omitted: there is one facing.
     smooth_m : float
         `label` adds up what pixels say with their neighbours, up to this many metres away, unless told otherwise.
+    person_confidence : float
+        Mean confidence that nearly all people reach, as `label` labels them unless told otherwise: what is found with
+        less is taken for furniture. 0: nobody knows.
 
     Notes
     -----
@@ -136,6 +141,7 @@ class Forest:
     mirror: bool = False
     evidence: npt.NDArray[np.int8] | None = None
     smooth_m: float = 0.0
+    person_confidence: float = 0.0
 
     def __post_init__(self) -> None:
         if self.evidence is None:
@@ -157,6 +163,7 @@ class Forest:
         try:
             object.__setattr__(self, "background_mm", check_background(self.background_mm))
             object.__setattr__(self, "smooth_m", check_smoothing(self.smooth_m))
+            object.__setattr__(self, "person_confidence", _checked_confidence(self.person_confidence))
         except DepthForestError as error:
             raise ModelError(str(error)) from None
         for name in ("config", "joints", "scores"):
@@ -217,12 +224,12 @@ class Forest:
             "units": UNITS,
         }
         columns = {name: getattr(self, name) for name in SCHEMA}
-        if self.n_facings == 1 and self.smooth_m == 0:
+        if self.n_facings == 1 and not any(getattr(self, name) for name in _FACING_KEYS):
             del columns["evidence"]
             modelfile.write(path, KIND, FORMAT_VERSION, content, columns)
         else:
             columns.update(sparserows.packed(columns.pop("leaves"), self.n_facings))
-            content["smooth_m"] = self.smooth_m
+            content |= {name: getattr(self, name) for name in _FACING_KEYS}
             modelfile.write(path, KIND, FACING_VERSION, content, columns)
 
     @classmethod
@@ -235,7 +242,7 @@ class Forest:
         """Make the forest that a file holds."""
         has_facings = file.version != FORMAT_VERSION
         version = FACING_VERSION if has_facings else FORMAT_VERSION
-        keys = (*_KEYS, "smooth_m") if has_facings else _KEYS
+        keys = _KEYS + _FACING_KEYS if has_facings else _KEYS
         file.expect(KIND, version, _FACING_COLUMNS if has_facings else _PLAIN_COLUMNS, keys)
         content, columns = file.content, dict(file.columns)
         try:
@@ -255,7 +262,7 @@ class Forest:
             return NotImplemented
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in SCHEMA) and all(
             getattr(self, name) == getattr(other, name)
-            for name in ("part_set", "background_mm", "config", "joints", "scores", "mirror", "smooth_m")
+            for name in ("part_set", "background_mm", "config", "joints", "scores", "mirror", *_FACING_KEYS)
         )
 
     __hash__ = None  # type: ignore[assignment]  # compares by the content of arrays
@@ -556,6 +563,13 @@ def check_smoothing(smooth_m: object) -> float:
         shown = modelfile.shown(smooth_m)
         raise UsageError(f"smoothing must be a radius from 0 to {MAX_SMOOTH_M:g} metres, got {shown}")
     return float(smooth_m) + 0.0  # -0.0 is 0.0
+
+
+def _checked_confidence(value: object) -> float:
+    """Return the confidence of people, or raise UsageError."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise UsageError(f"person_confidence must be from 0 to 1, got {modelfile.shown(value)}")
+    return float(value) + 0.0  # -0.0 is 0.0
 
 
 def _check_facings(evidence: npt.NDArray[np.int8], n_rows: int, n_trees: int) -> None:

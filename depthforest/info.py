@@ -98,6 +98,7 @@ def _describe_forest(file: ModelFile) -> Lines:
         ("mirrored walk", "yes" if forest.mirror else "no"),
         ("facings", str(forest.n_facings) if forest.n_facings > 1 else "none: each pixel by itself"),
         ("smoothing", f"{forest.smooth_m:g} m" if forest.smooth_m else "none"),
+        ("confidence of people", f"{forest.person_confidence:.0%} and more" if forest.person_confidence else "unknown"),
         *_entries("config", forest.config),
         *_entries("joints", forest.joints or {}),
         *_entries("scores", forest.scores),

@@ -84,6 +84,8 @@ class Labeling:
         Whether the mirrored walk took part.
     facing : float or None
         Which way the person faces, if the model tells.
+    is_person : bool
+        Whether it looks like a person, if the model knows.
     """
 
     parts: npt.NDArray[np.uint8]
@@ -106,6 +108,21 @@ class Labeling:
         None if the model takes each pixel by itself, or if all ways weigh the same.
         """
         return facings.mean_angle(self._weights)
+
+    @property
+    def is_person(self) -> bool:
+        """Whether the pixels look like a person: their mean confidence is one that nearly all people reach.
+
+        True where the model does not know (`Forest.person_confidence` is 0), and where labels were made by another
+        rule, walk or smoothing than the model's own, whose confidences are others.
+        """
+        forest = self._forest
+        own = RULES[0], forest.mirror, forest.smooth_m
+        if forest.person_confidence == 0 or (self.rule, self.mirror, self._smooth_m) != own:
+            return True
+        is_labeled = self.parts != NO_PART
+        n = int(np.count_nonzero(is_labeled))
+        return n > 0 and float(self.confidence.sum(dtype=np.float64)) / n >= forest.person_confidence
 
     def probabilities(
         self, top: int | None = None

@@ -61,6 +61,8 @@ class LabelOptions:
         Frames a second of a recording, and of the video.
     mirror, rule, reject, smooth
         As in `Forest.label`.
+    is_doubtful_kept : bool
+        Keep whom the labels make doubtful: what was found, but does not look like a person to the model.
     """
 
     mask: str | Path | None = None
@@ -73,6 +75,7 @@ class LabelOptions:
     rule: str = "mean"
     reject: float | None = None
     smooth: float | None = None
+    is_doubtful_kept: bool = False
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
@@ -107,6 +110,11 @@ class Labeler:
             is_tracked=options.is_tracked,
         )
 
+    @property
+    def is_doubted(self) -> bool:
+        """Whether people who don't look like one are left out."""
+        return self.people.is_found and not self.options.is_doubtful_kept
+
     def label(
         self, frame: Frame, people: People, *, top: int | None = None, joints: bool = False, threads: int | None = 1
     ) -> PeopleLabels:
@@ -118,6 +126,7 @@ class Labeler:
             people,
             top=top,
             joints=joints,
+            is_doubted=self.is_doubted,
             mirror=o.mirror,
             rule=o.rule,
             reject=o.reject,
@@ -138,6 +147,7 @@ class Labeler:
             "reject": options.reject,
             "smooth_m": self.forest.smooth_m if options.smooth is None else options.smooth,
             **self.people.identity(),
+            "person_confidence": self.forest.person_confidence if self.is_doubted else 0.0,
             "track": [options.fps] if options.is_tracked else None,
             "camera": camera if isinstance(camera, dict) or camera is None else str(camera),
             "scale": reading.scale,

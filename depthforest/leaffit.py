@@ -22,6 +22,8 @@ from depthforest.frames import LabeledFrame
 from depthforest.leafcounts import Counts, count_leaves, first_trees, prune
 from depthforest.leafshares import Shares, share_leaves
 from depthforest.modelfile import MAX_FILE_BYTES
+from depthforest.parts import NO_PART
+from depthforest.threads import map_in_order
 
 N_FACINGS = 8
 SMOOTH_M = 0.03
@@ -40,6 +42,10 @@ change a label. The second is for leaves of many near-even parts: each is small,
 
 MAX_ROUNDS = 100
 """Far more than have been found useful."""
+
+CONFIDENCE_FRAMES = 2000
+DOUBTFUL_SHARE = 0.02
+"""Frames that tell how confident labels of people are, and the share of people that may pass for furniture."""
 
 SHARPNESS = 10.0
 """Times that the mean log likelihood of a pixel counts for the person: pixels repeat each other."""
@@ -132,7 +138,32 @@ def fit_leaves(
     for _ in range(rounds):
         shares = share_leaves(forest, data, threads=threads, progress=progress)
         forest = replace(forest, leaves=leaves_of_counts(shares)[0])
-    return forest
+    return replace(forest, person_confidence=person_confidence(forest, data, threads=threads))
+
+
+def person_confidence(forest: Forest, data: Sequence[LabeledFrame], *, threads: int | None = None) -> float:
+    """Return the mean confidence that nearly all people of labeled frames reach, all but the lowest `DOUBTFUL_SHARE`.
+
+    Parameters
+    ----------
+    forest : Forest
+    data : sequence of LabeledFrame
+        At most `CONFIDENCE_FRAMES` of them are looked at, spread evenly.
+    threads : int, optional
+        Omitted: one for each core.
+    """
+
+    def one(index: int) -> list[float]:
+        frame = data[index]
+        found = []
+        for person in np.unique(frame.people[(frame.people > 0) & (frame.depth_mm > 0)]).tolist():
+            labeling = forest.label(frame, frame.people == person, threads=1)
+            found.append(float(labeling.confidence[labeling.parts != NO_PART].mean(dtype=np.float64)))
+        return found
+
+    chosen = np.unique(np.linspace(0, len(data) - 1, min(len(data), CONFIDENCE_FRAMES)).astype(np.int64))
+    means = [mean for found in map_in_order(one, chosen.tolist(), threads=threads) for mean in found]
+    return round(float(np.quantile(means, DOUBTFUL_SHARE)), 4) if means else 0.0
 
 
 def _check_size(forest: Forest, n_facings: int, max_leaves: int, max_depth: int) -> None:

@@ -63,6 +63,7 @@ def label_people(
     *,
     top: int | None = None,
     joints: bool = False,
+    is_doubted: bool = False,
     **options: Any,
 ) -> PeopleLabels:
     """Label every person of a frame by itself.
@@ -77,6 +78,8 @@ def label_people(
         How many of the most probable parts to keep.
     joints : bool
         Find the joints too.
+    is_doubted : bool
+        The people were looked for: those whose labels don't look like a person's (`Labeling.is_person`) are left out.
     **options
         Of `Forest.label`: mirror, rule, reject, smooth, threads.
     """
@@ -93,6 +96,9 @@ def label_people(
     for person in _ids(people):
         is_person = people == person
         labeling = forest.label(frame, is_person, **options)
+        if is_doubted and not labeling.is_person:
+            people = np.where(is_person, np.uint8(0), people)
+            continue
         np.copyto(parts, labeling.parts, where=is_person)
         np.copyto(confidence, labeling.confidence, where=is_person)
         ways[person] = labeling.facing

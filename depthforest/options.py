@@ -71,6 +71,10 @@ BackgroundRemovedOption = Annotated[
     bool, typer.Option("--background-removed", help="All readings are one person: look for nobody.")
 ]
 PeopleOption = Annotated[int | None, typer.Option(help="Look for at most so many people.", min=1)]
+DoubtfulOption = Annotated[
+    bool,
+    typer.Option("--doubtful", help="Keep what was found but does not look like a person to the model."),
+]
 TrackOption = Annotated[
     bool,
     typer.Option(

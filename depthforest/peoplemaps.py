@@ -64,8 +64,9 @@ class PeopleMaps:
             empty = FrameSequence([background], frames.options)
             self._background = Background.learn(empty)
             self.files.append(Path(background))
-        is_found = self._masks is None and not is_background_removed
-        self._tracker = PeopleTracker(self._background, n) if is_tracked and is_found else None
+        self.is_found = self._masks is None and not is_background_removed
+        """Whether people are looked for."""
+        self._tracker = PeopleTracker(self._background, n) if is_tracked and self.is_found else None
 
     @property
     def is_in_order(self) -> bool:

@@ -106,7 +106,8 @@ def draw_samples(output: Path, forest: Forest | None) -> dict[str, SampleFigures
 
 
 def _label_sample(forest: Forest, frame: Frame) -> PeopleLabels:
-    return label_people(forest, frame, find_people(frame).map, joints=bool(known_joints(forest.part_set)))
+    has_joints = bool(known_joints(forest.part_set))
+    return label_people(forest, frame, find_people(frame).map, joints=has_joints, is_doubted=True)
 
 
 def _figures(frame: LabeledFrame, labels: PeopleLabels, seconds: float) -> SampleFigures:

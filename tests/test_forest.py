@@ -335,6 +335,10 @@ def test_the_deepest_tree_is_taken_and_walked():
         ({"smooth_m": math.nan}, "smoothing must be a radius .* got nan"),
         ({"smooth_m": "much"}, "smoothing must be a radius .* got 'much'"),
         ({"smooth_m": True}, "smoothing must be a radius .* got True"),
+        ({"person_confidence": -0.1}, "person_confidence must be from 0 to 1, got -0.1"),
+        ({"person_confidence": 1.1}, "person_confidence must be from 0 to 1, got 1.1"),
+        ({"person_confidence": math.nan}, "person_confidence must be from 0 to 1, got nan"),
+        ({"person_confidence": True}, "person_confidence must be from 0 to 1, got True"),
         ({"evidence": np.zeros((3, 1), np.int8)}, "3 leaves of 1 facings have 3 rows, got 4"),
         ({"evidence": np.zeros((2, 2), np.int8)}, r"root \[1\] is -4, outside the 2 nodes and 2 leaves"),
         ({"evidence": np.zeros((4, 0), np.int8)}, "a forest has 1 to 32 facings, got 0"),
@@ -426,6 +430,14 @@ def test_facings_and_smoothing_load_back_the_same(n_facings, smooth_m, tmp_path)
     assert (tmp_path / "c").read_bytes() == (tmp_path / "d").read_bytes()
 
 
+def test_the_confidence_of_people_loads_back_the_same(tmp_path):
+    forest = small(1, 2, 5, person_confidence=0.21, **OPTIONS)
+    forest.save(tmp_path / "a")
+    assert modelfile.read(tmp_path / "a").version == FACING_VERSION
+    assert Forest.load(tmp_path / "a") == forest != replace(forest, person_confidence=0.2)
+    assert dict(describe(tmp_path / "a"))["confidence of people"] == "21% and more"
+
+
 def facing_columns(**changes):
     """The columns of a file of version 2: two trees without a split, two facings; and changes to them."""
     good = {
@@ -442,10 +454,12 @@ def facing_columns(**changes):
 
 
 def test_a_file_with_facings_by_hand(tmp_path):
-    modelfile.write(tmp_path / "m", KIND, FACING_VERSION, metadata(smooth_m=0.05), facing_columns())
+    modelfile.write(
+        tmp_path / "m", KIND, FACING_VERSION, metadata(smooth_m=0.05, person_confidence=0.2), facing_columns()
+    )
     forest = Forest.load(tmp_path / "m")
     assert forest.leaves.tolist() == [[255, 0, 0], [200, 0, 55], [85, 85, 85], [0, 255, 0]]
-    assert (forest.n_leaves, forest.n_facings, forest.smooth_m) == (2, 2, 0.05)
+    assert (forest.n_leaves, forest.n_facings, forest.smooth_m, forest.person_confidence) == (2, 2, 0.05, 0.2)
     lines = dict(describe(tmp_path / "m"))
     assert (lines["facings"], lines["smoothing"]) == ("2", "0.05 m")
     assert lines["kind"] == "depth_forest, format version 2"
@@ -524,7 +538,7 @@ BAD_FACINGS = {
 def test_bad_files_with_facings(case, tmp_path):
     bad, message = BAD_FACINGS[case]
     path = tmp_path / "bad.safetensors"
-    modelfile.write(path, KIND, FACING_VERSION, metadata(smooth_m=0.0), bad)
+    modelfile.write(path, KIND, FACING_VERSION, metadata(smooth_m=0.0, person_confidence=0.0), bad)
     with pytest.raises(ModelError, match=rf"^{re.escape(str(path))}: .*{message}") as caught:
         Forest.load(path)
     assert "\n" not in str(caught.value)
@@ -533,7 +547,7 @@ def test_bad_files_with_facings(case, tmp_path):
 @pytest.mark.parametrize("value", [-0.1, 0.3, 10**30, "0.03", None, [0.03], True, {"": 0}])
 def test_bad_smoothing_in_a_file(value, tmp_path):
     path = tmp_path / "bad.safetensors"
-    modelfile.write(path, KIND, FACING_VERSION, metadata(smooth_m=0.1), facing_columns())
+    modelfile.write(path, KIND, FACING_VERSION, metadata(smooth_m=0.1, person_confidence=0), facing_columns())
     good = path.read_bytes()
     n_header = int.from_bytes(good[:8], "little")
     header = json.loads(good[8 : 8 + n_header])
@@ -547,7 +561,7 @@ def test_bad_smoothing_in_a_file(value, tmp_path):
 
 def test_huge_rows_are_refused_before_memory_is_taken(tmp_path, monkeypatch):
     monkeypatch.setattr("depthforest.sparserows.MAX_FILE_BYTES", 11)
-    modelfile.write(tmp_path / "m", KIND, FACING_VERSION, metadata(smooth_m=0.1), facing_columns())
+    modelfile.write(tmp_path / "m", KIND, FACING_VERSION, metadata(smooth_m=0.1, person_confidence=0), facing_columns())
     with pytest.raises(ModelError, match="4 rows of 3 parts need more than 11 bytes of memory"):
         Forest.load(tmp_path / "m")
 
@@ -618,9 +632,9 @@ def test_wrong_kinds_versions_and_columns(tmp_path):
     with pytest.raises(ModelError, match="has format version 3, this depthforest reads 2; update depthforest"):
         Forest.load(path)
     modelfile.write(path, KIND, 2, metadata(), columns())
-    with pytest.raises(ModelError, match="lacks the metadata key smooth_m; expected background_mm"):
+    with pytest.raises(ModelError, match="lacks the metadata key person_confidence, smooth_m; expected background_mm"):
         Forest.load(path)
-    modelfile.write(path, KIND, 2, metadata(smooth_m=0.0), columns())
+    modelfile.write(path, KIND, 2, metadata(smooth_m=0.0, person_confidence=0.0), columns())
     with pytest.raises(ModelError, match="lacks the column evidence, row_lengths, row_parts, row_shares; expected"):
         Forest.load(path)
     modelfile.write(path, KIND, 1, metadata(smooth_m=0.0), columns())
@@ -823,7 +837,7 @@ def test_the_page_names_every_column_key_and_limit():
     for name, entry in {**SCHEMA, **sparserows.SCHEMA}.items():
         code = modelfile.CODES[entry.dtype]
         assert re.search(rf"^\| `{name}` \| {code} \|", text, re.MULTILINE), name
-    for key in (*metadata(), "kind", "format", "smooth_m"):
+    for key in (*metadata(), "kind", "format", "smooth_m", "person_confidence"):
         assert f"| `{key}` |" in text, key
     limits = dict(re.findall(r"^\| ([a-z].+?) \| (\d+)", text.partition("## Limits")[2], re.MULTILINE))
     assert {key: int(value) for key, value in limits.items()} == {

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -68,6 +69,22 @@ def test_without_one_they_are_told_by_their_shape(folder, recording, tmp_path):
     assert label(folder / "in", "-o", one, "--camera", CAMERA, "--people", 1, "--write", "json") == 0
     for i in range(N):
         assert len(json.loads((one / "json" / f"f{i:02d}.json").read_text())["people"]) <= 1
+
+
+def test_what_does_not_look_like_a_person_is_left_out(folder, tmp_path):
+    """Here nobody does, because the model asks too much."""
+    model = tmp_path / "strict.safetensors"
+    replace(df.load(), person_confidence=1.0).save(model)
+    words = folder / "in" / "f00.png", "--camera", CAMERA, "--model", model, "--write", "parts,joints", "-o"
+    is_labeled = {}
+    for options in ((), ("--doubtful",), ("--background-removed",), ("--smooth", "0.01")):
+        out = tmp_path / "_".join(("out", *options))
+        assert label(*words, out, *options) == 0
+        is_labeled[options] = (read_labels(out / "parts" / "f00.png") != NO_PART).any()
+        assert bool(read_joints(out / "joints" / "f00.json")[0].people) == is_labeled[options]
+    assert list(is_labeled.values()) == [False, True, True, True]
+    with pytest.raises(DepthForestError, match=r"was labeled with other options \(person_confidence was 1"):
+        label(*words, tmp_path / "out", "--doubtful")
 
 
 def test_a_recording_keeps_its_people_and_calms_their_joints(folder, recording, tmp_path):

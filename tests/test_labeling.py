@@ -95,6 +95,23 @@ def test_labels_are_those_of_the_twin(
         np.testing.assert_array_equal(shares[place], its[order])
 
 
+def test_it_looks_like_a_person_if_labels_are_as_sure_as_of_people():
+    rng = np.random.default_rng(0)
+    frame, plain = random_frame(rng, 9, 9), forest_of(1, mirror=True, smooth_m=0.05)
+    found = plain.label(frame)
+    assert found.is_person  # nobody knows better
+    mean = float(found.confidence[found.parts != 255].mean())
+    for share, is_person in ((mean - 1e-4, True), (mean + 1e-4, False)):
+        forest = replace(plain, person_confidence=share)
+        assert forest.label(frame).is_person == is_person
+        # pixels that were rejected say nothing
+        assert forest.label(frame, reject=0.0).is_person == is_person
+    # confidences of another kind are not compared
+    for other in ({"mirror": False}, {"smooth": 0}, {"rule": "votes"}):
+        assert forest.label(frame, **other).is_person
+    assert not forest.label(frame, np.zeros((9, 9), bool)).is_person
+
+
 @pytest.mark.parametrize("is_mirrored", [False, True])
 def test_it_is_the_plain_walk_to_the_bit(is_mirrored):
     forest = df.Forest.load(GOLDEN / "forest.safetensors")

@@ -142,6 +142,24 @@ def test_rounds_fit_leaves_together():
     assert found[0] > found[1] > found[2]
 
 
+def test_it_knows_how_sure_labels_of_people_are(monkeypatch):
+    forest = naive_facings.random_forest(np.random.default_rng(0), 2, 6, PARTS, 1)
+    data = [labeled_frame(i) for i in range(30)]
+    fitted = fit_leaves(forest, data, n_facings=2, mirror=True)
+    means = []
+    for frame in data:
+        for person in (1, 4):
+            labeling = fitted.label(frame, frame.people == person)
+            means.append(labeling.confidence[labeling.parts != 255].mean())
+    assert fitted.person_confidence == round(float(np.quantile(means, 0.02)), 4) > 0
+    is_person = [fitted.label(frame, frame.people == p).is_person for frame in data for p in (1, 4)]
+    assert is_person.count(False) == 2  # 2 % of 60, less half a person
+    monkeypatch.setattr(leaffit, "CONFIDENCE_FRAMES", 3)
+    some = [m for i in (0, 14, 29) for m in means[2 * i : 2 * i + 2]]
+    assert leaffit.person_confidence(fitted, data) == round(float(np.quantile(some, 0.02)), 4)
+    assert leaffit.person_confidence(fitted, []) == 0
+
+
 def test_threads_change_no_byte(tmp_path):
     forest = naive_facings.random_forest(np.random.default_rng(0), 2, 6, PARTS, 1)
     data = [labeled_frame(i) for i in range(5)]
