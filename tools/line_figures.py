@@ -1,6 +1,7 @@
 """Judge the whole line on synthetic rooms with two people each: masks, labels and joints, as a user gets them.
 
-Run `python tools/line_figures.py [-n 500] [--config TOML] [--mocap CLIPS] [-o FOLDER]`. In every frame people are
+Run `python tools/line_figures.py --bench rooms --mocap CLIPS [-n 500] [-o FOLDER]` for rooms as those of a set of the
+bench, whose clips no training has seen, or give a `--config TOML` of your own. In every frame people are
 found (without a background, and with an empty frame as one), labeled and given joints; the true masks stand beside them
 as the best that could be. A person whose mask is missed has no right pixel and no joint; joints of false people are
 false.
@@ -25,6 +26,7 @@ from people_figures import MISSED, matched
 import depthforest as df
 from depthforest import drawing
 from depthforest.background import Background
+from depthforest.benchsets import SETS
 from depthforest.evaluation import judge_joints
 from depthforest.files import replacing
 from depthforest.frames import LabeledFrame
@@ -118,6 +120,7 @@ def main() -> None:
     parser.add_argument("-n", type=int, default=500, help="rooms")
     parser.add_argument("-o", type=Path, default=Path("line_figures"), help="folder to write to")
     parser.add_argument("--model", help="omitted: the shipped one")
+    parser.add_argument("--bench", choices=SETS, help="rooms as in this test set")
     parser.add_argument("--config", type=Path, help="TOML file with fields of synth.Config")
     parser.add_argument("--mocap", help="folder of BVH clips")
     parser.add_argument("--camera", default="kinect_v1")
@@ -125,10 +128,12 @@ def main() -> None:
     parser.add_argument("--mirror", action=argparse.BooleanOptionalAction)
     parser.add_argument("--threads", type=int)
     options: Any = parser.parse_args()
-    config = Config.load(options.config) if options.config else Config(n_bodies=24)
+    if options.bench:
+        config = SETS[options.bench].config(options.mocap)
+    else:
+        config = Config.load(options.config) if options.config else Config(n_bodies=24)
+        config = replace(config, mocap=options.mocap or config.mocap)
     config = replace(config, people_shares=(0.0, 1.0), camera=options.camera)
-    if options.mocap:
-        config = replace(config, mocap=options.mocap)
     rooms = Generator(config, seed=options.seed, n=options.n)
     forest = df.load(options.model)
     lines = {way: Line(len(forest.part_set)) for way in WAYS}
