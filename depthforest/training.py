@@ -241,7 +241,7 @@ class _Run:
         started = time.perf_counter()
         frames, judges = frames_of_tree(len(self.source), tree, self.config)
         share = 1 - JUDGES_SHARE if len(judges) else 1.0
-        self._tell(self._news("reading", tree, text=f"reading {len(frames):,} frames ..."), book)
+        self.report(self._news("reading", tree, text=f"reading {len(frames):,} frames ..."))
         shards = self._shards(frames, tree, share * self.half_bytes)
         self._check_memory(tree, shards, share, book)
         counts = np.bincount(np.concatenate([s.labels for s in shards]), minlength=len(self.part_set))

@@ -56,7 +56,7 @@ def stopping_after(n):
     calls = []
 
     def report(news):
-        calls.extend([news] if news.event != "note" else [])
+        calls.extend([news] if news.event not in ("note", "reading") else [])
         if len(calls) == n:
             raise StoppedError
 
