@@ -44,8 +44,9 @@ MAX_ROUNDS = 100
 """Far more than have been found useful."""
 
 CONFIDENCE_FRAMES = 2000
-DOUBTFUL_SHARE = 0.02
-"""Frames that tell how confident labels of people are, and the share of people that may pass for furniture."""
+DOUBTFUL_SHARE, LEAST_SEEN = 0.02, 0.005
+"""Frames that tell how confident labels of people are; the share of people who may pass for furniture; and how much of
+the picture they cover at least: smaller ones are hardly found."""
 
 SHARPNESS = 10.0
 """Times that the mean log likelihood of a pixel counts for the person: pixels repeat each other."""
@@ -158,7 +159,9 @@ def person_confidence(forest: Forest, data: Sequence[LabeledFrame], *, threads: 
         found = []
         for person in np.unique(frame.people[(frame.people > 0) & (frame.depth_mm > 0)]).tolist():
             labeling = forest.label(frame, frame.people == person, threads=1)
-            found.append(float(labeling.confidence[labeling.parts != NO_PART].mean(dtype=np.float64)))
+            is_labeled = labeling.parts != NO_PART
+            if is_labeled.mean() >= LEAST_SEEN:
+                found.append(float(labeling.confidence[is_labeled].mean(dtype=np.float64)))
         return found
 
     chosen = np.unique(np.linspace(0, len(data) - 1, min(len(data), CONFIDENCE_FRAMES)).astype(np.int64))

@@ -158,6 +158,8 @@ def test_it_knows_how_sure_labels_of_people_are(monkeypatch):
     some = [m for i in (0, 14, 29) for m in means[2 * i : 2 * i + 2]]
     assert leaffit.person_confidence(fitted, data) == round(float(np.quantile(some, 0.02)), 4)
     assert leaffit.person_confidence(fitted, []) == 0
+    monkeypatch.setattr(leaffit, "LEAST_SEEN", 0.6)  # nobody covers so much
+    assert leaffit.person_confidence(fitted, data) == 0
 
 
 def test_threads_change_no_byte(tmp_path):
