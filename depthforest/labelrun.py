@@ -112,8 +112,8 @@ class Labeler:
 
     @property
     def is_doubted(self) -> bool:
-        """Whether people who don't look like one are left out."""
-        return self.people.is_found and not self.options.is_doubtful_kept
+        """Whether people who don't look like one are left out: not those who stand out from an empty room."""
+        return self.people.is_by_shape and not self.options.is_doubtful_kept
 
     def label(
         self, frame: Frame, people: People, *, top: int | None = None, joints: bool = False, threads: int | None = 1

@@ -73,7 +73,9 @@ BackgroundRemovedOption = Annotated[
 PeopleOption = Annotated[int | None, typer.Option(help="Look for at most so many people.", min=1)]
 DoubtfulOption = Annotated[
     bool,
-    typer.Option("--doubtful", help="Keep what was found but does not look like a person to the model."),
+    typer.Option(
+        "--doubtful", help="Keep what was found without a background but does not look like a person to the model."
+    ),
 ]
 TrackOption = Annotated[
     bool,

@@ -64,9 +64,10 @@ class PeopleMaps:
             empty = FrameSequence([background], frames.options)
             self._background = Background.learn(empty)
             self.files.append(Path(background))
-        self.is_found = self._masks is None and not is_background_removed
-        """Whether people are looked for."""
-        self._tracker = PeopleTracker(self._background, n) if is_tracked and self.is_found else None
+        is_found = self._masks is None and not is_background_removed
+        self.is_by_shape = is_found and background is None
+        """Whether people are looked for by their shape alone."""
+        self._tracker = PeopleTracker(self._background, n) if is_tracked and is_found else None
 
     @property
     def is_in_order(self) -> bool:

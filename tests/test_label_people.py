@@ -77,12 +77,13 @@ def test_what_does_not_look_like_a_person_is_left_out(folder, tmp_path):
     replace(df.load(), person_confidence=1.0).save(model)
     words = folder / "in" / "f00.png", "--camera", CAMERA, "--model", model, "--write", "parts,joints", "-o"
     is_labeled = {}
-    for options in ((), ("--doubtful",), ("--background-removed",), ("--smooth", "0.01")):
-        out = tmp_path / "_".join(("out", *options))
+    room = "--background", str(folder / "room.png")
+    for i, options in enumerate(((), ("--doubtful",), ("--background-removed",), ("--smooth", "0.01"), room)):
+        out = tmp_path / f"out{i or ''}"
         assert label(*words, out, *options) == 0
         is_labeled[options] = (read_labels(out / "parts" / "f00.png") != NO_PART).any()
         assert bool(read_joints(out / "joints" / "f00.json")[0].people) == is_labeled[options]
-    assert list(is_labeled.values()) == [False, True, True, True]
+    assert list(is_labeled.values()) == [False, True, True, True, True]
     with pytest.raises(DepthForestError, match=r"was labeled with other options \(person_confidence was 1"):
         label(*words, tmp_path / "out", "--doubtful")
 

@@ -143,7 +143,7 @@ def main() -> None:
         room = Background(rooms.empty_room(index))
         maps = [frame.people, df.find_people(frame).map, df.find_people(frame, room).map]
         return frame, [
-            label_people(forest, frame, people, joints=True, is_doubted=i > 0, mirror=options.mirror, threads=1)
+            label_people(forest, frame, people, joints=True, is_doubted=i == 1, mirror=options.mirror, threads=1)
             for i, people in enumerate(maps)
         ]
 
