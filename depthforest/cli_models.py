@@ -253,7 +253,12 @@ def import_pcl(
 
 @models.command()
 def info(
-    path: Annotated[Path, typer.Argument(help="A model file, or the checkpoint folder of a training run.")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="A model file, the name of a shipped one, or the checkpoint folder of a training run.", metavar="MODEL"
+        ),
+    ],
 ) -> None:
     """Print what a model or a checkpoint is; everything in it is checked on the way."""
     from rich.console import Console
@@ -261,10 +266,11 @@ def info(
     from rich.table import Table
 
     from depthforest.info import describe
+    from depthforest.models import find_model
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in describe(path):
+    for name, value in describe(find_model(model)):
         table.add_row(escape(name), escape(value))
     Console(highlight=False).print(table)

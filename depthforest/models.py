@@ -42,6 +42,11 @@ def load(model: str | Path | None = None) -> Forest:
     -------
     Forest
     """
+    return Forest.load(find_model(model))
+
+
+def find_model(model: str | Path | None = None) -> Path:
+    """Return the file of a model; parameters as in `load`."""
     if model is not None and not isinstance(model, str | Path):
         raise ModelError(f"expected the name or the path of a model, got {model!r}")
     shipped = shipped_models()
@@ -49,16 +54,16 @@ def load(model: str | Path | None = None) -> Forest:
     if model is None:
         if DEFAULT_MODEL not in shipped:
             raise ModelError(f"the default model, {DEFAULT_MODEL}, is missing; {listed}; name a model file")
-        return Forest.load(shipped[DEFAULT_MODEL])
+        return shipped[DEFAULT_MODEL]
     if isinstance(model, str) and model in shipped:
-        return Forest.load(shipped[model])
+        return shipped[model]
     try:
         is_there = Path(model).exists()
     except OSError:  # the system does not let us look: the reader says why
         is_there = True
     if not is_there or model == "":
         raise ModelError(f"{str(model)!r}: is neither a shipped model nor a file; {listed}")
-    return Forest.load(model)
+    return Path(model)
 
 
 def load_ranker(model: str | None = None) -> Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float64]]:

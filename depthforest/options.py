@@ -49,7 +49,8 @@ SizeOption = Annotated[str | None, typer.Option(help="WxH of raw dumps and strea
 
 # the options of every command that labels frames
 ModelOption = Annotated[
-    str | None, typer.Option(help="A model file, or the name of a shipped one.", metavar="NAME|FILE")
+    str | None,
+    typer.Option(help="A model file, or a shipped one: body31 (default), body31-fast.", metavar="NAME|FILE"),
 ]
 MaskOption = Annotated[
     Path | None,

@@ -77,7 +77,7 @@ def _log_lines(total: int | None) -> Callable[[int], None]:
         now = time.monotonic()
         if now - said >= LOG_SECONDS:
             said = now
-            print(f"{n_done} of {total or 'a stream'} frames, {n_done / (now - began):.0f}/s", flush=True)
+            print(f"{n_done} of {total or 'a stream'} frames, {n_done / (now - began):.3g}/s", flush=True)
 
     return advance
 

@@ -10,7 +10,7 @@ from command import run_here
 
 import depthforest as df
 from depthforest.cli import app
-from depthforest.errors import DatasetError, UsageError
+from depthforest.errors import DatasetError, ModelError, UsageError
 from synth.config import Config
 from synth.generator import Generator
 
@@ -127,3 +127,11 @@ def test_fit_leaves_says_what_is_wrong(data, tmp_path):
     with pytest.raises(df.DepthForestError, match="no_such_folder"):
         command("fit-leaves", MODEL, "--data", data, "-o", tmp_path / "no_such_folder" / "m")
     assert not out.exists()
+
+
+def test_info_takes_names_files_and_checkpoints(tmp_path, capsys):
+    assert command("info", "body31-fast") == 0
+    assert re.search(r"trees +2\b", capsys.readouterr().out)
+    assert command("info", MODEL) == 0
+    with pytest.raises(ModelError, match="'nobody': is neither a shipped model nor a file; shipped are: body31"):
+        command("info", "nobody")

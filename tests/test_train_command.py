@@ -108,7 +108,7 @@ def test_every_number_is_an_option():
         (["train", "-o", "m", "--config", "bad.toml"], 2, "bad.toml: unknown keys wood; known are trees, depth"),
         (["train", "-o", "m", "--config", "nan.toml"], 2, "nan.toml: probe_range_m must be a finite number, got nan"),
         (["train", "-o", "m", "--config", "none.toml"], 2, "none.toml: cannot be read: no such file"),
-        (["info", "none"], 1, "none: cannot be read: no such file or directory"),
+        (["info", "none"], 1, "'none': is neither a shipped model nor a file; shipped are: body31"),
         (["info", "bad.toml"], 1, "bad.toml"),
     ],
 )
