@@ -129,7 +129,7 @@ def test_fit_leaves_says_what_is_wrong(data, tmp_path):
     assert not out.exists()
 
 
-def test_info_takes_names_files_and_checkpoints(tmp_path, capsys):
+def test_info_takes_names_and_files(capsys):
     assert command("info", "body31-fast") == 0
     assert re.search(r"trees +2\b", capsys.readouterr().out)
     assert command("info", MODEL) == 0
