@@ -21,6 +21,11 @@ def test_links_and_pictures_exist(page):
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(TOP).as_posix())
+def test_nothing_is_left_to_fill_in(page):
+    assert not re.search(r"^[A-Z]+_[A-Z]+$", page.read_text(), re.MULTILINE)
+
+
 def save_frame(path):
     """Save a sample frame at the size of a Kinect's picture."""
     from depthforest.resources import samples_folder
