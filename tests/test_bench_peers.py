@@ -252,9 +252,13 @@ def test_the_command(tool, learners, tmp_path, frames, monkeypatch, capsys):
     assert [row["name"] for row in rows] == ["pcl", "depth forest", name]
     assert rows[0]["fit"]["seconds"] is None
     assert rows[2]["sets"]["procedural"]["frames"] == N
-    tool.main([*command, *options.split()])
+    tool.main([*command, *options.split(), "--only", name])
     said = capsys.readouterr().out
     assert "drawing" not in said
+    assert "depth forest" not in said
+    with pytest.raises(SystemExit):
+        tool.main([*command, *options.split(), "--only", "oracle"])
+    assert f"no learner is called 'oracle'; there are depth forest, {name}" in capsys.readouterr().err
     assert "| pcl | one walk |  |  |" in said
     # a copy by another name is the same data set; another one by the same name is not
     (tmp_path / "data").rename(tmp_path / "copy")

@@ -341,11 +341,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--pixels", type=int, default=500_000, help="training pixels in all")
     parser.add_argument("--probes", type=int, default=300, help="columns of learners on pixels")
     parser.add_argument("--seconds", type=float, default=300, help="of one core, for each fit")
+    parser.add_argument("--only", nargs="+", metavar="LEARNER", help="only these learners")
     given = parser.parse_args(arguments)
     contestants = model_contestants(given.models)
     if given.train is not None:
         training = Training(given.train, given.frames, given.pixels, given.probes, given.seconds)
-        contestants += training.contestants()
+        learners = {learner.name: learner for learner in training.contestants()}
+        unknown = sorted(set(given.only or ()) - set(learners))
+        if unknown:
+            parser.error(f"no learner is called {unknown[0]!r}; there are {', '.join(learners)}")
+        contestants += [learner for name, learner in learners.items() if given.only is None or name in given.only]
     if not contestants:
         parser.error("name at least one model, or a data set to fit learners to with --train")
     sets = chosen_names(given.bench)
