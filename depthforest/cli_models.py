@@ -79,6 +79,12 @@ def compare(
     ] = None,
     data: Annotated[Path | None, typer.Option(help="A data set to train on; omitted, synthetic frames.")] = None,
     test: Annotated[Path | None, typer.Option(help="A data set to judge by; omitted, frames are held out.")] = None,
+    bench: Annotated[
+        str | None, typer.Option(help="A fixed test set to judge by, by name: see evaluate.", metavar="NAME")
+    ] = None,
+    mocap: Annotated[
+        Path | None, typer.Option(help="Folder of the CMU clips (BVH), which most fixed test sets need.", metavar="DIR")
+    ] = None,
     synth_config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
     seconds: Annotated[
         float | None, typer.Option(help="Processor time of each fit; default 30, if no other budget is given.")
@@ -107,8 +113,9 @@ def compare(
 
         names = None if only is None else [name.strip() for name in only.split(",")]
         comparison = comparing.prepare(
-            output, budget, settings, data=data, test=test, synth_config=synth_config, only=names
-        )
+            output, budget, settings, data=data, test=test, bench=bench, mocap=mocap, synth_config=synth_config,
+            only=names,
+        )  # fmt: skip
     failures: list[str] = []
     try:
         if comparison.missing:

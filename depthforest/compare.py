@@ -15,13 +15,12 @@ from typing import Any
 
 from depthforest import __version__
 from depthforest.comparebudget import Budget, CompareSettings, spend
-from depthforest.comparedata import CompareData, chosen_frames, open_frames, read_data
+from depthforest.comparedata import CompareData, chosen_frames, open_frames, open_judges, read_data
 from depthforest.comparefits import Fit, Fitter
 from depthforest.comparefolder import CompareFolder
 from depthforest.comparelearners import Learner, chosen_learners
 from depthforest.compareplots import draw_plots
 from depthforest.comparetable import write_tables
-from depthforest.datasets import open_dataset
 from depthforest.errors import UsageError
 from depthforest.fingerprint import fingerprint
 
@@ -88,6 +87,8 @@ class Comparison:
             A line for each learner that could not be fitted.
         """
         self.folder.begin()
+        if getattr(self._sources[1], "is_as_committed", None) is False:
+            tell(News("note", "these frames are not those of the committed hash; compare no figures of other machines"))
         failures, missing = [], self.missing
         for number, learner in enumerate(missing, 1):
             name = f"{learner.name} ({number} of {len(missing)})"
@@ -151,6 +152,8 @@ def prepare(
     *,
     data: Path | None = None,
     test: Path | None = None,
+    bench: str | None = None,
+    mocap: Path | None = None,
     synth_config: Path | None = None,
     only: Sequence[str] | None = None,
 ) -> Comparison:
@@ -164,6 +167,10 @@ def prepare(
     settings : CompareSettings
     data, test : Path, optional
         Data sets; omitted: synthetic frames, and the last share of the training frames.
+    bench : str, optional
+        A fixed test set by name (`benchsets`), in place of `test`.
+    mocap : Path, optional
+        The CMU clips that it needs.
     synth_config : Path, optional
         Of synthetic frames.
     only : sequence of str, optional
@@ -172,7 +179,7 @@ def prepare(
     settings = CompareSettings() if settings is None else settings
     learners = chosen_learners(only)
     source = open_frames(data, synth_config, settings.frames, settings.seed)
-    judges = None if test is None else open_dataset(test)
+    judges = open_judges(test, bench, mocap)
     numbers = chosen_frames(
         len(source), None if judges is None else len(judges), settings.frames, settings.test_frames, settings.held_out
     )
@@ -187,6 +194,7 @@ def prepare(
         "judging_frames": len(numbers[1]),
         "parts": list(source[numbers[0][0]].part_set.names),
         "data": fingerprint(source, threads=1),
+        "bench": bench,
         "test": None if judges is None else fingerprint(judges, threads=1),
     }
     folder = CompareFolder(output, identity)

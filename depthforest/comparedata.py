@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.benchsets import open_bench
 from depthforest.comparebudget import CompareSettings
 from depthforest.datasets import open_dataset
 from depthforest.errors import DatasetError, UsageError
@@ -75,6 +76,17 @@ def open_frames(data: Path | None, synth_config: Path | None, n: int, seed: int)
     from synth.generator import Generator
 
     return Generator(Config.load(synth_config) if synth_config is not None else Config(), seed, n=n)
+
+
+def open_judges(test: Path | None, bench: str | None, mocap: Path | None) -> Any:
+    """Open what judges: a data set, a fixed test set by name, or None for frames that are held out."""
+    if bench is None:
+        if mocap is not None:
+            raise UsageError("--mocap has the clips of a fixed test set; name one with --bench")
+        return None if test is None else open_dataset(test)
+    if test is not None:
+        raise UsageError("--test and --bench are both test sets; give one")
+    return open_bench(bench, mocap)
 
 
 def spread(n_there: int, n: int) -> list[int]:

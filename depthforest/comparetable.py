@@ -65,10 +65,13 @@ def about(settings: Mapping[str, Any]) -> str:
         spent.append(f"at most {settings['megabytes']:g} MB for each model")
     if settings["rounds"] is not None:
         spent.append(f"size {settings['rounds']} for everybody")
+    judges = "frames held out"
+    if settings["test"] is not None:
+        judges = "frames of " + (f"the bench's set {settings['bench']}" if settings["bench"] else "a test set")
     return (
         f"{settings['pixels']:,} pixels of {settings['train_frames']:,} frames, {settings['probes']:,} probe pairs, "
         f"seed {settings['seed']}, {' and '.join(spent)}; judged on all pixels of {settings['judging_frames']:,} "
-        + ("frames of a test set" if settings["test"] is not None else "frames held out")
+        + judges
     )  # fmt: skip
 
 

@@ -127,10 +127,14 @@ def draw_pixels(frame: LabeledFrame, index: int, stream: int, config: TrainConfi
     available = np.bincount(labels, minlength=len(frame.part_set)).astype(np.int64)
     quota = quotas(available, config.pixels_per_frame, config.class_balance)
     drawn = numbers(key_of(STREAM_PIXELS, config.seed, stream, index), where.astype(np.uint64))
-    order = np.lexsort((drawn, labels))
-    # position of each pixel among those of its part, by its random number
-    first = np.concatenate(([0], np.cumsum(available)))[labels[order]]
-    return np.sort(where[order[np.arange(len(order)) - first < quota[labels[order]]]])
+    # of each part the lowest random numbers, as many as wanted; numbers of one stream are all different
+    by_part = drawn[np.argsort(labels, kind="stable")]
+    ends = np.cumsum(available)
+    limits = np.zeros(len(available), dtype=np.uint64)
+    for part in np.flatnonzero(quota):
+        mine = by_part[ends[part] - available[part] : ends[part]]
+        limits[part] = np.partition(mine, quota[part] - 1)[quota[part] - 1]
+    return where[(drawn <= limits[labels]) & (quota[labels] > 0)]
 
 
 def read_pixels(

@@ -37,7 +37,7 @@ def striped_frames(n: int, seed: int = 0, **options: tuple[int, int, int]) -> li
 
 SETTINGS = {
     "pixels": 1000, "train_frames": 8, "judging_frames": 2, "probes": 5, "seed": 0, "seconds": 2.0, "megabytes": None,
-    "rounds": None, "test": None, "parts": ["a", "b"],
+    "rounds": None, "bench": None, "test": None, "parts": ["a", "b"],
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from command import run_here
 from striped import striped_frames
 
 import depthforest as df
-from depthforest import compare, comparelearners
+from depthforest import benchsets, compare, comparelearners
 
 NUMBERS = ["--pixels", 300, "--probes", 8, "--rounds", 2, "--seed", 1]
 ONLY = ["--only", "random-forest,depth-forest"]
@@ -153,6 +153,9 @@ def test_a_size_that_is_cut_off_is_told_as_it_is(data, tmp_path, monkeypatch, bu
         (["-o", "out", "--data", "DATA", "--pixels", 5], 2, "5 pixels are fewer than the 6 frames"),
         (["-o", "out", "--data", "DATA", "--synth-config", "s.toml"], 2, "leave out --synth-config"),
         (["-o", "out", "--data", "nowhere"], 1, "nowhere: is not a folder"),
+        (["-o", "out", "--data", "DATA", "--test", "DATA", "--bench", "cut"], 2, "are both test sets; give one"),
+        (["-o", "out", "--data", "DATA", "--mocap", "clips"], 2, "name one with --bench"),
+        (["-o", "out", "--data", "DATA", "--bench", "best"], 2, "no test set is called 'best'"),
     ],
 )
 def test_misuse_is_one_line_and_leaves_nothing(words, code, message, data, tmp_path):
@@ -182,6 +185,27 @@ def test_synthetic_frames_by_default(tmp_path):
     assert run("-o", tmp_path / "out", *words)[0] == 0
     settings = json.loads((tmp_path / "out" / "settings.json").read_text())
     assert (settings["train_frames"], settings["judging_frames"], len(settings["parts"])) == (8, 2, 31)
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_fixed_test_set_judges(tmp_path, monkeypatch):
+    changes = {"camera": "kinect_v1@80x60", "n_bodies": 2, "n_poses": 64}
+    one = benchsets.SETS["procedural"]
+    small = replace(one, n_frames=3, changes={**one.changes, **changes})
+    monkeypatch.setattr(benchsets, "SETS", {"procedural": small})
+    lines = [f"{key} = {json.dumps(value)}" for key, value in changes.items()]
+    (tmp_path / "s.toml").write_text("\n".join(lines))
+    words = ["--synth-config", tmp_path / "s.toml", "--frames", 10, "--bench", "procedural", *NUMBERS]
+    code, said, _ = run("-o", tmp_path / "out", *words, "--only", "decision-tree")
+    assert code == 0
+    assert "these frames are not those of the committed hash" in said
+    assert "judged on all pixels of 3 frames of the bench's set procedural." in (tmp_path / "out/table.md").read_text()
+    # the frames are the set's: judged by them as a data set, the figures are the same
+    df.write_dataset(tmp_path / "test", list(benchsets.open_bench("procedural")))
+    words[words.index("--bench") : words.index("--bench") + 2] = ["--test", tmp_path / "test"]
+    assert run("-o", tmp_path / "again", *words, "--only", "decision-tree")[0] == 0
+    first, second = (results(tmp_path / name)["decision-tree"] for name in ("out", "again"))
+    assert without_times(first) == without_times(second)
 
 
 def test_the_learners_are_listed():

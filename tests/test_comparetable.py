@@ -37,4 +37,5 @@ def test_what_everybody_shares_is_said():
     )
     fixed = SETTINGS | {"seconds": None, "rounds": 3, "test": {}}
     assert "size 3 for everybody; judged on all pixels of 2 frames of a test set" in about(fixed)
+    assert about(fixed | {"bench": "cut"}).endswith("2 frames of the bench's set cut")
     assert "at most 5 MB for each model" in about(SETTINGS | {"megabytes": 5.0})

@@ -34,6 +34,7 @@ def tool(monkeypatch):
 def words(work, **data):
     given = {"frames": "a.zarr", "fresh": "b.zarr", "test": "c.zarr"} | data
     given |= {"near": "d.zarr", "fresh-near": "e.zarr", "test-near": "f.zarr"}
+    given |= {"stereo": "g.zarr", "fresh-stereo": "h.zarr", "test-stereo": "i.zarr"}
     options = [part for name, path in given.items() for part in (f"--{name}", str(work.parent / path))]
     return [str(work), *options, "--rows", "3"]
 
@@ -41,22 +42,28 @@ def words(work, **data):
 def test_the_rows_are_run_once(tool, tmp_path):
     work = tmp_path / "work"
     assert tool.main(words(work)) == 0
-    judged = ["evaluate"] * 2
+    judged = ["evaluate"] * 3
     assert [command[0] for command in tool.runs] == ["train", *judged, *judged, "fit-leaves", *judged]
     assert tool.runs[0][2] == str((tmp_path / "a.zarr").resolve())
     table = (work / "experiments.md").read_text()
-    assert len(table.splitlines()) == 2 + 3
-    assert "`depthforest train --data a.zarr -o grown.safetensors" in table  # no folder of this machine
+    rows, commands = table.split("\n\n")
+    assert len(rows.splitlines()) == 2 + 3
+    assert rows.splitlines()[2] == "| 1 | as grown, one walk | 50.0 % | 50.0 % | 50.0 % | 50.0 % | 207 |"
+    lines = commands.splitlines()
+    assert lines[2].startswith("depthforest train --data a.zarr -o grown.safetensors")  # no folder of this machine
+    assert [lines.index(f"# {number}") for number in (1, 2, 3)] == [1, 6, 10]  # each command once
     assert tool.main(words(work)) == 0
-    assert len(tool.runs) == 8
+    assert len(tool.runs) == 11
     assert (work / "experiments.md").read_text() == table
 
 
-def test_rows_about_near_views_see_them(tool, tmp_path):
+@pytest.mark.parametrize(("grown", "counted", "judged"), ["def", "ghi"], ids=["near", "stereo"])
+def test_rows_about_other_frames_see_them(tool, tmp_path, grown, counted, judged):
     tool.main([*words(tmp_path / "work")[:-1], "100"])
-    given = [command for command in tool.runs if command[0] != "evaluate" and str(tmp_path / "d.zarr") in command]
+    given = [command for command in tool.runs if str(tmp_path / f"{grown}.zarr") in command]
     assert [command[0] for command in given] == ["train"]
-    given = [command for command in tool.runs if str(tmp_path / "e.zarr") in command]
+    assert sum(str(tmp_path / f"{judged}.zarr") in command for command in tool.runs) == len(tool.ROWS)
+    given = [command for command in tool.runs if str(tmp_path / f"{counted}.zarr") in command]
     assert [command[0] for command in given] == ["fit-leaves"] * 2
     assert all(command[command.index("--limit") + 1] == str(tool.FIT_FRAMES // 2) for command in given)
     made = [command[command.index("-o") + 1] for command in tool.runs if "-o" in command]

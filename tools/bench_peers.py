@@ -1,15 +1,14 @@
-"""Hold models against others on the frames of the bench: PCL's forest, and learners fitted to the same pixels.
+"""Hold models against others on the frames of the bench, PCL's forest among them.
 
-    python tools/bench_peers.py body31 pcl.safetensors --mocap cmu_bvh --train frames.zarr -o peers
+    python tools/bench_peers.py body31 pcl.safetensors --mocap cmu_bvh -o peers
 
 labels every person of the test sets, masks given, by one walk and with the mirrored one, and writes peers/peers.md and
-peers/peers.json, a row for each contestant. Models are names of shipped ones or files, PCL's trees as `import-pcl`
-writes them. With --train, learners on a fixed pool of probes and a depth forest are fitted to pixels of that data set
-too, each in --seconds of one core (`peer_learners`).
+peers/peers.json, a row for each model. Models are names of shipped ones or files, PCL's trees as `import-pcl` writes
+them. Learners of the same pixels in the same time are another question: `depthforest compare --bench` answers it on the
+same frames.
 
-The result of each contestant is kept in a file of its own beside them: run the same command again, after an
-interruption or with another model, and only what is new or changed is done. A learner is no longer there after its
-row, so that a further test set means fitting it again.
+The result of each model is kept in a file of its own beside them: run the same command again, after an interruption or
+with another model, and only what is new or changed is done.
 
 Figures are mean per-class accuracies over all person pixels; times are processor time of one core. In the 15 regions
 the rule is that of marked points (`partmaps`): a band across a joint counts for either neighbour, be it the truth or
@@ -25,35 +24,28 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from peer_learners import DEPTH_FOREST, PIXEL_LEARNERS, Fit, fit_forest, fit_pixels
 
 from depthforest.benchsets import VERSION as BENCH_VERSION
 from depthforest.benchsets import chosen_names, open_bench
 from depthforest.comparefolder import write_json
-from depthforest.datasets import open_dataset
 from depthforest.errors import UsageError
 from depthforest.evaluation import Judge
 from depthforest.files import make_folder, read_bytes, read_json, replacing
-from depthforest.fingerprint import fingerprint
 from depthforest.forest import Forest
 from depthforest.frames import Frame, LabeledFrame
-from depthforest.joining import JoinedFrames
 from depthforest.labeling import Labeling
-from depthforest.modelfile import canonical_json
 from depthforest.models import load, shipped_models
 from depthforest.partmaps import comparable, merge_sides
 from depthforest.parts import BODY31, NO_PART, REGIONS15, PartSet
-from depthforest.pixeltables import PixelTable, draw_probes, pixel_table
 from depthforest.scores import Counts, Flags, Tally, rounded
 from depthforest.terminal import progress_bar
 from depthforest.views import View
 
-FORMAT, VERSION = "depthforest-peers", 1
+FORMAT, VERSION = "depthforest-peers", 2
 WALKS = {"one walk": False, "mirrored": True}
 LEVELS: dict[str, tuple[str, ...]] = {
     "31 parts": BODY31.names,
@@ -63,7 +55,6 @@ LEVELS: dict[str, tuple[str, ...]] = {
 """Figures with intervals: title to the names of the parts that they are counted in."""
 
 ONE_EACH = "one region each"
-FRAMES = 10_000
 
 
 # -- judging -----------------------------------------------------------------------------------------------------------
@@ -72,9 +63,8 @@ FRAMES = 10_000
 class PairJudge(Judge):
     """A judge that also keeps which true part got which answer, in all, and how long each person took."""
 
-    def __init__(self, model: Any, mirror: bool) -> None:
-        # of a forest it asks for the part set and for labels only, which every contestant has
-        super().__init__(cast(Forest, model), BODY31, mirror, joints=False)
+    def __init__(self, model: Forest, mirror: bool) -> None:
+        super().__init__(model, BODY31, mirror, joints=False)
         self.pairs: Counts = np.zeros((len(BODY31), len(model.part_set)), dtype=np.int64)
         self.label_ms: list[float] = []
 
@@ -112,7 +102,7 @@ def one_region_accuracy(pairs: Counts, answers: PartSet) -> float:
 
 
 def judged(
-    model: Any, frames: Sequence[LabeledFrame], mirror: bool, progress: Callable[[int], object]
+    model: Forest, frames: Sequence[LabeledFrame], mirror: bool, progress: Callable[[int], object]
 ) -> dict[str, Any]:
     """Return the figures of a model on the frames of a test set, in JSON form."""
     judge, views = PairJudge(model, mirror), list[View]()
@@ -134,83 +124,29 @@ def judged(
     }
 
 
-# -- contestants -------------------------------------------------------------------------------------------------------
+# -- models ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """Somebody who labels.
+    """A model file.
 
     Parameters
     ----------
     name : str
-    identity : mapping
-        What its figures depend on, in JSON form: they are kept as long as it stays the same.
-    make : callable
-        Loads or fits it.
+    sha256 : str
+        Of the file: figures are kept as long as it stays the same.
+    path : Path
     """
 
     name: str
-    identity: Mapping[str, Any]
-    make: Callable[[], Fit]
+    sha256: str
+    path: Path
 
     @property
     def file_name(self) -> str:
         """Where its figures are kept."""
         return f"{self.name.replace(' ', '_')}.json"
-
-
-@dataclass(frozen=True)
-class Training:
-    """What learners are fitted to: pixels of the first frames of a data set, and the time for it.
-
-    Parameters
-    ----------
-    path : Path
-        The data set.
-    n_frames, n_pixels, n_probes : int
-    seconds : float
-        Of one core, for each learner.
-    """
-
-    path: Path
-    n_frames: int
-    n_pixels: int
-    n_probes: int
-    seconds: float
-
-    @cached_property
-    def identity(self) -> dict[str, Any]:
-        """What fits depend on: another data set may have the same name, and the same data set another."""
-        sizes = {"frames": self.n_frames, "pixels": self.n_pixels, "probes": self.n_probes, "seconds": self.seconds}
-        data = canonical_json(fingerprint(self.frames, threads=1))
-        return {"train": hashlib.sha256(data.encode()).hexdigest()} | sizes
-
-    @cached_property
-    def frames(self) -> JoinedFrames:
-        """The frames, when somebody needs them."""
-        data = open_dataset(self.path)
-        if data.part_set.names != BODY31.names:
-            raise UsageError(f"{self.path}: has other parts than the test sets; train on data with the 31 body parts")
-        return JoinedFrames([data], self.n_frames)
-
-    @cached_property
-    def table(self) -> PixelTable:
-        """Pixels as rows."""
-        say(f"drawing {self.n_pixels} pixels of {len(self.frames)} frames, {self.n_probes} probes")
-        return pixel_table(self.frames, self.n_pixels, draw_probes(self.n_probes))
-
-    def contestants(self) -> list[Contestant]:
-        """Return all learners."""
-
-        def pixels(name: str) -> Fit:
-            return fit_pixels(name, self.table, BODY31, self.seconds, say)
-
-        def forest() -> Fit:
-            return fit_forest(self.frames, self.n_pixels, self.seconds, say)
-
-        own = [Contestant(name, self.identity, partial(pixels, name)) for name in PIXEL_LEARNERS]
-        return [Contestant(DEPTH_FOREST, self.identity, forest), *own]
 
 
 def model_contestants(models: Sequence[str]) -> list[Contestant]:
@@ -220,14 +156,8 @@ def model_contestants(models: Sequence[str]) -> list[Contestant]:
         path = shipped_models().get(model, Path(model))
         if path.stem in found:
             raise UsageError(f"two models are called {path.stem}; rename a file")
-        digest = hashlib.sha256(read_bytes(path, UsageError)).hexdigest()
-        found[path.stem] = Contestant(path.stem, {"sha256": digest}, partial(_loaded, path))
+        found[path.stem] = Contestant(path.stem, hashlib.sha256(read_bytes(path, UsageError)).hexdigest(), path)
     return list(found.values())
-
-
-def _loaded(path: Path) -> Fit:
-    forest = load(path)
-    return Fit(forest, None, forest.n_nodes + forest.n_leaves, f"{forest.n_trees} trees")
 
 
 # -- the run -----------------------------------------------------------------------------------------------------------
@@ -254,15 +184,14 @@ def run(
     for one in contestants:
         row = kept(output / one.file_name, one, limit)
         missing = [name for name in sets if name not in row["sets"]]
-        fit = one.make() if missing else None
         for name in missing:
-            assert fit is not None
+            forest = load(one.path)
             bench, walks = benches[name], {}
             say(f"{one.name}: labeling {len(bench)} frames of {name}")
             with progress_bar(len(WALKS) * len(bench)) as progress:
                 for walk, mirror in WALKS.items():
-                    walks[walk] = judged(fit.model, bench, mirror, progress)
-            row["fit"] = {"seconds": fit.seconds and rounded(fit.seconds, 1), "nodes": fit.nodes, "about": fit.about}
+                    walks[walk] = judged(forest, bench, mirror, progress)
+            row |= {"nodes": forest.n_nodes + forest.n_leaves, "trees": forest.n_trees}
             row["sets"][name] = {"frames": len(bench), "as_committed": bench.is_as_committed, "walks": walks}
             write_json(output / one.file_name, row)
         rows.append(row)
@@ -275,7 +204,7 @@ def run(
 
 def kept(path: Path, one: Contestant, limit: int | None) -> dict[str, Any]:
     """Return what is known of a contestant; nothing, if it was judged under other conditions."""
-    identity = {**one.identity, "bench": BENCH_VERSION, "limit": limit}
+    identity = {"sha256": one.sha256, "bench": BENCH_VERSION, "limit": limit}
     empty = {"format": FORMAT, "version": VERSION, "name": one.name, "identity": identity, "sets": {}}
     if not path.exists():
         return empty
@@ -292,15 +221,14 @@ def table_lines(rows: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> list[
     for name in sets:
         known = [row for row in rows if name in row["sets"]]
         n_frames = known[0]["sets"][name]["frames"] if known else 0
-        titles = ["contestant", "walk", *LEVELS, ONE_EACH, "ms a person", "nodes", "fitted in"]
+        titles = ["contestant", "walk", *LEVELS, ONE_EACH, "ms a person", "trees", "nodes"]
         lines += [*([""] if lines else []), f"Test set {name}, {n_frames} frames:", ""]
         lines += [_line(titles), _line(["---"] * len(titles))]
         for row in known:
             for walk, found in row["sets"][name]["walks"].items():
                 cells = [_cell(found["figures"].get(title)) for title in (*LEVELS, ONE_EACH)]
                 speed = "" if found["label_ms"] is None else f"{found['label_ms']:g}"
-                size = f"{row['fit']['nodes']:,}"
-                lines.append(_line([row["name"], walk, *cells, speed, size, _fitted(row["fit"])]))
+                lines.append(_line([row["name"], walk, *cells, speed, str(row["trees"]), f"{row['nodes']:,}"]))
     return lines
 
 
@@ -316,10 +244,6 @@ def _cell(figure: Mapping[str, float] | None) -> str:
     return f"{100 * figure['value']:.1f}{ends}"
 
 
-def _fitted(fit: Mapping[str, Any]) -> str:
-    return fit["about"] if fit["seconds"] is None else f"{fit['seconds']:.0f} s: {fit['about']}"
-
-
 def say(text: str) -> None:
     """Print news at once."""
     print(text, flush=True)
@@ -331,28 +255,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=about, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("models", nargs="*", help="names of shipped models, or model files")
+    parser.add_argument("models", nargs="+", help="names of shipped models, or model files")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder for figures and tables")
     parser.add_argument("--bench", nargs="+", default=["mocap"], help="test sets, or all")
     parser.add_argument("--mocap", help="folder of the CMU clips")
     parser.add_argument("--limit", type=int, help="only so many frames of each test set")
-    parser.add_argument("--train", type=Path, help="data set that learners are fitted to")
-    parser.add_argument("--frames", type=int, default=FRAMES, help="of the data set, from its start")
-    parser.add_argument("--pixels", type=int, default=500_000, help="training pixels in all")
-    parser.add_argument("--probes", type=int, default=300, help="columns of learners on pixels")
-    parser.add_argument("--seconds", type=float, default=300, help="of one core, for each fit")
-    parser.add_argument("--only", nargs="+", metavar="LEARNER", help="only these learners")
     given = parser.parse_args(arguments)
     contestants = model_contestants(given.models)
-    if given.train is not None:
-        training = Training(given.train, given.frames, given.pixels, given.probes, given.seconds)
-        learners = {learner.name: learner for learner in training.contestants()}
-        unknown = sorted(set(given.only or ()) - set(learners))
-        if unknown:
-            parser.error(f"no learner is called {unknown[0]!r}; there are {', '.join(learners)}")
-        contestants += [learner for name, learner in learners.items() if given.only is None or name in given.only]
-    if not contestants:
-        parser.error("name at least one model, or a data set to fit learners to with --train")
     sets = chosen_names(given.bench)
     rows = run(contestants, sets, given.output, mocap=given.mocap, limit=given.limit)
     print("\n".join(table_lines(rows, sets)))

@@ -1,13 +1,14 @@
 """What each part of training is worth: forests that differ in one thing, all judged on the same frames.
 
-    python tools/experiments.py WORK --frames v1.zarr --near near.zarr --fresh fresh.zarr --fresh-near fresh_near.zarr
-        --test valid.zarr --test-near valid_near.zarr
+    python tools/experiments.py WORK --frames v1.zarr --near near.zarr --stereo realsense.zarr --fresh fresh.zarr
+        --fresh-near fresh_near.zarr --fresh-stereo fresh_realsense.zarr --test valid.zarr --test-near valid_near.zarr
+        --test-stereo valid_realsense.zarr
 
 runs the `depthforest` commands of every row in turn (`train`, `fit-leaves`, `evaluate`) and writes the table that is in
-docs/EXPERIMENTS.md to WORK/experiments.md, with the commands, after every row. What is there is not made again: stop
-it and run it again at any time, with the same data sets, which WORK/data.json keeps. WORK is a folder outside the
-checkout. docs/EXPERIMENTS.md says how the data sets were made; the forests are small ones, so that a row takes a minute
-or two.
+docs/EXPERIMENTS.md to WORK/experiments.md after every row, and under it the commands: those of a row are those under
+its number, and what rows before it have made. What is there is not made again: stop it and run it again at any time,
+with the same data sets, which WORK/data.json keeps. WORK is a folder outside the checkout. docs/EXPERIMENTS.md says how
+the data sets were made; the forests are small ones, so that a row takes a minute or two.
 """
 
 from __future__ import annotations
@@ -43,14 +44,22 @@ FIT_FRAMES = 2000
 DATA = "data.json"
 """What the files in the work folder were made of: other data sets would mix with them."""
 
+KINDS = ("near", "stereo")
+"""Frames that some rows see as well, and that all are judged on: near views, and those of a stereo sensor."""
+
 SETS = {
     "frames": "Data set that trees are grown on.",
     "near": "Data set of near views, for the rows about them.",
+    "stereo": "Data set of a stereo sensor, for the rows about it.",
     "fresh": "Data set that leaves are counted on.",
     "fresh-near": "Near views for that.",
+    "fresh-stereo": "Frames of a stereo sensor for that.",
     "test": "Data set that all are judged on.",
     "test-near": "Near views that all are judged on.",
+    "test-stereo": "Frames of a stereo sensor that all are judged on.",
 }
+
+TITLES = ("row", "what", "per class", "sides merged", "near views", "stereo", "leaves")
 
 FIGURES = ("parts.mean_class_accuracy", "parts_merged.mean_class_accuracy")
 
@@ -68,15 +77,15 @@ class Row:
         Options of `fit-leaves`; None: leaves stay as they were grown.
     judged : tuple of str
         Options of `evaluate`.
-    near : tuple of str
-        Steps that see near views as well.
+    seen : tuple of (step, kind)
+        Steps that see frames of one of `KINDS` as well.
     """
 
     title: str
     grown: tuple[tuple[str, str], ...] = ()
     fit: tuple[str, ...] | None = ("--mirror",)
     judged: tuple[str, ...] = ()
-    near: tuple[str, ...] = ()
+    seen: tuple[tuple[str, str], ...] = ()
 
 
 COUNTED = ("--rounds", "0", "--mirror")
@@ -92,8 +101,10 @@ ROWS = (
     Row("16 facings", fit=("--mirror", "--facings", "16")),
     Row("one walk", fit=("--no-mirror",)),
     Row("a third of the leaves", fit=("--mirror", "--leaves", "10000")),
-    Row("near views among the frames that leaves are counted on", near=("fit-leaves",)),
-    Row("and among those that the tree grows on", near=("train", "fit-leaves")),
+    Row("near views among the frames that leaves are counted on", seen=(("fit-leaves", "near"),)),
+    Row("and among those that the tree grows on", seen=(("train", "near"), ("fit-leaves", "near"))),
+    Row("stereo frames among the frames that leaves are counted on", seen=(("fit-leaves", "stereo"),)),
+    Row("and among those that the tree grows on", seen=(("train", "stereo"), ("fit-leaves", "stereo"))),
     Row("1,000 frames", (("frames-per-tree", "1000"),)),
     Row("2,000 frames", (("frames-per-tree", "2000"),)),
     Row("50 candidates", (("candidates", "50"),)),
@@ -106,6 +117,7 @@ ROWS = (
     Row("800 candidates", (("candidates", "800"),)),
     Row("8,000 frames", (("frames-per-tree", "8000"),)),
     Row("3 trees", (("trees", "3"),)),
+    Row("3 trees, probes up to 0.3 m", (("trees", "3"), ("probe-range-m", "0.3"))),
 )
 
 
@@ -120,15 +132,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     data = {option: getattr(given, option.replace("-", "_")) for option in SETS}
     if complaint := _noted(given.work, data):
         parser.error(complaint)
-    lines = ["| what | per class | sides merged | near views | leaves | commands |", "|---|---|---|---|---|---|"]
-    for row in ROWS[: given.rows]:
-        figures, commands = _measured(row, data, given.work)
-        shown = "<br>".join(f"`{shlex.join(('depthforest', *c))}`" for c in commands)
-        lines.append(f"| {row.title} | {figures} | {shown} |")
+    lines, shown = [_line(TITLES), _line(["---"] * len(TITLES))], dict[str, None]()
+    for number, row in enumerate(ROWS[: given.rows], 1):
+        cells, commands = _measured(row, data, given.work)
+        lines.append(_line([str(number), row.title, *cells]))
         print(lines[-1], flush=True)
+        # a command of an earlier row is there already
+        texts = [f"# {number}", *(shlex.join(("depthforest", *command)) for command in commands)]
+        shown |= dict.fromkeys(texts)
         with replacing(given.work / "experiments.md") as file:
-            file.write(("\n".join(lines) + "\n").encode())
+            file.write("\n".join([*lines, "", "```", *shown, "```", ""]).encode())
     return 0
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _noted(work: Path, data: dict[str, Path]) -> str:
@@ -146,24 +164,25 @@ def _noted(work: Path, data: dict[str, Path]) -> str:
     return ""
 
 
-def _measured(row: Row, data: Mapping[str, Path], work: Path) -> tuple[str, list[list[str]]]:
+def _measured(row: Row, data: Mapping[str, Path], work: Path) -> tuple[list[str], list[list[str]]]:
     """Return the figures of a row as cells of the table, and its commands, running those whose file is missing."""
     name = {option: path.name for option, path in data.items()}
     options = BASE | dict(row.grown)
     flags = [part for option, value in options.items() for part in (f"--{option}", value)]
+    seen = {step: [kind for own, kind in row.seen if own == step] for step in ("train", "fit-leaves")}
     grown = "grown" + "".join(f"_{option}_{value}" for option, value in row.grown)
-    grown += f"{'_near' * ('train' in row.near)}.safetensors"
-    near = ["--data", name["near"]] if "train" in row.near else []
-    steps = [(grown, ["train", "--data", name["frames"], *near, "-o", grown, *flags])]
+    grown += "".join(f"_{kind}" for kind in seen["train"]) + ".safetensors"
+    more = [part for kind in seen["train"] for part in ("--data", name[kind])]
+    steps = [(grown, ["train", "--data", name["frames"], *more, "-o", grown, *flags])]
     model = grown
     if row.fit is not None:
-        model = f"fit_{_words(row.fit)}{'near_' * ('fit-leaves' in row.near)}{grown}"
-        near = ["--data", name["fresh-near"]] if "fit-leaves" in row.near else []
-        limit = FIT_FRAMES // (2 if near else 1)
-        count = ["--data", name["fresh"], *near, "--limit", str(limit)]
+        model = f"fit_{_words((*row.fit, *seen['fit-leaves']))}{grown}"
+        more = [part for kind in seen["fit-leaves"] for part in ("--data", name[f"fresh-{kind}"])]
+        limit = FIT_FRAMES // (1 + len(seen["fit-leaves"]))  # of each data set
+        count = ["--data", name["fresh"], *more, "--limit", str(limit)]
         steps.append((model, ["fit-leaves", grown, *count, "-o", model, *row.fit]))
     reports = []
-    for test in ("test", "test-near"):
+    for test in ("test", *(f"test-{kind}" for kind in KINDS)):
         reports.append(f"{test}_{_words(row.judged)}{model}.json")
         judge = ["evaluate", model, "--data", name[test], "--no-joints", *row.judged, "--json", reports[-1]]
         steps.append((reports[-1], judge))
@@ -171,9 +190,9 @@ def _measured(row: Row, data: Mapping[str, Path], work: Path) -> tuple[str, list
     for made, command in steps:
         if not (work / made).exists():
             _run([places.get(part, part) for part in command], work)
-    both, near_one = (_figures(work / report) for report in reports)
-    cells = " | ".join(f"{100 * value:.1f} %" for value in (*both, near_one[0]))
-    return f"{cells} | {Forest.load(work / model).n_leaves:,}", [command for _, command in steps]
+    own, *others = (_figures(work / report) for report in reports)
+    figures = [f"{100 * value:.1f} %" for value in (*own, *(other[0] for other in others))]
+    return [*figures, f"{Forest.load(work / model).n_leaves:,}"], [command for _, command in steps]
 
 
 def _figures(report: Path) -> list[float]:
