@@ -126,23 +126,29 @@ def _figures(frame: LabeledFrame, labels: PeopleLabels, seconds: float) -> Sampl
     return SampleFigures(n_people, len(pairs), n_false, right, len(visible), near, seconds)
 
 
-def match_people(truth: npt.NDArray[np.uint8], found: npt.NDArray[np.uint8]) -> dict[int, int]:
-    """Return for each person who was found the id of the mask, the pairs that overlap most first; each mask once.
+def match_people(
+    truth: npt.NDArray[np.uint8], found: npt.NDArray[np.uint8], least: float = FOUND_IOU
+) -> dict[int, tuple[int, float]]:
+    """Return for each person who was found the id of the mask and the IoU, the pairs of the highest first.
 
     Parameters
     ----------
     truth, found : array (rows, cols), uint8
         Person ids; 0 = nobody.
+    least : float
+        IoU of a pair, above 0. Each mask is one person's at most.
     """
-    pairs: dict[int, int] = {}
+    pairs: dict[int, tuple[int, float]] = {}
+    taken: set[int] = set()
     people, masks = (np.unique(ids[ids > 0]).tolist() for ids in (truth, found))
-    overlaps = {}
+    ious = {}
     for person, mask in itertools.product(people, masks):
         is_person, is_found = truth == person, found == mask
-        overlaps[person, mask] = np.count_nonzero(is_person & is_found) / np.count_nonzero(is_person | is_found)
-    for (person, mask), overlap in sorted(overlaps.items(), key=lambda pair: -pair[1]):
-        if overlap >= FOUND_IOU and person not in pairs and mask not in pairs.values():
-            pairs[person] = mask
+        ious[person, mask] = np.count_nonzero(is_person & is_found) / np.count_nonzero(is_person | is_found)
+    for (person, mask), iou in sorted(ious.items(), key=lambda pair: -pair[1]):
+        if iou >= least and person not in pairs and mask not in taken:
+            pairs[person] = mask, iou
+            taken.add(mask)
     return pairs
 
 

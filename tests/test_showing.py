@@ -15,25 +15,36 @@ def picture(*boxes):
     return people
 
 
+def masks(truth, found):
+    return {person: mask for person, (mask, _) in match_people(truth, found).items()}
+
+
 def test_people_are_found_once_each():
     truth = picture((1, 0, 10), (2, 20, 30))
-    assert match_people(truth, truth) == {1: 1, 2: 2}
+    assert masks(truth, truth) == {1: 1, 2: 2}
     # a third mask is nobody's, wherever it is
-    assert match_people(truth, picture((1, 32, 40), (2, 21, 30), (3, 0, 10))) == {1: 3, 2: 2}
+    assert masks(truth, picture((1, 32, 40), (2, 21, 30), (3, 0, 10))) == {1: 3, 2: 2}
     # the better of two masks, and not the other too
-    assert match_people(truth, picture((1, 0, 4), (2, 4, 10))) == {1: 2}
+    assert masks(truth, picture((1, 0, 4), (2, 4, 10))) == {1: 2}
     # one mask over both of them has found one
-    assert match_people(truth, picture((1, 0, 30))) == {1: 1}
-    assert match_people(truth, picture()) == {}
-    assert match_people(picture(), truth) == {}
+    assert masks(truth, picture((1, 0, 30))) == {1: 1}
+    assert masks(truth, picture()) == {}
+    assert masks(picture(), truth) == {}
 
 
 def test_less_than_three_tenths_is_not_found():
     truth = picture((1, 0, 10))
-    assert match_people(truth, picture((1, 0, 3))) == {1: 1}
-    assert match_people(truth, picture((1, 0, 2))) == {}
-    assert match_people(truth, picture((1, 5, 17))) == {}  # 5 of 17 columns
-    assert match_people(truth, picture((1, 4, 20))) == {1: 1}  # 6 of 20
+    assert masks(truth, picture((1, 0, 3))) == {1: 1}
+    assert masks(truth, picture((1, 0, 2))) == {}
+    assert masks(truth, picture((1, 5, 17))) == {}  # 5 of 17 columns
+    assert masks(truth, picture((1, 4, 20))) == {1: 1}  # 6 of 20
+
+
+def test_the_overlap_is_told():
+    truth = picture((1, 0, 10), (2, 20, 30))
+    found = picture((1, 0, 2), (3, 21, 32))
+    assert match_people(truth, found) == {2: (3, 9 / 12)}
+    assert match_people(truth, found, 0.1) == {2: (3, 9 / 12), 1: (1, 2 / 10)}
 
 
 def shown(figures):

@@ -22,6 +22,7 @@ from depthforest.background import Background
 from depthforest.drawing import Picture, contact_sheet, shade, write_picture
 from depthforest.frames import Frame, LabeledFrame
 from depthforest.segmentation import find_people
+from depthforest.showing import match_people
 from synth.config import Config
 from synth.generator import Generator
 
@@ -30,6 +31,9 @@ LEAST_SEEN = 0.005
 
 MISSED = 0.3
 """IoU below which somebody counts as missed."""
+
+ANY = 1e-9
+"""IoU of a pair, at least: whatever overlaps at all."""
 
 FALSE = 0.3
 """Share of people in a mask below which it shows nobody."""
@@ -78,16 +82,13 @@ class Tally:
 
 def matched(truth: People, found: People) -> tuple[dict[int, tuple[int, float]], int]:
     """Return for each person who is seen well enough the id and IoU of its mask, 0 for none; and how many are false."""
-    table = np.bincount(truth.ravel().astype(np.intp) * 256 + found.ravel(), minlength=65536).reshape(256, 256)
-    n_true, n_found = table.sum(axis=1), table.sum(axis=0)
-    people = [i for i in range(1, 256) if n_true[i] >= LEAST_SEEN * truth.size]
-    masks = [k for k in range(1, 256) if n_found[k]]
-    iou = table / np.maximum(n_true[:, None] + n_found[None] - table, 1)
-    pairs = dict.fromkeys(people, (0, 0.0))
-    for value, i, k in sorted(((float(iou[i, k]), i, k) for i in people for k in masks), reverse=True):
-        if value > 0 and pairs[i][0] == 0 and k not in {taken for taken, _ in pairs.values()}:
-            pairs[i] = k, value
-    return pairs, sum(bool(table[1:, k].sum() < FALSE * n_found[k]) for k in masks)
+    n_true, n_found = (np.bincount(ids.ravel(), minlength=256) for ids in (truth, found))
+    is_seen = n_true >= LEAST_SEEN * truth.size
+    is_seen[0] = False
+    pairs = dict.fromkeys(np.flatnonzero(is_seen).tolist(), (0, 0.0))
+    pairs |= match_people(np.where(is_seen[truth], truth, np.uint8(0)), found, ANY)
+    n_right = np.bincount(found[truth > 0], minlength=256)
+    return pairs, int(np.count_nonzero((n_right < FALSE * n_found)[1:]))
 
 
 def painted(frame: Frame, people: People) -> Picture:
