@@ -84,10 +84,13 @@ def all_queries(folder: Path) -> tuple[Any, Any, Any]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a line for each ranker."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, nargs="?", help="folder of rank.train, rank.test and their .query files")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rankers", nargs="+", choices=list(RANKERS), default=list(RANKERS))
     options = parser.parse_args(arguments)
+    if options.data is None:  # make bench
+        print("left out: name the folder of LightGBM's example queries")
+        return
     x, y, qid = all_queries(options.data)
     print(f"{len(y)} documents of {len(group_sizes(qid))} queries, {FOLDS} folds, {options.seeds} seeds")
     print(f"{'':12}{'NDCG@10':>9}{'by seed':>{9 * options.seeds}}{'seconds':>10}")

@@ -107,13 +107,9 @@ class Labeler:
             options.background,
             is_background_removed=options.is_background_removed,
             n=options.n_people,
+            is_doubted=not options.is_doubtful_kept,
             is_tracked=options.is_tracked,
         )
-
-    @property
-    def is_doubted(self) -> bool:
-        """Whether people who don't look like one are left out: not those who stand out from an empty room."""
-        return self.people.is_by_shape and not self.options.is_doubtful_kept
 
     def label(
         self, frame: Frame, people: People, *, top: int | None = None, joints: bool = False, threads: int | None = 1
@@ -126,7 +122,8 @@ class Labeler:
             people,
             top=top,
             joints=joints,
-            is_doubted=self.is_doubted,
+            is_doubted=self.people.is_doubted,
+            most=self.people.most,
             mirror=o.mirror,
             rule=o.rule,
             reject=o.reject,
@@ -147,7 +144,7 @@ class Labeler:
             "reject": options.reject,
             "smooth_m": self.forest.smooth_m if options.smooth is None else options.smooth,
             **self.people.identity(),
-            "person_confidence": self.forest.person_confidence if self.is_doubted else 0.0,
+            "person_confidence": self.forest.person_confidence if self.people.is_doubted else 0.0,
             "track": [options.fps] if options.is_tracked else None,
             "camera": camera if isinstance(camera, dict) or camera is None else str(camera),
             "scale": reading.scale,
@@ -168,8 +165,9 @@ def _is_guess(text: str) -> bool:
 
 
 def model_digest(forest: Forest) -> str:
-    """Return a digest of everything in a forest that shapes labels and pictures of them."""
-    digest = hashlib.sha256(canonical_json(forest.part_set.to_dict() | {"background": forest.background_mm}).encode())
+    """Return a digest of everything in a forest that shapes labels, joints and pictures of them."""
+    settings = {"background": forest.background_mm, "joints": forest.joints}
+    digest = hashlib.sha256(canonical_json(forest.part_set.to_dict() | settings).encode())
     for name in SCHEMA:
         digest.update(f"{name}{getattr(forest, name).shape}".encode())
         digest.update(getattr(forest, name).tobytes())

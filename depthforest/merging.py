@@ -64,6 +64,7 @@ def label_people(
     top: int | None = None,
     joints: bool = False,
     is_doubted: bool = False,
+    most: int | None = None,
     **options: Any,
 ) -> PeopleLabels:
     """Label every person of a frame by itself.
@@ -80,6 +81,8 @@ def label_people(
         Find the joints too.
     is_doubted : bool
         The people were looked for: those whose labels don't look like a person's (`Labeling.is_person`) are left out.
+    most : int, optional
+        So many people are kept, those of the lowest ids; the others are left out too.
     **options
         Of `Forest.label`: mirror, rule, reject, smooth, threads.
     """
@@ -95,8 +98,8 @@ def label_people(
         best = np.full((*frame.shape, k), NO_PART, np.uint8), np.zeros((*frame.shape, k), np.float32)
     for person in _ids(people):
         is_person = people == person
-        labeling = forest.label(frame, is_person, **options)
-        if is_doubted and not labeling.is_person:
+        labeling = forest.label(frame, is_person, **options) if most is None or len(ways) < most else None
+        if labeling is None or (is_doubted and not labeling.is_person):
             people = np.where(is_person, np.uint8(0), people)
             continue
         np.copyto(parts, labeling.parts, where=is_person)

@@ -30,7 +30,9 @@ class PeopleMaps:
     is_background_removed : bool
         All readings are one person.
     n : int, optional
-        At most so many people are found.
+        At most so many people are found, see `most`.
+    is_doubted : bool
+        People who are told by their shape alone may be left out later.
     is_tracked : bool
         Ids are kept from frame to frame. Frames must then be given in their order, by one thread.
     """
@@ -43,6 +45,7 @@ class PeopleMaps:
         *,
         is_background_removed: bool = False,
         n: int | None = None,
+        is_doubted: bool = False,
         is_tracked: bool = False,
     ) -> None:
         if sum((mask is not None, background is not None, is_background_removed)) > 1:
@@ -67,7 +70,12 @@ class PeopleMaps:
         is_found = self._masks is None and not is_background_removed
         self.is_by_shape = is_found and background is None
         """Whether people are looked for by their shape alone."""
+        self.is_doubted = is_doubted and self.is_by_shape
+        """Whether people may be left out later."""
         self._tracker = PeopleTracker(self._background, n) if is_tracked and is_found else None
+        self.most = n if self.is_doubted and self._tracker is None else None
+        """How many are to be kept of those that are found: a shelf that is left out takes nobody's place. A tracker,
+        whose ids stay, counts by itself."""
 
     @property
     def is_in_order(self) -> bool:
@@ -82,7 +90,7 @@ class PeopleMaps:
             return np.where(frame.depth_mm > 0, np.uint8(ONLY_PERSON), np.uint8(0))
         if self._tracker is not None:
             return self._tracker.add(frame).map
-        return find_people(frame, self._background, n=self._n).map
+        return find_people(frame, self._background, n=self._n if self.most is None else None).map
 
     def inputs(self, name: FrameName) -> list[Path]:
         """Return the files that shape the answer for a frame."""

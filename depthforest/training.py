@@ -75,7 +75,7 @@ def train(
         Into how many parts the frames of a tree are cut. Omitted: one for each thread.
     memory_mb : float
         Budget for crops, pixels and counting, beside the frames that are being read. Crops that don't fit are made
-        again at every level; 20 bytes a training pixel are needed in any case.
+        again for every batch of nodes; 20 bytes a training pixel are needed in any case.
     checkpoint : str or Path, optional
         A folder that keeps the run after every level.
     resume : bool

@@ -525,6 +525,7 @@ def test_force_labels_again_the_same_bytes(frames, out):
         (["--smooth", "0.1"], r"smooth_m was 0\.0, now 0\.1"),
         (["--flip"], "flip was False, now True"),
         (["--model", "other.safetensors"], "another model"),
+        (["--model", "joints.safetensors"], "another model"),
         (["--mask", "mask.png"], "mask was None, now .*mask.png"),
     ],
 )
@@ -535,6 +536,7 @@ def test_other_options_never_mix(frames, out, tmp_path, monkeypatch, change, mes
     df.Forest(forest.roots, forest.offsets, forest.thresholds, forest.children, leaves, forest.part_set).save(
         "other.safetensors"
     )
+    replace(forest, joints={"samples": 5}).save("joints.safetensors")
     Image.fromarray(DATA[0].people == 1).save("mask.png")
     words = ["label", str(frames), "-o", str(out), "--camera", CAMERA]
     model = [] if "--model" in change else ["--model", str(MODEL)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import depthforest as df
-from depthforest import drawing
+from depthforest import drawing, labeling
 from depthforest.cli import app
 from depthforest.errors import DepthForestError
 from depthforest.formats import read_labels
@@ -86,6 +86,24 @@ def test_what_does_not_look_like_a_person_is_left_out(folder, tmp_path):
     assert list(is_labeled.values()) == [False, True, True, True, True]
     with pytest.raises(DepthForestError, match=r"was labeled with other options \(person_confidence was 1"):
         label(*words, tmp_path / "out", "--doubtful")
+
+
+def test_a_shelf_takes_nobodys_place(folder, recording, tmp_path, monkeypatch):
+    """The largest is left out: of one person who is asked for, the second is found."""
+    monkeypatch.setattr(labeling.Labeling, "is_person", property(lambda one: not one._mask[places[0]]))
+    found = df.find_people(df.Frame(recording[0].depth_mm, recording[0].camera)).map
+    assert found.max() >= 2
+    places = [tuple(np.argwhere(found == person)[0]) for person in (1, 2)]
+    words = folder / "in" / "f00.png", "--camera", CAMERA, "--write", "parts,json", "-o"
+    people = {}
+    for n in (1, 2):
+        assert label(*words, tmp_path / str(n), "--people", n) == 0
+        people[n] = [one["id"] for one in json.loads((tmp_path / str(n) / "json" / "f00.json").read_text())["people"]]
+        parts = read_labels(tmp_path / str(n) / "parts" / "f00.png")
+        assert [parts[place] == NO_PART for place in places] == [True, False]
+    assert people[1] == [2]
+    assert label(*words, tmp_path / "all", "--people", 1, "--doubtful") == 0
+    assert read_labels(tmp_path / "all" / "parts" / "f00.png")[places[0]] != NO_PART
 
 
 def test_a_recording_keeps_its_people_and_calms_their_joints(folder, recording, tmp_path):

@@ -126,6 +126,7 @@ def main() -> None:
     parser.add_argument("--camera", default="kinect_v1")
     parser.add_argument("--seed", type=int, default=5005)
     parser.add_argument("--mirror", action=argparse.BooleanOptionalAction)
+    parser.add_argument("--doubtful", action="store_true", help="keep what does not look like a person to the model")
     parser.add_argument("--threads", type=int)
     options: Any = parser.parse_args()
     if options.bench:
@@ -143,8 +144,8 @@ def main() -> None:
         room = Background(rooms.empty_room(index))
         maps = [frame.people, df.find_people(frame).map, df.find_people(frame, room).map]
         return frame, [
-            label_people(forest, frame, people, joints=True, is_doubted=i == 1, mirror=options.mirror, threads=1)
-            for i, people in enumerate(maps)
+            label_people(forest, frame, people, joints=True, is_doubted=is_doubted, mirror=options.mirror, threads=1)
+            for people, is_doubted in zip(maps, (False, not options.doubtful, False), strict=True)
         ]
 
     shown: list[drawing.Picture] = []

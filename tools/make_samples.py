@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 
 from depthforest.datasets import write_dataset
@@ -30,6 +31,7 @@ def sample_frames() -> dict[str, LabeledFrame]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     made = sample_frames()
     shutil.rmtree(samples_folder(), ignore_errors=True)
     dataset = write_dataset(samples_folder(), made.values(), names=list(made))
