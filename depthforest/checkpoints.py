@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from depthforest import modelfile
+from depthforest.checks import is_whole
 from depthforest.errors import CheckpointError, DepthForestError, ModelError, UsageError
 from depthforest.files import make_folder, read_json, reason, replacing
 from depthforest.growing import GrowingTree
@@ -214,7 +215,7 @@ def _read_identity(folder: Path) -> dict[str, Any]:
             "use the version that began it, or start again in another folder"
         )
     trees = identity["config"].get("trees") if isinstance(identity.get("config"), dict) else None
-    if isinstance(trees, bool) or not isinstance(trees, int) or trees < 1:
+    if not is_whole(trees) or trees < 1:
         raise CheckpointError(f"{folder / IDENTITY}: says nothing of a configuration with trees")
     data = identity.get("data")
     parts = data.get("parts") if isinstance(data, dict) else None

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from depthforest.checks import is_number
 from depthforest.comparefits import FIGURES
 from depthforest.comparelearners import FAMILIES, LEARNERS
 from depthforest.errors import DepthForestError, UsageError
@@ -136,7 +137,7 @@ def _is_whole(value: Any, least: int) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return is_number(value) and math.isfinite(value)
 
 
 def write_json(path: Path, content: object) -> None:

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import Camera
+from depthforest.checks import is_number
 from depthforest.errors import CameraError, DatasetError, DepthForestError, PartSetError
 from depthforest.files import is_folder, natural_key, read_bytes, read_json, reason
 from depthforest.formats import read_labels, read_pages
@@ -278,7 +279,7 @@ def _described(content: Mapping[str, object], name: str) -> tuple[Camera, PartSe
     except CameraError as error:
         raise DatasetError(f"{name}: {error}") from None
     scale = content["depth_scale"]
-    if isinstance(scale, bool) or not isinstance(scale, int | float) or not np.isfinite(scale) or scale <= 0:
+    if not is_number(scale) or not np.isfinite(scale) or scale <= 0:
         raise DatasetError(f"{name}: depth_scale must be metres per unit, above 0; got {scale!r}")
     try:
         return camera, PartSet.from_dict(content["parts"], f"{name}: parts"), float(scale)

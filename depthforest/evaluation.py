@@ -121,7 +121,12 @@ def evaluate_many(
         raise UsageError("there are no frames to evaluate")
     if sensors is not None and len(sensors) != n_frames:
         raise UsageError(f"sensors must name one for each of the {n_frames} frames, got {len(sensors)}")
-    part_set = data[0].part_set
+    first = data[0]
+    if not isinstance(first, LabeledFrame):
+        raise UsageError(
+            f"frame 0 is a {type(first).__name__}; evaluate takes LabeledFrames, as df.open_dataset gives them"
+        )
+    part_set = first.part_set
     judges = [Judge(f, part_set, mirror, joints, (*groupings, *GROUPINGS), exact=exact) for f in forests]
 
     def look(index: int) -> list[tuple[View, list[Answer]]]:

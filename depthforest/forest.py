@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest import facings, modelfile, sparserows
+from depthforest.checks import is_number
 from depthforest.errors import DepthForestError, ModelError, UsageError
 from depthforest.features import (
     BACKGROUND_MM,
@@ -559,7 +560,7 @@ def levels(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32]) -> lis
 
 def check_smoothing(smooth_m: object) -> float:
     """Return a radius of smoothing in metres, or raise UsageError."""
-    if isinstance(smooth_m, bool) or not isinstance(smooth_m, int | float) or not 0 <= smooth_m <= MAX_SMOOTH_M:
+    if not is_number(smooth_m) or not 0 <= smooth_m <= MAX_SMOOTH_M:
         shown = modelfile.shown(smooth_m)
         raise UsageError(f"smoothing must be a radius from 0 to {MAX_SMOOTH_M:g} metres, got {shown}")
     return float(smooth_m) + 0.0  # -0.0 is 0.0
@@ -567,7 +568,7 @@ def check_smoothing(smooth_m: object) -> float:
 
 def _checked_confidence(value: object) -> float:
     """Return the confidence of people, or raise UsageError."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+    if not is_number(value) or not 0 <= value <= 1:
         raise UsageError(f"person_confidence must be from 0 to 1, got {modelfile.shown(value)}")
     return float(value) + 0.0  # -0.0 is 0.0
 

@@ -31,6 +31,9 @@ Size = tuple[int, int]
 DEPTH_SUFFIXES = (".png", ".tif", ".tiff", ".pgm", ".npy", ".npz", ".pcd", ".raw", ".bin", ".depth")
 """Files of a folder that are taken for frames."""
 
+RAW_SUFFIXES = (".raw", ".bin", ".depth")
+"""Of these, plain dumps of the camera's size; other files are dumps only if their size is given."""
+
 _MAGIC = {
     b"\x89PNG\r\n\x1a\n": "png",
     b"II*\0": "tiff",
@@ -46,16 +49,20 @@ _MAGIC = {
     b"BM": "bmp",
     b"GIF8": "gif",
 }
+EIGHT_BIT_KINDS = ("jpeg", "bmp", "gif")
+"""Pictures that are recognised, and cannot hold depth."""
+
 _PGM_MAGIC = re.compile(rb"P[25][\s#]")
 _NPZ_NAMES = ("depth_mm", "depth")
 
 
 @dataclass(frozen=True)
 class Page:
-    """One raw picture and, where the file tells it, its camera."""
+    """One raw picture and, where the file tells it, its camera, and whether x falls from column to column."""
 
     values: Raw
     camera: Camera | None = None
+    is_backwards: bool = False
 
 
 def sniff(path: Path) -> str:

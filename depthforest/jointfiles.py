@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from depthforest.camera import Camera
+from depthforest.checks import is_number
 from depthforest.errors import DepthForestError, FrameError, UsageError
 from depthforest.files import read_bytes, replacing
 from depthforest.frames import Joint, Joints
@@ -143,9 +144,7 @@ def _first_double(names: Sequence[str]) -> str | None:
 
 def _is_finite(value: object) -> bool:
     # a whole number of JSON may be too large for a float
-    return (
-        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= 1e300 and math.isfinite(value)
-    )
+    return is_number(value) and abs(value) <= 1e300 and math.isfinite(value)
 
 
 def _to_json(frames: Iterable[FrameJoints]) -> str:

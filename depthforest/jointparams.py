@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.checks import is_number
 from depthforest.errors import ModelError, PartSetError
 from depthforest.modelfile import shown
 from depthforest.parts import BODY31, BODY31_TO_PCL25, BONES, JOINT_PARTS, JOINTS, PCL25, PartSet
@@ -360,7 +361,7 @@ def _entries(
 
 def _number(content: Mapping[str, Any], key: str, where: str, low: float, high: float) -> float:
     value = content[key]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+    if not is_number(value) or not low <= value <= high:
         raise ModelError(f"{where}.{key} must be a number from {low:g} to {high:g}, got {shown(value)}")
     return float(value)
 
@@ -391,7 +392,7 @@ def _numbers(content: object, shape: tuple[int, ...], where: str) -> npt.NDArray
             raise ModelError(f"{expected}, got {shown(content)}")
         flat = [value for entry in flat for value in entry]  # type: ignore[attr-defined]
     for value in flat:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MAX_METRES:
+        if not is_number(value) or not abs(value) <= MAX_METRES:
             raise ModelError(f"{expected}, got {shown(value)}")
     array = np.array(flat, dtype=np.float64).reshape(shape)
     array.setflags(write=False)

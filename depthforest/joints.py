@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -108,6 +108,10 @@ class Joints(Mapping[str, FoundJoint]):
     def __len__(self) -> int:
         return len(self._found)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle through the constructor: a proxy cannot be."""
+        return type(self), (dict(self._found), self.size)
+
     def __repr__(self) -> str:
         return f"Joints({len(self)} of {len(JOINTS)}: {', '.join(self)})"
 
@@ -143,6 +147,8 @@ def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False, ranker
             f"the frame is {_size(frame.shape)} and the labeling {_size(labeling.parts.shape)}, or their cameras "
             "differ; pass the frame that was labeled"
         )
+    if frame is not labeling._frame and not np.array_equal(frame.depth_mm, labeling._frame.depth_mm):
+        raise FrameError("the frame has other readings than the one that was labeled; pass that one")
     finder = finder_of(labeling._forest)
     sample = labeling.sample(None if exact else FAST_PIXELS)
     points, areas, shares = surface(frame, sample)

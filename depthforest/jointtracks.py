@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from statistics import median
 from typing import Protocol
 
+from depthforest.checks import is_number
 from depthforest.errors import FrameError, UsageError
 from depthforest.frames import Joint, Position
 
@@ -101,8 +102,8 @@ class TrackSettings:
         for entry in fields(self):
             value = getattr(self, entry.name)
             may_be_zero = entry.name in ("speed_gain", "lead", "coast_s")
-            is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-            if not is_number or value < 0 or (value == 0 and not may_be_zero):
+            is_known = is_number(value) and math.isfinite(value)
+            if not is_known or value < 0 or (value == 0 and not may_be_zero):
                 least = "0 or more" if may_be_zero else "above 0"
                 raise UsageError(f"{entry.name} must be a finite number {least}, got {value!r}")
         if self.lead > 1:
@@ -124,7 +125,7 @@ class JointTracks:
     """
 
     def __init__(self, fps: float = 30.0, settings: TrackSettings | None = None, *, match: bool = False) -> None:
-        if isinstance(fps, bool) or not isinstance(fps, int | float) or not math.isfinite(fps) or fps <= 0:
+        if not is_number(fps) or not math.isfinite(fps) or fps <= 0:
             raise UsageError(f"fps must be frames a second, above 0; got {fps!r}")
         self.fps = float(fps)
         self.settings = settings if settings is not None else TrackSettings()
@@ -151,6 +152,8 @@ class JointTracks:
             A person of whom nothing is known any more is missing.
         """
         time = self._next_time(time)
+        if not isinstance(people, Mapping) or not all(isinstance(its, Mapping) for its in people.values()):
+            raise UsageError("add takes the joints of each person by id, as in {1: joints}")
         found = {person: {name: _checked(name, joint) for name, joint in its.items()} for person, its in people.items()}
         if self.match:
             found = self._matched(found, time)
@@ -172,7 +175,7 @@ class JointTracks:
     def _next_time(self, time: float | None) -> float:
         if time is None:
             return 0.0 if self._time is None else self._time + 1 / self.fps
-        if isinstance(time, bool) or not isinstance(time, int | float) or not math.isfinite(time):
+        if not is_number(time) or not math.isfinite(time):
             raise UsageError(f"a frame's time is a finite number of seconds, got {time!r}")
         if self._time is not None and time <= self._time:
             raise UsageError(f"times must rise from frame to frame, got {time:g} s after {self._time:g} s")

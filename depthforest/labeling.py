@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
+from itertools import repeat, zip_longest
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from depthforest import facings
 from depthforest.camera import Camera
+from depthforest.checks import is_number, is_whole
 from depthforest.errors import FrameError, UsageError
 from depthforest.features import MAX_OFFSET_PX, check_mask, focal_lengths
 from depthforest.forest import LEAF_SUM, Forest, check_smoothing
@@ -60,6 +61,7 @@ PIECE = 4 * LANES
 
 Mask = npt.NDArray[np.bool_]
 _local = threading.local()
+_MISSING = object()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,6 +102,7 @@ class Labeling:
     _mask: Mask | None
     _weights: npt.NDArray[np.int32]
     _smooth_m: float
+    _is_rejected: bool = False
 
     @property
     def facing(self) -> float | None:
@@ -113,16 +116,17 @@ class Labeling:
     def is_person(self) -> bool:
         """Whether the pixels look like a person: their mean confidence is one that nearly all people reach.
 
-        True where the model does not know (`Forest.person_confidence` is 0), and where labels were made by another
-        rule, walk or smoothing than the model's own, whose confidences are others.
+        True where the model does not know (`Forest.person_confidence` is 0). Confidences are those of labels as the
+        model asks for them: where these were made by another rule, walk or smoothing, or pixels were rejected, the
+        person is labeled once more.
         """
-        forest = self._forest
-        own = RULES[0], forest.mirror, forest.smooth_m
-        if forest.person_confidence == 0 or (self.rule, self.mirror, self._smooth_m) != own:
+        forest, own = self._forest, self
+        if forest.person_confidence == 0:
             return True
-        is_labeled = self.parts != NO_PART
-        n = int(np.count_nonzero(is_labeled))
-        return n > 0 and float(self.confidence.sum(dtype=np.float64)) / n >= forest.person_confidence
+        if self._is_rejected or (self.rule, self.mirror, self._smooth_m) != (RULES[0], forest.mirror, forest.smooth_m):
+            own = label(forest, self._frame, self._mask, threads=1)
+        n = int(np.count_nonzero(own.parts != NO_PART))
+        return n > 0 and float(own.confidence.sum(dtype=np.float64)) / n >= forest.person_confidence
 
     def probabilities(
         self, top: int | None = None
@@ -142,7 +146,7 @@ class Labeling:
             first; 255 and 0 where there is nothing.
         """
         n_parts = len(self.part_set)
-        if top is not None and (isinstance(top, bool) or not isinstance(top, int) or not 1 <= top <= n_parts):
+        if top is not None and (not is_whole(top) or not 1 <= top <= n_parts):
             raise UsageError(f"top must be a whole number from 1 to {n_parts}, got {top!r}")
         walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule, self._weights)
         sums, whole = walk.sums(self._smooth_m)
@@ -170,7 +174,7 @@ class Labeling:
         n : int, optional
             The grid is as wide as leaves about so many of the person's pixels; omitted: all of them.
         """
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+        if n is not None and (not is_whole(n) or n < 1):
             raise UsageError(f"n must be a whole number of pixels from 1, got {n!r}")
         walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule, self._weights)
         step = 1 if n is None else max(1, round(math.sqrt(walk.n / n)))
@@ -393,7 +397,7 @@ def check_reject(reject: object) -> float:
         return -1.0
     if reject == MAJORITY:
         return _MORE_THAN_HALF
-    if isinstance(reject, bool) or not isinstance(reject, int | float) or not 0 <= reject <= 1:
+    if not is_number(reject) or not 0 <= reject <= 1:
         raise UsageError(f"reject must be None, {MAJORITY!r} or a confidence from 0 to 1, got {reject!r}")
     return float(reject)
 
@@ -438,8 +442,16 @@ def label(
     assert walk.weights is not None
     return Labeling(
         parts, shares, forest.part_set, frame.camera, forest.joints, rule, is_mirrored, forest, frame, kept,
-        walk.weights, smooth_m,
+        walk.weights, smooth_m, reject is not None,
     )  # fmt: skip
+
+
+def _paired(frames: Iterable[Frame], masks: Iterable[Mask | None]) -> Iterator[tuple[Frame, Mask | None]]:
+    for number, (frame, mask) in enumerate(zip_longest(frames, masks, fillvalue=_MISSING)):
+        if frame is _MISSING or mask is _MISSING:
+            more, fewer = ("frames", "masks") if mask is _MISSING else ("masks", "frames")
+            raise UsageError(f"there are {number} {fewer} and more {more}; give one mask (or None) for each frame")
+        yield cast(Frame, frame), cast(Mask | None, mask)
 
 
 def label_many(
@@ -454,7 +466,7 @@ def label_many(
     threads: int | None = None,
 ) -> Iterator[Labeling]:
     """Label frames one after the other on several threads; parameters as in `Forest.label_many`."""
-    pairs = zip(frames, repeat(None)) if masks is None else zip(frames, masks, strict=True)
+    pairs = zip(frames, repeat(None)) if masks is None else _paired(frames, masks)
 
     def one(pair: tuple[Frame, Mask | None]) -> Labeling:
         return label(forest, *pair, mirror=mirror, rule=rule, reject=reject, smooth=smooth, threads=1)

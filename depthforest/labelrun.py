@@ -10,14 +10,14 @@ import contextlib
 import hashlib
 import itertools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from depthforest.camera import Camera
 from depthforest.drawing import Picture, labels_png
-from depthforest.errors import CameraError, DepthForestError, DepthForestWarning, UsageError
+from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
 from depthforest.forest import SCHEMA, Forest, check_smoothing
 from depthforest.frames import Frame
 from depthforest.interrupts import patient_interrupts
@@ -135,7 +135,7 @@ class Labeler:
         """Return what shapes the answers, as JSON holds it."""
         reading, options = frames.options, self.options
         camera = reading.camera.to_dict() if isinstance(reading.camera, Camera) else reading.camera
-        if isinstance(camera, str) and _is_guess(camera):
+        if isinstance(reading.camera, Camera) and _is_guess(reading.camera):
             camera = None  # what is taken for such pictures anyway
         return {
             "model": model_digest(self.forest),
@@ -150,16 +150,12 @@ class Labeler:
             "scale": reading.scale,
             "flip": reading.flip,
             "rotate": reading.rotate,
-            "size": None if reading.raw_size is None else list(reading.raw_size),
+            "size": None if reading.size is None else list(reading.size),
         }
 
 
-def _is_guess(text: str) -> bool:
+def _is_guess(camera: Camera) -> bool:
     """Return whether a camera is the one that is guessed for pictures of its size."""
-    try:
-        camera = Camera.parse(text)
-    except CameraError:
-        return False  # whoever reads the frames says why
     guess = Camera.guess(camera.width, camera.height)
     return guess is not None and guess[1] == camera
 
@@ -253,7 +249,7 @@ def label_frames(
         except UsageError:
             raise
         except DepthForestError as error:
-            return _Task(name, error=error)
+            return _Task(name, error=_named(error, name, people.inputs(name)))
 
     def label(task: _Task) -> _Task:
         if task.frame is None:
@@ -264,7 +260,7 @@ def label_frames(
         except UsageError:
             raise
         except DepthForestError as error:
-            return _Task(task.name, error=error)
+            return _Task(task.name, error=_named(error, task.name, people.inputs(task.name)))
 
     def smooth(task: _Task) -> _Task:
         if tracks is None or task.labels is None:
@@ -298,7 +294,7 @@ def label_frames(
             if video is not None and outcome.picture is not None:
                 video.add(outcome.picture)
     if JOINTS in kinds and names and (summary.n_labeled or not (folder.path / JOINTS_TABLE).exists()):
-        write_table(folder.path, names)
+        write_table(folder.path, folder.written(JOINTS))
     if video is not None and summary.n_labeled:
         folder.note_video()
     if video is not None and video.n_resized:
@@ -322,6 +318,12 @@ def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | Non
         raise frame
     labels = labeler.label(frame, labeler.people.of(name, frame), threads=None)
     return labels_png(labels.parts, labels.part_set)
+
+
+def _named(error: DepthForestError, name: FrameName, inputs: Iterable[Path]) -> DepthForestError:
+    """Return an error that names the frame or its mask, as those of reading do."""
+    is_named = any(str(error).startswith(f"{known}:") for known in (name, *inputs))
+    return error if is_named else type(error)(f"{name}: {error}")
 
 
 @dataclass(frozen=True)

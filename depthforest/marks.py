@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.checks import is_number
 from depthforest.errors import DatasetError, DepthForestWarning, UsageError
 from depthforest.evaluation import Answer, JointFinder, Judge, JudgedJoint
 from depthforest.figures import Evaluation
@@ -129,7 +130,7 @@ def _joint(where: str, joint: object) -> MarkedJoint | None:
 
 
 def _are_numbers(values: list[Any]) -> bool:
-    return all(isinstance(v, int | float) and not isinstance(v, bool) and abs(v) < MAX_SIDE_PX for v in values)
+    return all(is_number(v) and abs(v) < MAX_SIDE_PX for v in values)
 
 
 def score_marks(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from depthforest.camera import Camera
 from depthforest.errors import FrameError, UsageError
 from depthforest.files import is_folder
-from depthforest.formats import read_pages
+from depthforest.formats import EIGHT_BIT_KINDS, read_pages, sniff
 from depthforest.frames import Frame, fitted_camera
 from depthforest.reading import FrameName, ReadOptions
 
@@ -56,6 +56,11 @@ class GivenMasks:
         path = self.path_for(name)
         if self._is_folder and not path.exists():
             raise FrameError(f"{name}: there is no mask {path}; masks are matched by the names of the frames")
+        if sniff(path) in EIGHT_BIT_KINDS:
+            raise FrameError(
+                f"{path}: is a {sniff(path).upper()} picture; a mask is an 8-bit or 1-bit PNG with one channel "
+                "(0 = nobody, else the person's id)"
+            )
         values = next(read_pages(path, None)).values
         if values.ndim != 2 or values.dtype not in (np.uint8, np.bool_):
             raise FrameError(

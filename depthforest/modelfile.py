@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.checks import is_whole
 from depthforest.errors import ModelError
 from depthforest.files import reason, replacing
 
@@ -238,7 +239,7 @@ def read(path: str | Path) -> ModelFile:
         content = _read_metadata(header.pop("__metadata__", None))
         columns = _read_columns(raw, header, start)
         kind, version = content.pop("kind", None), content.pop("format", None)
-        if not isinstance(kind, str) or isinstance(version, bool) or not isinstance(version, int):
+        if not isinstance(kind, str) or not is_whole(version):
             raise ModelError("its metadata must say kind (text) and format (a whole number)")
     except ModelError as error:
         raise ModelError(f"{name}: {one_line(error)}") from None

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from depthforest.errors import DepthForestError, UsageError
-from depthforest.files import make_folder, read_json, reason, replacing
+from depthforest.files import make_folder, natural_key, read_json, reason, replacing
 from depthforest.outputs import ENDINGS, JOINTS_TABLE, VIDEO_FILE, frame_outputs, output_path
 from depthforest.reading import STDIN, FrameName
 
@@ -118,6 +118,17 @@ class OutputFolder:
         base = self._base_name(frame)
         return base if base is None or frame.page is None else f"{base}_{frame.page:06d}"
 
+    def written(self, kind: str) -> list[str]:
+        """Return the names of all frames, of this run and of earlier ones, with an output of a kind, in order."""
+        order = {base: number for number, base in enumerate(self._record["sources"])}
+        found = []
+        for name in self._outputs(kind):
+            page = _PAGE.fullmatch(name)
+            base = page[1] if page and name not in order else name
+            if base in order:
+                found.append((order[base], natural_key(name), name))
+        return [name for _, _, name in sorted(found)]
+
     def is_done(self, frame: FrameName, inputs: Iterable[Path]) -> bool:
         """Tell whether all outputs of a frame are there, from an earlier run, and not older than its inputs."""
         name = self.name(frame)
@@ -170,15 +181,19 @@ class OutputFolder:
     def _clear(self, names: set[str]) -> None:
         """Remove the outputs of these names and the video, so that old and new never mix."""
         try:
-            for kind, ending in ENDINGS.items():
-                for path in [*(self.path / kind).rglob(f"*{ending}")]:
-                    name = path.relative_to(self.path / kind).as_posix().removesuffix(ending)
+            for kind in ENDINGS:
+                for name in self._outputs(kind):
                     page = _PAGE.fullmatch(name)
                     if name in names or (page and page[1] in names):
-                        path.unlink()
+                        output_path(self.path, kind, name).unlink()
             (self.path / VIDEO_FILE).unlink(missing_ok=True)
         except OSError as error:
             raise DepthForestError(f"{self.path}: cannot be cleared: {reason(error)}") from None
+
+    def _outputs(self, kind: str) -> list[str]:
+        """Return the names of all files of an output, whoever wrote them."""
+        folder, ending = self.path / kind, ENDINGS[kind]
+        return [path.relative_to(folder).as_posix().removesuffix(ending) for path in folder.rglob(f"*{ending}")]
 
     def _video_digest(self) -> str:
         return hashlib.sha256("\n".join(self._names.values()).encode()).hexdigest()
@@ -189,15 +204,16 @@ class OutputFolder:
         """Give every input a name: that of an earlier run, or its own, with its folders where names collide."""
         sources: dict[str, str] = self._record["sources"]
         earlier = {source: name for name, source in sources.items()}
-        uses = Counter(_key(_base(source)) for source in self._inputs)
+        bases = _bases(self._inputs)
+        uses = Counter(map(_key, bases.values()))
         taken = {_key(name) for name in sources}
         taken |= {page[1] for page in map(_PAGE.fullmatch, taken) if page}
         names: dict[Path | str, str] = {}
         for source in self._inputs:
             known = earlier.get(self._source_id(source))
             if known is None:
-                candidates = _candidates(source)
-                if uses[_key(_base(source))] > 1:
+                candidates = _candidates(bases[source], source)
+                if uses[_key(bases[source])] > 1:
                     next(candidates)
                 known = next(name for name in candidates if _is_free(name, taken, uses))
                 taken.add(_key(known))
@@ -229,8 +245,15 @@ def _absolute(source: Path | str) -> Path | str:
     return STDIN if source == STDIN else Path(os.path.abspath(source))  # noqa: PTH100  # takes .. out, keeps links
 
 
-def _base(source: Path | str) -> str:
-    return "stdin" if isinstance(source, str) else safe_name(source.stem)
+def _bases(sources: Iterable[Path | str]) -> dict[Path | str, str]:
+    """Return what inputs are called: without their ending, but for those that only their ending tells apart."""
+    bases = {source: "stdin" if isinstance(source, str) else safe_name(source.stem) for source in sources}
+    whole = {s: safe_name(f"{s.stem}_{s.suffix[1:]}") for s in bases if isinstance(s, Path) and s.suffix}
+    uses = Counter((s.parent, _key(name)) for s in whole for name in (bases[s], whole[s]))
+    for source, name in whole.items():
+        if uses[source.parent, _key(bases[source])] > 1 and uses[source.parent, _key(name)] == 1:
+            bases[source] = name
+    return bases
 
 
 def _key(name: str) -> str:
@@ -238,9 +261,8 @@ def _key(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def _candidates(source: Path | str) -> Iterator[str]:
-    """Yield names for an input: alone, with its folder, with two folders, ..., then with numbers."""
-    base = _base(source)
+def _candidates(base: str, source: Path | str) -> Iterator[str]:
+    """Yield names for an input: its own, with its folder, with two folders, ..., then with numbers."""
     name = base
     yield name
     for parent in source.parents if isinstance(source, Path) else ():

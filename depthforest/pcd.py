@@ -34,14 +34,14 @@ class _Header:
     n_bytes: int
 
 
-def read_pcd(path: Path) -> tuple[npt.NDArray[np.float32], Camera | None]:
-    """Return z in metres, (rows, cols) with NaN for no reading, and the camera that the points were seen by."""
+def read_pcd(path: Path) -> tuple[npt.NDArray[np.float32], Camera | None, bool]:
+    """Return z in metres, (rows, cols) with NaN for no reading, the camera of the points, and if x runs backwards."""
     content = read_bytes(path, FrameError)
     header = _parse_header(content, path)
     body = content[header.n_bytes :]
     read = {"ascii": _read_ascii, "binary": _read_binary, "binary_compressed": _read_compressed}[header.encoding]
     x, y, z = (field.astype(np.float32).reshape(header.height, header.width) for field in read(body, header, path))
-    return z, _fitted_camera(x, y, z)
+    return z, *_fitted_camera(x, y, z)
 
 
 def _parse_header(content: bytes, path: Path) -> _Header:
@@ -134,25 +134,33 @@ def _read_compressed(body: bytes, header: _Header, path: Path) -> list[npt.NDArr
     return found
 
 
-def _fitted_camera(x: npt.NDArray[np.float32], y: npt.NDArray[np.float32], z: npt.NDArray[np.float32]) -> Camera | None:
-    """Fit col = fx x/z + cx and row = fy y/z + cy to the points; None where no pinhole camera made them."""
+def _fitted_camera(
+    x: npt.NDArray[np.float32], y: npt.NDArray[np.float32], z: npt.NDArray[np.float32]
+) -> tuple[Camera | None, bool]:
+    """Fit col = fx x/z + cx and row = fy y/z + cy to the points; None where no pinhole camera made them.
+
+    z may point backwards and y up, as in OpenGL: the picture is the same. Also returns whether x falls along the rows.
+    """
     height, width = z.shape
-    is_reading = np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & (z > 0)
+    is_reading = np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & (z != 0)
+    if np.count_nonzero(z[is_reading] < 0) > np.count_nonzero(is_reading) / 2:
+        z = -z
+    is_reading &= z > 0
     rows, cols = np.nonzero(is_reading)
     if len(rows) < 100:
-        return None
+        return None, False
     depth = z[is_reading].astype(np.float64)
     lines = []
     for pixels, sideways in ((cols, x), (rows, y)):
         slope = sideways[is_reading] / depth
         if np.ptp(slope) == 0:
-            return None
+            return None, False
         (focal, centre), *_ = np.linalg.lstsq(np.stack((slope, np.ones_like(slope)), axis=1), pixels, rcond=None)
         if np.abs(focal * slope + centre - pixels).mean() > _FIT_TOLERANCE_PX:
-            return None
+            return None, False
         lines.append((float(focal), float(centre)))
     (fx, cx), (fy, cy) = lines
     try:
-        return Camera(fx, fy, cx, cy, width, height)
+        return Camera(abs(fx), abs(fy), cx, cy, width, height), fx < 0
     except CameraError:
-        return None
+        return None, False

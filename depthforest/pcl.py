@@ -29,6 +29,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.checks import is_number
 from depthforest.errors import ModelError, UsageError
 from depthforest.features import BACKGROUND_MM, MAX_FOCAL_PX, MAX_OFFSET_M
 from depthforest.files import reason
@@ -97,7 +98,7 @@ def import_pcl(paths: Sequence[str | Path], focal_px: float = FOCAL_PX) -> Fores
     """
     if isinstance(paths, str | Path) or not 1 <= len(paths) <= MAX_TREES:
         raise UsageError(f"expected a list of 1 to {MAX_TREES} tree files, got {shown(paths)}")
-    if isinstance(focal_px, bool) or not isinstance(focal_px, int | float) or not 0 < focal_px <= MAX_FOCAL_PX:
+    if not is_number(focal_px) or not 0 < focal_px <= MAX_FOCAL_PX:
         raise UsageError(f"the focal length must lie above 0 and up to {MAX_FOCAL_PX:g} pixels, got {focal_px!r}")
     known: dict[str, str] = {}
     pieces: list[dict[str, npt.NDArray[Any]]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import IO, TypeAlias
 import numpy as np
 
 from depthforest.camera import Camera, CameraLike, check_rotation, check_size, parse_size
-from depthforest.errors import DepthForestError, FrameError, UsageError
+from depthforest.errors import DepthForestError, DepthForestWarning, FrameError, UsageError
 from depthforest.files import is_folder, natural_key, reason
-from depthforest.formats import DEPTH_SUFFIXES, Page, Size, count_pages, read_pages, read_stream
+from depthforest.formats import DEPTH_SUFFIXES, RAW_SUFFIXES, Page, Size, count_pages, read_pages, read_stream
 from depthforest.frames import Frame
 from depthforest.units import Scale, check_scale
 
@@ -56,17 +57,33 @@ class ReadOptions:
             camera = Camera.parse(self.camera, size if is_complete else (1, 1))
             if is_complete:
                 object.__setattr__(self, "camera", camera)
-                size = size or (camera.width, camera.height)
         object.__setattr__(self, "size", size)
 
     @property
     def raw_size(self) -> Size | None:
         """(width, height) of pictures that don't tell their own."""
         assert not isinstance(self.size, str)
+        if self.size is None and isinstance(self.camera, Camera):
+            return self.camera.width, self.camera.height
         return self.size
+
+    def size_for(self, path: Path) -> Size | None:
+        """Return the size of a file that turns out to be a plain dump; None if it should not be one.
+
+        What is called a picture, and is none, is a broken picture: only a size that was given makes it a dump.
+        """
+        assert not isinstance(self.size, str)
+        return self.raw_size if path.suffix.lower() in RAW_SUFFIXES else self.size
 
     def frame(self, page: Page, name: str) -> Frame:
         """Make a frame of a raw page."""
+        if page.is_backwards and not self.flip:
+            warnings.warn(
+                f"{name}: x falls from the left of the picture to the right: it is mirrored, pass flip=True; or its "
+                "x axis points to the left",
+                DepthForestWarning,
+                stacklevel=2,
+            )
         camera = self.camera
         if camera is None and page.camera is not None:
             # fitted to the picture as it was delivered; from_array wants the sensor's own
@@ -110,7 +127,7 @@ def read_depth(
     file = Path(path)
     if is_folder(file, FrameError):
         raise FrameError(f"{path}: is a folder; read_frames reads its frames, read_depth reads one file")
-    pages = read_pages(file, options.raw_size)
+    pages = read_pages(file, options.size_for(file))
     page = next(pages)
     if next(pages, None) is not None:
         raise FrameError(f"{path}: holds more than one picture; read_frames reads them one by one")
@@ -190,7 +207,7 @@ class FrameSequence:
             if isinstance(source, str):
                 return None
             try:
-                n += count_pages(source, self._options.raw_size)
+                n += count_pages(source, self._options.size_for(source))
             except DepthForestError:
                 n += 1  # one failure to report
         return n
@@ -241,10 +258,10 @@ class FrameSequence:
             if isinstance(source, str):
                 pages = self._streamed()
             else:
-                is_paged = count_pages(source, self._options.raw_size) > 1
+                is_paged = count_pages(source, self._options.size_for(source)) > 1
                 if not is_paged and unless is not None and unless(FrameName(path)):
                     return
-                pages = read_pages(source, self._options.raw_size)
+                pages = read_pages(source, self._options.size_for(source))
             for page in pages:
                 name = FrameName(path, number if is_paged else None)
                 number += 1

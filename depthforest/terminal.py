@@ -153,6 +153,7 @@ def print_table(table: Any) -> None:
 
 # messages speak of arguments; whoever typed a command typed options
 _OPTIONS = (
+    (r"\bflip=True\b", "--flip"),
     (r"\b(scale|camera|rotate|flip|size)='([^']*)'", r"--\1 \2"),
     (r"\b(scale|camera|rotate|flip|size)=", r"--\1 "),
     (r"\b([Pp])ass (the right |its )?(scale|camera|size)\b", r"\1ass \2--\3"),

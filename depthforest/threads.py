@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from depthforest.checks import is_whole
 from depthforest.errors import UsageError
 
 _T = TypeVar("_T")
@@ -30,9 +31,9 @@ def thread_count(requested: int | None = None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
-    if isinstance(requested, bool) or not isinstance(requested, int) or not 1 <= requested <= 1024:
+    if not is_whole(requested) or not 1 <= requested <= 1024:
         raise UsageError(f"threads must be a whole number from 1 to 1024, got {requested!r}")
-    return requested
+    return int(requested)
 
 
 def map_in_order(function: Callable[[_T], _R], items: Iterable[_T], *, threads: int | None = None) -> Iterator[_R]:

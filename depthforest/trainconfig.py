@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from depthforest.checks import is_number, is_whole
 from depthforest.errors import UsageError
 from depthforest.files import read_bytes, replacing
 
@@ -210,9 +211,9 @@ def _checked(name: str, value: Any, default: Any) -> Any:
         if not isinstance(value, str):
             raise TrainConfigError(f"{name} must be text, got {value!r}")
         return value
-    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+    if is_whole(value) and abs(value) > MAX_INTEGER:
         raise TrainConfigError(f"{name} is a whole number of more than 64 bits; it is far too large")
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise TrainConfigError(f"{name} must be a finite number, got {value!r}")
     if isinstance(default, int):
         if value != int(value):

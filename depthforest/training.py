@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from depthforest import modelfile
 from depthforest.checkpoints import Checkpoint
+from depthforest.checks import is_number
 from depthforest.errors import DatasetError, DepthForestError, DepthForestWarning, UsageError
 from depthforest.files import reason
 from depthforest.fingerprint import fingerprint
@@ -149,7 +150,7 @@ class _Run:
         self.n_shards = self.threads if shards is None else shards
         if isinstance(shards, bool) or not isinstance(self.n_shards, int) or not 1 <= self.n_shards <= 100_000:
             raise UsageError(f"shards must be a whole number from 1 to 100000, got {shards!r}")
-        if isinstance(memory_mb, bool) or not isinstance(memory_mb, int | float) or not 0 < memory_mb < math.inf:
+        if not is_number(memory_mb) or not 0 < memory_mb < math.inf:
             raise UsageError(f"memory_mb must be a number of megabytes above 0, got {memory_mb!r}")
         self.half_bytes = int(memory_mb * 2**20 / 2)
         if not isinstance(source, Sequence) or len(source) == 0:
@@ -158,7 +159,8 @@ class _Run:
         self.source = _GuardedFrames(source, check)
         first = self.source[0]
         if not isinstance(first, LabeledFrame):
-            raise DatasetError(f"frame 0 is a {type(first).__name__}; training needs LabeledFrames")
+            got = type(first).__name__
+            raise DatasetError(f"frame 0 is a {got}; training needs LabeledFrames, as df.open_dataset gives them")
         self.part_set: PartSet = checked_frame(self.source, 0, first.part_set).part_set
         if len(self.part_set) < 2:
             raise DatasetError(f"the part set has one part ({self.part_set.names[0]}); there is nothing to tell apart")

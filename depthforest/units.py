@@ -162,7 +162,7 @@ def _usual_unit(values: npt.NDArray[Any], name: str) -> _Unit:
     if 1000 * SUSPICIOUS_NEAR_M <= median <= 1000 * MAX_ROOM_M:
         warnings.warn(
             f"{name}: floats with median {median:.4g} cannot be metres and are taken as millimetres; "
-            "pass scale=0.001 to say so",
+            f"pass scale=0.001 to say so{_or_centimetres(median)}",
             DepthForestWarning,
             stacklevel=3,
         )
@@ -172,6 +172,11 @@ def _usual_unit(values: npt.NDArray[Any], name: str) -> _Unit:
         "or another unit? Convert disparity to depth (focal length x baseline / disparity), or pass scale "
         "(metres per unit)"
     )
+
+
+def _or_centimetres(median: float) -> str:
+    """Return more advice where centimetres would be as likely."""
+    return ", or scale='cm' if they are centimetres" if median <= 100 * MAX_ROOM_M else ""
 
 
 def _readings(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -11,6 +11,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from depthforest.checks import is_number
 from depthforest.errors import UsageError
 from depthforest.files import read_bytes, replacing
 
@@ -221,7 +222,7 @@ def _checked(name: str, value: Any, default: Any) -> Any:
         if not isinstance(value, str):
             raise ConfigError(f"{name} must be text, got {value!r}")
         return value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         raise ConfigError(f"{name} must be a finite number, got {value!r}")
     if isinstance(default, int):
         if value != int(value):

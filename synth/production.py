@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from depthforest.camera import Camera
+from depthforest.checks import is_whole
 from depthforest.datasets import FolderDataset, ZarrDataset, open_dataset
 from depthforest.files import read_bytes
 from depthforest.threads import map_in_order
@@ -75,7 +76,7 @@ def produce(
     progress : callable, optional
         Called with the number of frames of every block that is there, also those of an earlier run.
     """
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= len(generator):
+    if not is_whole(n) or not 1 <= n <= len(generator):
         raise ConfigError(f"the number of frames must be from 1 to {len(generator)}, got {n!r}")
     store = open_store(path, kind, identity=generator.identity(), max_people=generator.config.max_people)
     if store.n_finished() >= n:

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from depthforest.camera import Camera
+from depthforest.checks import is_number
 from synth.body import Body
 from synth.bvh import MocapError, read_bvh
 from synth.config import Config, ConfigError
@@ -63,7 +64,7 @@ class Recording(Generator):
 
     def __init__(self, config: Config | None = None, seed: int = 0, n: int = 300, fps: float = 30.0) -> None:
         config = config if config is not None else Config()
-        if isinstance(fps, bool) or not isinstance(fps, int | float) or not 0.1 <= fps <= 1000:
+        if not is_number(fps) or not 0.1 <= fps <= 1000:
             raise ConfigError(f"fps must be a number from 0.1 to 1000, got {fps!r}")
         # without clips: the generator would read all of them as single poses
         super().__init__(dataclasses.replace(config, mocap=""), seed, n)

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+import depthforest as df
 from depthforest.camera import Camera
-from depthforest.errors import FrameError
+from depthforest.errors import DepthForestWarning, FrameError
 from depthforest.formats import count_pages, read_labels, read_pages, sniff
 from depthforest.lzf import decompress
 
@@ -150,6 +151,26 @@ def test_a_cloud_that_no_pinhole_made_has_no_camera(tmp_path, cloud):
     cloud[..., :2] = np.random.default_rng(3).normal(size=(12, 14, 2))
     (page,) = read_pages(write(tmp_path / "a.pcd", pcd("binary", cloud)))
     assert page.camera is None
+
+
+@pytest.mark.parametrize("axes", [(1, 1, 1), (1, -1, 1), (1, -1, -1), (1, 1, -1), (-1, 1, 1), (-1, -1, -1)])
+def test_clouds_of_other_axes_have_the_camera(tmp_path, cloud, axes):
+    (page,) = read_pages(write(tmp_path / "a.pcd", pcd("binary", cloud * np.array(axes, cloud.dtype))))
+    expected = CAMERA.cropped(0, 0, 12, 14)
+    for name in ("fx", "fy", "cx", "cy"):
+        assert getattr(page.camera, name) == pytest.approx(getattr(expected, name), abs=1e-3)
+    assert page.is_backwards == (axes[0] < 0)
+
+
+def test_a_mirrored_cloud_is_told(tmp_path):
+    cloud = CAMERA.unproject_frame(DEPTH)[:, ::-1]
+    path = write(tmp_path / "a.pcd", pcd("binary", cloud))
+    with pytest.warns(DepthForestWarning, match=r"a\.pcd: x falls from the left .* it is mirrored, pass flip=True"):
+        df.read_depth(path)
+    frame = df.read_depth(path, flip=True)  # nothing is said
+    np.testing.assert_allclose(frame.depth_mm, DEPTH, atol=1)
+    for name in ("fx", "fy", "cx", "cy"):
+        assert getattr(frame.camera, name) == pytest.approx(getattr(CAMERA, name), abs=1e-3)
 
 
 def test_formats_are_told_by_content_not_by_name(tmp_path):

@@ -1,6 +1,7 @@
 import copy
 import itertools
 import json
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 
@@ -235,10 +236,22 @@ def test_misuse_is_refused(frames):
     smaller = df.Frame(frame.depth_mm[:60, :80], frame.camera.cropped(0, 0, 60, 80))
     with pytest.raises(FrameError, match="the frame is 80 x 60 and the labeling 160 x 120"):
         find_joints(smaller, labeling)
+    with pytest.raises(FrameError, match="has other readings than the one that was labeled"):
+        find_joints(df.Frame(frame.depth_mm + np.uint16(1), frame.camera), labeling)
+    assert find_joints(df.Frame(frame.depth_mm, frame.camera), labeling)
     with pytest.raises(FrameError, match="expected a Frame, got ndarray"):
         find_joints(frame.depth_mm, labeling)
     with pytest.raises(UsageError, match="expected a Labeling, got ndarray"):
         find_joints(frame, labeling.parts)
+
+
+@pytest.mark.parametrize("way", [copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))])
+def test_joints_go_to_other_processes(frames, way):
+    joints = find_joints(frames[0], FOREST.label(frames[0], frames[0].people == 1))
+    again = way(joints)
+    assert type(again) is type(joints)
+    assert repr(dict(again)) == repr(dict(joints))  # arrays among it
+    assert again.size == joints.size
 
 
 def test_threads_find_the_same(frames):

@@ -200,6 +200,14 @@ def skeleton(x, z=2.0):
     return {name: found(x, -0.8 + 0.25 * k, z) for k, name in enumerate(names)}
 
 
+def test_the_joints_of_one_person_alone_are_refused():
+    joints = {"head": Joint((0.0, 0.0, 2.0), is_visible=True)}
+    for people in (joints, [joints], None):
+        with pytest.raises(UsageError, match=r"by id, as in \{1: joints\}"):
+            JointTracks().add(people)
+    assert JointTracks(np.float32(30)).add({1: joints}, time=np.float64(2))
+
+
 def test_matched_ids_follow_people_who_change_places():
     """Ids of the frames are by size, as those of `find_people`: they swap when two people pass each other."""
     tracks = JointTracks(match=True)

@@ -331,6 +331,16 @@ def test_equal_names_get_their_folders(frames, out, tmp_path):
     assert files(out) == {"label.json", "parts/only.png", *expected}
 
 
+def test_files_that_differ_in_their_ending_keep_it(frames, out):
+    for i in range(2):
+        np.save(frames / f"f{i}.npy", person_only(DATA[i]))
+    assert label(frames, "-o", out, "--write", "parts") == 0
+    expected = {"parts/f0_npy.png", "parts/f0_png.png", "parts/f1_npy.png", "parts/f1_png.png", "parts/f2.png"}
+    assert files(out) == {"label.json", *expected}
+    assert label(frames, "-o", out, "--write", "parts") == 0
+    assert files(out) == {"label.json", *expected}
+
+
 def test_a_second_run_never_takes_an_input_for_another(frames, out, tmp_path):
     """The same file name in two folders, labeled one after the other."""
     other = tmp_path / "other"
@@ -559,6 +569,20 @@ def test_what_was_there_stays_if_nothing_can_be_labeled(frames, out):
     assert contents(out) == before
 
 
+def test_the_guessed_camera_may_be_said(frames, tmp_path):
+    """The warning says: pass --camera to say so."""
+    out = tmp_path / "said"
+    drawing.write_depth(frames / "room.png", np.full((480, 640), 2000, np.uint16))
+    common = ["label", str(frames / "room.png"), "-o", str(out), "--model", str(MODEL), "--write", "parts"]
+    with pytest.warns(DepthForestWarning, match="are taken as kinect_v1"):
+        app([*common, "--background-removed"], standalone_mode=False)
+    first = times(out)
+    app([*common, "--background-removed", "--camera", "kinect_v1"], standalone_mode=False)
+    assert times(out) == first
+    with pytest.raises(UsageError, match="another camera"):
+        app([*common, "--background-removed", "--camera", "600,600,320,240,640x480"], standalone_mode=False)
+
+
 def test_foreign_files_survive_force(frames, out):
     assert label(frames, "-o", out) == 0
     (out / "parts" / "mine.png").write_bytes(b"mine")
@@ -595,6 +619,9 @@ def test_bad_masks_are_named(frames, out, tmp_path, capsys):
     assert "f0.png: the mask has shape (5, 5), the frame (72, 96)" in lines[0]
     assert "f1.png: there is no mask" in lines[1]
     assert f"f2.png: holds {MAX_PEOPLE + 1} different values" in lines[2]
+    Image.fromarray(np.ones((72, 96), np.uint8)).save(tmp_path / "mask.jpg")
+    assert label(frames / "f0.png", "-o", out, "--mask", tmp_path / "mask.jpg") == 1
+    assert "mask.jpg: is a JPEG picture; a mask is an 8-bit or 1-bit PNG" in capsys.readouterr().err
     Image.fromarray(np.ones((72, 96, 3), np.uint8)).save(masks / "f0.png")
     assert label(frames / "f0.png", "-o", out, "--mask", masks) == 1
     assert "a mask is an 8-bit or 1-bit PNG with one channel" in capsys.readouterr().err

@@ -83,7 +83,7 @@ def test_what_does_not_look_like_a_person_is_left_out(folder, tmp_path):
         assert label(*words, out, *options) == 0
         is_labeled[options] = (read_labels(out / "parts" / "f00.png") != NO_PART).any()
         assert bool(read_joints(out / "joints" / "f00.json")[0].people) == is_labeled[options]
-    assert list(is_labeled.values()) == [False, True, True, True, True]
+    assert list(is_labeled.values()) == [False, True, True, False, True]
     with pytest.raises(DepthForestError, match=r"was labeled with other options \(person_confidence was 1"):
         label(*words, tmp_path / "out", "--doubtful")
 
@@ -104,6 +104,23 @@ def test_a_shelf_takes_nobodys_place(folder, recording, tmp_path, monkeypatch):
     assert people[1] == [2]
     assert label(*words, tmp_path / "all", "--people", 1, "--doubtful") == 0
     assert read_labels(tmp_path / "all" / "parts" / "f00.png")[places[0]] != NO_PART
+
+
+def test_the_table_of_joints_has_all_frames_of_the_folder(folder, tmp_path):
+    common = ["-o", tmp_path / "out", "--camera", CAMERA, "--background", folder / "room.png", "--write", "joints"]
+    for names in (["f02"], ["f10", "f01"], ["f02"]):
+        assert label(*(folder / "in" / f"{name}.png" for name in names), *common) == 0
+    with (tmp_path / "out" / "joints.csv").open() as file:  # in the order that they came
+        assert list(dict.fromkeys(row["frame"] for row in csv.DictReader(file))) == ["f02", "f10", "f01"]
+
+
+def test_a_frame_that_does_not_fit_the_background_is_named(folder, tmp_path, capsys):
+    small = tmp_path / "small.png"
+    drawing.write_depth(small, np.full((60, 80), 2000, np.uint16))
+    words = [folder / "in" / "f00.png", small, "-o", tmp_path / "out", "--background", folder / "room.png"]
+    for track in ([], ["--track"]):
+        assert label(*words, "--camera", "285,285,40,30", *track, "--write", "parts", "--force") == 1
+        assert "small.png: the background is 160 x 120 pixels, the frame 80 x 60" in capsys.readouterr().err
 
 
 def test_a_recording_keeps_its_people_and_calms_their_joints(folder, recording, tmp_path):

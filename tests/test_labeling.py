@@ -104,11 +104,16 @@ def test_it_looks_like_a_person_if_labels_are_as_sure_as_of_people():
     for share, is_person in ((mean - 1e-4, True), (mean + 1e-4, False)):
         forest = replace(plain, person_confidence=share)
         assert forest.label(frame).is_person == is_person
-        # pixels that were rejected say nothing
-        assert forest.label(frame, reject=0.0).is_person == is_person
-    # confidences of another kind are not compared
-    for other in ({"mirror": False}, {"smooth": 0}, {"rule": "votes"}):
-        assert forest.label(frame, **other).is_person
+        # however the labels were made, and whatever is left of them
+        for other in (
+            {"mirror": False},
+            {"smooth": 0},
+            {"rule": "votes"},
+            {"reject": 0.0},
+            {"reject": mean},
+            {"reject": 1},
+        ):
+            assert forest.label(frame, **other).is_person == is_person, other
     assert not forest.label(frame, np.zeros((9, 9), bool)).is_person
 
 
@@ -353,8 +358,10 @@ def test_many_frames_come_in_order_and_lazily():
             np.testing.assert_array_equal(found.parts, forest.label(frame, mask, rule="votes").parts)
     endless = (frames[i % len(frames)] for i in count())
     assert len(list(islice(forest.label_many(endless, threads=2), 30))) == 30
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(UsageError, match="there are 3 masks and more frames; give one mask"):
         list(forest.label_many(frames, masks[:3]))
+    with pytest.raises(UsageError, match="there are 2 frames and more masks; give one mask"):
+        list(forest.label_many(frames[:2], masks))
     assert list(forest.label_many([])) == []
 
 

@@ -80,6 +80,18 @@ def test_stacks_pages_and_dumps(tmp_path):
     assert [(name.page, name.stem) for name, _ in frames.named()] == [(i, f"a_{i:06d}") for i in range(12)]
 
 
+def test_what_is_called_a_picture_is_no_dump(tmp_path):
+    """Unless its size is given: the camera's alone would make a picture of any broken file."""
+    for name in ("a.png", "a.exr", "a"):
+        (tmp_path / name).write_bytes(STACK[0].tobytes())
+        with pytest.raises(FrameError, match="is no PNG, TIFF, PGM, NumPy or PCD file"):
+            df.read_depth(tmp_path / name, CAMERA)
+        np.testing.assert_array_equal(df.read_depth(tmp_path / name, CAMERA, size="32x24").depth_mm, STACK[0])
+    for name in ("a.raw", "a.BIN", "a.depth"):
+        (tmp_path / name).write_bytes(STACK[0].tobytes())
+        np.testing.assert_array_equal(df.read_depth(tmp_path / name, CAMERA).depth_mm, STACK[0])
+
+
 def test_a_stream():
     class Pipe(io.BytesIO):
         """Hands out at most 1000 bytes at a time, as pipes do."""

@@ -93,6 +93,7 @@ def test_65535_is_no_reading():
     ("raw", "words"),
     [
         (ROOM.astype(np.float32), ["taken as millimetres", "scale=0.001"]),
+        (np.full((9, 9), 224.5), ["taken as millimetres", "or scale='cm' if they are centimetres"]),
         (ROOM * 5, ["TUM", "5000 per metre", "scale='tum'"]),
         ((ROOM << 3).astype(np.uint16), ["SUN3D", "scale='sun3d'"]),
         (np.where(ROOM > 1500, 2047, ROOM // 2).astype(np.uint16), ["2047", "raw Kinect disparity", "millimetres"]),
