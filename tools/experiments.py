@@ -117,6 +117,7 @@ ROWS = (
     Row("800 candidates", (("candidates", "800"),)),
     Row("8,000 frames", (("frames-per-tree", "8000"),)),
     Row("3 trees", (("trees", "3"),)),
+    Row("3 trees, leaves counted each by itself", (("trees", "3"),), fit=COUNTED),
     Row("3 trees, probes up to 0.3 m", (("trees", "3"), ("probe-range-m", "0.3"))),
 )
 
