@@ -89,10 +89,12 @@ class Fitter:
 
     def __call__(self, n: int) -> Fit:
         """Fit with size n."""
-        with _one_thread(), _quiet():
-            if not self._is_warm:
+        if not self._is_warm:
+            with _one_thread(), _quiet():
                 self._fitted(1, self._warm_frames())
-                self._is_warm = True
+            self._is_warm = True
+        # anew: libraries that the warm-up has loaded were not there to be limited
+        with _one_thread(), _quiet():
             started = time.process_time()
             model = self._fitted(n)
             fit_seconds = time.process_time() - started

@@ -1,5 +1,9 @@
+import os
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,6 +42,37 @@ def test_every_learner_learns_the_stripes(learner, data):
     assert fit.fit_seconds > 0
     assert fit.predict_seconds > 0
     assert len(fit.class_accuracies) == 3
+
+
+LATE = """
+import sys
+sys.path.insert(0, {tests!r})
+from dataclasses import replace
+from test_comparefits import BY_NAME, Fitter, read
+from threadpoolctl import threadpool_info
+
+class Looking:
+    def __init__(self, n):
+        self.n = n
+    def fit(self, x, y):
+        import sklearn.ensemble._hist_gradient_boosting.gradient_boosting  # brings OpenMP along
+        print(self.n, {{one["num_threads"] for one in threadpool_info() if one["user_api"] == "openmp"}})
+        return self
+    def predict(self, x):
+        return [0] * len(x)
+
+learner = replace(BY_NAME["sklearn-hist-boosting"], make=lambda n, seed: Looking(n))
+assert "sklearn.ensemble._hist_gradient_boosting.gradient_boosting" not in sys.modules
+Fitter(learner, read(), 0)(2)
+"""
+
+
+def test_a_library_that_comes_late_has_one_thread_too():
+    """It was not limited in its first fit, whose threads waited for each other and cost ten times as much."""
+    code = LATE.format(tests=str(Path(__file__).parent))
+    environment = os.environ | {"OMP_NUM_THREADS": "2"}
+    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True, text=True)
+    assert said.stdout.splitlines()[-1] == "2 {1}"
 
 
 def test_figures_are_shares_of_all_pixels_of_the_test_frames(data):
