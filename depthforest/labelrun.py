@@ -135,8 +135,9 @@ class Labeler:
         """Return what shapes the answers, as JSON holds it."""
         reading, options = frames.options, self.options
         camera = reading.camera.to_dict() if isinstance(reading.camera, Camera) else reading.camera
-        if isinstance(reading.camera, Camera) and _is_guess(reading.camera):
-            camera = None  # what is taken for such pictures anyway
+        has_clouds = any(Path(source).suffix.lower() == ".pcd" for source in frames.sources)
+        if isinstance(reading.camera, Camera) and _is_guess(reading.camera) and not has_clouds:
+            camera = None  # what is taken for such pictures anyway; clouds tell their own
         return {
             "model": model_digest(self.forest),
             "mirror": self.forest.mirror if options.mirror is None else options.mirror,

@@ -56,9 +56,10 @@ class GivenMasks:
         path = self.path_for(name)
         if self._is_folder and not path.exists():
             raise FrameError(f"{name}: there is no mask {path}; masks are matched by the names of the frames")
-        if sniff(path) in EIGHT_BIT_KINDS:
+        kind = sniff(path)
+        if kind in EIGHT_BIT_KINDS:
             raise FrameError(
-                f"{path}: is a {sniff(path).upper()} picture; a mask is an 8-bit or 1-bit PNG with one channel "
+                f"{path}: is a {kind.upper()} picture; a mask is an 8-bit or 1-bit PNG with one channel "
                 "(0 = nobody, else the person's id)"
             )
         values = next(read_pages(path, None)).values

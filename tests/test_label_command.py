@@ -583,6 +583,20 @@ def test_the_guessed_camera_may_be_said(frames, tmp_path):
         app([*common, "--background-removed", "--camera", "600,600,320,240,640x480"], standalone_mode=False)
 
 
+def test_the_guessed_camera_is_another_than_that_of_a_cloud(tmp_path, forest):
+    """A cloud without --camera has the one that is fitted to its points."""
+    said = {}
+    for name in ("a.png", "b.PCD"):
+        (tmp_path / name).write_bytes(b"not read")
+        for camera in (None, "kinect_v1"):
+            frames = df.read_frames(tmp_path / name, camera)
+            labeler = labelrun.Labeler(forest, frames, labelrun.LabelOptions(is_background_removed=True))
+            said[name, camera] = labeler.identity(frames)["camera"]
+    assert said["a.png", "kinect_v1"] is None
+    assert said["b.PCD", "kinect_v1"] is not None
+    assert said["a.png", None] is said["b.PCD", None] is None
+
+
 def test_foreign_files_survive_force(frames, out):
     assert label(frames, "-o", out) == 0
     (out / "parts" / "mine.png").write_bytes(b"mine")
