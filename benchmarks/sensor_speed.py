@@ -13,7 +13,8 @@ import numpy as np
 
 from depthforest.camera import Camera
 from synth.analytic import Plane, Sphere, cast
-from synth.sensors import SENSORS, sense
+from synth.devices import SENSORS
+from synth.sensors import sense
 
 SIZES = ("320x240", "640x480")
 NAMES = ("ideal", "kinect_v1", "kinect_v1_registered", "tof", "stereo")

@@ -154,7 +154,7 @@ _SETS = (
 
 SETS: Mapping[str, BenchSet] = {one.name: one for one in _SETS}
 """All sets by name, the headline first. The sensor kinect_v1 is the headline's own; `tof` and `stereo` of
-`synth.sensors.SENSORS` are other names of kinect_v2 and realsense."""
+`synth.devices.SENSORS` are other names of kinect_v2 and realsense."""
 
 
 class BenchFrames(FrameSource):

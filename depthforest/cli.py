@@ -237,7 +237,7 @@ def synth(
     if output is None:
         raise UsageError("name a folder for the frames with -o")
     from depthforest.writing import check_claim
-    from synth.production import identity
+    from synth.identity import identity
 
     check_claim(output, kind, identity=identity(chosen, seed))
     with status("reading bodies and poses, compiling ..."):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +12,7 @@ import numpy.typing as npt
 from depthforest.errors import DepthForestError
 from depthforest.files import read_bytes
 from depthforest.kernels import kernel
-from synth.body import Floats, Pose
-
-if TYPE_CHECKING:
-    from synth.mocap import NameMap
+from synth.body import Floats
 
 CHANNELS = tuple(f"{axis}{kind}" for kind in ("position", "rotation") for axis in "xyz")
 """What a joint's channels may be; files write them in any case."""
@@ -92,12 +88,6 @@ class Clip:
         for joint, parent in enumerate(self.parents[1:], start=1):
             positions[joint] += positions[parent]
         return positions
-
-    def poses(self, step: int = 1, *, names: NameMap | None = None, t_pose_frame: int | None = 0) -> list[Pose]:
-        """Return every `step`-th frame but the T-pose as a pose of our skeleton; see `mocap.retarget`."""
-        from synth.mocap import CMU_NAMES, retarget
-
-        return list(retarget(self, step=step, names=names or CMU_NAMES, t_pose_frame=t_pose_frame))
 
 
 @kernel

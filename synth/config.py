@@ -34,7 +34,7 @@ class Config:
     camera : str
         As in `Camera.parse`.
     sensor : str
-        A name of `sensors.SENSORS`.
+        A name of `devices.SENSORS`.
     bodies : "procedural", "makehuman" or "both"
         Where bodies come from; "both" takes them in turn.
     makehuman_folder : str

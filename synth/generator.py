@@ -22,12 +22,15 @@ from synth.angles import LIMITS, curl_fingers
 from synth.body import Body, Pose
 from synth.clothing import dress, sample_outfit
 from synth.config import Config, ConfigError
+from synth.devices import find_sensor
+from synth.identity import identity
 from synth.kinematics import joint_positions
 from synth.mocap import CMU_NAMES, NameMap, PoseLibrary, load_poses
 from synth.poses import FamilyPose, sample_poses
 from synth.rendering import Canvas, Rendered, render
 from synth.scene import Person, Scene, compose
-from synth.sensors import Sensed, find_sensor, sense
+from synth.sensor_models import Sensed
+from synth.sensors import sense
 from synth.skeleton import BONE
 from synth.skinning import PosedBody, pose_body
 
@@ -93,8 +96,6 @@ class Generator(FrameSource):
 
     def identity(self) -> str:
         """Return the text of all that makes the frames, whatever their number."""
-        from synth.production import identity
-
         return identity(self.config, self.seed)
 
     def frames(self, start: int = 0, stop: int | None = None, *, threads: int | None = None) -> Iterator[LabeledFrame]:

@@ -20,11 +20,8 @@ from depthforest.errors import DepthForestWarning, UsageError
 from depthforest.files import natural_key, read_json
 from depthforest.kernels import kernel
 from synth.body import Floats, Floats32, Pose, t_pose_rotations
-from synth.bvh import Clip as Clip
-from synth.bvh import MocapError as MocapError
-from synth.bvh import read_bvh as read_bvh
+from synth.bvh import Clip, MocapError, read_bvh
 from synth.kinematics import heading, turns
-from synth.kinematics import joint_positions as joint_positions
 from synth.skeleton import BONE, BONE_NAMES, N_BONES, PARENTS, T_POSE_DIRECTIONS
 
 ESSENTIAL_BONES = (

@@ -21,6 +21,7 @@ from synth.body import Body
 from synth.bvh import MocapError, read_bvh
 from synth.config import Config, ConfigError
 from synth.generator import FLOOR_TOLERANCE, Generator
+from synth.identity import identity
 from synth.kinematics import REFERENCE_HEADS
 from synth.mocap import CMU_NAMES, NameMap, clip_files, clip_name, clip_subject
 from synth.motion import Course, Lane, Stretch, clip_stretch, gesture_stretch, join, walking_stretch
@@ -81,8 +82,6 @@ class Recording(Generator):
 
     def identity(self) -> str:
         """Return the text of all that makes the frames, whatever their number."""
-        from synth.production import identity
-
         return f"recording at {self.fps!r} frames a second\n{identity(self.config, self.seed)}"
 
     def scene(self, index: int) -> tuple[Scene, Rendered, np.random.Generator]:

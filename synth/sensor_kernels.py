@@ -15,8 +15,8 @@ import numpy.typing as npt
 from depthforest.kernels import kernel
 from depthforest.mixing import GOLDEN, mix
 from depthforest.parts import NO_PART
+from synth.devices import FURTHEST_M, NEAREST_M
 from synth.noise import LOW_16, SHIFT_16
-from synth.sensors import FURTHEST_M, NEAREST_M
 
 Floats32 = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]

@@ -1,22 +1,43 @@
 """The sensor models step by step: each turns ideal depth into readings and where they came from.
 
-`sensors` has their parameters and checks everything; `sensor_kernels` does the work, with random fields of `noise`.
-A reading is in metres, 0 = hole; a source is the flat index of the pixel whose surface the reading shows.
+`devices` has their parameters, `sensors` checks everything; `sensor_kernels` does the work, with random fields of
+`noise`. A reading is in metres, 0 = hole; a source is the flat index of the pixel whose surface the reading shows.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 
 from depthforest.camera import Camera
 from synth import noise as noise_fields
 from synth import sensor_kernels as kernels
+from synth.devices import NEAREST_M, Sensor, Stereo, StructuredLight, TimeOfFlight
 from synth.sensor_kernels import Bytes, Floats32, Indices
-from synth.sensors import NEAREST_M, Sensed, Sensor, Stereo, StructuredLight, TimeOfFlight
+
+
+@dataclass(frozen=True, eq=False)
+class Sensed:
+    """What a sensor delivers, with the labels of what its readings show.
+
+    Parameters
+    ----------
+    depth_mm : array (rows, cols), uint16
+        Millimetres; 0 = no reading.
+    parts : array (rows, cols), uint8
+        Part of the surface that the reading came from; 255 for no person and for no reading.
+    people : array (rows, cols), uint8
+        Person likewise; 0 for nobody and for no reading.
+    """
+
+    depth_mm: npt.NDArray[np.uint16]
+    parts: Bytes
+    people: Bytes
 
 
 def measure_facing(depth: Floats32, camera: Camera) -> Floats32:

@@ -18,8 +18,8 @@ from depthforest.parts import BODY31
 from depthforest.resources import samples_folder
 from depthforest.threads import map_in_order
 from synth.config import Config
+from synth.devices import SENSORS
 from synth.makehuman_files import MakeHumanError
-from synth.sensors import SENSORS
 
 TOP = Path(__file__).resolve().parent.parent
 TINY = {"camera": "kinect_v1@80x60", "n_bodies": 2, "n_poses": 64}

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from depthforest.errors import UsageError
+from synth.bvh import read_bvh
 from synth.diversity import thin_poses
 from synth.kinematics import joint_positions
-from synth.mocap import clip_files, read_bvh, retarget
+from synth.mocap import clip_files, retarget
 
 
 def random_poses(n: int, n_joints: int, spread: float, seed: int) -> np.ndarray:

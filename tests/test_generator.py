@@ -11,9 +11,9 @@ from depthforest.camera import Camera
 from depthforest.errors import CameraError, DepthForestError, DepthForestWarning
 from depthforest.frames import LabeledFrame
 from depthforest.parts import BODY31, JOINT_PARTS, JOINTS, NO_PART
+from synth.bvh import MocapError
 from synth.config import Config, ConfigError
 from synth.generator import _CARRIES, DEEPEST_JOINT, JOINT_WINDOW, Generator, _curled, _find_visible
-from synth.mocap import MocapError
 from synth.skeleton import BONE_NAMES
 
 # built-in poses are drawn in blocks of 64; with a few blocks, a frame is not most of a second of drawing them

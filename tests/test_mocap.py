@@ -12,17 +12,15 @@ import pytest
 
 from depthforest.errors import DepthForestWarning, UsageError
 from synth.body import Pose, t_pose_rotations
-from synth.bvh import CHANNELS, Clip
+from synth.bvh import CHANNELS, Clip, MocapError, read_bvh
 from synth.kinematics import REFERENCE_HEADS, heading, joint_positions, turns
 from synth.mocap import (
     CMU_NAMES,
     MAX_CLEARANCE,
     MAX_JUMP,
-    MocapError,
     NameMap,
     clip_files,
     load_poses,
-    read_bvh,
     retarget,
 )
 from synth.skeleton import BONE, BONE_MIRROR, BONE_NAMES, N_BONES, PARENTS, T_POSE_DIRECTIONS
@@ -82,6 +80,10 @@ def naive_move(clip: Clip, frame: int) -> tuple[list[np.ndarray], list[np.ndarra
         rotations.append(turn if parent < 0 else rotations[parent] @ turn)
         positions.append(step if parent < 0 else positions[parent] + rotations[parent] @ step)
     return rotations, positions
+
+
+def poses_of(clip: Clip, step: int = 1, *, names: NameMap = CMU_NAMES, t_pose_frame: int | None = 0) -> list[Pose]:
+    return list(retarget(clip, step=step, names=names, t_pose_frame=t_pose_frame))
 
 
 def person(
@@ -215,17 +217,17 @@ def test_missing_motion_frames_or_file_are_errors(tmp_path: Path) -> None:
 
 def test_poses_are_turns_from_the_t_pose() -> None:
     clip = person(random_motion())
-    poses = clip.poses()
+    poses = poses_of(clip)
     assert len(poses) == 4
     rotations, _ = clip.move(np.arange(1, 5))
     for pose, expected in zip(poses, rotations, strict=True):
         unturn = turns(Y, -heading(expected[0]))
         np.testing.assert_allclose(pose.rotations, unturn @ expected, atol=1e-6)
         assert heading(pose.rotations[0]) == pytest.approx(0, abs=1e-6)
-    assert [len(clip.poses(step)) for step in (2, 3, 9)] == [2, 2, 1]
-    np.testing.assert_array_equal(clip.poses(3)[1].rotations, poses[3].rotations)
+    assert [len(poses_of(clip, step)) for step in (2, 3, 9)] == [2, 2, 1]
+    np.testing.assert_array_equal(poses_of(clip, 3)[1].rotations, poses[3].rotations)
     with pytest.raises(UsageError, match="step"):
-        clip.poses(0)
+        poses_of(clip, 0)
 
 
 def test_a_slack_t_pose_is_straightened_so_that_limbs_point_as_recorded() -> None:
@@ -234,7 +236,7 @@ def test_a_slack_t_pose_is_straightened_so_that_limbs_point_as_recorded() -> Non
         motion[0, 3 + 3 * BONE[bone]] = 8.0 * sign  # arms hang by 8 degrees, as in the CMU clips
     clip = person(motion)
     rotations, positions = clip.move(np.arange(1, 5))
-    for pose, turned, recorded in zip(clip.poses(), rotations, positions, strict=True):
+    for pose, turned, recorded in zip(poses_of(clip), rotations, positions, strict=True):
         recorded = recorded @ turns(Y, heading(turned[0]))  # without the heading
         for bone, (child, direction) in T_POSE_DIRECTIONS.items():
             along = recorded[BONE[child]] - recorded[BONE[bone]]
@@ -251,7 +253,7 @@ def test_the_heading_is_taken_out(yaw: float) -> None:
     turned[1:, 3] = np.rad2deg(np.arctan2(outer[:, 1, 0], outer[:, 0, 0]))
     turned[1:, 4] = np.rad2deg(-np.arcsin(outer[:, 2, 0]))
     turned[1:, 5] = np.rad2deg(np.arctan2(outer[:, 2, 1], outer[:, 2, 2]))
-    for a, b in zip(plain.poses(), person(turned).poses(), strict=True):
+    for a, b in zip(poses_of(plain), poses_of(person(turned)), strict=True):
         np.testing.assert_allclose(a.rotations, b.rotations, atol=1e-5)
 
 
@@ -276,11 +278,11 @@ def test_clips_may_have_other_axes(yaw: float) -> None:
 
 def test_the_offsets_can_be_the_t_pose() -> None:
     motion = random_motion()
-    ref, comp = person(motion).poses(), person(motion[1:]).poses(t_pose_frame=None)
+    ref, comp = poses_of(person(motion)), poses_of(person(motion[1:]), t_pose_frame=None)
     assert len(comp) == 4
     for a, b in zip(ref, comp, strict=True):
         np.testing.assert_allclose(a.rotations, b.rotations, atol=1e-6)
-    last = person(np.roll(motion, -1, axis=0)).poses(t_pose_frame=4)
+    last = poses_of(person(np.roll(motion, -1, axis=0)), t_pose_frame=4)
     np.testing.assert_allclose(last[0].rotations, ref[0].rotations, atol=1e-6)
 
 
@@ -288,14 +290,14 @@ def test_a_t_pose_that_is_none_is_refused() -> None:
     motion = random_motion()
     motion[0, 3 + 3 * BONE["LeftArm"]] = -80.0
     with pytest.raises(MocapError, match="person: the T-pose is none"):
-        person(motion).poses()
+        poses_of(person(motion))
     with pytest.raises(MocapError, match="frame 7, but there are 5"):
-        person(motion).poses(t_pose_frame=7)
+        poses_of(person(motion), t_pose_frame=7)
     with pytest.raises(MocapError, match="no frames beside"):
-        person(motion[:1]).poses()
+        poses_of(person(motion[:1]))
     swapped = NameMap({name: BONE_NAMES[BONE_MIRROR[BONE[name]]] for name in BONE_NAMES})
     with pytest.raises(MocapError, match=r"left and right swapped|T-pose is none"):
-        person(random_motion()).poses(names=swapped)
+        poses_of(person(random_motion()), names=swapped)
 
 
 def test_frames_of_zeros_were_not_recorded() -> None:
@@ -307,7 +309,7 @@ def test_frames_of_zeros_were_not_recorded() -> None:
 def test_missing_bones_turn_with_their_parent() -> None:
     left_out = {"LHipJoint", "Spine", "Neck1", "LeftHand", "LeftFingerBase", "LeftHandFinger1", "LThumb"}
     clip = person(random_motion(), names=[n for n in BONE_NAMES if n not in left_out])
-    for pose in clip.poses():
+    for pose in poses_of(clip):
         for name in left_out:
             np.testing.assert_array_equal(pose.rotations[BONE[name]], pose.rotations[PARENTS[BONE[name]]])
 
@@ -315,7 +317,7 @@ def test_missing_bones_turn_with_their_parent() -> None:
 def test_missing_essential_bones_are_named() -> None:
     clip = person(random_motion(), names=[n for n in BONE_NAMES if n not in ("LeftLeg", "RightForeArm")])
     with pytest.raises(MocapError, match=r"person: no joint is mapped to LeftLeg, RightForeArm; give a name map"):
-        clip.poses()
+        poses_of(clip)
 
 
 def test_name_maps_from_json(tmp_path: Path) -> None:
@@ -323,7 +325,7 @@ def test_name_maps_from_json(tmp_path: Path) -> None:
     other = Clip("x", tuple(f"rig:{n}" for n in clip.joints), *(getattr(clip, f) for f in ("parents", "offsets")),
                  clip.channels, clip.frame_time, clip.motion)  # fmt: skip
     path = write(tmp_path / "map.json", json.dumps({f"rig:{n}": n for n in BONE_NAMES}))
-    ref, comp = clip.poses(), other.poses(names=NameMap.from_json(path))
+    ref, comp = poses_of(clip), poses_of(other, names=NameMap.from_json(path))
     np.testing.assert_array_equal(ref[2].rotations, comp[2].rotations)
     for text, message in (
         ('{"a": "Tail"}', r"map\.json: .*'a' to 'Tail', which is no bone"),
@@ -403,7 +405,7 @@ def test_a_folder_of_clips_becomes_a_library(tmp_path: Path) -> None:
     assert library.clip_index.tolist() == [0] * 5 + [1] * 3 + [2] * 2
     assert library.frame_index.tolist() == [1, 2, 3, 4, 5, 1, 2, 3, 1, 2]
     assert library.rotations.dtype == np.float32
-    np.testing.assert_allclose(library[6].rotations, clips["b/07_10.bvh"].poses()[1].rotations, atol=1e-6)
+    np.testing.assert_allclose(library[6].rotations, poses_of(clips["b/07_10.bvh"])[1].rotations, atol=1e-6)
     assert library.subject(9) == "x"
     chosen = library.take([9, 0])
     assert len(chosen) == 2
@@ -446,7 +448,7 @@ def test_joints_move_where_trigonometry_says() -> None:
 
 
 def test_mirroring_a_pose_mirrors_its_joints() -> None:
-    pose = person(random_motion()).poses()[0]
+    pose = poses_of(person(random_motion()))[0]
     np.testing.assert_array_equal(pose.mirrored().mirrored().rotations, pose.rotations)
     plain, mirrored = joint_positions(np.stack((pose.rotations, pose.mirrored().rotations)))
     np.testing.assert_allclose(mirrored[BONE["LeftHand"]], plain[BONE["RightHand"]] * (-1, 1, 1), atol=1e-6)

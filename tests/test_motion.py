@@ -4,8 +4,9 @@ import math
 import numpy as np
 import pytest
 
+from synth.bvh import MocapError, read_bvh
 from synth.kinematics import heading, joint_positions, turns
-from synth.mocap import MocapError, read_bvh, retarget, root_path
+from synth.mocap import retarget, root_path
 from synth.motion import (
     BLEND_KEYS,
     KEYS_PER_S,

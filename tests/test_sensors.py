@@ -22,20 +22,11 @@ from depthforest.camera import Camera
 from depthforest.errors import DepthForestError
 from depthforest.reading import read_depth
 from synth.analytic import Box, Plane, Solid, Sphere, camera_rays, cast
+from synth.devices import SENSORS, Ideal, Sensor, SensorError, Stereo, StructuredLight, TimeOfFlight
 from synth.noise import _fill_noise
 from synth.sensor_kernels import _cast_shadow, _dilate, _match_pattern
-from synth.sensor_models import measure_facing
-from synth.sensors import (
-    SENSORS,
-    Ideal,
-    Sensed,
-    Sensor,
-    SensorError,
-    Stereo,
-    StructuredLight,
-    TimeOfFlight,
-    sense,
-)
+from synth.sensor_models import Sensed, measure_facing
+from synth.sensors import sense
 
 NOISY = ("kinect_v1", "kinect_v1_registered", "tof", "stereo")
 BIG, SMALL = Camera.preset("kinect_v1"), Camera.preset("kinect_v1@320x240")
@@ -542,7 +533,7 @@ def test_bad_parameters_are_refused(make: Callable[[], Sensor], words: str) -> N
 
 
 def test_parameters_come_without_numba() -> None:
-    code = "import sys, synth.sensors; assert 'numba' not in sys.modules"
+    code = "import sys, synth.devices; assert 'numba' not in sys.modules"
     top = Path(__file__).resolve().parent.parent
     subprocess.run([sys.executable, "-c", code], check=True, cwd=top)
 
