@@ -57,12 +57,25 @@ def evaluate(
     """Measure models on labeled frames: parts, joints, calibration, speed; as a report to look at."""
     with status("reading models and data, compiling ..."):
         from depthforest import evalrun
+        from depthforest.evaloptions import EvaluateOptions
 
-        run = evalrun.prepare(
-            names, data or [], output=output, marks=marks, frames=frames, camera=camera, json_path=json,
-            threads=threads, joints=joints, exact=exact, mirror=mirror, limit=limit,
-            bench=[] if bench is None else [name.strip() for name in bench.split(",")], mocap=mocap,
-        )  # fmt: skip
+        options = EvaluateOptions(
+            models=names,
+            data=data or [],
+            bench=[] if bench is None else [name.strip() for name in bench.split(",")],
+            mocap=mocap,
+            limit=limit,
+            marks=marks,
+            frames=frames,
+            camera=camera,
+            output=output,
+            json_path=json,
+            threads=threads,
+            mirror=mirror,
+            joints=joints,
+            exact=exact,
+        )
+        run = evalrun.prepare(options)
     with progress_bar(run.total) as advance:
         result = run.run(advance)
     print("\n".join(result.lines()))

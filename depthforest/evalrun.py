@@ -14,13 +14,13 @@ from typing import Any
 
 from depthforest.benchsets import VERSION as BENCH_VERSION
 from depthforest.benchsets import BenchFrames, chosen_names, open_bench
-from depthforest.camera import CameraLike
-from depthforest.checks import is_whole
 from depthforest.datasets import open_dataset
 from depthforest.errors import DepthForestWarning, UsageError
 from depthforest.evalinputs import MarkedFrames
-from depthforest.evaluation import Evaluation, JointFinder, evaluate_many
+from depthforest.evaloptions import EvaluateOptions, PathLike
+from depthforest.evaluation import evaluate_many
 from depthforest.examples import Example, draw_examples, draw_marks
+from depthforest.figures import Evaluation
 from depthforest.files import check_writable, replacing
 from depthforest.forest import Forest
 from depthforest.joining import JoinedFrames
@@ -33,7 +33,7 @@ from depthforest.reporttext import BENCH_COLUMNS, figure_title, interval, shown_
 from depthforest.svgplots import percent
 from depthforest.threads import thread_count
 
-PathLike = str | Path
+Source = JoinedFrames | BenchFrames
 
 FORMAT, VERSION = "depthforest-evaluation", 1
 """Of the JSON file."""
@@ -173,16 +173,11 @@ class EvaluationResult:
 class EvaluationRun:
     """A run that is ready to go; see `prepare`."""
 
+    options: EvaluateOptions
     models: list[ModelReport]
-    data: tuple[JoinedFrames | BenchFrames, ...]
+    data: tuple[Source, ...]
     marks: Mapping[str, FrameMarks]
     frames: MarkedFrames | None
-    output: Path | None
-    json_path: Path | None
-    mirror: bool | None
-    joints: bool | JointFinder
-    exact: bool
-    threads: int | None
 
     @property
     def total(self) -> int:
@@ -197,141 +192,79 @@ class EvaluationRun:
     def run(self, progress: Callable[[int], object] | None = None) -> EvaluationResult:
         """Evaluate, and write what was asked for."""
         models, examples = list(self.models), []
-        names = [m.name for m in models]
-        options: dict[str, Any] = {"mirror": self.mirror, "joints": self.joints, "exact": self.exact}
+        names, is_report = [m.name for m in models], self.options.output is not None
         bench = tuple(one for one in self.data if isinstance(one, BenchFrames))
         for number, data in enumerate(self.data):
-            found = evaluate_many(
-                self.forests, data, sensors=data.sensors, threads=self.threads, progress=progress, **options
-            )
+            found = evaluate_many(self.forests, data, self.options, sensors=data.sensors, progress=progress)
             if number == 0:
                 models = [replace(m, evaluation=e) for m, e in zip(models, found, strict=True)]
-                if self.output is not None:
-                    examples += draw_examples(names, self.forests, found, data, data.names, **options)
+                if is_report:
+                    examples += draw_examples(names, self.forests, found, data, data.names, self.options)
             if isinstance(data, BenchFrames):
                 models = [replace(m, bench={**m.bench, data.bench.name: e}) for m, e in zip(models, found, strict=True)]
                 _warn_of_other_frames(data)
                 data.free()
         if self.frames is not None:
-            models = [self._with_marks(m, progress, options) for m in models]
-            if self.output is not None:
-                examples += draw_marks(names, self.forests, self.marks, self.frames, **options)
+            scored = [score_marks(f, self.marks, self.frames, self.options, progress=progress) for f in self.forests]
+            models = [replace(m, marks=e) for m, e in zip(models, scored, strict=True)]
+            if is_report:
+                examples += draw_marks(names, self.forests, self.marks, self.frames, self.options)
         result = EvaluationResult(models, self.data[0].title if self.data else "", [], bench)
         self._write(result, examples)
         return result
 
-    def _with_marks(
-        self, model: ModelReport, progress: Callable[[int], object] | None, options: Mapping[str, Any]
-    ) -> ModelReport:
-        assert model.forest is not None
-        assert self.frames is not None
-        scored = score_marks(model.forest, self.marks, self.frames, threads=self.threads, progress=progress, **options)
-        return replace(model, marks=scored)
-
     def _write(self, result: EvaluationResult, examples: Sequence[Example]) -> None:
-        if self.output is not None:
-            write_report(self.output, result.models, data=result.data, examples=examples)
-            result.written.append(self.output)
-        if self.json_path is not None:
-            with replacing(self.json_path) as file:
+        if self.options.output is not None:
+            path = Path(self.options.output)
+            write_report(path, result.models, data=result.data, examples=examples)
+            result.written.append(path)
+        if self.options.json_path is not None:
+            path = Path(self.options.json_path)
+            with replacing(path) as file:
                 file.write((json.dumps(result.to_dict(), indent=1) + "\n").encode())
-            result.written.append(self.json_path)
+            result.written.append(path)
 
 
-def prepare(
-    models: Sequence[PathLike],
-    data: Sequence[PathLike] = (),
-    *,
-    output: PathLike | None = None,
-    marks: PathLike | None = None,
-    frames: PathLike | None = None,
-    camera: CameraLike | None = None,
-    json_path: PathLike | None = None,
-    threads: int | None = None,
-    joints: bool | JointFinder = True,
-    exact: bool = False,
-    mirror: bool | None = None,
-    limit: int | None = None,
-    bench: Sequence[str] = (),
-    mocap: PathLike | None = None,
-) -> EvaluationRun:
-    """Load models, open data and marks, and check all of it.
+def prepare(options: EvaluateOptions) -> EvaluationRun:
+    """Load models, open data and marks, and check all of it; `EvaluationRun.run` does the rest."""
+    thread_count(options.threads)
+    _check_outputs(options)
+    models = _load_models(options.models)
+    data = _open_data(options)
+    marks = {} if options.marks is None else read_marks(options.marks)
+    frames = None if options.frames is None else MarkedFrames(options.frames, options.camera)
+    run = EvaluationRun(options, models, data, marks, frames)
+    _check_fit(run)
+    return run
 
-    Parameters
-    ----------
-    models : sequence of str or Path
-        Names of shipped models, or files. The others are compared with the first.
-    data : sequence of str or Path
-        Data sets of one part set.
-    output : str or Path, optional
-        The HTML report to write.
-    marks, frames : str or Path, optional
-        A marks file (`marks.read_marks`) and the folder of its depth frames, background removed; both or neither.
-    camera : optional
-        Of the marked frames, as in `Camera.parse`; omitted: guessed by their size.
-    json_path : str or Path, optional
-        All figures as JSON.
-    threads : int, optional
-        Omitted: one for each core.
-    joints : bool or callable
-        Whether joints are placed and judged; or what places them.
-    exact : bool
-        Place them by the exact variant, many times slower.
-    mirror : bool, optional
-        Whether the mirrored walk takes part; omitted: as each model says.
-    limit : int, optional
-        Only so many frames of each data set.
-    bench : sequence of str
-        Names of test sets (`benchsets.SETS`), or "all"; instead of `data`.
-    mocap : str or Path, optional
-        The folder of the CMU clips, for test sets that are made of them.
 
-    Returns
-    -------
-    EvaluationRun
-        `run` does it.
-    """
-    if not models:
-        raise UsageError("name at least one model to evaluate")
-    if not data and not bench and marks is None:
-        raise UsageError(
-            "there is nothing to evaluate on; give a data set with --data, test sets with --bench, or --marks with "
-            "--frames"
-        )
-    if data and bench:
-        raise UsageError("--bench brings its own frames; leave out --data, or run the command twice")
-    if mocap is not None and not bench:
-        raise UsageError("--mocap names the clips that test sets of --bench are made of; give --bench too")
-    if (marks is None) != (frames is None):
-        raise UsageError("--marks names the marks file and --frames the folder of its frames; give both")
-    if limit is not None and (not is_whole(limit) or limit < 1):
-        raise UsageError(f"limit must be a whole number of frames, 1 or more; got {limit!r}")
-    thread_count(threads)
-    outputs = [None if p is None else Path(p) for p in (output, json_path)]
-    for path in outputs:
-        if path is not None:
-            check_writable(path)
-    if outputs[0] is not None and outputs[1] is not None and outputs[0].absolute() == outputs[1].absolute():
-        raise UsageError(f"{outputs[0]}: cannot be both the report and the JSON file; name two files")
-    reports = _load_models(models)
-    sources: tuple[JoinedFrames | BenchFrames, ...]
-    if bench:
-        sources = tuple(open_bench(name, mocap, limit) for name in chosen_names(bench))
-    else:
-        sources = (JoinedFrames([open_dataset(path) for path in data], limit),) if data else ()
-    marked = {} if marks is None else read_marks(marks)
-    shown = None if frames is None else MarkedFrames(frames, camera)
-    for report in reports:
-        assert report.forest is not None
-        for source in sources:
-            _check_parts(report.name, report.forest, source)
-        if shown is not None:
-            marked_regions(marked, report.forest.part_set)
-    if shown is not None:
-        missing = next((name for name in marked if name not in shown), None)
+def _check_outputs(options: EvaluateOptions) -> None:
+    """Refuse files that cannot be written."""
+    paths = [Path(path) for path in (options.output, options.json_path) if path is not None]
+    for path in paths:
+        check_writable(path)
+    if len(paths) == 2 and paths[0].absolute() == paths[1].absolute():
+        raise UsageError(f"{paths[0]}: cannot be both the report and the JSON file; name two files")
+
+
+def _open_data(options: EvaluateOptions) -> tuple[Source, ...]:
+    """Open the test sets, or the data sets as one."""
+    if options.bench:
+        return tuple(open_bench(name, options.mocap, options.limit) for name in chosen_names(options.bench))
+    return (JoinedFrames([open_dataset(path) for path in options.data], options.limit),) if options.data else ()
+
+
+def _check_fit(run: EvaluationRun) -> None:
+    """Refuse data that a model cannot be judged by, and marks of frames that are not there."""
+    for model, forest in zip(run.models, run.forests, strict=True):
+        for data in run.data:
+            _check_parts(model.name, forest, data)
+        if run.frames is not None:
+            marked_regions(run.marks, forest.part_set)
+    if run.frames is not None:
+        missing = next((name for name in run.marks if name not in run.frames), None)
         if missing is not None:
-            frame_of(missing, marked, shown)
-    return EvaluationRun(reports, sources, marked, shown, outputs[0], outputs[1], mirror, joints, exact, threads)
+            frame_of(missing, run.marks, run.frames)
 
 
 def _load_models(models: Sequence[PathLike]) -> list[ModelReport]:
@@ -346,7 +279,7 @@ def _load_models(models: Sequence[PathLike]) -> list[ModelReport]:
     return reports
 
 
-def _check_parts(name: str, forest: Forest, data: JoinedFrames | BenchFrames) -> None:
+def _check_parts(name: str, forest: Forest, data: Source) -> None:
     first, where = (data, data.title) if isinstance(data, BenchFrames) else (data.sets[0], str(data.sets[0].path))
     for one in data.sets if isinstance(data, JoinedFrames) else ():
         if one.part_set.names != first.part_set.names:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.errors import PartSetError, UsageError
+from depthforest.evaloptions import TIMED_FRAMES, JointFinder, JudgeOptions
 from depthforest.figures import Evaluation, JointScores, LevelScores, Speed
 from depthforest.forest import Forest
 from depthforest.frames import Frame, Joints, LabeledFrame
@@ -25,13 +26,7 @@ from depthforest.scores import WITHIN_M, Calibration, Counts, Flags, Floats, Pro
 from depthforest.threads import map_in_order, thread_count
 from depthforest.views import View
 
-__all__ = ["Evaluation", "JointFinder", "evaluate", "evaluate_many", "joint_finder"]
-
-JointFinder = Callable[[Frame, Labeling], Mapping[str, Any]]
-"""Frame and labeling of one person to found joints: each with position, confidence and proposals, as `find_joints`."""
-
-TIMED_FRAMES = 16
-"""Frames whose labeling is timed one by one, after the pass."""
+__all__ = ["Evaluation", "evaluate", "evaluate_many", "joint_finder"]
 
 
 @dataclass(frozen=True)
@@ -95,27 +90,27 @@ def evaluate(
     seed : int
         Of the bootstrap.
     """
-    return evaluate_many(
-        [forest], data, threads=threads, progress=progress, mirror=mirror, joints=joints, exact=exact,
-        sensors=sensors, groupings=groupings, timed_frames=timed_frames, seed=seed,
-    )[0]  # fmt: skip
+    options = JudgeOptions(
+        threads=threads,
+        mirror=mirror,
+        joints=joints,
+        exact=exact,
+        groupings=groupings,
+        timed_frames=timed_frames,
+        seed=seed,
+    )
+    return evaluate_many([forest], data, options, sensors=sensors, progress=progress)[0]
 
 
 def evaluate_many(
     forests: Sequence[Forest],
     data: Sequence[LabeledFrame],
+    options: JudgeOptions,
     *,
-    threads: int | None = None,
-    progress: Callable[[int], object] | None = None,
-    mirror: bool | None = None,
-    joints: bool | JointFinder = True,
-    exact: bool = False,
     sensors: Sequence[str] | None = None,
-    groupings: Sequence[Grouping] = (),
-    timed_frames: int = TIMED_FRAMES,
-    seed: int = 0,
+    progress: Callable[[int], object] | None = None,
 ) -> list[Evaluation]:
-    """Evaluate several forests in one pass over the data; parameters as in `evaluate`."""
+    """Evaluate several forests in one pass over the data; the other parameters are those of `evaluate`."""
     n_frames = len(data)
     if n_frames == 0:
         raise UsageError("there are no frames to evaluate")
@@ -127,7 +122,7 @@ def evaluate_many(
             f"frame 0 is a {type(first).__name__}; evaluate takes LabeledFrames, as df.open_dataset gives them"
         )
     part_set = first.part_set
-    judges = [Judge(f, part_set, mirror, joints, (*groupings, *GROUPINGS), exact=exact) for f in forests]
+    judges = [Judge(forest, part_set, options) for forest in forests]
 
     def look(index: int) -> list[tuple[View, list[Answer]]]:
         frame = data[index]
@@ -141,17 +136,19 @@ def evaluate_many(
         return looked
 
     views: list[View] = []
-    for looked in map_in_order(look, range(n_frames), threads=threads):
+    for looked in map_in_order(look, range(n_frames), threads=options.threads):
         for view, answers in looked:
             for judge, answer in zip(judges, answers, strict=True):
                 judge.add(len(views), answer)
             views.append(view)
         if progress is not None:
             progress(1)
-    n_timed = min(timed_frames, n_frames)
+    n_timed = min(options.timed_frames, n_frames)
     timed = np.linspace(0, n_frames - 1, n_timed).round().astype(int).tolist()
     return [
-        judge.evaluation(n_frames, tuple(views), measure_speed(judge, data, timed, threads) if timed else None, seed)
+        judge.evaluation(
+            n_frames, tuple(views), measure_speed(judge, data, timed, options.threads) if timed else None, options.seed
+        )
         for judge in judges
     ]
 
@@ -159,20 +156,11 @@ def evaluate_many(
 class Judge:
     """Counts what one forest says, view by view."""
 
-    def __init__(
-        self,
-        forest: Forest,
-        truth: PartSet,
-        mirror: bool | None,
-        joints: bool | JointFinder,
-        groupings: Sequence[Grouping] = GROUPINGS,
-        *,
-        exact: bool = False,
-    ) -> None:
-        self.forest, self.mirror, self.n_truth = forest, mirror, len(truth)
-        self.levels = comparable(truth, forest.part_set, groupings)
+    def __init__(self, forest: Forest, truth: PartSet, options: JudgeOptions) -> None:
+        self.forest, self.mirror, self.n_truth = forest, options.mirror, len(truth)
+        self.levels = comparable(truth, forest.part_set, (*options.groupings, *GROUPINGS))
         self.is_right = self.levels[0].is_right
-        self.finder, self.no_joints = joint_finder(forest.part_set, joints, exact=exact)
+        self.finder, self.no_joints = joint_finder(forest.part_set, options.joints, exact=options.exact)
         self._pairs = np.zeros((len(truth), len(forest.part_set)), dtype=np.int64)
         self._tallies: list[list[Tally]] = [[] for _ in self.levels]
         self._calibration = self._joint_calibration = Calibration()

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from depthforest import drawing
 from depthforest.camera import Camera
 from depthforest.drawing import Picture
-from depthforest.evaluation import JointFinder, joint_finder
+from depthforest.evaloptions import JointFinder, JudgeOptions
+from depthforest.evaluation import joint_finder
 from depthforest.figures import Evaluation
 from depthforest.forest import Forest
 from depthforest.frames import Frame, Joint, Joints, LabeledFrame
@@ -85,10 +86,7 @@ def draw_examples(
     evaluations: Sequence[Evaluation],
     data: Sequence[LabeledFrame],
     frame_names: Sequence[str],
-    *,
-    mirror: bool | None = None,
-    joints: bool | JointFinder = True,
-    exact: bool = False,
+    options: JudgeOptions,
 ) -> list[Example]:
     """Label the chosen frames once more and draw them.
 
@@ -100,11 +98,11 @@ def draw_examples(
         Of the same models.
     data : sequence of LabeledFrame
         What was evaluated; `frame_names` names its frames.
-    mirror, joints, exact
-        As in `evaluate`.
+    options : JudgeOptions
+        How they were judged.
     """
     examples = []
-    finders = [joint_finder(forest.part_set, joints, exact=exact)[0] for forest in forests]
+    finders = [joint_finder(forest.part_set, options.joints, exact=options.exact)[0] for forest in forests]
     for kind, index in choose_frames(evaluations):
         frame = data[index]
         box = people_box(frame.people > 0)
@@ -115,7 +113,7 @@ def draw_examples(
             Shot("truth", cut(truth, box)),
         ]
         for name, forest, finder, evaluation in zip(names, forests, finders, evaluations, strict=True):
-            parts, found = _answers(forest, frame, mirror, finder, labeled_people(frame))
+            parts, found = _answers(forest, frame, options.mirror, finder, labeled_people(frame))
             picture = drawing.overlay(frame, parts, forest.part_set, shaded=shaded)
             right = percent(float(evaluation.frame_accuracies[index]), 0)
             caption = f"{right} right" if len(names) == 1 else f"{name}: {right} right"
@@ -131,10 +129,7 @@ def draw_marks(
     forests: Sequence[Forest],
     marks: Mapping[str, FrameMarks],
     frames: Mapping[str, Frame],
-    *,
-    mirror: bool | None = None,
-    joints: bool | JointFinder = True,
-    exact: bool = False,
+    options: JudgeOptions,
 ) -> list[Example]:
     """Draw every marked frame with the answers of all models; parameters as in `draw_examples` and `score_marks`."""
     examples = []
@@ -143,8 +138,8 @@ def draw_marks(
         shaded, people = drawing.shade(frame), split_people(frame, own)
         shots = []
         for model, forest in zip(names, forests, strict=True):
-            finder = joint_finder(forest.part_set, joints, exact=exact)[0]
-            parts, found = _answers(forest, frame, mirror, finder, people)
+            finder = joint_finder(forest.part_set, options.joints, exact=options.exact)[0]
+            parts, found = _answers(forest, frame, options.mirror, finder, people)
             picture = drawing.overlay(frame, parts, forest.part_set, shaded=shaded)
             is_right = comparable(marked_regions(marks, forest.part_set), forest.part_set)[0].is_right
             picture, n_right, n = _with_points(picture, own, parts, is_right, forest, marks)

@@ -13,7 +13,7 @@ judged. Other keys are left alone.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,8 @@ import numpy.typing as npt
 
 from depthforest.checks import is_number
 from depthforest.errors import DatasetError, DepthForestWarning, UsageError
-from depthforest.evaluation import Answer, JointFinder, Judge, JudgedJoint
+from depthforest.evaloptions import JudgeOptions
+from depthforest.evaluation import Answer, Judge, JudgedJoint
 from depthforest.figures import Evaluation
 from depthforest.files import read_json
 from depthforest.forest import Forest
@@ -137,13 +138,9 @@ def score_marks(
     forest: Forest,
     marks: Mapping[str, FrameMarks],
     frames: Mapping[str, Frame],
+    options: JudgeOptions,
     *,
-    threads: int | None = None,
-    progress: Any = None,
-    mirror: bool | None = None,
-    joints: bool | JointFinder = True,
-    exact: bool = False,
-    seed: int = 0,
+    progress: Callable[[int], object] | None = None,
 ) -> Evaluation:
     """Label marked frames and judge the answers at the marks.
 
@@ -157,8 +154,10 @@ def score_marks(
         From `read_marks`. Regions are names of the 15 regions, or of the forest's parts.
     frames : mapping of frame name to Frame
         Background removed: all readings are people.
-    threads, progress, mirror, joints, exact, seed
-        As in `evaluate`.
+    options : JudgeOptions
+        Speed is not measured.
+    progress : callable, optional
+        Called with 1 after every frame.
 
     Returns
     -------
@@ -167,7 +166,7 @@ def score_marks(
     """
     names = list(marks)
     regions = marked_regions(marks, forest.part_set)
-    judge = Judge(forest, regions, mirror, joints, exact=exact)
+    judge = Judge(forest, regions, options)
 
     def look(index: int) -> tuple[int, list[tuple[View, Answer]]]:
         name = names[index]
@@ -193,7 +192,7 @@ def score_marks(
 
     views: list[View] = []
     n_unread = 0
-    for n, looked in map_in_order(look, range(len(names)), threads=threads):
+    for n, looked in map_in_order(look, range(len(names)), threads=options.threads):
         n_unread += n
         for view, answer in looked:
             judge.add(len(views), answer)
@@ -206,7 +205,7 @@ def score_marks(
             DepthForestWarning,
             stacklevel=2,
         )
-    return judge.evaluation(len(names), tuple(views), None, seed)
+    return judge.evaluation(len(names), tuple(views), None, options.seed)
 
 
 def marked_regions(marks: Mapping[str, FrameMarks], part_set: PartSet) -> PartSet:

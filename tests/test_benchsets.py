@@ -14,6 +14,7 @@ import depthforest as df
 from depthforest import benchsets, evalrun
 from depthforest.benchsets import HEADLINE, HELD_OUT_SUBJECTS, SETS, BenchFrames, open_bench
 from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
+from depthforest.evaloptions import EvaluateOptions
 from depthforest.parts import BODY31
 from depthforest.resources import samples_folder
 from depthforest.threads import map_in_order
@@ -214,7 +215,9 @@ def test_what_a_set_needs_is_said(monkeypatch, tmp_path):
 @pytest.mark.usefixtures("tiny")
 def test_one_set_is_evaluated_as_a_data_set_is(models, monkeypatch, tmp_path):
     commit(monkeypatch, tmp_path, {"procedural": made_hash()})
-    run = evalrun.prepare(models, bench=["procedural"], output=tmp_path / "r.html", joints=False, threads=1)
+    run = evalrun.prepare(
+        EvaluateOptions(models=models, bench=["procedural"], output=tmp_path / "r.html", joints=False, threads=1)
+    )
     assert run.total == N
     told = []
     result = run.run(told.append)
@@ -233,7 +236,7 @@ def test_one_set_is_evaluated_as_a_data_set_is(models, monkeypatch, tmp_path):
 def test_several_sets_are_a_table(models, monkeypatch, tmp_path):
     commit(monkeypatch, tmp_path, {"procedural": made_hash()})
     paths = {"output": tmp_path / "r.html", "json_path": tmp_path / "r.json"}
-    run = evalrun.prepare(models, bench=["all"], threads=1, **paths)
+    run = evalrun.prepare(EvaluateOptions(models=models, bench=["all"], threads=1, **paths))
     assert run.total == 2 * N
     with pytest.warns(DepthForestWarning, match="the test set near are not those of the committed hash") as caught:
         result = run.run()
@@ -273,11 +276,11 @@ def test_misuse_is_refused(models, tmp_path):
         ({"bench": ["nothing"]}, "no test set is called 'nothing'"),
     ):
         with pytest.raises(UsageError, match=message):
-            evalrun.prepare(models, **options)
+            evalrun.prepare(EvaluateOptions(models=models, **options))
     chair = df.PartSet(("seat", "leg"))
     random_forest(np.random.default_rng(0), 1, 2, chair).save(tmp_path / "chair.safetensors")
     with pytest.raises(UsageError, match="chair on bench procedural: the model does not know the parts"):
-        evalrun.prepare([tmp_path / "chair.safetensors"], bench=["procedural"])
+        evalrun.prepare(EvaluateOptions(models=[tmp_path / "chair.safetensors"], bench=["procedural"]))
 
 
 @pytest.mark.usefixtures("tiny")

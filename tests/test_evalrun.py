@@ -11,6 +11,7 @@ import depthforest as df
 from depthforest import evalrun
 from depthforest.drawing import write_depth
 from depthforest.errors import DatasetError, DepthForestError, ModelError, UsageError
+from depthforest.evaloptions import EvaluateOptions
 from depthforest.joining import sensor_of
 from depthforest.parts import BODY31
 from synth.config import Config
@@ -32,13 +33,17 @@ def work(tmp_path_factory):
     return folder
 
 
+def prepared(models, data=(), **options):
+    return evalrun.prepare(EvaluateOptions(models=models, data=data, **options))
+
+
 def nothing(_frame, _labeling):
     """Find no joint."""
     return {}
 
 
 def test_a_report_and_a_json_file_come_out(work, tmp_path):
-    run = evalrun.prepare(
+    run = prepared(
         [work / "a.safetensors", work / "b.safetensors"],
         [work / "kinect"],
         output=tmp_path / "r.html",
@@ -71,9 +76,7 @@ def test_json_is_the_same_on_any_number_of_threads(work, tmp_path):
     contents = []
     for threads in (1, 2):
         path = tmp_path / f"{threads}.json"
-        evalrun.prepare(
-            [work / "a.safetensors"], [work / "kinect"], json_path=path, joints=False, threads=threads
-        ).run()
+        prepared([work / "a.safetensors"], [work / "kinect"], json_path=path, joints=False, threads=threads).run()
         content = json.loads(path.read_text())
         del content["models"][0]["evaluation"]["speed"]
         contents.append(content)
@@ -81,14 +84,14 @@ def test_json_is_the_same_on_any_number_of_threads(work, tmp_path):
 
 
 def test_several_sets_are_told_apart_by_sensor(work):
-    run = evalrun.prepare([work / "a.safetensors"], [work / "kinect", work / "plain"], joints=False)
+    run = prepared([work / "a.safetensors"], [work / "kinect", work / "plain"], joints=False)
     (data,) = run.data
     assert len(data) == 7
     assert data.sensors == ("kinect_v1",) * 4 + ("plain",) * 3  # as noted by synth; else the folder's name
     assert data.names[3:5] == ("kinect/000003", "plain/000000")
     (model,) = run.run().models
     assert {s.label for s in model.evaluation.slices if s.axis == "sensor"} == {"kinect_v1", "plain"}
-    assert evalrun.prepare([work / "a.safetensors"], [work / "plain"]).data[0].sensors == ("",) * 3
+    assert prepared([work / "a.safetensors"], [work / "plain"]).data[0].sensors == ("",) * 3
 
 
 def test_a_description_may_name_the_sensor(tmp_path):
@@ -105,7 +108,7 @@ def test_zarr_stores_name_theirs(tmp_path):
 
 
 def test_a_limit_takes_the_first_frames_of_each_set(work):
-    run = evalrun.prepare([work / "a.safetensors"], [work / "kinect", work / "plain"], limit=2)
+    run = prepared([work / "a.safetensors"], [work / "kinect", work / "plain"], limit=2)
     (data,) = run.data
     assert data.names == ("kinect/000000", "kinect/000001", "plain/000000", "plain/000001")
     assert data[2] == df.open_dataset(work / "plain")[0]
@@ -120,7 +123,7 @@ def test_marks_are_scored_alone_or_beside_data(tmp_path, work):
     marks = marks_of([[30, 20, "neck"], [31, 20, "torso"]], {"head": [30, 20, True]}, tmp_path)
     one_part_forest("neck").save(tmp_path / "neck.safetensors")
     camera = "100,100,39.5,29.5"
-    run = evalrun.prepare(
+    run = prepared(
         [tmp_path / "neck.safetensors", work / "a.safetensors"],
         marks=marks,
         frames=tmp_path / "frames",
@@ -134,7 +137,7 @@ def test_marks_are_scored_alone_or_beside_data(tmp_path, work):
     assert result.models[0].evaluation is None
     assert any("right marked points" in line and "1 of 2" in line for line in result.lines())
     assert "neck: 1 of 2 points" in (tmp_path / "r.html").read_text()
-    with_data = evalrun.prepare(
+    with_data = prepared(
         [work / "a.safetensors"], [work / "plain"], marks=marks, frames=tmp_path / "frames", camera=camera, joints=False
     )
     assert with_data.total == 4
@@ -148,7 +151,7 @@ def test_models_get_names_of_their_own(work, tmp_path):
     other.mkdir()
     (other / "a.safetensors").write_bytes((work / "a.safetensors").read_bytes())
     files = [work / "a.safetensors", other / "a.safetensors", work / "a.safetensors", "body31"]
-    run = evalrun.prepare(files, [work / "plain"])
+    run = prepared(files, [work / "plain"])
     assert [m.name for m in run.models] == ["a", "other/a", f"{work.name}/a", "body31"]
     assert run.models[0].card.startswith("# model a")
     assert run.models[3].card.startswith("# body31")
@@ -157,7 +160,7 @@ def test_models_get_names_of_their_own(work, tmp_path):
 def test_the_shipped_samples_are_evaluated(tmp_path):
     from depthforest.resources import samples_folder
 
-    run = evalrun.prepare(["body31"], [samples_folder()], output=tmp_path / "r.html", joints=False)
+    run = prepared(["body31"], [samples_folder()], output=tmp_path / "r.html", joints=False)
     (model,) = run.run().models
     assert model.evaluation.pixel_accuracy > 0.3
     assert (tmp_path / "r.html").stat().st_size < 5_000_000
@@ -181,25 +184,25 @@ def test_misuse_is_refused_before_anything_is_read(work, tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     options = {"data": [work / "plain"]} | options
     with pytest.raises(UsageError, match=message):
-        evalrun.prepare([work / f"{m}.safetensors" for m in models], **options)
+        prepared([work / f"{m}.safetensors" for m in models], **options)
 
 
 def test_models_and_data_that_do_not_fit_are_named(work, tmp_path):
     chair = df.PartSet(("seat", "leg"))
     random_forest(np.random.default_rng(0), 1, 2, chair).save(tmp_path / "chair.safetensors")
     with pytest.raises(UsageError, match=r"chair on .*plain: the model does not know the parts head_upper_l"):
-        evalrun.prepare([tmp_path / "chair.safetensors"], [work / "plain"])
+        prepared([tmp_path / "chair.safetensors"], [work / "plain"])
     with pytest.raises(ModelError, match="is neither a shipped model nor a file"):
-        evalrun.prepare(["nothing.safetensors"], [work / "plain"])
+        prepared(["nothing.safetensors"], [work / "plain"])
     with pytest.raises(DatasetError):
-        evalrun.prepare([work / "a.safetensors"], [tmp_path])
+        prepared([work / "a.safetensors"], [tmp_path])
 
 
 def test_unknown_joint_names_are_refused(work, tmp_path):
     data = df.write_dataset(tmp_path / "d", list(Generator(CONFIG, 2, n=1)))
     table = Path(data.path / "joints.csv")
     table.write_text(table.read_text().replace(",head,", ",nose,"))
-    run = evalrun.prepare([work / "a.safetensors"], [tmp_path / "d"], output=tmp_path / "r.html", joints=False)
+    run = prepared([work / "a.safetensors"], [tmp_path / "d"], output=tmp_path / "r.html", joints=False)
     with pytest.raises(DatasetError, match=r"joints\.csv, line \d+: no joint is called 'nose'"):
         run.run()
     assert not (tmp_path / "r.html").exists()
@@ -209,14 +212,14 @@ def test_a_marked_frame_that_is_missing_is_named(work, tmp_path):
     (tmp_path / "frames").mkdir()
     marks = marks_of([[30, 20, "neck"]], None, tmp_path)
     with pytest.raises(UsageError, match="no frame is called 'f', which has marks"):
-        evalrun.prepare([work / "a.safetensors"], marks=marks, frames=tmp_path / "frames")
+        prepared([work / "a.safetensors"], marks=marks, frames=tmp_path / "frames")
     with pytest.raises(UsageError, match="cannot be read as the folder of the marked frames"):
-        evalrun.prepare([work / "a.safetensors"], marks=marks, frames=tmp_path / "none")
+        prepared([work / "a.safetensors"], marks=marks, frames=tmp_path / "none")
 
 
 def test_a_failure_leaves_an_older_report_as_it_was(work, tmp_path, monkeypatch):
     (tmp_path / "r.html").write_text("older")
-    run = evalrun.prepare([work / "a.safetensors"], [work / "plain"], output=tmp_path / "r.html", joints=False)
+    run = prepared([work / "a.safetensors"], [work / "plain"], output=tmp_path / "r.html", joints=False)
 
     def fail(*_, **__):
         raise DepthForestError("no page")
@@ -231,8 +234,6 @@ def test_real_marks_run(shared_data, tmp_path):
     folder = shared_data("real_kinect_v1")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the camera is guessed
-        run = evalrun.prepare(
-            ["body31"], marks=folder / "marks.json", frames=folder, output=tmp_path / "r.html", joints=False
-        )
+        run = prepared(["body31"], marks=folder / "marks.json", frames=folder, output=tmp_path / "r.html", joints=False)
         (model,) = run.run().models
     assert model.marks.n_pixels == 258

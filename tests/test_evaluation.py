@@ -8,6 +8,7 @@ from sklearn.metrics import balanced_accuracy_score, confusion_matrix, jaccard_s
 
 import depthforest as df
 from depthforest.errors import UsageError
+from depthforest.evaloptions import JudgeOptions
 from depthforest.evaluation import evaluate_many, joint_finder
 from depthforest.figures import FOUND, MAP, Evaluation
 from depthforest.forest import Forest
@@ -207,7 +208,7 @@ def test_several_forests_take_one_pass(frames, forest):
             return frames[number]
 
     other = random_forest(np.random.default_rng(9), 1, 4, BODY31)
-    found = evaluate_many([forest, other], Counted(), joints=False, timed_frames=0, threads=1)
+    found = evaluate_many([forest, other], Counted(), JudgeOptions(joints=False, timed_frames=0, threads=1))
     assert read == [0, *range(6)]  # the first once more, for its part set
     for own, result in zip((forest, other), found, strict=True):
         assert without_speed(result) == without_speed(df.evaluate(own, frames, joints=False))
@@ -221,7 +222,7 @@ def test_several_forests_take_one_pass(frames, forest):
 
 def test_models_of_other_parts_are_compared_in_what_they_share(frames, forest):
     pcl = random_forest(np.random.default_rng(5), 2, 5, PCL25)
-    ours, theirs = evaluate_many([forest, pcl], frames, joints=False)
+    ours, theirs = evaluate_many([forest, pcl], frames, JudgeOptions(joints=False))
     assert set(theirs.compared_with(ours)) == {name for name in theirs.figures if name.startswith("regions")}
 
 

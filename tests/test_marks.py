@@ -8,6 +8,7 @@ from naive_forest import random_forest
 
 import depthforest as df
 from depthforest.errors import DatasetError, DepthForestWarning, UsageError
+from depthforest.evaloptions import JudgeOptions
 from depthforest.figures import FOUND, MAP
 from depthforest.forest import Forest
 from depthforest.marks import read_marks, score_marks, split_people
@@ -51,7 +52,7 @@ def frames():
 def test_a_band_counts_for_either_neighbour(tmp_path, frames):
     points = [[30, 20, "upper_arm_l"], [31, 20, "forearm_l"], [32, 20, "hand_l"], [33, 20, "upper_arm_r"]]
     marks = read_marks(marks_of(points, tmp_path=tmp_path))
-    result = score_marks(one_part_forest("elbow_l"), marks, frames, joints=False)
+    result = score_marks(one_part_forest("elbow_l"), marks, frames, JudgeOptions(joints=False))
     assert (result.n_pixels, int(result.tally.right.sum())) == (4, 2)
     assert result.figures["parts.pixel_accuracy"].value == 0.5
     assert result.figures["parts_merged.pixel_accuracy"].value == 0.75
@@ -62,13 +63,14 @@ def test_a_band_counts_for_either_neighbour(tmp_path, frames):
 
 def test_other_part_sets_are_judged_too(tmp_path, frames):
     marks = read_marks(marks_of([[30, 20, "thigh_r"], [30, 21, "torso"]], tmp_path=tmp_path))
-    assert score_marks(one_part_forest("Rknee", PCL25), marks, frames, joints=False).pixel_accuracy == 0.5
-    assert score_marks(one_part_forest("torso", REGIONS15), marks, frames, joints=False).pixel_accuracy == 0.5
+    assert score_marks(one_part_forest("Rknee", PCL25), marks, frames, JudgeOptions(joints=False)).pixel_accuracy == 0.5
+    regions = score_marks(one_part_forest("torso", REGIONS15), marks, frames, JudgeOptions(joints=False))
+    assert regions.pixel_accuracy == 0.5
     chair = df.PartSet(("seat", "leg"))
     marks = read_marks(marks_of([[30, 20, "seat"]], tmp_path=tmp_path))
-    assert score_marks(one_part_forest("seat", chair), marks, frames, joints=False).pixel_accuracy == 1
+    assert score_marks(one_part_forest("seat", chair), marks, frames, JudgeOptions(joints=False)).pixel_accuracy == 1
     with pytest.raises(UsageError, match="no region is called 'seat'; regions: head, neck"):
-        score_marks(one_part_forest("neck"), marks, frames, joints=False)
+        score_marks(one_part_forest("neck"), marks, frames, JudgeOptions(joints=False))
 
 
 def test_joints_are_measured_in_the_plane_at_the_proposals_depth(tmp_path, frames):
@@ -82,7 +84,7 @@ def test_joints_are_measured_in_the_plane_at_the_proposals_depth(tmp_path, frame
         return {"head": Found(near.position, 0.7, (far, near)), "neck": Found(far.position, 0.9, (far,)),
                 "hip_l": Found((0.0, 0.0, 2.0), 0.8, (far,))}  # fmt: skip
 
-    result = score_marks(one_part_forest("neck"), marks, frames, joints=find)
+    result = score_marks(one_part_forest("neck"), marks, frames, JudgeOptions(joints=find))
     assert result.joints.names == ("head",)  # the others cannot be seen
     assert result.joints.chosen_m["head"][0] == pytest.approx(0.1)
     np.testing.assert_allclose(result.joints.proposals["head"].distance_m, [0.11, 0.1])
@@ -113,24 +115,24 @@ def test_two_people_are_told_apart_by_their_nearest_marks():
 def test_threads_change_nothing(tmp_path, frames):
     forest = random_forest(np.random.default_rng(0), 2, 4, BODY31)
     marks = read_marks(marks_of([[c, 20, "torso"] for c in range(22, 58)], tmp_path=tmp_path))
-    a, b = (score_marks(forest, marks, frames, joints=False, threads=t).to_dict() for t in (1, 2))
+    a, b = (score_marks(forest, marks, frames, JudgeOptions(joints=False, threads=t)).to_dict() for t in (1, 2))
     assert a == b
 
 
 def test_marks_without_a_reading_are_left_out_and_counted(tmp_path, frames):
     marks = read_marks(marks_of([[30, 20, "neck"], [0, 0, "torso"]], tmp_path=tmp_path))
     with pytest.warns(DepthForestWarning, match="of the marked points 1 lie where there is no reading"):
-        result = score_marks(one_part_forest("neck"), marks, frames, joints=False)
+        result = score_marks(one_part_forest("neck"), marks, frames, JudgeOptions(joints=False))
     assert (result.n_pixels, result.pixel_accuracy) == (1, 1)
 
 
 def test_frames_that_do_not_fit_are_refused(tmp_path, frames):
     marks = read_marks(marks_of([[30, 20, "neck"]], tmp_path=tmp_path))
     with pytest.raises(UsageError, match="no frame is called 'f', which has marks"):
-        score_marks(one_part_forest("neck"), marks, {}, joints=False)
+        score_marks(one_part_forest("neck"), marks, {}, JudgeOptions(joints=False))
     wide = read_marks(marks_of([[30, 20, "neck"]], tmp_path=tmp_path, width=160, height=120))
     with pytest.raises(UsageError, match="frame f has 80 x 60 pixels, its marks are for 160 x 120"):
-        score_marks(one_part_forest("neck"), wide, frames, joints=False)
+        score_marks(one_part_forest("neck"), wide, frames, JudgeOptions(joints=False))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ def test_the_real_marks_are_scored(shared_data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         frames = {name: df.read_depth(folder / f"{name}.png", "kinect_v1") for name in marks}
-        result = score_marks(df.load(), marks, frames, joints=False, mirror=False)
+        result = score_marks(df.load(), marks, frames, JudgeOptions(joints=False, mirror=False))
     assert result.n_pixels == 258
     assert result.pixel_accuracy > 0.7
     people = split_people(frames["sk_82823944"], marks["sk_82823944"])

@@ -12,6 +12,7 @@ from test_evaluation import made_up, near_finder
 import depthforest as df
 from depthforest import reporttext, svgplots
 from depthforest.errors import DepthForestError, UsageError
+from depthforest.evaloptions import JudgeOptions
 from depthforest.evaluation import evaluate_many
 from depthforest.examples import choose_frames, cut, draw_examples, people_box
 from depthforest.figures import MAP, PARTS_FIGURE
@@ -58,7 +59,9 @@ def frames():
 @pytest.fixture(scope="module")
 def models(frames):
     forests = [random_forest(np.random.default_rng(s), 2, 5, BODY31) for s in (0, 1)]
-    found = evaluate_many(forests, frames, joints=near_finder(frames), sensors=["a", "b"] * 3, timed_frames=2)
+    found = evaluate_many(
+        forests, frames, JudgeOptions(joints=near_finder(frames), timed_frames=2), sensors=["a", "b"] * 3
+    )
     cards = ("# the first\n\nGood at **hands**.", "")
     names = ("first", "<second>")
     return [ModelReport(n, e, forest=f, card=c) for n, e, f, c in zip(names, found, forests, cards, strict=True)]
@@ -67,7 +70,7 @@ def models(frames):
 def examples_of(models, frames):
     names, forests, evaluations = zip(*((m.name, m.forest, m.evaluation) for m in models), strict=True)
     frame_names = [f"{i:03d}" for i in range(len(frames))]
-    return draw_examples(names, forests, evaluations, frames, frame_names, joints=near_finder(frames))
+    return draw_examples(names, forests, evaluations, frames, frame_names, JudgeOptions(joints=near_finder(frames)))
 
 
 def test_the_page_is_whole_and_stands_alone(models, frames):
@@ -139,7 +142,7 @@ def shifted(evaluation, by):
 
 def test_models_of_other_parts_share_the_regions(frames, models):
     pcl = random_forest(np.random.default_rng(5), 2, 5, PCL25)
-    found = evaluate_many([models[0].forest, pcl], frames, joints=False, timed_frames=0)
+    found = evaluate_many([models[0].forest, pcl], frames, JudgeOptions(joints=False, timed_frames=0))
     mixed = [ModelReport(n, e) for n, e in zip(("ours", "pcl"), found, strict=True)]
     text = report_page(mixed)
     Page(text)
@@ -154,7 +157,7 @@ def test_a_made_up_part_set_gets_a_report_without_joints():
     frames, forest = made_up()
     evaluation = df.evaluate(forest, frames, timed_frames=0)
     report = ModelReport("chair", evaluation, forest=forest)
-    pictures = draw_examples(["chair"], [forest], [evaluation], frames, list("abcd"))
+    pictures = draw_examples(["chair"], [forest], [evaluation], frames, list("abcd"), JudgeOptions())
     text = report_page([report], examples=pictures)
     Page(text)
     assert "No joints: no joint can be found from the parts seat, leg_l, leg_r" in text

@@ -33,6 +33,7 @@ from depthforest.benchsets import VERSION as BENCH_VERSION
 from depthforest.benchsets import chosen_names, open_bench
 from depthforest.comparefolder import write_json
 from depthforest.errors import UsageError
+from depthforest.evaloptions import JudgeOptions
 from depthforest.evaluation import Judge
 from depthforest.files import make_folder, read_bytes, read_json, replacing
 from depthforest.forest import Forest
@@ -64,7 +65,7 @@ class PairJudge(Judge):
     """A judge that also keeps which true part got which answer, in all, and how long each person took."""
 
     def __init__(self, model: Forest, mirror: bool) -> None:
-        super().__init__(model, BODY31, mirror, joints=False)
+        super().__init__(model, BODY31, JudgeOptions(mirror=mirror, joints=False))
         self.pairs: Counts = np.zeros((len(BODY31), len(model.part_set)), dtype=np.int64)
         self.label_ms: list[float] = []
 

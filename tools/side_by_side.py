@@ -23,6 +23,7 @@ from depthforest.camera import CameraLike
 from depthforest.drawing import Picture
 from depthforest.errors import DepthForestError, UsageError
 from depthforest.evalinputs import MarkedFrames
+from depthforest.evaloptions import JudgeOptions
 from depthforest.examples import Shot, cut, draw_marks, people_box
 from depthforest.forest import Forest
 from depthforest.frames import Frame
@@ -46,7 +47,7 @@ def marked_rows(
     models: Mapping[str, Forest], marks: Mapping[str, FrameMarks], frames: Mapping[str, Frame], *, mirror: bool
 ) -> list[list[Shot]]:
     """Return a row for each marked frame: the depth, and each model's answers with the points."""
-    examples = draw_marks(list(models), list(models.values()), marks, frames, mirror=mirror, joints=False)
+    examples = draw_marks(list(models), list(models.values()), marks, frames, JudgeOptions(mirror=mirror, joints=False))
     rows = []
     for example, (name, own) in zip(examples, marks.items(), strict=True):
         frame = frames[name]
