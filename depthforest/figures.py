@@ -16,6 +16,7 @@ import numpy as np
 
 from depthforest.partmaps import MERGED, Level
 from depthforest.parts import PartSet
+from depthforest.precision import share
 from depthforest.scores import (
     COVERAGE,
     CURVE_M,
@@ -33,7 +34,6 @@ from depthforest.scores import (
     known_mean,
     mean_precision,
     rounded,
-    share,
 )
 from depthforest.views import View, groups
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from depthforest.jointparams import MIN_SD, Bone, JointParameters, bone_name
 from depthforest.parts import BODY31, BONES, JOINT_MIRROR, JOINTS
+from depthforest.precision import area_under, precision_recall
 
 RADIUS = 0.1
 """Metres: a proposal within it is right, as in the paper."""
@@ -37,6 +38,8 @@ Floats = npt.NDArray[np.float64]
 def average_precision(confidences: Floats, is_right: npt.NDArray[np.bool_], n_truths: int) -> float:
     """Return the area under precision over recall: the mean over truths of the precision at which each is found.
 
+    Of equally confident proposals the first one given comes first.
+
     Parameters
     ----------
     confidences : array (n,)
@@ -48,8 +51,9 @@ def average_precision(confidences: Floats, is_right: npt.NDArray[np.bool_], n_tr
     """
     order = np.argsort(-confidences, kind="stable")
     hits = is_right[order]
-    precisions = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-    return float(precisions[hits].sum() / n_truths)
+    # recall rises by one truth at every hit; elsewhere there is no area
+    precision, recall = precision_recall(hits, np.ones(len(hits), np.int64), np.flatnonzero(hits), 1)
+    return float(area_under(precision, recall) / n_truths)
 
 
 def judge(

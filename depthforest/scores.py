@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.errors import UsageError
+from depthforest.precision import area_under, precision_recall, share
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -110,12 +111,6 @@ def count_pairs(truth: npt.NDArray[np.uint8], answered: npt.NDArray[np.uint8], n
     return np.bincount(pairs, minlength=n_truth * n_answers).reshape(n_truth, n_answers)
 
 
-def share(part: npt.ArrayLike, whole: npt.ArrayLike) -> Floats:
-    """Return part / whole, NaN where the whole is 0."""
-    part, whole = np.broadcast_arrays(np.asarray(part, np.float64), np.asarray(whole, np.float64))
-    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole != 0))
-
-
 def known_mean(values: Floats) -> Floats:
     """Return the mean over the last axis of what is not NaN; NaN if nothing is."""
     is_known = ~np.isnan(values)
@@ -161,6 +156,10 @@ class JudgedProposals:
         ordered = self.confidence[self._order]
         return np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)) if len(ordered) else np.zeros(0, np.int64)
 
+    def _n_expected(self, weights: Floats | None) -> Floats:
+        """Return how many joints can be found, (...)."""
+        return np.asarray(self.is_expected.sum() if weights is None else weights @ self.is_expected.astype(np.float64))
+
     def precision_recall(self, within_m: float = WITHIN_M, weights: Floats | None = None) -> tuple[Floats, Floats]:
         """Return precision and recall (..., n_thresholds) at every confidence, from the highest down.
 
@@ -178,10 +177,7 @@ class JudgedProposals:
         is_right, is_counted = is_first & ~self.is_hidden, ~(is_first & self.is_hidden)
         order, ends = self._order, self._ends
         own = np.ones(len(order)) if weights is None else weights[:, self.person[order]]
-        n_right = np.cumsum(own * is_right[order], axis=-1)[..., ends]
-        n_counted = np.cumsum(own * is_counted[order], axis=-1)[..., ends]
-        n_expected = self.is_expected.sum() if weights is None else weights @ self.is_expected.astype(np.float64)
-        return share(n_right, n_counted), share(n_right, np.asarray(n_expected)[..., None])
+        return precision_recall(own * is_right[order], own * is_counted[order], ends, self._n_expected(weights))
 
     def average_precision(self, within_m: float = WITHIN_M, weights: Floats | None = None) -> Floats:
         """Return the area under precision over recall, (...): the sum of precision x step of recall, not interpolated.
@@ -189,10 +185,7 @@ class JudgedProposals:
         NaN where no joint is expected; 0 where none of them has a proposal.
         """
         precision, recall = self.precision_recall(within_m, weights)
-        steps = np.diff(recall, axis=-1, prepend=0.0)
-        area = np.where(np.isnan(precision), 0.0, precision * steps).sum(axis=-1)
-        n_expected = self.is_expected.sum() if weights is None else weights @ self.is_expected.astype(np.float64)
-        return np.asarray(np.where(n_expected > 0, area, np.nan))
+        return np.asarray(np.where(self._n_expected(weights) > 0, area_under(precision, recall), np.nan))
 
     def curve(self, distances_m: Floats = CURVE_M) -> Floats:
         """Return the average precision at each distance."""

@@ -13,7 +13,8 @@ from html import escape
 
 import numpy as np
 
-from depthforest.scores import Calibration, Counts, Floats, share
+from depthforest.precision import share
+from depthforest.scores import Calibration, Counts, Floats
 
 WIDTH, BARS_WIDTH = 560, 480
 """Units, about pixels on a page of two columns: letters keep their size."""
