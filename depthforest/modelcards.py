@@ -1,17 +1,20 @@
 """Model cards as HTML: the Markdown file beside a model, and what the model file says of itself.
 
-Knows the Markdown that our cards use: headings, paragraphs, lists, tables, fenced code; bold, code and links within a
-line. Text is escaped first, so that a card cannot bring anything else into the page.
+A card is untrusted: it brings no HTML into the page, and no attribute but the addresses of links and the first numbers
+of lists.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
 
 from depthforest.errors import DepthForestError
 from depthforest.files import read_bytes
@@ -19,6 +22,9 @@ from depthforest.forest import Forest
 
 MAX_CARD_BYTES = 200_000
 """A longer card is left out: it is no card."""
+
+LINKED = ("http://", "https://", "mailto:")
+"""Addresses that stay links. Others lead to files beside the card, which the report does not hold, or run code."""
 
 
 def find_card(model: Path | None) -> str:
@@ -60,69 +66,44 @@ def _entries(prefix: str, content: Mapping[str, Any]) -> Iterator[tuple[str, str
 
 def render(text: str, *, top: int = 3) -> str:
     """Return Markdown as HTML; its first heading becomes `<h{top}>`."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    pieces: list[str] = []
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        if line.startswith("```"):
-            end = next((i for i in range(at + 1, len(lines)) if lines[i].startswith("```")), len(lines))
-            pieces.append(f"<pre><code>{escape(chr(10).join(lines[at + 1 : end]))}</code></pre>")
-            at = end + 1
-            continue
-        end = at + 1
-        if heading := re.match(r"(#{1,6})\s+(.*)", line):
-            level = min(6, top + len(heading[1]) - 1)
-            pieces.append(f"<h{level}>{_inline(heading[2])}</h{level}>")
-        elif line.startswith("|"):
-            while end < len(lines) and lines[end].startswith("|"):
-                end += 1
-            pieces.append(_table(lines[at:end]))
-        elif re.match(r"[-*]\s", line):
-            while end < len(lines) and (re.match(r"[-*]\s", lines[end]) or lines[end].startswith("  ")):
-                end += 1
-            pieces.append(_list(lines[at:end]))
-        elif line.strip():
-            while end < len(lines) and lines[end].strip() and not re.match(r"```|#{1,6}\s|\||[-*]\s", lines[end]):
-                end += 1
-            pieces.append(f"<p>{_inline(' '.join(lines[at:end]))}</p>")
-        at = end
-    return "\n".join(pieces)
+    return str(_markdown(top).render(text)).rstrip("\n")
 
 
-def _table(lines: Sequence[str]) -> str:
-    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines]
-    is_rule = [all(re.fullmatch(r":?-+:?", cell) for cell in row) for row in rows]
-    body = [row for row, is_r in zip(rows, is_rule, strict=True) if not is_r]
-    first = 1 if len(rows) > 1 and is_rule[1] else 0
-    head = "".join(f"<thead><tr>{_cells(row, 'th')}</tr></thead>" for row in body[:first])
-    rest = "".join(f"<tr>{_cells(row, 'td')}</tr>" for row in body[first:])
-    return f'<div class="scroll"><table>{head}<tbody>{rest}</tbody></table></div>'
+class _CardMarkdown(MarkdownIt):
+    def validateLink(self, url: str) -> bool:  # noqa: ARG002, N802
+        """Take every link for one; `_restrain` decides which are followed."""
+        return True
 
 
-def _cells(row: Sequence[str], tag: str) -> str:
-    return "".join(f"<{tag}>{_inline(cell)}</{tag}>" for cell in row)
+@lru_cache(maxsize=4)
+def _markdown(top: int) -> MarkdownIt:
+    """Return a renderer of CommonMark and tables that passes no HTML through."""
+    markdown = _CardMarkdown("commonmark", {"html": False}).enable("table").disable("image")
+    markdown.core.ruler.push("restrain", partial(_restrain, top=top))
+    markdown.add_render_rule("table_open", lambda *_: '<div class="scroll"><table>\n')
+    markdown.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    return markdown
 
 
-def _list(lines: Sequence[str]) -> str:
-    items: list[str] = []
-    for line in lines:
-        if re.match(r"[-*]\s", line):
-            items.append(line[2:].strip())
+def _restrain(state: StateCore, *, top: int) -> None:
+    """Lower the headings; leave no attribute but the first number of a list and the addresses that may be followed."""
+    for token in state.tokens:
+        token.attrs, token.info = {name: value for name, value in token.attrs.items() if name == "start"}, ""
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, top + int(token.tag[1:]) - 1)}"
+        if token.children is not None:
+            token.children = list(_without_other_links(token.children))
+
+
+def _without_other_links(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Yield the tokens of a line; of links to elsewhere, such as files beside the card, only the text. None nest."""
+    is_kept = False
+    for token in tokens:
+        if token.type == "link_open":
+            address = str(token.attrGet("href"))
+            is_kept = address.lower().startswith(LINKED)
+            token.attrs = {"href": address}
         else:
-            items[-1] += " " + line.strip()
-    return f"<ul>{''.join(f'<li>{_inline(item)}</li>' for item in items)}</ul>"
-
-
-def _inline(text: str) -> str:
-    """Return a line with its code, bold and links; what is in code stays as it is."""
-    shown = []
-    for i, piece in enumerate(re.split(r"`([^`]+)`", text)):
-        if i % 2:
-            shown.append(f"<code>{escape(piece)}</code>")
-            continue
-        piece = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", escape(piece))
-        piece = re.sub(r"\[([^\]]+)\]\((https?://[^)\s\"]+)\)", r'<a href="\2">\1</a>', piece)
-        # other links lead to files beside the card, which the report does not hold
-        shown.append(re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", piece))
-    return "".join(shown)
+            token.attrs = {}
+        if is_kept or token.type not in ("link_open", "link_close"):
+            yield token

@@ -41,6 +41,9 @@ from depthforest.svgplots import UNKNOWN, Series, percent
 WEBP_QUALITY = 88
 STYLE = Path(__file__).with_name("report.css")
 
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+"""What the page may do: show its own styles and pictures. It runs no script and loads nothing."""
+
 
 @dataclass(frozen=True, eq=False)
 class ModelReport:
@@ -118,6 +121,7 @@ def report_page(models: Sequence[ModelReport], *, data: str = "", examples: Sequ
     body = "".join(f'<section id="{key}">{content}</section>' for key, _, content in sections)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(names)}: evaluation</title><style>{STYLE.read_text(encoding='utf-8')}</style></head><body>"
         f"<nav><div>{links}</div></nav><main><h1>{_headings(models)}</h1>"

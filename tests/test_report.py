@@ -79,6 +79,10 @@ def test_the_page_is_whole_and_stands_alone(models, frames):
         page = Page(text)
         assert "script" not in page.tags
         assert "link" not in page.tags
+        assert (
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+            in text
+        )
         assert all(a.startswith(("#", "data:image/webp;base64,")) for a in page.addresses)
         assert "@import" not in text
         assert "url(" not in text
