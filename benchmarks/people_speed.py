@@ -13,7 +13,7 @@ from functools import partial
 from statistics import median
 
 from depthforest.background import Background
-from depthforest.bodies import MAX_LIMITS, find_bodies
+from depthforest.bodies import MAX_ROOM_PLANES, find_bodies
 from depthforest.depthgrid import DepthGrid
 from depthforest.frames import Frame
 from depthforest.peopletracks import PeopleTracker
@@ -54,7 +54,9 @@ def main() -> None:
         pairs = list(zip(frames, backgrounds, strict=True))
         stages: dict[str, list[Callable[[], object]]] = {
             "grid and normals": [partial(DepthGrid.of, frame) for frame in frames],
-            "limits of the room": [partial(find_planes, grid, n=MAX_LIMITS, least_area=ROOM_AREA) for grid in grids],
+            "limits of the room": [
+                partial(find_planes, grid, n=MAX_ROOM_PLANES, least_area=ROOM_AREA) for grid in grids
+            ],
             "limits, faces, bodies": [partial(find_bodies, grid) for grid in grids],
             "find_people": [partial(find_people, frame) for frame in frames],
             "compare with background": [partial(background.compare, frame) for frame, background in pairs],
