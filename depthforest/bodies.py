@@ -101,7 +101,7 @@ STACKED_MAX_SIDE_OFFSET_M, STACKED_MAX_DEPTH_OFFSET_M = 0.3, 0.4
 """Meters between the middles of two regions that are one body, one above the other, with a table in front of it."""
 
 STACKED_MAX_SHARED_HEIGHT = 0.5
-"""Share of the smaller region's height. With more in common the two are people side by side, not one above the other."""
+"""Share of the smaller region's height. With more in common the two are people side by side."""
 
 STACKED_MIN_HEIGHT_M = 0.01
 """Meters. The smaller region is taken to be this high at least, because the share divides by its height."""

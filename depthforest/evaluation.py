@@ -20,11 +20,11 @@ from depthforest.figures import Evaluation, JointScores, LevelScores, Speed
 from depthforest.forest import Forest
 from depthforest.frames import Frame, Joints, LabeledFrame
 from depthforest.labeling import Labeling
-from depthforest.partmaps import GROUPINGS, Level, comparable
+from depthforest.partmaps import GROUPINGS, ComparisonLevel, comparable
 from depthforest.parts import JOINTS, NO_PART, Grouping, PartSet
 from depthforest.scores import WITHIN_M, Calibration, Counts, Flags, Floats, ProposalLog, Tally, count_pairs
 from depthforest.threads import map_in_order, thread_count
-from depthforest.views import View
+from depthforest.views import PersonView
 
 __all__ = ["Evaluation", "evaluate", "evaluate_many", "joint_finder"]
 
@@ -42,7 +42,7 @@ class JudgedJoint:
 
 
 @dataclass(frozen=True)
-class Answer:
+class JudgedPerson:
     """What one forest said of one person."""
 
     pairs: Counts
@@ -122,20 +122,20 @@ def evaluate_many(
             f"frame 0 is a {type(first).__name__}; evaluate takes LabeledFrames, as df.open_dataset gives them"
         )
     part_set = first.part_set
-    judges = [Judge(forest, part_set, options) for forest in forests]
+    judges = [ForestJudge(forest, part_set, options) for forest in forests]
 
-    def look(index: int) -> list[tuple[View, list[Answer]]]:
+    def look(index: int) -> list[tuple[PersonView, list[JudgedPerson]]]:
         frame = data[index]
         if frame.part_set.names != part_set.names:
             raise UsageError(f"frame {index} has other parts than the first; evaluate one part set at a time")
         looked = []
         for person in np.unique(frame.people[frame.parts != NO_PART]).tolist():
             mask = frame.people == person
-            view = View.of(frame, index, person, mask, "" if sensors is None else sensors[index])
+            view = PersonView.of(frame, index, person, mask, "" if sensors is None else sensors[index])
             looked.append((view, [judge.answer(frame, person, mask) for judge in judges]))
         return looked
 
-    views: list[View] = []
+    views: list[PersonView] = []
     for looked in map_in_order(look, range(n_frames), threads=options.threads):
         for view, answers in looked:
             for judge, answer in zip(judges, answers, strict=True):
@@ -153,7 +153,7 @@ def evaluate_many(
     ]
 
 
-class Judge:
+class ForestJudge:
     """Counts what one forest says, view by view."""
 
     def __init__(self, forest: Forest, truth: PartSet, options: JudgeOptions) -> None:
@@ -170,7 +170,7 @@ class Judge:
     def label(self, frame: Frame, mask: Flags, threads: int = 1) -> Labeling:
         return self.forest.label(frame, mask, mirror=self.mirror, threads=threads)
 
-    def answer(self, frame: LabeledFrame, person: int, mask: Flags) -> Answer:
+    def answer(self, frame: LabeledFrame, person: int, mask: Flags) -> JudgedPerson:
         """Label one person and judge it; runs on any thread."""
         labeling = self.label(frame, mask)
         is_counted = mask & (frame.parts != NO_PART) & (labeling.parts != NO_PART)
@@ -181,9 +181,9 @@ class Judge:
         judged: tuple[JudgedJoint, ...] = ()
         if self.finder is not None and true_joints:
             judged = judge_joints(self.finder(frame, labeling), true_joints)
-        return Answer(pairs, calibration, judged)
+        return JudgedPerson(pairs, calibration, judged)
 
-    def add(self, view: int, answer: Answer) -> None:
+    def add(self, view: int, answer: JudgedPerson) -> None:
         """Count an answer; called view by view, in order."""
         self._pairs += answer.pairs
         for level, tallies in zip(self.levels, self._tallies, strict=True):
@@ -198,7 +198,7 @@ class Judge:
             is_near = [j.chosen_m <= WITHIN_M for j in chosen]
             self._joint_calibration += Calibration.of([j.confidence for j in chosen], is_near)
 
-    def evaluation(self, n_frames: int, views: tuple[View, ...], speed: Speed | None, seed: int) -> Evaluation:
+    def evaluation(self, n_frames: int, views: tuple[PersonView, ...], speed: Speed | None, seed: int) -> Evaluation:
         """Return what was counted."""
         levels = tuple(
             LevelScores(level, level.confusion(self._pairs), _stacked(level, tallies))
@@ -260,7 +260,9 @@ def judge_joints(found: Mapping[str, Any], truth: Joints) -> tuple[JudgedJoint, 
     return tuple(judged)
 
 
-def measure_speed(judge: Judge, data: Sequence[LabeledFrame], chosen: Sequence[int], threads: int | None) -> Speed:
+def measure_speed(
+    judge: ForestJudge, data: Sequence[LabeledFrame], chosen: Sequence[int], threads: int | None
+) -> Speed:
     """Time the labeling and the joints of the chosen frames one by one."""
     n_threads = thread_count(threads)
     label_ms, joints_ms = [], []
@@ -279,7 +281,7 @@ def measure_speed(judge: Judge, data: Sequence[LabeledFrame], chosen: Sequence[i
     return Speed(len(chosen), n_threads, float(np.median(label_ms[1:])), joints)
 
 
-def _stacked(level: Level, tallies: list[Tally]) -> Tally:
+def _stacked(level: ComparisonLevel, tallies: list[Tally]) -> Tally:
     """Return the tallies of all views as arrays (n_views, n), int32: a person has fewer than 2^31 pixels."""
     empty = np.zeros((0, len(level.part_set)), dtype=np.int32)
     columns = [[getattr(t, name) for t in tallies] for name in ("seen", "right", "answered")]

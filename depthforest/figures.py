@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.partmaps import MERGED, Level
+from depthforest.partmaps import MERGED, ComparisonLevel
 from depthforest.parts import PartSet
 from depthforest.precision import share
 from depthforest.scores import (
@@ -35,7 +35,7 @@ from depthforest.scores import (
     mean_precision,
     rounded,
 )
-from depthforest.views import View, groups
+from depthforest.views import PersonView, groups
 
 CLASS_FIGURES = ("mean_class_accuracy", "pixel_accuracy", "mean_iou")
 MAP, FOUND = "joints.mean_average_precision", "joints.found"
@@ -54,14 +54,14 @@ class LevelScores:
 
     Parameters
     ----------
-    level : Level
+    level : ComparisonLevel
     confusion : array (n, n), int64
         Pixels by true part (row) and answered part (column).
     tally : Tally
         Of arrays (n_views, n).
     """
 
-    level: Level
+    level: ComparisonLevel
     confusion: Counts
     tally: Tally
 
@@ -190,7 +190,7 @@ class Evaluation:
     n_frames : int
     levels : tuple of LevelScores
         Finest first; coarser ones, and with left and right merged.
-    views : tuple of View
+    views : tuple of PersonView
         The people of the frames.
     calibration : Calibration
         Of the confidence of pixels.
@@ -206,7 +206,7 @@ class Evaluation:
     part_set: PartSet
     n_frames: int
     levels: tuple[LevelScores, ...] = ()
-    views: tuple[View, ...] = ()
+    views: tuple[PersonView, ...] = ()
     calibration: Calibration = field(default_factory=Calibration)
     joints: JointScores | None = None
     no_joints: str = ""

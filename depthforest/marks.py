@@ -24,7 +24,7 @@ import numpy.typing as npt
 from depthforest.checks import is_number
 from depthforest.errors import DatasetError, DepthForestWarning, UsageError
 from depthforest.evaloptions import JudgeOptions
-from depthforest.evaluation import Answer, Judge, JudgedJoint
+from depthforest.evaluation import ForestJudge, JudgedJoint, JudgedPerson
 from depthforest.figures import Evaluation
 from depthforest.files import read_json
 from depthforest.forest import Forest
@@ -32,7 +32,7 @@ from depthforest.frames import Frame
 from depthforest.parts import JOINTS, NO_PART, REGIONS15, PartSet
 from depthforest.scores import Calibration, count_pairs
 from depthforest.threads import map_in_order
-from depthforest.views import View, touches_border
+from depthforest.views import PersonView, touches_border
 
 MAX_SIDE_PX = 1 << 16
 
@@ -166,9 +166,9 @@ def score_marks(
     """
     names = list(marks)
     regions = marked_regions(marks, forest.part_set)
-    judge = Judge(forest, regions, options)
+    judge = ForestJudge(forest, regions, options)
 
-    def look(index: int) -> tuple[int, list[tuple[View, Answer]]]:
+    def look(index: int) -> tuple[int, list[tuple[PersonView, JudgedPerson]]]:
         name = names[index]
         frame, own = frame_of(name, marks, frames), marks[name]
         people, looked, n_unread = split_people(frame, own), [], 0
@@ -186,11 +186,11 @@ def score_marks(
             found = () if judge.finder is None else _judged(judge.finder(frame, labeling), person.joints, frame)
             readings = frame.depth_mm[mask]
             distance = float(np.median(readings)) / 1000 if readings.size else float("nan")
-            view = View(index, number, distance, float("nan"), touches_border(mask))
-            looked.append((view, Answer(pairs, calibration, found)))
+            view = PersonView(index, number, distance, float("nan"), touches_border(mask))
+            looked.append((view, JudgedPerson(pairs, calibration, found)))
         return n_unread, looked
 
-    views: list[View] = []
+    views: list[PersonView] = []
     n_unread = 0
     for n, looked in map_in_order(look, range(len(names)), threads=options.threads):
         n_unread += n

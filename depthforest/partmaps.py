@@ -1,7 +1,7 @@
 """Which answers of a model are right for the parts of a data set: by name, and in coarser sets that both lead to.
 
-A `Level` is a part set in which truth and answers can be counted. The finest comes first; the 15 regions and, where a
-set has sides, the same with left and right merged follow.
+A `ComparisonLevel` is a part set in which truth and answers can be counted. The finest comes first; the 15 regions and,
+where a set has sides, the same with left and right merged follow.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MERGED = "_merged"
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class ComparisonLevel:
     """A part set in which a model's answers are counted against the truth.
 
     Parameters
@@ -66,16 +66,18 @@ class Level:
         """Array (n_true, n_answers): whether an answer is right for a true part."""
         return np.asarray(self.rows[:, None] == self.columns)
 
-    def merged(self) -> Level | None:
+    def merged(self) -> ComparisonLevel | None:
         """Return the level with left and right as one, or None if the set has no sides."""
         part_set, group = merge_sides(self.part_set)
         if len(part_set) == len(self.part_set):
             return None
         title = f"{self.title}, sides merged"
-        return Level(self.key + MERGED, title, part_set, group[self.rows], group[self.columns])
+        return ComparisonLevel(self.key + MERGED, title, part_set, group[self.rows], group[self.columns])
 
 
-def comparable(truth: PartSet, answers: PartSet, groupings: Sequence[Grouping] = GROUPINGS) -> tuple[Level, ...]:
+def comparable(
+    truth: PartSet, answers: PartSet, groupings: Sequence[Grouping] = GROUPINGS
+) -> tuple[ComparisonLevel, ...]:
     """Return the levels, finest first, in which answers in one part set can be judged by the truth in another.
 
     Parameters
@@ -101,30 +103,30 @@ def comparable(truth: PartSet, answers: PartSet, groupings: Sequence[Grouping] =
     return tuple(level for fine in levels for level in (fine, fine.merged()) if level is not None)
 
 
-def _by_name(truth: PartSet, answers: PartSet) -> Level | None:
+def _by_name(truth: PartSet, answers: PartSet) -> ComparisonLevel | None:
     """Return the level of the model's own set if it knows all names of the data."""
     if not set(truth.names) <= set(answers.names):
         return None
     rows = np.array([answers.index(name) for name in truth.names])
     columns = np.broadcast_to(np.arange(len(answers)), (len(truth), len(answers)))
-    return Level(PARTS, _title(answers), answers, rows, columns)
+    return ComparisonLevel(PARTS, _title(answers), answers, rows, columns)
 
 
-def _by_grouping(truth: PartSet, answers: PartSet, groupings: Sequence[Grouping]) -> Level | None:
+def _by_grouping(truth: PartSet, answers: PartSet, groupings: Sequence[Grouping]) -> ComparisonLevel | None:
     targets = [answers, truth, *(g.target for g in groupings)]
     return next((found for t in targets if (found := _through(truth, answers, t, groupings, PARTS)) is not None), None)
 
 
 def _through(
     truth: PartSet, answers: PartSet, target: PartSet, groupings: Sequence[Grouping], key: str
-) -> Level | None:
+) -> ComparisonLevel | None:
     """Return the level of a coarse set that truth and answers both lead to."""
     own, table = _table(truth, target, groupings), _table(answers, target, groupings)
     if own is None or table is None:
         return None
     is_right = _accepts(truth, target, groupings)[:, table] | _accepts(answers, target, groupings)[:, own].T
     # an answer that is accepted counts as the true part's own class, so that no class's size depends on the answers
-    return Level(key, _title(target), target, own, np.where(is_right, own[:, None], table[None, :]))
+    return ComparisonLevel(key, _title(target), target, own, np.where(is_right, own[:, None], table[None, :]))
 
 
 def _table(source: PartSet, target: PartSet, groupings: Sequence[Grouping]) -> Counts | None:

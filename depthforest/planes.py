@@ -55,7 +55,7 @@ UP = (0.0, -1.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Plane:
+class FittedPlane:
     """A plane in camera space: the points p with normal . p + offset = 0.
 
     Parameters
@@ -76,7 +76,9 @@ class Plane:
     is_room: bool
 
 
-def find_planes(grid: DepthGrid, *, n: int = 12, least_area: float = LEAST_AREA, seed: int = 0) -> tuple[Plane, ...]:
+def find_planes(
+    grid: DepthGrid, *, n: int = 12, least_area: float = LEAST_AREA, seed: int = 0
+) -> tuple[FittedPlane, ...]:
     """Return the planes of a grid, the largest first, about: in the order in which they explain square metres.
 
     Parameters
@@ -100,7 +102,7 @@ def find_planes(grid: DepthGrid, *, n: int = 12, least_area: float = LEAST_AREA,
     found = np.empty((n, 6), dtype=np.float64)
     n_found = _search(samples, n_samples, float(least_area), np.uint64(seed), found)
     return tuple(
-        Plane(
+        FittedPlane(
             (float(a), float(b), float(c)),
             float(offset),
             float(area),
@@ -110,13 +112,13 @@ def find_planes(grid: DepthGrid, *, n: int = 12, least_area: float = LEAST_AREA,
     )
 
 
-def find_floor(planes: Sequence[Plane]) -> Plane | None:
+def find_floor(planes: Sequence[FittedPlane]) -> FittedPlane | None:
     """Return the floor: the largest limit of the room that faces up; None if there is none."""
     floors = [p for p in planes if p.is_room and -p.normal[1] >= FLOOR_COS]
     return max(floors, key=lambda p: p.area, default=None)
 
 
-def find_up(planes: Sequence[Plane]) -> Floats:
+def find_up(planes: Sequence[FittedPlane]) -> Floats:
     """Return the unit vector (3,) that points up: the floor's normal, or what is at right angles to the walls."""
     floor = find_floor(planes)
     if floor is not None:
@@ -130,7 +132,7 @@ def find_up(planes: Sequence[Plane]) -> Floats:
     return up
 
 
-def plane_table(planes: Sequence[Plane]) -> Floats32:
+def plane_table(planes: Sequence[FittedPlane]) -> Floats32:
     """Return planes for kernels: rows of normal, offset, and 1 for a limit of the room."""
     rows = [(*p.normal, p.offset, p.is_room) for p in planes]
     return np.array(rows, dtype=np.float32).reshape(-1, 5)

@@ -29,7 +29,7 @@ says little about the heading."""
 
 
 @dataclass(frozen=True)
-class View:
+class PersonView:
     """One person in one frame.
 
     Parameters
@@ -54,7 +54,7 @@ class View:
     sensor: str = ""
 
     @classmethod
-    def of(cls, frame: LabeledFrame, index: int, person: int, mask: Flags, sensor: str = "") -> View:
+    def of(cls, frame: LabeledFrame, index: int, person: int, mask: Flags, sensor: str = "") -> PersonView:
         """Look at the person of a mask (rows, cols) in the frame of an index."""
         readings = frame.depth_mm[mask & (frame.depth_mm > 0)]
         joints = frame.joints.get(person, {})
@@ -122,7 +122,7 @@ AXES = {
 }
 
 
-def groups(views: Sequence[View]) -> list[Group]:
+def groups(views: Sequence[PersonView]) -> list[Group]:
     """Return the groups of all axes that hold anybody, in order; axes of a single group are left out."""
     distance: Floats = np.array([v.distance_m for v in views], dtype=np.float64)
     turned: Floats = np.abs(np.array([v.yaw_deg for v in views], dtype=np.float64))

@@ -1,7 +1,7 @@
 """Motion of people in recordings: stretches of motion from clips or built-in poses, joined into one without an end.
 
-A `Stretch` knows poses and steps relative to the person; `join` leads it through a place on the floor, and a `Course`
-says where the person is at any time, and in which pose. `recording` puts the people into a room.
+A `Stretch` knows poses and steps relative to the person; `join` leads it through a place on the floor, and a
+`Trajectory` says where the person is at any time, and in which pose. `recording` puts the people into a room.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Lane:
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class Trajectory:
     """Where a person is and how, over time.
 
     Parameters
@@ -283,8 +283,8 @@ def blended(first: Stretch, second: Stretch) -> Stretch:
 
 def join(
     draw: Callable[[int], Stretch], rng: np.random.Generator, lane: Lane, *, seconds: float, leg: float, facing: float
-) -> Course:
-    """Lead a person through a lane for some seconds; a longer course begins with the same keys.
+) -> Trajectory:
+    """Lead a person through a lane for some seconds; a longer trajectory begins with the same keys.
 
     Who walks is turned, bit by bit, towards places on the other side of the lane, one after the other. Who stands turns
     to `facing`. Nobody leaves the lane.
@@ -317,7 +317,7 @@ def join(
         np.concatenate([stretch.turns for stretch in done]),
     )
     places = _lead(whole, rng, lane, leg, facing, n_keys)
-    return Course(whole.rotations[:n_keys], whole.clearance[:n_keys], places)
+    return Trajectory(whole.rotations[:n_keys], whole.clearance[:n_keys], places)
 
 
 def _lead(whole: Stretch, rng: np.random.Generator, lane: Lane, leg: float, facing: float, n_keys: int) -> Floats:

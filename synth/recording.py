@@ -24,7 +24,7 @@ from synth.generator import FLOOR_TOLERANCE, Generator
 from synth.identity import identity
 from synth.kinematics import REFERENCE_HEADS
 from synth.mocap import CMU_NAMES, NameMap, clip_files, clip_name, clip_subject
-from synth.motion import Course, Lane, Stretch, clip_stretch, gesture_stretch, join, walking_stretch
+from synth.motion import Lane, Stretch, Trajectory, clip_stretch, gesture_stretch, join, walking_stretch
 from synth.rendering import Rendered, render
 from synth.scene import PROBED_EVERY, VOXEL, Person, PlacedPerson, Scene, compose
 from synth.skinning import PosedBody, pose_body
@@ -140,11 +140,11 @@ class _Actor:
     """A person of a recording."""
 
     body: Body
-    course: Course
+    trajectory: Trajectory
 
     def placed(self, time: float) -> PlacedPerson:
         """Return the person at a time in seconds."""
-        pose, x, z, yaw = self.course.at(time)
+        pose, x, z, yaw = self.trajectory.at(time)
         return Person(self.body, _lifted(pose_body(self.body, pose))).placed(x, z, yaw)
 
 

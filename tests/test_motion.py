@@ -101,10 +101,10 @@ def test_blending_passes_from_one_stretch_to_the_next():
     assert np.linalg.norm(np.diff(places, axis=0), axis=-1).max() < 0.8
 
 
-def test_people_are_led_through_their_lane_and_a_longer_course_begins_the_same():
+def test_people_are_led_through_their_lane_and_a_longer_trajectory_begins_the_same():
     lane = Lane(2.0, 2.6, 0.4)
 
-    def course(seconds):
+    def trajectory(seconds):
         return join(
             lambda k: walking_stretch(np.random.default_rng([3, k])),
             np.random.default_rng(7),
@@ -114,7 +114,7 @@ def test_people_are_led_through_their_lane_and_a_longer_course_begins_the_same()
             facing=0.0,
         )
 
-    long, short = course(40.0), course(4.0)
+    long, short = trajectory(40.0), trajectory(4.0)
     n = len(short.places)
     np.testing.assert_array_equal(short.places, long.places[:n])
     np.testing.assert_array_equal(short.rotations, long.rotations[:n])
@@ -136,7 +136,7 @@ def still(n, step=(0.0, 0.0), turn=0.0):
 
 def test_who_stands_turns_to_where_they_like_to_look():
     # the actor of the stretch turns to the left by 1.5 degrees a key; steering wins
-    course = join(
+    trajectory = join(
         lambda _: still(30, turn=math.radians(1.5)),
         np.random.default_rng(0),
         Lane(2.0, 3.0, 0.4),
@@ -144,8 +144,8 @@ def test_who_stands_turns_to_where_they_like_to_look():
         leg=0.9,
         facing=-1.0,
     )
-    assert np.abs(np.array(course.places[:, 2]) + 1.0).max() < 0.4
-    assert np.ptp(course.places[:, 0]) == 0
+    assert np.abs(np.array(trajectory.places[:, 2]) + 1.0).max() < 0.4
+    assert np.ptp(trajectory.places[:, 0]) == 0
 
 
 # -- clips

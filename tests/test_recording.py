@@ -118,4 +118,4 @@ def test_bad_numbers_are_refused():
     with pytest.raises(ConfigError, match="seed must be a whole number"):
         Recording(SMALL, seed=-1)
     assert "recording at 30.0 frames a second" in Recording(SMALL, n=1).identity()
-    assert isinstance(Recording(SMALL, n=1)._actors[0].course.at(0.0)[0], Pose)
+    assert isinstance(Recording(SMALL, n=1)._actors[0].trajectory.at(0.0)[0], Pose)

@@ -6,7 +6,7 @@ import pytest
 from depthforest.camera import Camera
 from depthforest.frames import Joint, LabeledFrame
 from depthforest.parts import NO_PART
-from depthforest.views import View, groups, has_joint_outside, touches_border, yaw_of
+from depthforest.views import PersonView, groups, has_joint_outside, touches_border, yaw_of
 from synth.config import Config
 from synth.generator import Generator
 
@@ -75,14 +75,14 @@ def test_a_view_is_what_the_frame_shows():
     parts[20:30, 20:30] = 4
     people = np.where(parts != NO_PART, 7, 0).astype(np.uint8)
     frame = LabeledFrame(depth, CAMERA, parts, people, {7: turned(30.0)})
-    view = View.of(frame, 11, 7, people == 7, "tof")
+    view = PersonView.of(frame, 11, 7, people == 7, "tof")
     assert (view.frame, view.person, view.sensor, view.is_cut) == (11, 7, "tof", False)
     assert view.distance_m == 3.0  # 50 of 99 readings
     assert view.yaw_deg == pytest.approx(30)
 
 
 def test_groups_hold_everybody_once_for_each_axis():
-    views = [View(i, 1, d, y, c, s) for i, (d, y, c, s) in enumerate([
+    views = [PersonView(i, 1, d, y, c, s) for i, (d, y, c, s) in enumerate([
         (0.5, 0.0, False, "a"), (1.0, -50.0, True, "b"), (3.9, 91.0, False, "b"), (9.0, -180.0, True, "a"),
         (2.5, math.nan, False, "a"),
     ])]  # fmt: skip
@@ -102,5 +102,5 @@ def test_groups_hold_everybody_once_for_each_axis():
 
 
 def test_an_axis_of_one_group_says_nothing():
-    views = [View(i, 1, 2.5, math.nan, False) for i in range(3)]
+    views = [PersonView(i, 1, 2.5, math.nan, False) for i in range(3)]
     assert groups(views) == []

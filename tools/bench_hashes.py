@@ -21,7 +21,7 @@ from depthforest.files import make_folder, replacing
 from depthforest.frames import LabeledFrame
 from depthforest.terminal import progress_bar
 from depthforest.threads import map_in_order
-from depthforest.views import View
+from depthforest.views import PersonView
 
 SHOWN = 40
 """Frames on a contact sheet."""
@@ -52,13 +52,13 @@ def main() -> int:
     return 1 if n_other else 0
 
 
-def make(frames: BenchFrames, threads: int | None) -> list[tuple[LabeledFrame | None, list[View]]]:
+def make(frames: BenchFrames, threads: int | None) -> list[tuple[LabeledFrame | None, list[PersonView]]]:
     """Make all frames of a set, and return the first of them and the people of each."""
 
-    def look(index: int) -> tuple[LabeledFrame | None, list[View]]:
+    def look(index: int) -> tuple[LabeledFrame | None, list[PersonView]]:
         frame = frames[index]
         people = [p for p in np.unique(frame.people).tolist() if p]
-        return frame if index < SHOWN else None, [View.of(frame, index, p, frame.people == p) for p in people]
+        return frame if index < SHOWN else None, [PersonView.of(frame, index, p, frame.people == p) for p in people]
 
     made = []
     with progress_bar(len(frames)) as advance:
@@ -68,7 +68,7 @@ def make(frames: BenchFrames, threads: int | None) -> list[tuple[LabeledFrame | 
     return made
 
 
-def show(folder: Path, frames: BenchFrames, made: list[tuple[LabeledFrame | None, list[View]]]) -> None:
+def show(folder: Path, frames: BenchFrames, made: list[tuple[LabeledFrame | None, list[PersonView]]]) -> None:
     """Write a contact sheet, and print how far, how turned and how cut the people are."""
     make_folder(folder)
     cells = [drawing.overlay(frame, frame.parts, frame.part_set) for frame, _ in made if frame is not None]

@@ -34,7 +34,7 @@ from depthforest.benchsets import chosen_names, open_bench
 from depthforest.comparefolder import write_json
 from depthforest.errors import UsageError
 from depthforest.evaloptions import JudgeOptions
-from depthforest.evaluation import Judge
+from depthforest.evaluation import ForestJudge
 from depthforest.files import make_folder, read_bytes, read_json, replacing
 from depthforest.forest import Forest
 from depthforest.frames import Frame, LabeledFrame
@@ -44,7 +44,7 @@ from depthforest.partmaps import comparable, merge_sides
 from depthforest.parts import BODY31, NO_PART, REGIONS15, PartSet
 from depthforest.scores import Counts, Flags, Tally, rounded
 from depthforest.terminal import progress_bar
-from depthforest.views import View
+from depthforest.views import PersonView
 
 FORMAT, VERSION = "depthforest-peers", 2
 WALKS = {"one walk": False, "mirrored": True}
@@ -61,7 +61,7 @@ ONE_EACH = "one region each"
 # -- judging -----------------------------------------------------------------------------------------------------------
 
 
-class PairJudge(Judge):
+class PairJudge(ForestJudge):
     """A judge that also keeps which true part got which answer, in all, and how long each person took."""
 
     def __init__(self, model: Forest, mirror: bool) -> None:
@@ -76,14 +76,14 @@ class PairJudge(Judge):
         self.label_ms.append(1000 * (time.process_time() - began))
         return labeling
 
-    def look(self, frame: LabeledFrame, index: int, views: list[View]) -> None:
+    def look(self, frame: LabeledFrame, index: int, views: list[PersonView]) -> None:
         """Label every person of a frame, and count."""
         for person in np.unique(frame.people[frame.parts != NO_PART]).tolist():
             mask = frame.people == person
             answer = self.answer(frame, person, mask)
             self.pairs += answer.pairs
             self.add(len(views), answer)
-            views.append(View.of(frame, index, person, mask))
+            views.append(PersonView.of(frame, index, person, mask))
 
 
 def one_region_accuracy(pairs: Counts, answers: PartSet) -> float:
@@ -106,7 +106,7 @@ def judged(
     model: Forest, frames: Sequence[LabeledFrame], mirror: bool, progress: Callable[[int], object]
 ) -> dict[str, Any]:
     """Return the figures of a model on the frames of a test set, in JSON form."""
-    judge, views = PairJudge(model, mirror), list[View]()
+    judge, views = PairJudge(model, mirror), list[PersonView]()
     for index in range(len(frames)):
         judge.look(frames[index], index, views)
         progress(1)
