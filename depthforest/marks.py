@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.checks import is_number
+from depthforest.checks import is_number, is_whole
 from depthforest.errors import DatasetError, DepthForestWarning, UsageError
 from depthforest.evaloptions import JudgeOptions
 from depthforest.evaluation import ForestJudge, JudgedJoint, JudgedPerson
@@ -92,7 +92,7 @@ def _frame_marks(name: str, entry: object) -> FrameMarks:
     if not isinstance(entry, Mapping) or not {"width", "height", "people"} <= set(entry):
         raise DatasetError(f"frame {name}: expected an object with width, height and people")
     width, height, people = entry["width"], entry["height"], entry["people"]
-    if not all(type(side) is int and 0 < side < MAX_SIDE_PX for side in (width, height)):
+    if not all(is_whole(side) and 0 < side < MAX_SIDE_PX for side in (width, height)):
         raise DatasetError(f"frame {name}: width and height must be whole pixels, got {width!r} and {height!r}")
     if not isinstance(people, Sequence) or isinstance(people, str):
         raise DatasetError(f"frame {name}: people must be a list, got {type(people).__name__}")

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-import numpy as np
-
+from depthforest.checks import is_number
 from depthforest.errors import UsageError
 
 NEAREST_M = 0.001
@@ -39,7 +38,7 @@ class _Sensor:
                 if not isinstance(value, bool):
                     raise SensorError(f"{kind}.{field.name} must be True or False, got {value!r}")
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            if not is_number(value):
                 raise SensorError(f"{kind}.{field.name} must be a number, got {value!r}")
             if not math.isfinite(value) or (value < 0 and field.name not in SIGNED):
                 raise SensorError(f"{kind}.{field.name} must be finite and not negative, got {value!r}")
