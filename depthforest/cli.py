@@ -16,6 +16,7 @@ from depthforest import __version__
 from depthforest.cli_models import models
 from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
 from depthforest.files import check_writable
+from depthforest.labeloptions import LabelOptions
 from depthforest.options import (
     BackgroundOption,
     BackgroundRemovedOption,
@@ -139,20 +140,20 @@ def label(
     flip: FlipOption = False,
     rotate: RotateOption = 0,
     size: SizeOption = None,
-    mask: MaskOption = None,
-    background: BackgroundOption = None,
-    background_removed: BackgroundRemovedOption = False,
-    people: PeopleOption = None,
-    doubtful: DoubtfulOption = False,
-    track: TrackOption = False,
-    mirror: MirrorOption = None,
-    smooth: SmoothOption = None,
-    rule: RuleOption = "mean",
-    reject: RejectOption = None,
+    mask: MaskOption = LabelOptions.mask,
+    background: BackgroundOption = LabelOptions.background,
+    is_background_removed: BackgroundRemovedOption = LabelOptions.is_background_removed,
+    n_people: PeopleOption = LabelOptions.n_people,
+    is_doubtful_kept: DoubtfulOption = LabelOptions.is_doubtful_kept,
+    is_tracked: TrackOption = LabelOptions.is_tracked,
+    mirror: MirrorOption = LabelOptions.mirror,
+    smooth: SmoothOption = LabelOptions.smooth,
+    rule: RuleOption = LabelOptions.rule,
+    reject: RejectOption = LabelOptions.reject,
     write: WriteOption = None,
     fps: Annotated[
         float, typer.Option(help="Frames a second of a recording, and of the video.", min=0.1, max=1000)
-    ] = 30,
+    ] = LabelOptions.fps,
     stdout: Annotated[
         bool, typer.Option("--stdout", help="Write the parts of the only frame as PNG to standard output.")
     ] = False,
@@ -177,8 +178,18 @@ def label(
         from depthforest.outputs import parse_outputs
 
         kinds = parse_outputs(write)
-        options = labelrun.LabelOptions(
-            mask, background, background_removed, people, track, fps, mirror, rule, reject, smooth, doubtful
+        options = LabelOptions(
+            mask=mask,
+            background=background,
+            is_background_removed=is_background_removed,
+            n_people=n_people,
+            is_doubtful_kept=is_doubtful_kept,
+            is_tracked=is_tracked,
+            mirror=mirror,
+            smooth=smooth,
+            rule=rule,
+            reject=reject,
+            fps=fps,
         )
         forest = load(model)
     if output is None:
@@ -189,16 +200,9 @@ def label(
     began = time.monotonic()
     try:
         with progress_bar(frames.total) as advance:
-            summary = labelrun.label_frames(
-                forest,
-                frames,
-                output,
-                options,
-                outputs=kinds,
-                is_forced=force,
-                threads=threads,
-                progress=advance,
-            )
+            summary = labelrun.LabelRun(
+                forest, frames, output, options, outputs=kinds, is_forced=force, threads=threads, progress=advance
+            ).run()
     except KeyboardInterrupt:
         goes_on = "" if "-" in inputs else "; the same command goes on with what is in it"
         if goes_on and "video" in (write or ""):

@@ -71,7 +71,7 @@ BackgroundOption = Annotated[
 BackgroundRemovedOption = Annotated[
     bool, typer.Option("--background-removed", help="All readings are one person: look for nobody.")
 ]
-PeopleOption = Annotated[int | None, typer.Option(help="Look for at most so many people.", min=1)]
+PeopleOption = Annotated[int | None, typer.Option("--people", help="Look for at most so many people.", min=1)]
 DoubtfulOption = Annotated[
     bool,
     typer.Option(

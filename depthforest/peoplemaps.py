@@ -10,6 +10,7 @@ import numpy as np
 from depthforest.background import Background
 from depthforest.errors import UsageError
 from depthforest.frames import Frame
+from depthforest.labeloptions import LabelOptions
 from depthforest.masks import GivenMasks, People
 from depthforest.merging import ONLY_PERSON
 from depthforest.peopletracks import PeopleTracker
@@ -23,31 +24,13 @@ class PeopleMaps:
     Parameters
     ----------
     frames : FrameSequence
-    mask : str or Path, optional
-        As in `GivenMasks`.
-    background : str or Path, optional
-        An empty frame, or a folder of them, read as the frames are.
-    is_background_removed : bool
-        All readings are one person.
-    n : int, optional
-        At most so many people are found, see `most`.
-    is_doubted : bool
-        People who are told by their shape alone may be left out later.
-    is_tracked : bool
-        Ids are kept from frame to frame. Frames must then be given in their order, by one thread.
+    options : LabelOptions
+        Who the people are. If they are tracked, frames must be given in their order, by one thread.
     """
 
-    def __init__(
-        self,
-        frames: FrameSequence,
-        mask: str | Path | None = None,
-        background: str | Path | None = None,
-        *,
-        is_background_removed: bool = False,
-        n: int | None = None,
-        is_doubted: bool = False,
-        is_tracked: bool = False,
-    ) -> None:
+    def __init__(self, frames: FrameSequence, options: LabelOptions) -> None:
+        mask, background, is_background_removed = options.mask, options.background, options.is_background_removed
+        n = options.n_people
         if sum((mask is not None, background is not None, is_background_removed)) > 1:
             raise UsageError(
                 "--mask says who the people are, --background what is nobody, --background-removed that all readings "
@@ -70,9 +53,9 @@ class PeopleMaps:
         is_found = self._masks is None and not is_background_removed
         self.is_by_shape = is_found and background is None
         """Whether people are looked for by their shape alone."""
-        self.is_doubted = is_doubted and self.is_by_shape
+        self.is_doubted = self.is_by_shape and not options.is_doubtful_kept
         """Whether people may be left out later."""
-        self._tracker = PeopleTracker(self._background, n) if is_tracked and is_found else None
+        self._tracker = PeopleTracker(self._background, n) if options.is_tracked and is_found else None
         self.most = n if self.is_doubted and self._tracker is None else None
         """How many are to be kept of those that are found: a shelf that is left out takes nobody's place. A tracker,
         whose ids stay, counts by itself."""
