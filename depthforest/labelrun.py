@@ -23,7 +23,6 @@ from depthforest.frames import Frame
 from depthforest.interrupts import patient_interrupts
 from depthforest.jointtracks import JointTracks
 from depthforest.labeloptions import LabelOptions
-from depthforest.masks import People
 from depthforest.merging import PeopleLabels, label_people
 from depthforest.modelfile import canonical_json
 from depthforest.outfolder import OutputFolder
@@ -42,6 +41,7 @@ from depthforest.outputs import (
 )
 from depthforest.peoplemaps import PeopleMaps
 from depthforest.reading import STDIN, FrameName, FrameSequence
+from depthforest.segmentation import People
 from depthforest.threads import map_in_order, thread_count
 
 
@@ -68,7 +68,7 @@ def run_identity(forest: Forest, frames: FrameSequence, options: LabelOptions, p
         "reject": options.reject,
         "smooth_m": forest.smooth_m if options.smooth is None else options.smooth,
         **people.identity(),
-        "person_confidence": forest.person_confidence if people.is_doubted else 0.0,
+        "person_confidence": 0.0 if people.is_doubtful_kept else forest.person_confidence,
         "track": [options.fps] if options.is_tracked else None,
         "camera": camera if isinstance(camera, dict) or camera is None else str(camera),
         "scale": reading.scale,
@@ -200,37 +200,34 @@ class LabelRun:
         if isinstance(frame, DepthForestError):
             return _Task(name, error=frame)
         task = _Task(name, frame)
-        return self._attempted(self._with_people, task) if self._people.is_in_order else task
+        return self._attempted(self._with_people, task, frame) if self._people.is_in_order else task
 
-    def _with_people(self, task: _Task) -> _Task:
-        assert task.frame is not None
-        return replace(task, people=self._people.of(task.name, task.frame))
+    def _with_people(self, task: _Task, frame: Frame) -> _Task:
+        return replace(task, people=self._people.of(task.name, frame))
 
     def _labeled(self, task: _Task) -> _Task:
-        return task if task.frame is None else self._attempted(self._label, task)
+        """Return a task with the answers of the forest, or with its failure."""
+        return task if task.frame is None else self._attempted(self._with_labels, task, task.frame)
 
-    def _label(self, task: _Task) -> _Task:
-        """Return a task with the answers of the forest."""
-        if task.people is None:
-            task = self._with_people(task)
-        assert task.frame is not None
+    def _with_labels(self, task: _Task, frame: Frame) -> _Task:
+        people = self._people.of(task.name, frame) if task.people is None else task.people
         labels = label_people(
             self._forest,
-            task.frame,
-            task.people,
+            frame,
+            people,
             top=TOP_PARTS if "probabilities" in self._kinds else None,
             joints=JOINTS in self._kinds,
-            is_doubted=self._people.is_doubted,
-            most=self._people.most,
+            is_doubtful_kept=self._people.is_doubtful_kept,
+            n_people=self._options.n_people,
             threads=1,
             **self._options.of_forest,
         )
         return replace(task, labels=labels)
 
-    def _attempted(self, step: Callable[[_Task], _Task], task: _Task) -> _Task:
+    def _attempted(self, step: Callable[[_Task, Frame], _Task], task: _Task, frame: Frame) -> _Task:
         """Return what a step makes of a task, or the task's failure; misuse stops the run."""
         try:
-            return step(task)
+            return step(task, frame)
         except UsageError:
             raise
         except DepthForestError as error:
@@ -295,7 +292,12 @@ def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | Non
     if isinstance(frame, DepthForestError):
         raise frame
     labels = label_people(
-        forest, frame, people.of(name, frame), is_doubted=people.is_doubted, most=people.most, **options.of_forest
+        forest,
+        frame,
+        people.of(name, frame),
+        is_doubtful_kept=people.is_doubtful_kept,
+        n_people=options.n_people,
+        **options.of_forest,
     )
     return labels_png(labels.parts, labels.part_set)
 
