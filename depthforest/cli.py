@@ -341,7 +341,7 @@ def train(
     try:
         forest.save(output)
     except DepthForestError as error:
-        raise DepthForestError(f"{error}; the same command with --resume writes it again from {folder}") from None
+        raise DepthForestError(*error.args, f"; the same command with --resume writes it again from {folder}") from None
     print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
 
 

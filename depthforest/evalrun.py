@@ -17,7 +17,7 @@ from depthforest.benchsets import BenchFrames, chosen_names, open_bench
 from depthforest.camera import CameraLike
 from depthforest.checks import is_whole
 from depthforest.datasets import open_dataset
-from depthforest.errors import DepthForestWarning, UsageError
+from depthforest.errors import DepthForestWarning, Parameter, UsageError
 from depthforest.evalinputs import MarkedFrames
 from depthforest.evaluation import Evaluation, JointFinder, evaluate_many
 from depthforest.examples import Example, draw_examples, draw_marks
@@ -295,15 +295,35 @@ def prepare(
         raise UsageError("name at least one model to evaluate")
     if not data and not bench and marks is None:
         raise UsageError(
-            "there is nothing to evaluate on; give a data set with --data, test sets with --bench, or --marks with "
-            "--frames"
+            "there is nothing to evaluate on; give a data set with ",
+            Parameter("data"),
+            ", test sets with ",
+            Parameter("bench"),
+            ", or ",
+            Parameter("marks"),
+            " with ",
+            Parameter("frames"),
         )
     if data and bench:
-        raise UsageError("--bench brings its own frames; leave out --data, or run the command twice")
+        raise UsageError(
+            Parameter("bench"), " brings its own frames; leave out ", Parameter("data"), ", or run the command twice"
+        )
     if mocap is not None and not bench:
-        raise UsageError("--mocap names the clips that test sets of --bench are made of; give --bench too")
+        raise UsageError(
+            Parameter("mocap"),
+            " names the clips that test sets of ",
+            Parameter("bench"),
+            " are made of; give ",
+            Parameter("bench"),
+            " too",
+        )
     if (marks is None) != (frames is None):
-        raise UsageError("--marks names the marks file and --frames the folder of its frames; give both")
+        raise UsageError(
+            Parameter("marks"),
+            " names the marks file and ",
+            Parameter("frames"),
+            " the folder of its frames; give both",
+        )
     if limit is not None and (not is_whole(limit) or limit < 1):
         raise UsageError(f"limit must be a whole number of frames, 1 or more; got {limit!r}")
     thread_count(threads)

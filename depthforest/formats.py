@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import Camera, check_size
-from depthforest.errors import FrameError
+from depthforest.errors import FrameError, Parameter
 from depthforest.files import read_bytes, reason
 
 Raw = npt.NDArray[Any]
@@ -358,8 +358,9 @@ def _read_npz(path: Path) -> Iterator[Raw]:
 def _raw_frame_bytes(path: Path, size: Size | None) -> int:
     if size is None:
         raise FrameError(
-            f"{path}: is no PNG, TIFF, PGM, NumPy or PCD file; "
-            "if it holds raw 16-bit depth, pass its size, as in 640x480"
+            f"{path}: is no PNG, TIFF, PGM, NumPy or PCD file; if it holds raw 16-bit depth, pass its ",
+            Parameter("size"),
+            ", as in 640x480",
         )
     n_bytes = 2 * size[0] * size[1]
     total = path.stat().st_size

@@ -17,7 +17,7 @@ from typing import Any
 
 from depthforest.camera import Camera
 from depthforest.drawing import Picture, labels_png
-from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
+from depthforest.errors import DepthForestError, DepthForestWarning, Parameter, UsageError
 from depthforest.forest import SCHEMA, Forest
 from depthforest.frames import Frame
 from depthforest.interrupts import patient_interrupts
@@ -287,7 +287,9 @@ def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | Non
     people = PeopleMaps(frames, options)
     found = list(itertools.islice(frames.named(), 2))
     if len(found) != 1:
-        raise UsageError("standard output takes the PNG of exactly one frame; name one, or a folder with -o")
+        raise UsageError(
+            "standard output takes the PNG of exactly one frame; name one, or a folder with ", Parameter("output")
+        )
     ((name, frame),) = found
     if isinstance(frame, DepthForestError):
         raise frame
@@ -305,7 +307,7 @@ def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | Non
 def _named(error: DepthForestError, name: FrameName, inputs: Iterable[Path]) -> DepthForestError:
     """Return an error that names the frame or its mask, as those of reading do."""
     is_named = any(str(error).startswith(f"{known}:") for known in (name, *inputs))
-    return error if is_named else type(error)(f"{name}: {error}")
+    return error if is_named else type(error)(f"{name}: ", *error.args)
 
 
 @dataclass(frozen=True)

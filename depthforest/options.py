@@ -12,6 +12,28 @@ from typing import Annotated, Any, Optional, cast
 
 import typer
 
+from depthforest.errors import Parameter
+
+OPTION_NAMES = {
+    "is_background_removed": "--background-removed",
+    "is_forced": "--force",
+    "max_depth": "--depth",
+    "max_leaves": "--leaves",
+    "max_trees": "--trees",
+    "memory_mb": "--memory",
+    "n_facings": "--facings",
+    "n_people": "--people",
+    "output": "-o",
+    "outputs": "--write",
+}
+"""Parameter that a message may name -> its option, where that is called otherwise."""
+
+
+def as_option(parameter: Parameter) -> str:
+    """Return a parameter of a message as whoever types a command writes it."""
+    option = OPTION_NAMES.get(parameter.name, f"--{parameter.name.replace('_', '-')}")
+    return option if parameter.value is None or parameter.value is True else f"{option} {parameter.value}"
+
 
 def complete_camera(incomplete: str) -> list[str]:
     """Return the presets that begin like this."""

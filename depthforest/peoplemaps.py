@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from depthforest.background import Background
-from depthforest.errors import UsageError
+from depthforest.errors import Parameter, UsageError
 from depthforest.frames import Frame
 from depthforest.labeloptions import LabelOptions
 from depthforest.masks import GivenMasks
@@ -30,13 +30,17 @@ class PeopleMaps:
         is_given = options.mask is not None or options.is_background_removed
         if sum((options.mask is not None, options.background is not None, options.is_background_removed)) > 1:
             raise UsageError(
-                "--mask says who the people are, --background what is nobody, --background-removed that all readings "
-                "are one person; give one of them"
+                Parameter("mask"),
+                " says who the people are, ",
+                Parameter("background"),
+                " what is nobody, ",
+                Parameter("is_background_removed"),
+                " that all readings are one person; give one of them",
             )
         if options.n_people is not None:
             check_count(options.n_people)
             if is_given:
-                raise UsageError("--people is for people who are looked for; leave it out, or the mask")
+                raise UsageError(Parameter("n_people"), " is for people who are looked for; leave it out, or the mask")
         self._masks = GivenMasks(options.mask, frames.options, frames.sources) if options.mask is not None else None
         self._is_all = options.is_background_removed
         self._n_people = options.n_people

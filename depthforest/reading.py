@@ -13,7 +13,7 @@ from typing import IO, TypeAlias
 import numpy as np
 
 from depthforest.camera import Camera, CameraLike, check_rotation, check_size, parse_size
-from depthforest.errors import DepthForestError, DepthForestWarning, FrameError, UsageError
+from depthforest.errors import DepthForestError, DepthForestWarning, FrameError, Parameter, UsageError
 from depthforest.files import is_folder, natural_key, reason
 from depthforest.formats import DEPTH_SUFFIXES, RAW_SUFFIXES, Page, PictureFile, Size, read_stream
 from depthforest.frames import Frame
@@ -79,9 +79,11 @@ class ReadOptions:
         """Make a frame of a raw page."""
         if page.is_backwards and not self.flip:
             warnings.warn(
-                f"{name}: x falls from the left of the picture to the right: it is mirrored, pass flip=True; or its "
-                "x axis points to the left",
-                DepthForestWarning,
+                DepthForestWarning(
+                    f"{name}: x falls from the left of the picture to the right: it is mirrored, pass ",
+                    Parameter("flip", True),
+                    "; or its x axis points to the left",
+                ),
                 stacklevel=2,
             )
         camera = self.camera

@@ -18,11 +18,12 @@ from PIL import Image
 import depthforest as df
 from depthforest import cli, drawing, labelrun
 from depthforest.cli import app
-from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
+from depthforest.errors import DepthForestError, DepthForestWarning, UsageError, text_of
 from depthforest.formats import read_labels
 from depthforest.jointfiles import read_joints
 from depthforest.labeloptions import LabelOptions
 from depthforest.masks import MAX_PEOPLE
+from depthforest.options import as_option
 from depthforest.outfolder import safe_name
 from depthforest.outputs import VIDEO_CODEC, VideoFile, letterboxed
 from depthforest.parts import NO_PART
@@ -555,8 +556,11 @@ def test_other_options_never_mix(frames, out, tmp_path, monkeypatch, change, mes
     model = [] if "--model" in change else ["--model", str(MODEL)]
     assert label(frames, "-o", out, "--write", "parts,confidence") == 0
     before = contents(out)
-    with pytest.raises(UsageError, match=f"was labeled with other options \\({message}\\); .* --force"):
+    with pytest.raises(
+        UsageError, match=f"was labeled with other options \\({message}\\); .* is_forced=True to"
+    ) as error:
         app([*words, *model, *change], standalone_mode=False)
+    assert "name another folder, or --force to remove that and label again" in text_of(error.value, as_option)
     assert contents(out) == before
     # one frame again by force: nothing of the old answers stays, of no output
     words[1] = str(frames / "f0.png")
