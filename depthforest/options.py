@@ -126,6 +126,13 @@ WriteOption = Annotated[
         help="Of parts, overlay, confidence, probabilities, json, joints, video, with commas; omitted: parts,overlay.",
     ),
 ]
+FpsOption = Annotated[float, typer.Option(help="Frames a second of a recording, and of the video.", min=0.1, max=1000)]
+StdoutOption = Annotated[
+    bool, typer.Option("--stdout", help="Write the parts of the only frame as PNG to standard output.")
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Label again what is done, and replace what other options made.")
+]
 
 
 def with_fields_of(config: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -155,6 +155,14 @@ def complain(kind: str, message: object) -> None:
     """Print one line on standard error; parameters that it names are written as options."""
     text = " ".join(text_of(message, as_option).split()) or type(message).__name__
     print(f"depthforest: {kind}: {text}", file=sys.stderr)
+
+
+def end_with(failures: Sequence[object]) -> None:
+    """Name what failed, and exit 1 if something did."""
+    for failure in failures:
+        complain("error", failure)
+    if failures:
+        raise typer.Exit(1)
 
 
 def report(error: Exception) -> int:
