@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from depthforest.errors import UsageError
+from depthforest.errors import Parameter, UsageError
 from depthforest.files import read_json
 from depthforest.fingerprint import frame_digest
 from depthforest.frames import FrameSource, LabeledFrame
@@ -268,8 +268,9 @@ def _check_needs(bench: BenchSet, mocap: str | Path | None) -> None:
         return
     if mocap is None:
         raise UsageError(
-            f"the test set {bench.name} is made of the CMU clips; name their folder (BVH files) with --mocap, or take "
-            f"{', '.join(one.name for one in _SETS if not one.needs_clips)}, which needs none"
+            f"the test set {bench.name} is made of the CMU clips; name their folder (BVH files) with ",
+            Parameter("mocap"),
+            f", or take {', '.join(one.name for one in _SETS if not one.needs_clips)}, which needs none",
         )
     from synth.mocap import clip_files, clip_name, clip_subject
 

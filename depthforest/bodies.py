@@ -225,7 +225,7 @@ def _assemble(grid: DepthGrid, labels: Labels, table: Floats, axes: Floats32, gr
     gaps = np.empty((len(table), len(table)), dtype=np.float32)
     measure_gaps(grid.points, labels, GAP_REACH_CELLS, gaps)
     is_near = table[:, N_CELLS] >= NEAR_MIN_SHARE * labels.size
-    bodies = _Bodies(table, gaps)
+    bodies = _Assembler(table, gaps)
     bodies.join_cores(is_near)
     bodies.join_pieces()
     bodies.adopt(_is_loose(table) if ground is not None else np.ones(len(table), dtype=np.bool_))
@@ -244,7 +244,7 @@ def _assemble(grid: DepthGrid, labels: Labels, table: Floats, axes: Floats32, gr
     return cells
 
 
-class _Bodies:
+class _Assembler:
     """Regions put together to bodies.
 
     Parameters

@@ -23,7 +23,7 @@ import numpy as np
 
 from depthforest import modelfile
 from depthforest.checks import is_whole
-from depthforest.errors import CheckpointError, DepthForestError, ModelError, UsageError
+from depthforest.errors import CheckpointError, DepthForestError, ModelError, Parameter, UsageError
 from depthforest.files import make_folder, read_json, reason, replacing
 from depthforest.growing import GrowingTree
 from depthforest.modelfile import Column
@@ -81,7 +81,11 @@ class Checkpoint:
         identity = {"format": FORMAT, **json.loads(json.dumps(identity))}
         if (self.path / IDENTITY).exists():
             if not resume:
-                raise UsageError(f"{path}: holds a checkpoint already; resume goes on with it, or name another folder")
+                raise UsageError(
+                    f"{path}: holds a checkpoint already; ",
+                    Parameter("resume"),
+                    " goes on with it, or name another folder",
+                )
             _check_same(self.path, _read_identity(self.path), identity)
             self.state = read_checkpoint(self.path)
             self._remove_leftovers()

@@ -7,8 +7,10 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,12 +18,15 @@ from depthforest import __version__
 from depthforest.cli_models import models
 from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
 from depthforest.files import check_writable
+from depthforest.labeloptions import LabelOptions
 from depthforest.options import (
     BackgroundOption,
     BackgroundRemovedOption,
     CameraOption,
     DoubtfulOption,
     FlipOption,
+    ForceOption,
+    FpsOption,
     Inputs,
     MaskOption,
     MirrorOption,
@@ -33,6 +38,7 @@ from depthforest.options import (
     ScaleOption,
     SizeOption,
     SmoothOption,
+    StdoutOption,
     ThreadsOption,
     TrackOption,
     WriteOption,
@@ -42,6 +48,7 @@ from depthforest.terminal import (
     EXIT_INTERRUPTED,
     add_frame,
     complain,
+    end_with,
     frame_table,
     live_lines,
     print_table,
@@ -51,6 +58,9 @@ from depthforest.terminal import (
     status,
     warn_in_one_line,
 )
+
+if TYPE_CHECKING:
+    from depthforest.labelrun import LabelRun
 
 app = typer.Typer(
     name="depthforest",
@@ -126,7 +136,7 @@ def show(
         print_table(table)
         listed = f", the first {n_listed} are listed" if n_drawn > n_listed else ""
         print(f"frames drawn into {output}: {n_drawn}{listed}")
-    _end_with(failures)
+    end_with(failures)
 
 
 @app.command()
@@ -139,35 +149,24 @@ def label(
     flip: FlipOption = False,
     rotate: RotateOption = 0,
     size: SizeOption = None,
-    mask: MaskOption = None,
-    background: BackgroundOption = None,
-    background_removed: BackgroundRemovedOption = False,
-    people: PeopleOption = None,
-    doubtful: DoubtfulOption = False,
-    track: TrackOption = False,
-    mirror: MirrorOption = None,
-    smooth: SmoothOption = None,
-    rule: RuleOption = "mean",
-    reject: RejectOption = None,
+    mask: MaskOption = LabelOptions.mask,
+    background: BackgroundOption = LabelOptions.background,
+    is_background_removed: BackgroundRemovedOption = LabelOptions.is_background_removed,
+    n_people: PeopleOption = LabelOptions.n_people,
+    is_doubtful_kept: DoubtfulOption = LabelOptions.is_doubtful_kept,
+    is_tracked: TrackOption = LabelOptions.is_tracked,
+    mirror: MirrorOption = LabelOptions.mirror,
+    smooth: SmoothOption = LabelOptions.smooth,
+    rule: RuleOption = LabelOptions.rule,
+    reject: RejectOption = LabelOptions.reject,
     write: WriteOption = None,
-    fps: Annotated[
-        float, typer.Option(help="Frames a second of a recording, and of the video.", min=0.1, max=1000)
-    ] = 30,
-    stdout: Annotated[
-        bool, typer.Option("--stdout", help="Write the parts of the only frame as PNG to standard output.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Label again what is done, and replace what other options made.")
-    ] = False,
+    fps: FpsOption = LabelOptions.fps,
+    stdout: StdoutOption = False,
+    force: ForceOption = False,
     threads: ThreadsOption = None,
 ) -> None:
     """Label the body parts of depth frames; run it again to go on after an interruption."""
-    if stdout and (output is not None or write is not None):
-        raise UsageError("--stdout writes one PNG to standard output; leave out -o and --write")
-    if output is None and not stdout:
-        raise UsageError("name a folder for the labels with -o, or --stdout for one frame's PNG")
-    if stdout and sys.stdout.isatty():
-        raise UsageError("--stdout would write a PNG to the terminal; send it to a file or a program")
+    _check_labels_go_somewhere(output, write, stdout)
     from depthforest.reading import read_frames
 
     frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
@@ -177,8 +176,18 @@ def label(
         from depthforest.outputs import parse_outputs
 
         kinds = parse_outputs(write)
-        options = labelrun.LabelOptions(
-            mask, background, background_removed, people, track, fps, mirror, rule, reject, smooth, doubtful
+        options = LabelOptions(
+            mask=mask,
+            background=background,
+            is_background_removed=is_background_removed,
+            n_people=n_people,
+            is_doubtful_kept=is_doubtful_kept,
+            is_tracked=is_tracked,
+            mirror=mirror,
+            smooth=smooth,
+            rule=rule,
+            reject=reject,
+            fps=fps,
         )
         forest = load(model)
     if output is None:
@@ -186,31 +195,39 @@ def label(
         sys.stdout.buffer.flush()
         return
     _check_apart(inputs, output)
+    run = partial(labelrun.LabelRun, forest, frames, output, options, outputs=kinds, is_forced=force, threads=threads)
+    _label_into(output, run, frames.total, is_stream="-" in inputs, has_video="video" in kinds)
+
+
+def _check_labels_go_somewhere(output: Path | None, write: str | None, is_stdout: bool) -> None:
+    if is_stdout and (output is not None or write is not None):
+        raise UsageError("--stdout writes one PNG to standard output; leave out -o and --write")
+    if output is None and not is_stdout:
+        raise UsageError("name a folder for the labels with -o, or --stdout for one frame's PNG")
+    if is_stdout and sys.stdout.isatty():
+        raise UsageError("--stdout would write a PNG to the terminal; send it to a file or a program")
+
+
+def _label_into(
+    output: Path, make_run: Callable[..., LabelRun], total: int | None, *, is_stream: bool, has_video: bool
+) -> None:
+    """Label all frames of a run under a bar of progress, and tell what came of it."""
     began = time.monotonic()
     try:
-        with progress_bar(frames.total) as advance:
-            summary = labelrun.label_frames(
-                forest,
-                frames,
-                output,
-                options,
-                outputs=kinds,
-                is_forced=force,
-                threads=threads,
-                progress=advance,
-            )
+        with progress_bar(total) as advance:
+            summary = make_run(progress=advance).run()
     except KeyboardInterrupt:
-        goes_on = "" if "-" in inputs else "; the same command goes on with what is in it"
-        if goes_on and "video" in (write or ""):
+        goes_on = "; the same command goes on with what is in it"
+        if has_video:
             goes_on = "; the same command labels all frames again, because the video needs them"
-        complain("warning", f"stopped; what was labeled is in {output}{goes_on}")
+        complain("warning", f"stopped; what was labeled is in {output}{'' if is_stream else goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     # of a single frame it would tell how long everything takes to start
     rate = f", {summary.n_labeled / max(time.monotonic() - began, 1e-9):.1f}/s" if summary.n_labeled > 1 else ""
     before = f"; done before: {summary.n_done_before}" if summary.n_done_before else ""
     if summary.n_labeled or before:
         print(f"frames labeled into {output}: {summary.n_labeled}{rate}{before}")
-    _end_with(summary.failures)
+    end_with(summary.failures)
 
 
 @app.command()
@@ -304,32 +321,14 @@ def train(
         raise UsageError(
             f"{folder}: holds a checkpoint already; --resume goes on with it; remove it to start again, or name another"
         )
-    source: Any
-    if data:
-        if any(v is not None for v in (frames, synth_config, camera, sensor, bodies, mocap)):
-            raise UsageError("--data brings its own frames; leave out the options of synthetic ones")
-        from depthforest.joining import open_datasets
-
-        source = open_datasets(data)
-    else:
-        given: dict[str, Any] = {"camera": camera, "sensor": sensor, "bodies": bodies, "mocap": mocap}
-        with status("reading bodies and poses ..."):
-            from synth.generator import Generator
-
-            source = Generator(_synth_config(synth_config, given), chosen.seed, n=frames or TRAIN_FRAMES)
-    options: dict[str, Any] = {} if memory is None else {"memory_mb": memory}
+    given: dict[str, Any] = {"camera": camera, "sensor": sensor, "bodies": bodies, "mocap": mocap}
+    source = _training_frames(data, frames, synth_config, given, chosen.seed)
+    options: dict[str, Any] = {"threads": threads, "shards": shards}
+    if memory is not None:
+        options["memory_mb"] = memory
     try:
         with live_lines() as tell:
-            forest = training.train(
-                source,
-                chosen,
-                progress=tell,
-                threads=threads,
-                shards=shards,
-                checkpoint=folder,
-                resume=resume,
-                **options,
-            )
+            forest = training.train(source, chosen, progress=tell, checkpoint=folder, resume=resume, **options)
     except KeyboardInterrupt:
         goes_on = f"; the same command with --resume goes on from {folder}" if is_checkpoint(folder) else ""
         complain("warning", f"stopped{goes_on}")
@@ -337,8 +336,24 @@ def train(
     try:
         forest.save(output)
     except DepthForestError as error:
-        raise DepthForestError(f"{error}; the same command with --resume writes it again from {folder}") from None
+        raise DepthForestError(*error.args, f"; the same command with --resume writes it again from {folder}") from None
     print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
+
+
+def _training_frames(
+    data: list[Path] | None, n: int | None, config: Path | None, given: dict[str, Any], seed: int
+) -> Any:
+    """Return the frames of data sets, or such as are made while they are asked for."""
+    if data:
+        if any(value is not None for value in (n, config, *given.values())):
+            raise UsageError("--data brings its own frames; leave out the options of synthetic ones")
+        from depthforest.joining import open_datasets
+
+        return open_datasets(data)
+    with status("reading bodies and poses ..."):
+        from synth.generator import Generator
+
+        return Generator(_synth_config(config, given), seed, n=n or TRAIN_FRAMES)
 
 
 def _synth_config(config: Path | None, given: dict[str, Any]) -> Any:
@@ -355,14 +370,6 @@ def _check_apart(inputs: list[str], output: Path) -> None:
     """Raise UsageError if outputs would mix with inputs."""
     if any(Path(given).resolve() == output.resolve() for given in inputs):
         raise UsageError(f"{output}: is an input; name another folder for what is made of it")
-
-
-def _end_with(failures: list[DepthForestError]) -> None:
-    """Name what failed, and exit 1 if something did."""
-    for failure in failures:
-        complain("error", failure)
-    if failures:
-        raise typer.Exit(1)
 
 
 app.registered_commands += models.registered_commands

@@ -10,7 +10,7 @@ import typer
 from depthforest.errors import UsageError
 from depthforest.files import check_writable
 from depthforest.options import CameraOption, MirrorOption, ThreadsOption, with_fields_of
-from depthforest.terminal import EXIT_INTERRUPTED, complain, live_lines, print_table, progress_bar, status
+from depthforest.terminal import EXIT_INTERRUPTED, complain, end_with, live_lines, print_table, progress_bar, status
 
 models = typer.Typer()
 
@@ -143,10 +143,7 @@ def compare(
     print_table(_result_table(comparison.folder.results()))
     for path in written:
         print(f"written: {path}")
-    for failure in failures:
-        complain("error", failure)
-    if failures:
-        raise typer.Exit(1)
+    end_with(failures)
 
 
 def _learner_table() -> Any:

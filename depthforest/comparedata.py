@@ -17,7 +17,7 @@ import numpy.typing as npt
 from depthforest.benchsets import open_bench
 from depthforest.comparebudget import CompareSettings
 from depthforest.datasets import open_dataset
-from depthforest.errors import DatasetError, UsageError
+from depthforest.errors import DatasetError, Parameter, UsageError
 from depthforest.frames import LabeledFrame
 from depthforest.parts import NO_PART, PartSet
 from depthforest.pixeltables import PixelTable, draw_probes, pixel_table, table_pixels
@@ -70,7 +70,7 @@ def open_frames(data: Path | None, synth_config: Path | None, n: int, seed: int)
     """Open a data set, or make synthetic frames as `train` does."""
     if data is not None:
         if synth_config is not None:
-            raise UsageError("--data brings its own frames; leave out --synth-config")
+            raise UsageError(Parameter("data"), " brings its own frames; leave out ", Parameter("synth_config"))
         return open_dataset(data)
     from synth.config import Config
     from synth.generator import Generator
@@ -82,10 +82,12 @@ def open_judges(test: Path | None, bench: str | None, mocap: Path | None) -> Any
     """Open what judges: a data set, a fixed test set by name, or None for frames that are held out."""
     if bench is None:
         if mocap is not None:
-            raise UsageError("--mocap has the clips of a fixed test set; name one with --bench")
+            raise UsageError(
+                Parameter("mocap"), " has the clips of a fixed test set; name one with ", Parameter("bench")
+            )
         return None if test is None else open_dataset(test)
     if test is not None:
-        raise UsageError("--test and --bench are both test sets; give one")
+        raise UsageError(Parameter("test"), " and ", Parameter("bench"), " are both test sets; give one")
     return open_bench(bench, mocap)
 
 

@@ -25,6 +25,7 @@ from depthforest.frames import LabeledFrame
 from depthforest.merging import label_people
 from depthforest.pixeltables import pixel_responses
 from depthforest.scores import Estimate, Tally, count_pairs, frame_weights, rounded
+from depthforest.segmentation import People
 from depthforest.training import train
 
 WARM_ROWS = 4000
@@ -136,7 +137,7 @@ class Fitter:
         if self._learner.sees_frames:
 
             def label(frame: LabeledFrame, pixels: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-                return label_people(model, frame, frame.people, threads=1).parts.ravel()[pixels]
+                return label_people(model, frame, People.of_map(frame.people), threads=1).parts.ravel()[pixels]
 
             return label
         probes = self._data.table.probes

@@ -29,7 +29,7 @@ from depthforest.camera import Camera
 from depthforest.checks import is_number
 from depthforest.errors import CameraError, DatasetError, DepthForestError, PartSetError
 from depthforest.files import is_folder, natural_key, read_bytes, read_json, reason
-from depthforest.formats import read_labels, read_pages
+from depthforest.formats import PictureFile, read_labels
 from depthforest.frames import FrameSource, Joint, Joints, LabeledFrame
 from depthforest.parts import JOINTS, NO_PART, PartSet
 from depthforest.units import to_millimetres
@@ -82,7 +82,7 @@ class FolderDataset(FrameSource):
         name = self.names[number]
         depth_path = self.path / "depth" / f"{name}.png"
         try:
-            raw = next(read_pages(depth_path)).values
+            raw = next(PictureFile(depth_path).pages()).values
             if raw.dtype != np.uint16:
                 raise DatasetError(f"{depth_path}: expected a 16-bit PNG of one channel, got {raw.dtype} {raw.shape}")
             depth_mm = to_millimetres(raw, scale=self.depth_scale, name=str(depth_path))

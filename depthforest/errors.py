@@ -1,16 +1,53 @@
 """The one family of errors and warnings; every other module raises these.
 
-A message is one line that says what was expected, what came, and what to do. The command line prints it as it is
-and exits with the error's `exit_code`: 2 for misuse, 1 for failure.
+A message is one line that says what was expected, what came, and what to do. It is given in parts, texts and
+parameters: `FrameError(f"{name}: is too far; pass the right ", Parameter("scale"))`. Its text has parameters as Python
+writes them. The command line writes its own options instead, and exits with the error's `exit_code`: 2 for misuse, 1
+for failure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Message: TypeAlias = tuple[object, ...]
+"""Texts and parameters, one after the other."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that a message names, with the value that is advised, if one is.
+
+    Parameters
+    ----------
+    name : str
+        As Python spells it.
+    value : object, optional
+    """
+
+    name: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return self.name if self.value is None else f"{self.name}={self.value!r}"
+
+
+def text_of(message: object, written: Callable[[Parameter], str] = str) -> str:
+    """Return the text of an error, a warning or anything else; `written` says how its parameters read."""
+    if isinstance(message, DepthForestError | DepthForestWarning):
+        return "".join(text_of(part, written) for part in message.args)
+    return written(message) if isinstance(message, Parameter) else str(message)
+
 
 class DepthForestError(Exception):
-    """Base of everything that depthforest and synth raise on purpose."""
+    """Base of everything that depthforest and synth raise on purpose; takes the parts of its message."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return text_of(self)
 
 
 class UsageError(DepthForestError, ValueError):
@@ -44,4 +81,7 @@ class CheckpointError(DepthForestError, ValueError):
 
 
 class DepthForestWarning(UserWarning):
-    """Something was assumed or looks wrong; the message says what and how to say it better."""
+    """Something was assumed or looks wrong; the message, given in parts, says what and how to say it better."""
+
+    def __str__(self) -> str:
+        return text_of(self)

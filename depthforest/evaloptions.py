@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from depthforest.checks import is_whole
-from depthforest.errors import UsageError
+from depthforest.errors import Parameter, UsageError
 
 if TYPE_CHECKING:
     from depthforest.camera import CameraLike
@@ -100,16 +100,19 @@ class EvaluateOptions(JudgeOptions):
     def __post_init__(self) -> None:
         if not self.models:
             raise UsageError("name at least one model to evaluate")
+        data, bench, marks, frames = map(Parameter, ("data", "bench", "marks", "frames"))
         if not self.data and not self.bench and self.marks is None:
             raise UsageError(
-                "there is nothing to evaluate on; give a data set with --data, test sets with --bench, or --marks with "
-                "--frames"
-            )
+                "there is nothing to evaluate on; give a data set with ", data, ", test sets with ", bench,
+                ", or ", marks, " with ", frames,
+            )  # fmt: skip
         if self.data and self.bench:
-            raise UsageError("--bench brings its own frames; leave out --data, or run the command twice")
+            raise UsageError(bench, " brings its own frames; leave out ", data, ", or run the command twice")
         if self.mocap is not None and not self.bench:
-            raise UsageError("--mocap names the clips that test sets of --bench are made of; give --bench too")
+            raise UsageError(
+                Parameter("mocap"), " names the clips that test sets of ", bench, " are made of; give ", bench, " too"
+            )
         if (self.marks is None) != (self.frames is None):
-            raise UsageError("--marks names the marks file and --frames the folder of its frames; give both")
+            raise UsageError(marks, " names the marks file and ", frames, " the folder of its frames; give both")
         if self.limit is not None and (not is_whole(self.limit) or self.limit < 1):
             raise UsageError(f"limit must be a whole number of frames, 1 or more; got {self.limit!r}")

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import Camera, check_size
-from depthforest.errors import FrameError
+from depthforest.errors import FrameError, Parameter
 from depthforest.files import read_bytes, reason
 
 Raw = npt.NDArray[Any]
@@ -79,53 +79,61 @@ def sniff(path: Path) -> str:
     return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "raw")
 
 
-def read_pages(path: Path, size: Size | None = None) -> Iterator[Page]:
-    """Yield the pictures of a file, one in memory at a time.
+class PictureFile:
+    """A file of pictures, whose format is found out once, when this is made.
 
     Parameters
     ----------
     path : Path
     size : (width, height), optional
         Needed for plain dumps only.
+
+    Attributes
+    ----------
+    kind : str
+        The format, as `sniff` tells it.
     """
-    kind = sniff(path)
-    if kind == "png":
-        yield Page(_read_png(path))
-    elif kind == "tiff":
-        yield from map(Page, _read_tiff(path))
-    elif kind == "pgm":
-        yield Page(_read_pgm(path))
-    elif kind == "npy":
-        yield from map(Page, _read_npy(path))
-    elif kind == "npz":
-        yield from map(Page, _read_npz(path))
-    elif kind == "pcd":
-        from depthforest.pcd import read_pcd
 
-        yield Page(*read_pcd(path))
-    elif kind == "raw":
-        yield from map(Page, _read_raw(path, size))
-    else:
-        raise FrameError(
-            f"{path}: is a {kind.upper()} picture of 8 bits a channel, which cannot hold depth; "
-            "export 16-bit PNG or TIFF"
-        )
+    def __init__(self, path: Path, size: Size | None = None) -> None:
+        self.path, self.size, self.kind = path, size, sniff(path)
 
+    def count(self) -> int:
+        """Return how many pictures there are, without decoding them."""
+        if self.kind == "tiff":
+            with _open_image(self.path, "TIFF") as image:
+                return int(getattr(image, "n_frames", 1))
+        if self.kind == "npy":
+            return _n_pictures(_open_npy(self.path), self.path)
+        if self.kind == "npz":
+            with _open_npz(self.path) as (_, shape, _):
+                return shape[0] if _is_stack(shape) else 1
+        if self.kind == "raw":
+            return self.path.stat().st_size // _raw_frame_bytes(self.path, self.size)
+        return 1
 
-def count_pages(path: Path, size: Size | None = None) -> int:
-    """Return how many pictures a file holds, without decoding them."""
-    kind = sniff(path)
-    if kind == "tiff":
-        with _open_image(path, "TIFF") as image:
-            return int(getattr(image, "n_frames", 1))
-    if kind == "npy":
-        return _n_pictures(_open_npy(path), path)
-    if kind == "npz":
-        with _open_npz(path) as (_, shape, _):
-            return shape[0] if _is_stack(shape) else 1
-    if kind == "raw":
-        return path.stat().st_size // _raw_frame_bytes(path, size)
-    return 1
+    def pages(self) -> Iterator[Page]:
+        """Yield the pictures, one in memory at a time."""
+        if self.kind == "png":
+            yield Page(_read_png(self.path))
+        elif self.kind == "tiff":
+            yield from map(Page, _read_tiff(self.path))
+        elif self.kind == "pgm":
+            yield Page(_read_pgm(self.path))
+        elif self.kind == "npy":
+            yield from map(Page, _read_npy(self.path))
+        elif self.kind == "npz":
+            yield from map(Page, _read_npz(self.path))
+        elif self.kind == "pcd":
+            from depthforest.pcd import read_pcd
+
+            yield Page(*read_pcd(self.path))
+        elif self.kind == "raw":
+            yield from map(Page, _read_raw(self.path, self.size))
+        else:
+            raise FrameError(
+                f"{self.path}: is a {self.kind.upper()} picture of 8 bits a channel, which cannot hold depth; "
+                "export 16-bit PNG or TIFF"
+            )
 
 
 def read_stream(stream: IO[bytes], size: Size, name: str = "stream") -> Iterator[Raw]:
@@ -350,8 +358,9 @@ def _read_npz(path: Path) -> Iterator[Raw]:
 def _raw_frame_bytes(path: Path, size: Size | None) -> int:
     if size is None:
         raise FrameError(
-            f"{path}: is no PNG, TIFF, PGM, NumPy or PCD file; "
-            "if it holds raw 16-bit depth, pass its size, as in 640x480"
+            f"{path}: is no PNG, TIFF, PGM, NumPy or PCD file; if it holds raw 16-bit depth, pass its ",
+            Parameter("size"),
+            ", as in 640x480",
         )
     n_bytes = 2 * size[0] * size[1]
     total = path.stat().st_size

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import Camera, CameraLike, check_rotation, check_size
-from depthforest.errors import CameraError, DepthForestWarning, FrameError, PartSetError
+from depthforest.errors import CameraError, DepthForestWarning, FrameError, Parameter, PartSetError
 from depthforest.parts import BODY31, JOINTS, NO_PART, PartSet
 from depthforest.units import MAX_MM, DepthMM, Scale, to_millimetres
 
@@ -269,13 +269,17 @@ def _guessed_camera(width: int, height: int) -> Camera:
     guess = Camera.guess(width, height)
     if guess is None:
         raise CameraError(
-            f"no camera given, and {width} x {height} is the size of no preset; "
-            "pass camera: a preset, fx,fy,cx,cy or a .json file"
+            f"no camera given, and {width} x {height} is the size of no preset; pass ",
+            Parameter("camera"),
+            ": a preset, fx,fy,cx,cy or a .json file",
         )
     name, camera = guess
     warnings.warn(
-        f"no camera given; pictures of {width} x {height} are taken as {name}: pass camera to say so",
-        DepthForestWarning,
+        DepthForestWarning(
+            f"no camera given; pictures of {width} x {height} are taken as {name}: pass ",
+            Parameter("camera"),
+            " to say so",
+        ),
         stacklevel=4,
     )
     return camera

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.candidates import Candidates, Keys, child_keys, draw, draw_chosen, root_key
-from depthforest.errors import UsageError
+from depthforest.errors import Parameter, UsageError
 from depthforest.features import MAX_OFFSET_M
 from depthforest.kernels import kernel
 from depthforest.probing import OUT
@@ -236,7 +236,8 @@ class Grower:
                 raise UsageError(
                     f"one candidate of a node of {int(totals[nodes].max())} pixels needs "
                     f"{int((costs + fixed).max()) / 2**20:.2f} MB, half of the memory budget is "
-                    f"{self.scratch_bytes / 2**20:.2f} MB; raise memory_mb"
+                    f"{self.scratch_bytes / 2**20:.2f} MB; raise ",
+                    Parameter("memory_mb"),
                 )
             if width > 64:
                 width = n_all if width >= n_all else width // 64 * 64

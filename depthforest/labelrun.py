@@ -17,13 +17,12 @@ from typing import Any
 
 from depthforest.camera import Camera
 from depthforest.drawing import Picture, labels_png
-from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
-from depthforest.forest import SCHEMA, Forest, check_smoothing
+from depthforest.errors import DepthForestError, DepthForestWarning, Parameter, UsageError
+from depthforest.forest import SCHEMA, Forest
 from depthforest.frames import Frame
 from depthforest.interrupts import patient_interrupts
 from depthforest.jointtracks import JointTracks
-from depthforest.labeling import RULES
-from depthforest.masks import People
+from depthforest.labeloptions import LabelOptions
 from depthforest.merging import PeopleLabels, label_people
 from depthforest.modelfile import canonical_json
 from depthforest.outfolder import OutputFolder
@@ -42,48 +41,8 @@ from depthforest.outputs import (
 )
 from depthforest.peoplemaps import PeopleMaps
 from depthforest.reading import STDIN, FrameName, FrameSequence
+from depthforest.segmentation import People
 from depthforest.threads import map_in_order, thread_count
-
-VIDEO_FPS = 30.0
-
-
-@dataclass(frozen=True)
-class LabelOptions:
-    """How frames are labeled.
-
-    Parameters
-    ----------
-    mask, background, is_background_removed, n_people
-        Who the people are, as in `PeopleMaps`; all omitted: they are looked for.
-    is_tracked : bool
-        The frames are a recording: people keep their ids, and joints are smoothed over time.
-    fps : float
-        Frames a second of a recording, and of the video.
-    mirror, rule, reject, smooth
-        As in `Forest.label`.
-    is_doubtful_kept : bool
-        Keep whom the labels make doubtful: what was found, but does not look like a person to the model.
-    """
-
-    mask: str | Path | None = None
-    background: str | Path | None = None
-    is_background_removed: bool = False
-    n_people: int | None = None
-    is_tracked: bool = False
-    fps: float = VIDEO_FPS
-    mirror: bool | None = None
-    rule: str = "mean"
-    reject: float | None = None
-    smooth: float | None = None
-    is_doubtful_kept: bool = False
-
-    def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
-        if self.reject is not None and not 0 <= self.reject <= 1:
-            raise UsageError(f"reject must be a confidence from 0 to 1, got {self.reject!r}")
-        if self.smooth is not None:
-            check_smoothing(self.smooth)
 
 
 @dataclass
@@ -95,64 +54,28 @@ class LabelSummary:
     failures: list[DepthForestError] = field(default_factory=list)
 
 
-class Labeler:
-    """Labels frames by name: a forest, options, and the people of the frames."""
-
-    def __init__(self, forest: Forest, frames: FrameSequence, options: LabelOptions) -> None:
-        self.forest = forest
-        self.options = options
-        self.people = PeopleMaps(
-            frames,
-            options.mask,
-            options.background,
-            is_background_removed=options.is_background_removed,
-            n=options.n_people,
-            is_doubted=not options.is_doubtful_kept,
-            is_tracked=options.is_tracked,
-        )
-
-    def label(
-        self, frame: Frame, people: People, *, top: int | None = None, joints: bool = False, threads: int | None = 1
-    ) -> PeopleLabels:
-        """Return what the forest says of all people of a frame."""
-        o = self.options
-        return label_people(
-            self.forest,
-            frame,
-            people,
-            top=top,
-            joints=joints,
-            is_doubted=self.people.is_doubted,
-            most=self.people.most,
-            mirror=o.mirror,
-            rule=o.rule,
-            reject=o.reject,
-            smooth=o.smooth,
-            threads=threads,
-        )
-
-    def identity(self, frames: FrameSequence) -> dict[str, Any]:
-        """Return what shapes the answers, as JSON holds it."""
-        reading, options = frames.options, self.options
-        camera = reading.camera.to_dict() if isinstance(reading.camera, Camera) else reading.camera
-        has_clouds = any(Path(source).suffix.lower() == ".pcd" for source in frames.sources)
-        if isinstance(reading.camera, Camera) and _is_guess(reading.camera) and not has_clouds:
-            camera = None  # what is taken for such pictures anyway; clouds tell their own
-        return {
-            "model": model_digest(self.forest),
-            "mirror": self.forest.mirror if options.mirror is None else options.mirror,
-            "rule": options.rule,
-            "reject": options.reject,
-            "smooth_m": self.forest.smooth_m if options.smooth is None else options.smooth,
-            **self.people.identity(),
-            "person_confidence": self.forest.person_confidence if self.people.is_doubted else 0.0,
-            "track": [options.fps] if options.is_tracked else None,
-            "camera": camera if isinstance(camera, dict) or camera is None else str(camera),
-            "scale": reading.scale,
-            "flip": reading.flip,
-            "rotate": reading.rotate,
-            "size": None if reading.size is None else list(reading.size),
-        }
+def run_identity(forest: Forest, frames: FrameSequence, options: LabelOptions, people: PeopleMaps) -> dict[str, Any]:
+    """Return what shapes the answers of a run, as JSON holds it."""
+    reading = frames.options
+    camera = reading.camera.to_dict() if isinstance(reading.camera, Camera) else reading.camera
+    has_clouds = any(Path(source).suffix.lower() == ".pcd" for source in frames.sources)
+    if isinstance(reading.camera, Camera) and _is_guess(reading.camera) and not has_clouds:
+        camera = None  # what is taken for such pictures anyway; clouds tell their own
+    return {
+        "model": model_digest(forest),
+        "mirror": forest.mirror if options.mirror is None else options.mirror,
+        "rule": options.rule,
+        "reject": options.reject,
+        "smooth_m": forest.smooth_m if options.smooth is None else options.smooth,
+        **people.identity(),
+        "person_confidence": 0.0 if people.is_doubtful_kept else forest.person_confidence,
+        "track": [options.fps] if options.is_tracked else None,
+        "camera": camera if isinstance(camera, dict) or camera is None else str(camera),
+        "scale": reading.scale,
+        "flip": reading.flip,
+        "rotate": reading.rotate,
+        "size": None if reading.size is None else list(reading.size),
+    }
 
 
 def _is_guess(camera: Camera) -> bool:
@@ -171,18 +94,8 @@ def model_digest(forest: Forest) -> str:
     return digest.hexdigest()
 
 
-def label_frames(
-    forest: Forest,
-    frames: FrameSequence,
-    output: str | Path,
-    options: LabelOptions | None = None,
-    *,
-    outputs: tuple[str, ...] = DEFAULT,
-    is_forced: bool = False,
-    threads: int | None = None,
-    progress: Callable[[int], object] | None = None,
-) -> LabelSummary:
-    """Label frames and write the answers into a folder.
+class LabelRun:
+    """A run over frames that writes the answers into a folder; `run` does it, once.
 
     Parameters
     ----------
@@ -200,131 +113,201 @@ def label_frames(
         Omitted: one for each core.
     progress : callable, optional
         Called with 1 for every frame.
-
-    Returns
-    -------
-    LabelSummary
-        Frames that cannot be read, or whose mask cannot, are among its failures; what cannot be written is raised.
     """
-    options = options or LabelOptions()
-    labeler = Labeler(forest, frames, options)
-    thread_count(threads)
-    identity = labeler.identity(frames)
-    folder = OutputFolder(output, outputs, frames.sources, identity, others=labeler.people.files, is_forced=is_forced)
-    if folder.n_ignored:
-        warnings.warn(
-            f"{output}: {folder.n_ignored} of the inputs are outputs of label in it and are not read",
-            DepthForestWarning,
-            stacklevel=2,
-        )
-    summary = LabelSummary()
-    people = labeler.people
-    files = [path for source in frames.sources if source != STDIN for path in people.inputs(FrameName(Path(source)))]
-    is_video_wanted = VIDEO in outputs and not folder.is_video_done(path for path in files if path.exists())
-    kinds = frame_outputs(outputs)
-    top = TOP_PARTS if "probabilities" in kinds else None
-    is_drawn = is_video_wanted or "overlay" in kinds
-    tracks = JointTracks(options.fps) if options.is_tracked and JOINTS in kinds else None
-    advance = progress or (lambda _: None)
-    names: dict[str, None] = {}  # in order
 
-    def is_passed_over(name: FrameName) -> bool:
-        own = folder.name(name)
-        if own is None or own in names:
-            advance(1)
+    def __init__(
+        self,
+        forest: Forest,
+        frames: FrameSequence,
+        output: str | Path,
+        options: LabelOptions | None = None,
+        *,
+        outputs: tuple[str, ...] = DEFAULT,
+        is_forced: bool = False,
+        threads: int | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> None:
+        self._forest, self._frames = forest, frames
+        self._options = options or LabelOptions()
+        self._people = PeopleMaps(frames, self._options)
+        self._threads = thread_count(threads)
+        self._advance = progress or (lambda _: None)
+        self._identity = run_identity(forest, frames, self._options, self._people)
+        self._folder = OutputFolder(
+            output, outputs, frames.sources, self._identity, others=self._people.files, is_forced=is_forced
+        )
+        self._kinds = frame_outputs(outputs)
+        self._is_video_wanted = VIDEO in outputs and not self._folder.is_video_done(self._files())
+        is_smoothed = self._options.is_tracked and JOINTS in self._kinds
+        self._tracks = JointTracks(self._options.fps) if is_smoothed else None
+        self._names: dict[str, None] = {}  # of the frames that are there, in order
+        self._summary = LabelSummary()
+
+    def run(self) -> LabelSummary:
+        """Label the frames and write the answers.
+
+        Returns
+        -------
+        LabelSummary
+            Frames that cannot be read, or whose mask cannot, are among its failures; what cannot be written is raised.
+        """
+        if self._folder.n_ignored:
+            warnings.warn(
+                f"{self._folder.path}: {self._folder.n_ignored} of the inputs are outputs of label in it and are not "
+                "read",
+                DepthForestWarning,
+                stacklevel=2,
+            )
+        with self._opened_video() as video, patient_interrupts() as check:
+            read = map(self._read, _until_stopped(self._frames.named(unless=self._is_passed_over), check))
+            labeled = map(self._smoothed, map_in_order(self._labeled, read, threads=self._threads))
+            for task in map_in_order(self._written, labeled, threads=self._threads):
+                self._count(task, video)
+        self._finish(video)
+        return self._summary
+
+    def _files(self) -> Iterator[Path]:
+        """Yield the files that shape the answers."""
+        for source in self._frames.sources:
+            if source != STDIN:
+                yield from (path for path in self._people.inputs(FrameName(Path(source))) if path.exists())
+
+    def _opened_video(self) -> contextlib.AbstractContextManager[VideoFile | None]:
+        if not self._is_video_wanted:
+            return contextlib.nullcontext()
+        return VideoFile(self._folder.path / VIDEO_FILE, self._options.fps)
+
+    # -- the steps of a frame ------------------------------------------------------------------------------------------
+
+    def _is_passed_over(self, name: FrameName) -> bool:
+        """Tell whether nothing is to be done for a frame: it is an output, came before, or is labeled already."""
+        own = self._folder.name(name)
+        if own is None or own in self._names:
+            self._advance(1)
             return True
-        names[own] = None
+        self._names[own] = None
         # a recording is one whole: what comes later depends on what was before
-        is_done = not is_video_wanted and not options.is_tracked and folder.is_done(name, people.inputs(name))
+        is_whole = self._is_video_wanted or self._options.is_tracked
+        is_done = not is_whole and self._folder.is_done(name, self._people.inputs(name))
         if is_done:
-            summary.n_done_before += 1
-            advance(1)
+            self._summary.n_done_before += 1
+            self._advance(1)
         return is_done
 
-    def look(item: tuple[FrameName, Frame | DepthForestError]) -> _Task:
+    def _read(self, item: tuple[FrameName, Frame | DepthForestError]) -> _Task:
+        """Return a frame as a task, with its people where they must be found in the order of the frames."""
         name, frame = item
         if isinstance(frame, DepthForestError):
             return _Task(name, error=frame)
+        task = _Task(name, frame)
+        return self._attempted(self._with_people, task, frame) if self._people.is_in_order else task
+
+    def _with_people(self, task: _Task, frame: Frame) -> _Task:
+        return replace(task, people=self._people.of(task.name, frame))
+
+    def _labeled(self, task: _Task) -> _Task:
+        """Return a task with the answers of the forest, or with its failure."""
+        return task if task.frame is None else self._attempted(self._with_labels, task, task.frame)
+
+    def _with_labels(self, task: _Task, frame: Frame) -> _Task:
+        people = self._people.of(task.name, frame) if task.people is None else task.people
+        labels = label_people(
+            self._forest,
+            frame,
+            people,
+            top=TOP_PARTS if "probabilities" in self._kinds else None,
+            joints=JOINTS in self._kinds,
+            is_doubtful_kept=self._people.is_doubtful_kept,
+            n_people=self._options.n_people,
+            threads=1,
+            **self._options.of_forest,
+        )
+        return replace(task, labels=labels)
+
+    def _attempted(self, step: Callable[[_Task, Frame], _Task], task: _Task, frame: Frame) -> _Task:
+        """Return what a step makes of a task, or the task's failure; misuse stops the run."""
         try:
-            return _Task(name, frame, people.of(name, frame) if people.is_in_order else None)
+            return step(task, frame)
         except UsageError:
             raise
         except DepthForestError as error:
-            return _Task(name, error=_named(error, name, people.inputs(name)))
+            return _Task(task.name, error=_named(error, task.name, self._people.inputs(task.name)))
 
-    def label(task: _Task) -> _Task:
-        if task.frame is None:
+    def _smoothed(self, task: _Task) -> _Task:
+        """Return a task with its joints smoothed over time, if the frames are a recording."""
+        if self._tracks is None or task.labels is None:
             return task
-        try:
-            found = people.of(task.name, task.frame) if task.people is None else task.people
-            return replace(task, labels=labeler.label(task.frame, found, top=top, joints=JOINTS in kinds))
-        except UsageError:
-            raise
-        except DepthForestError as error:
-            return _Task(task.name, error=_named(error, task.name, people.inputs(task.name)))
+        return replace(task, labels=replace(task.labels, joints=self._tracks.add(task.labels.joints or {})))
 
-    def smooth(task: _Task) -> _Task:
-        if tracks is None or task.labels is None:
-            return task
-        return replace(task, labels=replace(task.labels, joints=tracks.add(task.labels.joints or {})))
-
-    def write(task: _Task) -> _Task:
+    def _written(self, task: _Task) -> _Task:
+        """Write the outputs of a task; keep its picture alone, where the video needs it."""
         if task.labels is None:
             return task
+        is_drawn = self._is_video_wanted or "overlay" in self._kinds
         drawn = picture(task.labels) if is_drawn else None
-        own = folder.name(task.name)
+        own = self._folder.name(task.name)
         assert own is not None  # such frames are passed over
-        origin = {"source": str(task.name)} | {key: identity[key] for key in ("mirror", "smooth_m", "rule", "reject")}
-        folder.begin()
-        write_outputs(folder.path, own, task.labels, kinds, overlay=drawn, origin=origin)
-        return _Task(task.name, picture=drawn if is_video_wanted else None)
-
-    with (
-        VideoFile(folder.path / VIDEO_FILE, options.fps) if is_video_wanted else contextlib.nullcontext() as video,
-        patient_interrupts() as check,
-    ):
-        seen = map(look, _until_stopped(frames.named(unless=is_passed_over), check))
-        labeled = map(smooth, map_in_order(label, seen, threads=threads))
-        for outcome in map_in_order(write, labeled, threads=threads):
-            advance(1)
-            if outcome.error is not None:
-                names.pop(folder.name(outcome.name) or "", None)
-                summary.failures.append(outcome.error)
-                continue
-            summary.n_labeled += 1
-            if video is not None and outcome.picture is not None:
-                video.add(outcome.picture)
-    if JOINTS in kinds and names and (summary.n_labeled or not (folder.path / JOINTS_TABLE).exists()):
-        write_table(folder.path, folder.written(JOINTS))
-    if video is not None and summary.n_labeled:
-        folder.note_video()
-    if video is not None and video.n_resized:
-        warnings.warn(
-            f"of another size than the first are {video.n_resized} frames; the video has them scaled to fit, with "
-            "black borders",
-            DepthForestWarning,
-            stacklevel=2,
+        how = {key: self._identity[key] for key in ("mirror", "smooth_m", "rule", "reject")}
+        self._folder.begin()
+        write_outputs(
+            self._folder.path, own, task.labels, self._kinds, overlay=drawn, origin={"source": str(task.name)} | how
         )
-    return summary
+        return _Task(task.name, picture=drawn if self._is_video_wanted else None)
+
+    def _count(self, task: _Task, video: VideoFile | None) -> None:
+        """Take note of a task that is over, and add its picture to the video."""
+        self._advance(1)
+        if task.error is not None:
+            self._names.pop(self._folder.name(task.name) or "", None)
+            self._summary.failures.append(task.error)
+            return
+        self._summary.n_labeled += 1
+        if video is not None and task.picture is not None:
+            video.add(task.picture)
+
+    def _finish(self, video: VideoFile | None) -> None:
+        """Write what is made of all frames."""
+        table = self._folder.path / JOINTS_TABLE
+        if JOINTS in self._kinds and self._names and (self._summary.n_labeled or not table.exists()):
+            write_table(self._folder.path, self._folder.written(JOINTS))
+        if video is not None and self._summary.n_labeled:
+            self._folder.note_video()
+        if video is not None and video.n_resized:
+            warnings.warn(
+                f"of another size than the first are {video.n_resized} frames; the video has them scaled to fit, with "
+                "black borders",
+                DepthForestWarning,
+                stacklevel=3,
+            )
 
 
 def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | None = None) -> bytes:
     """Return the indexed PNG of the only frame of a sequence."""
-    labeler = Labeler(forest, frames, options or LabelOptions())
+    options = options or LabelOptions()
+    people = PeopleMaps(frames, options)
     found = list(itertools.islice(frames.named(), 2))
     if len(found) != 1:
-        raise UsageError("standard output takes the PNG of exactly one frame; name one, or a folder with -o")
+        raise UsageError(
+            "standard output takes the PNG of exactly one frame; name one, or a folder with ", Parameter("output")
+        )
     ((name, frame),) = found
     if isinstance(frame, DepthForestError):
         raise frame
-    labels = labeler.label(frame, labeler.people.of(name, frame), threads=None)
+    labels = label_people(
+        forest,
+        frame,
+        people.of(name, frame),
+        is_doubtful_kept=people.is_doubtful_kept,
+        n_people=options.n_people,
+        **options.of_forest,
+    )
     return labels_png(labels.parts, labels.part_set)
 
 
 def _named(error: DepthForestError, name: FrameName, inputs: Iterable[Path]) -> DepthForestError:
     """Return an error that names the frame or its mask, as those of reading do."""
     is_named = any(str(error).startswith(f"{known}:") for known in (name, *inputs))
-    return error if is_named else type(error)(f"{name}: {error}")
+    return error if is_named else type(error)(f"{name}: ", *error.args)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest import facings
-from depthforest.errors import DatasetError, UsageError
+from depthforest.errors import DatasetError, Parameter, UsageError
 from depthforest.facingfit import FacedPeople
 from depthforest.forest import Forest, levels
 from depthforest.frames import LabeledFrame
@@ -63,8 +63,14 @@ def count_leaves(
     """
     shape = (forest.n_leaves, n_facings, len(forest.part_set))
     if 4 * np.prod(shape, dtype=np.int64) > MAX_COUNT_BYTES:
-        fewer = "facings (n_facings) or trees (max_trees)" if n_facings > 1 else "trees (max_trees)"
-        raise UsageError(f"counts of shape {shape} take more than {MAX_COUNT_BYTES} bytes; take fewer {fewer}")
+        fewer = ("facings (", Parameter("n_facings"), ") or ") if n_facings > 1 else ()
+        raise UsageError(
+            f"counts of shape {shape} take more than {MAX_COUNT_BYTES} bytes; take fewer ",
+            *fewer,
+            "trees (",
+            Parameter("max_trees"),
+            ")",
+        )
     if len(data) and data[0].part_set != forest.part_set:
         raise DatasetError("the frames have other parts than the model; its leaves can be counted for its own only")
     counts = np.zeros(shape, dtype=np.uint32)

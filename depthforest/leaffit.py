@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from depthforest import facings
 from depthforest.checks import is_whole
-from depthforest.errors import UsageError
+from depthforest.errors import Parameter, UsageError
 from depthforest.facingfit import fit_evidence
 from depthforest.forest import MAX_DEPTH, MAX_FACING_TREES, MAX_NODES, Forest, check_smoothing, quantise_leaves
 from depthforest.frames import LabeledFrame
@@ -98,18 +98,18 @@ def fit_leaves(
     """
     if max_trees is not None:
         if not is_whole(max_trees) or max_trees < 1:
-            raise UsageError(f"max_trees must be a whole number from 1, got {max_trees!r}")
+            raise UsageError(Parameter("max_trees"), f" must be a whole number from 1, got {max_trees!r}")
         forest = first_trees(forest, max_trees)
     most_leaves = MAX_NODES if max_leaves is None else max_leaves
     most_levels = MAX_DEPTH if max_depth is None else max_depth
     for name, value, low, high in (
-        ("n_facings", n_facings, 1, facings.MAX_FACINGS),
-        ("max_leaves", most_leaves, forest.n_trees, MAX_NODES),
-        ("max_depth", most_levels, 1, MAX_DEPTH),
+        (Parameter("n_facings"), n_facings, 1, facings.MAX_FACINGS),
+        (Parameter("max_leaves"), most_leaves, forest.n_trees, MAX_NODES),
+        (Parameter("max_depth"), most_levels, 1, MAX_DEPTH),
         ("rounds", rounds, 0, MAX_ROUNDS),
     ):
         if not is_whole(value) or not low <= value <= high:
-            raise UsageError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
+            raise UsageError(name, f" must be a whole number from {low} to {high}, got {value!r}")
     if mirror is not None and not isinstance(mirror, bool):
         raise UsageError(f"mirror must be true or false, got {mirror!r}")
     smooth_m = check_smoothing(smooth_m)
@@ -174,14 +174,18 @@ def _check_size(forest: Forest, n_facings: int, max_leaves: int, max_depth: int)
     """Raise UsageError if what comes out could not be stored: before minutes of counting, not after."""
     if n_facings > 1 and forest.n_trees > MAX_FACING_TREES:
         raise UsageError(
-            f"a forest with facings has at most {MAX_FACING_TREES} trees, got {forest.n_trees}; keep fewer (max_trees)"
+            f"a forest with facings has at most {MAX_FACING_TREES} trees, got {forest.n_trees}; keep fewer (",
+            Parameter("max_trees"),
+            ")",
         )
     n_leaves = min(forest.n_leaves, max_leaves, forest.n_trees * 2**max_depth)
     n_each = n_facings * len(forest.part_set)
     if n_leaves * n_each > MAX_FILE_BYTES:
         raise UsageError(
             f"{n_leaves} leaves of {n_facings} facings and {len(forest.part_set)} parts are more than the "
-            f"{MAX_FILE_BYTES} bytes of a model; keep at most {MAX_FILE_BYTES // n_each} leaves (max_leaves)"
+            f"{MAX_FILE_BYTES} bytes of a model; keep at most {MAX_FILE_BYTES // n_each} leaves (",
+            Parameter("max_leaves"),
+            ")",
         )
 
 

@@ -12,11 +12,10 @@ import numpy.typing as npt
 from depthforest.camera import Camera
 from depthforest.errors import FrameError, UsageError
 from depthforest.files import is_folder
-from depthforest.formats import EIGHT_BIT_KINDS, read_pages, sniff
+from depthforest.formats import EIGHT_BIT_KINDS, PictureFile
 from depthforest.frames import Frame, fitted_camera
 from depthforest.reading import FrameName, ReadOptions
-
-People = npt.NDArray[np.uint8]
+from depthforest.segmentation import People
 
 MAX_PEOPLE = 20
 """Different ids in one mask: a picture with more is no mask, but a photograph, a blurred mask or a picture of parts."""
@@ -52,35 +51,36 @@ class GivenMasks:
         return (self.path / name.path.absolute().parent.name if is_shared else self.path) / f"{name.stem}.png"
 
     def read(self, name: FrameName, frame: Frame) -> People:
-        """Return the person of every pixel of a frame: ids from 1, 0 for nobody."""
+        """Return the people of a frame, with their ids."""
         path = self.path_for(name)
         if self._is_folder and not path.exists():
             raise FrameError(f"{name}: there is no mask {path}; masks are matched by the names of the frames")
-        kind = sniff(path)
-        if kind in EIGHT_BIT_KINDS:
+        file = PictureFile(path)
+        if file.kind in EIGHT_BIT_KINDS:
             raise FrameError(
-                f"{path}: is a {kind.upper()} picture; a mask is an 8-bit or 1-bit PNG with one channel "
+                f"{path}: is a {file.kind.upper()} picture; a mask is an 8-bit or 1-bit PNG with one channel "
                 "(0 = nobody, else the person's id)"
             )
-        values = next(read_pages(path, None)).values
+        values = next(file.pages()).values
         if values.ndim != 2 or values.dtype not in (np.uint8, np.bool_):
             raise FrameError(
                 f"{path}: a mask is an 8-bit or 1-bit PNG with one channel (0 = nobody, else the person's id), "
                 f"got {values.dtype} of shape {values.shape}"
             )
-        people = _as_read(values.astype(np.uint8), self._options)
-        if people.shape != frame.shape:
-            raise FrameError(f"{path}: the mask has shape {people.shape}, the frame {frame.shape}; they must be equal")
-        n_people = np.count_nonzero(np.bincount(people.ravel(), minlength=256)[1:])
-        if n_people > MAX_PEOPLE:
+        people = People.of_map(_as_read(values.astype(np.uint8), self._options))
+        if people.map.shape != frame.shape:
             raise FrameError(
-                f"{path}: holds {n_people} different values, each of which would be a person; a mask has at most "
+                f"{path}: the mask has shape {people.map.shape}, the frame {frame.shape}; they must be equal"
+            )
+        if len(people) > MAX_PEOPLE:
+            raise FrameError(
+                f"{path}: holds {len(people)} different values, each of which would be a person; a mask has at most "
                 f"{MAX_PEOPLE} (0 = nobody, else the person's id)"
             )
         return people
 
 
-def _as_read(people: People, options: ReadOptions) -> People:
+def _as_read(people: npt.NDArray[np.uint8], options: ReadOptions) -> npt.NDArray[np.uint8]:
     """Return a mask of a raw picture as `Frame.from_array` moves the picture's own pixels."""
     if options.flip:
         people = people[:, ::-1]

@@ -14,6 +14,7 @@ from depthforest.frames import Frame
 from depthforest.joints import find_joints
 from depthforest.jointtracks import JointLike
 from depthforest.parts import NO_PART, PartSet
+from depthforest.segmentation import People
 
 ONLY_PERSON = 1
 """Id of the person of a frame without a mask."""
@@ -26,8 +27,8 @@ class PeopleLabels:
     Parameters
     ----------
     frame : Frame
-    people : array (rows, cols), uint8
-        Person id from 1; 0 = nobody.
+    people : People
+        Those who are labeled.
     parts : array (rows, cols), uint8
         255 = none.
     confidence : array (rows, cols), float32
@@ -42,7 +43,7 @@ class PeopleLabels:
     """
 
     frame: Frame
-    people: npt.NDArray[np.uint8]
+    people: People
     parts: npt.NDArray[np.uint8]
     confidence: npt.NDArray[np.float32]
     top: tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]] | None
@@ -52,19 +53,24 @@ class PeopleLabels:
 
     @property
     def ids(self) -> list[int]:
-        """The people, in order."""
-        return _ids(self.people)
+        """The people, in the order of their ids."""
+        return sorted(self.people.ids)
+
+
+def all_readings(frame: Frame) -> People:
+    """Return all readings of a frame as one person."""
+    return People.of_map(np.where(frame.depth_mm > 0, np.uint8(ONLY_PERSON), np.uint8(0)))
 
 
 def label_people(
     forest: Forest,
     frame: Frame,
-    people: npt.NDArray[np.uint8] | None = None,
+    people: People,
     *,
     top: int | None = None,
     joints: bool = False,
-    is_doubted: bool = False,
-    most: int | None = None,
+    is_doubtful_kept: bool = True,
+    n_people: int | None = None,
     **options: Any,
 ) -> PeopleLabels:
     """Label every person of a frame by itself.
@@ -73,21 +79,19 @@ def label_people(
     ----------
     forest : Forest
     frame : Frame
-    people : array (rows, cols), uint8, optional
-        Person id from 1, 0 = nobody; omitted: all readings are one person.
+    people : People
     top : int, optional
         How many of the most probable parts to keep.
     joints : bool
         Find the joints too.
-    is_doubted : bool
-        The people were looked for: those whose labels don't look like a person's (`Labeling.is_person`) are left out.
-    most : int, optional
-        So many people are kept, those of the lowest ids; the others are left out too.
+    is_doubtful_kept : bool
+        False if people were looked for: those whose labels don't look like a person's (`Labeling.is_person`) are left
+        out.
+    n_people : int, optional
+        At most so many people are kept, those of the lowest ids; the others are left out too.
     **options
         Of `Forest.label`: mirror, rule, reject, smooth, threads.
     """
-    if people is None:
-        people = np.where(frame.depth_mm > 0, np.uint8(ONLY_PERSON), np.uint8(0))
     k = None if top is None else min(top, len(forest.part_set))
     parts = np.full(frame.shape, NO_PART, dtype=np.uint8)
     confidence = np.zeros(frame.shape, dtype=np.float32)
@@ -96,11 +100,12 @@ def label_people(
     best = None
     if k is not None:
         best = np.full((*frame.shape, k), NO_PART, np.uint8), np.zeros((*frame.shape, k), np.float32)
-    for person in _ids(people):
-        is_person = people == person
-        labeling = forest.label(frame, is_person, **options) if most is None or len(ways) < most else None
-        if labeling is None or (is_doubted and not labeling.is_person):
-            people = np.where(is_person, np.uint8(0), people)
+    for person in sorted(people.ids):
+        if len(ways) == n_people:
+            break
+        is_person = people.map == person
+        labeling = forest.label(frame, is_person, **options)
+        if not (is_doubtful_kept or labeling.is_person):
             continue
         np.copyto(parts, labeling.parts, where=is_person)
         np.copyto(confidence, labeling.confidence, where=is_person)
@@ -111,7 +116,9 @@ def label_people(
             best_parts, probabilities = labeling.probabilities(top=k)
             np.copyto(best[0], best_parts, where=is_person[..., None])
             np.copyto(best[1], probabilities, where=is_person[..., None])
-    return PeopleLabels(frame, people, parts, confidence, best, forest.part_set, found if joints else None, ways)
+    return PeopleLabels(
+        frame, people.only(ways), parts, confidence, best, forest.part_set, found if joints else None, ways
+    )
 
 
 def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
@@ -119,7 +126,7 @@ def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
     points = labels.frame.points()
     described = []
     for person in labels.ids:
-        is_labeled = (labels.people == person) & (labels.parts != NO_PART)
+        is_labeled = (labels.people.map == person) & (labels.parts != NO_PART)
         parts = labels.parts[is_labeled]
         weights = [labels.confidence[is_labeled], *points[is_labeled].T]
         n_parts = len(labels.part_set)
@@ -144,10 +151,6 @@ def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
             }
         )
     return described
-
-
-def _ids(people: npt.NDArray[np.uint8]) -> list[int]:
-    return [int(i) for i in np.flatnonzero(np.bincount(people.ravel(), minlength=1)) if i > 0]
 
 
 def _rounded(value: float) -> float:

@@ -12,6 +12,28 @@ from typing import Annotated, Any, Optional, cast
 
 import typer
 
+from depthforest.errors import Parameter
+
+OPTION_NAMES = {
+    "is_background_removed": "--background-removed",
+    "is_forced": "--force",
+    "max_depth": "--depth",
+    "max_leaves": "--leaves",
+    "max_trees": "--trees",
+    "memory_mb": "--memory",
+    "n_facings": "--facings",
+    "n_people": "--people",
+    "output": "-o",
+    "outputs": "--write",
+}
+"""Parameter that a message may name -> its option, where that is called otherwise."""
+
+
+def as_option(parameter: Parameter) -> str:
+    """Return a parameter of a message as whoever types a command writes it."""
+    option = OPTION_NAMES.get(parameter.name, f"--{parameter.name.replace('_', '-')}")
+    return option if parameter.value is None or parameter.value is True else f"{option} {parameter.value}"
+
 
 def complete_camera(incomplete: str) -> list[str]:
     """Return the presets that begin like this."""
@@ -71,7 +93,7 @@ BackgroundOption = Annotated[
 BackgroundRemovedOption = Annotated[
     bool, typer.Option("--background-removed", help="All readings are one person: look for nobody.")
 ]
-PeopleOption = Annotated[int | None, typer.Option(help="Look for at most so many people.", min=1)]
+PeopleOption = Annotated[int | None, typer.Option("--people", help="Look for at most so many people.", min=1)]
 DoubtfulOption = Annotated[
     bool,
     typer.Option(
@@ -103,6 +125,13 @@ WriteOption = Annotated[
     typer.Option(
         help="Of parts, overlay, confidence, probabilities, json, joints, video, with commas; omitted: parts,overlay.",
     ),
+]
+FpsOption = Annotated[float, typer.Option(help="Frames a second of a recording, and of the video.", min=0.1, max=1000)]
+StdoutOption = Annotated[
+    bool, typer.Option("--stdout", help="Write the parts of the only frame as PNG to standard output.")
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Label again what is done, and replace what other options made.")
 ]
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from depthforest.errors import DepthForestError, UsageError
+from depthforest.errors import DepthForestError, Parameter, UsageError
 from depthforest.files import make_folder, natural_key, read_json, reason, replacing
 from depthforest.outputs import ENDINGS, JOINTS_TABLE, VIDEO_FILE, frame_outputs, output_path
 from depthforest.reading import STDIN, FrameName
@@ -163,11 +163,15 @@ class OutputFolder:
         if not self._is_forced and record["identity"] != self._identity:
             raise UsageError(
                 f"{self.path}: was labeled with other options ({_difference(record['identity'], self._identity)}); "
-                "name another folder, or --force to remove that and label again"
+                "name another folder, or ",
+                Parameter("is_forced", True),
+                " to remove that and label again",
             )
         if not self._is_forced and is_stream and STDIN in record["sources"].values():
             raise UsageError(
-                f"{self.path}: holds the labels of an earlier stream; name another folder, or --force to write over it"
+                f"{self.path}: holds the labels of an earlier stream; name another folder, or ",
+                Parameter("is_forced", True),
+                " to write over it",
             )
         return record, set(record["sources"])
 

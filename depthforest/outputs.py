@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from depthforest import drawing
-from depthforest.errors import DepthForestError, UsageError
+from depthforest.errors import DepthForestError, Parameter, UsageError
 from depthforest.files import make_folder, reason, replacing
 from depthforest.jointfiles import FrameJoints, read_joints, write_joints
 from depthforest.merging import PeopleLabels, summary
@@ -55,9 +55,11 @@ def parse_outputs(text: str | None) -> tuple[str, ...]:
     known = (*ENDINGS, VIDEO)
     for word in named:
         if word not in known:
-            raise UsageError(f"{word!r} is no output; --write takes {', '.join(known)}, with commas between them")
+            raise UsageError(
+                f"{word!r} is no output; ", Parameter("outputs"), f" takes {', '.join(known)}, with commas between them"
+            )
     if not named:
-        raise UsageError(f"--write needs at least one of {', '.join(known)}")
+        raise UsageError(Parameter("outputs"), f" needs at least one of {', '.join(known)}")
     return tuple(word for word in known if word in named)
 
 
@@ -181,8 +183,9 @@ class VideoFile:
             self._writer = cv2.VideoWriter(str(self._temporary), code, self._fps, self._size)
             if not self._writer.isOpened():
                 raise DepthForestError(
-                    f"{self._path}: OpenCV cannot write MP4 here (codec {VIDEO_CODEC}); leave video out of --write, "
-                    "and make it of the pictures in overlay/ with another program"
+                    f"{self._path}: OpenCV cannot write MP4 here (codec {VIDEO_CODEC}); leave video out of ",
+                    Parameter("outputs"),
+                    ", and make it of the pictures in overlay/ with another program",
                 )
         fitted, is_resized = letterboxed(picture, self._size)
         self.n_resized += is_resized

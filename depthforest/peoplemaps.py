@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from depthforest.background import Background
-from depthforest.errors import UsageError
+from depthforest.errors import Parameter, UsageError
 from depthforest.frames import Frame
-from depthforest.masks import GivenMasks, People
-from depthforest.merging import ONLY_PERSON
+from depthforest.labeloptions import LabelOptions
+from depthforest.masks import GivenMasks
+from depthforest.merging import all_readings
 from depthforest.peopletracks import PeopleTracker
 from depthforest.reading import FrameName, FrameSequence
-from depthforest.segmentation import check_count, find_people
+from depthforest.segmentation import People, check_count, find_people
 
 
 class PeopleMaps:
@@ -23,59 +22,39 @@ class PeopleMaps:
     Parameters
     ----------
     frames : FrameSequence
-    mask : str or Path, optional
-        As in `GivenMasks`.
-    background : str or Path, optional
-        An empty frame, or a folder of them, read as the frames are.
-    is_background_removed : bool
-        All readings are one person.
-    n : int, optional
-        At most so many people are found, see `most`.
-    is_doubted : bool
-        People who are told by their shape alone may be left out later.
-    is_tracked : bool
-        Ids are kept from frame to frame. Frames must then be given in their order, by one thread.
+    options : LabelOptions
+        Who the people are. If they are tracked, frames must be given in their order, by one thread.
     """
 
-    def __init__(
-        self,
-        frames: FrameSequence,
-        mask: str | Path | None = None,
-        background: str | Path | None = None,
-        *,
-        is_background_removed: bool = False,
-        n: int | None = None,
-        is_doubted: bool = False,
-        is_tracked: bool = False,
-    ) -> None:
-        if sum((mask is not None, background is not None, is_background_removed)) > 1:
+    def __init__(self, frames: FrameSequence, options: LabelOptions) -> None:
+        is_given = options.mask is not None or options.is_background_removed
+        if sum((options.mask is not None, options.background is not None, options.is_background_removed)) > 1:
             raise UsageError(
-                "--mask says who the people are, --background what is nobody, --background-removed that all readings "
-                "are one person; give one of them"
+                Parameter("mask"),
+                " says who the people are, ",
+                Parameter("background"),
+                " what is nobody, ",
+                Parameter("is_background_removed"),
+                " that all readings are one person; give one of them",
             )
-        if n is not None:
-            check_count(n)
-            if mask is not None or is_background_removed:
-                raise UsageError("--people is for people who are looked for; leave it out, or the mask")
-        self._masks = GivenMasks(mask, frames.options, frames.sources) if mask is not None else None
-        self._is_all = is_background_removed
-        self._n = n
+        if options.n_people is not None:
+            check_count(options.n_people)
+            if is_given:
+                raise UsageError(Parameter("n_people"), " is for people who are looked for; leave it out, or the mask")
+        self._masks = GivenMasks(options.mask, frames.options, frames.sources) if options.mask is not None else None
+        self._is_all = options.is_background_removed
+        self._n_people = options.n_people
         self._background: Background | None = None
         self.files: list[Path] = [] if self._masks is None else [self._masks.path]
         """What is read beside the frames."""
-        if background is not None:
-            empty = FrameSequence([background], frames.options)
+        if options.background is not None:
+            empty = FrameSequence([options.background], frames.options)
             self._background = Background.learn(empty)
-            self.files.append(Path(background))
-        is_found = self._masks is None and not is_background_removed
-        self.is_by_shape = is_found and background is None
-        """Whether people are looked for by their shape alone."""
-        self.is_doubted = is_doubted and self.is_by_shape
-        """Whether people may be left out later."""
-        self._tracker = PeopleTracker(self._background, n) if is_tracked and is_found else None
-        self.most = n if self.is_doubted and self._tracker is None else None
-        """How many are to be kept of those that are found: a shelf that is left out takes nobody's place. A tracker,
-        whose ids stay, counts by itself."""
+            self.files.append(options.background)
+        self.is_doubtful_kept = options.is_doubtful_kept or is_given or options.background is not None
+        """Whether all who are found are kept: there is doubt only of those who are told by their shape alone."""
+        is_tracked = options.is_tracked and not is_given
+        self._tracker = PeopleTracker(self._background, options.n_people) if is_tracked else None
 
     @property
     def is_in_order(self) -> bool:
@@ -83,14 +62,18 @@ class PeopleMaps:
         return self._tracker is not None
 
     def of(self, name: FrameName, frame: Frame) -> People:
-        """Return the person of every pixel of a frame: ids from 1, 0 for nobody."""
+        """Return the people of a frame.
+
+        Where some may be left out later, there may be more than were asked for: a shelf that is left out takes nobody's
+        place. A tracker, whose ids stay, counts by itself.
+        """
         if self._masks is not None:
             return self._masks.read(name, frame)
         if self._is_all:
-            return np.where(frame.depth_mm > 0, np.uint8(ONLY_PERSON), np.uint8(0))
+            return all_readings(frame)
         if self._tracker is not None:
-            return self._tracker.add(frame).map
-        return find_people(frame, self._background, n=self._n if self.most is None else None).map
+            return self._tracker.add(frame)
+        return find_people(frame, self._background, n=self._n_people if self.is_doubtful_kept else None)
 
     def inputs(self, name: FrameName) -> list[Path]:
         """Return the files that shape the answer for a frame."""
@@ -105,5 +88,5 @@ class PeopleMaps:
             "mask": path if self._masks is not None else None,
             "background": path if self._background is not None else None,
             "background_removed": self._is_all,
-            "people": self._n,
+            "people": self._n_people,
         }

@@ -49,7 +49,7 @@ EVERY = 2
 
 
 @dataclass
-class _Track:
+class _TrackedPerson:
     """Somebody: where he was in metres, where he was going in metres a frame, when he was last found; and his surface.
 
     `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square metres.
@@ -83,7 +83,7 @@ class PeopleTracker:
     def __init__(self, background: BackgroundLike | None = None, n: int | None = None) -> None:
         self._background = as_background(background)
         self._n = None if n is None else check_count(n)
-        self._tracks: list[_Track] = []
+        self._tracks: list[_TrackedPerson] = []
         self._frame = 0
         self._last_id = 0
         self._map: npt.NDArray[np.uint8] | None = None
@@ -146,7 +146,7 @@ class PeopleTracker:
         for i, position in enumerate(positions):
             if ids[i] == 0:
                 ids[i] = self._new_id()
-                self._tracks.append(_Track(ids[i], position, np.zeros(3), now, surfaces[i], surfaces[i]))
+                self._tracks.append(_TrackedPerson(ids[i], position, np.zeros(3), now, surfaces[i], surfaces[i]))
         return ids
 
     def _overlaps(self, found: People) -> npt.NDArray[np.float64]:
@@ -184,7 +184,7 @@ def _middle(frame: Frame, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64
     return frame.camera.unproject((np.median(rows), np.median(cols)), z)
 
 
-def _move(track: _Track, position: npt.NDArray[np.float64], surface: float, now: int) -> None:
+def _move(track: _TrackedPerson, position: npt.NDArray[np.float64], surface: float, now: int) -> None:
     step = (position - track.position) / (now - track.last_frame)
     step *= min(1.0, FASTEST / max(float(np.linalg.norm(step)), FASTEST))
     track.seen = surface

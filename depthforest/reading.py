@@ -13,9 +13,9 @@ from typing import IO, TypeAlias
 import numpy as np
 
 from depthforest.camera import Camera, CameraLike, check_rotation, check_size, parse_size
-from depthforest.errors import DepthForestError, DepthForestWarning, FrameError, UsageError
+from depthforest.errors import DepthForestError, DepthForestWarning, FrameError, Parameter, UsageError
 from depthforest.files import is_folder, natural_key, reason
-from depthforest.formats import DEPTH_SUFFIXES, RAW_SUFFIXES, Page, Size, count_pages, read_pages, read_stream
+from depthforest.formats import DEPTH_SUFFIXES, RAW_SUFFIXES, Page, PictureFile, Size, read_stream
 from depthforest.frames import Frame
 from depthforest.units import Scale, check_scale
 
@@ -79,9 +79,11 @@ class ReadOptions:
         """Make a frame of a raw page."""
         if page.is_backwards and not self.flip:
             warnings.warn(
-                f"{name}: x falls from the left of the picture to the right: it is mirrored, pass flip=True; or its "
-                "x axis points to the left",
-                DepthForestWarning,
+                DepthForestWarning(
+                    f"{name}: x falls from the left of the picture to the right: it is mirrored, pass ",
+                    Parameter("flip", True),
+                    "; or its x axis points to the left",
+                ),
                 stacklevel=2,
             )
         camera = self.camera
@@ -127,7 +129,7 @@ def read_depth(
     file = Path(path)
     if is_folder(file, FrameError):
         raise FrameError(f"{path}: is a folder; read_frames reads its frames, read_depth reads one file")
-    pages = read_pages(file, options.size_for(file))
+    pages = PictureFile(file, options.size_for(file)).pages()
     page = next(pages)
     if next(pages, None) is not None:
         raise FrameError(f"{path}: holds more than one picture; read_frames reads them one by one")
@@ -207,7 +209,7 @@ class FrameSequence:
             if isinstance(source, str):
                 return None
             try:
-                n += count_pages(source, self._options.size_for(source))
+                n += PictureFile(source, self._options.size_for(source)).count()
             except DepthForestError:
                 n += 1  # one failure to report
         return n
@@ -258,10 +260,11 @@ class FrameSequence:
             if isinstance(source, str):
                 pages = self._streamed()
             else:
-                is_paged = count_pages(source, self._options.size_for(source)) > 1
+                file = PictureFile(source, self._options.size_for(source))
+                is_paged = file.count() > 1
                 if not is_paged and unless is not None and unless(FrameName(path)):
                     return
-                pages = read_pages(source, self._options.size_for(source))
+                pages = file.pages()
             for page in pages:
                 name = FrameName(path, number if is_paged else None)
                 number += 1

@@ -7,7 +7,7 @@ planes (`planes`) and taken away, and what is left is judged by its shape (`bodi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import overload
 
@@ -36,7 +36,7 @@ class People(Sequence[Mask]):
     Parameters
     ----------
     map : array (rows, cols), uint8
-        Id of the person that a pixel shows; 0 = nobody. Pixels without a reading show nobody.
+        Id of the person that a pixel shows; 0 = nobody.
     ids : tuple of int
         Id of each mask, 1 to 255.
     """
@@ -45,16 +45,28 @@ class People(Sequence[Mask]):
     ids: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        people = np.ascontiguousarray(self.map)
-        if people.ndim != 2 or people.dtype != np.uint8:
-            raise FrameError(f"a map of people is a picture of uint8, got {people.dtype} of shape {people.shape}")
+        people = _checked_map(self.map)
         n_pixels = _count_ids(people)
-        in_map = tuple((np.flatnonzero(n_pixels[1:]) + 1).tolist())
+        in_map = _ids_of(n_pixels)
         if tuple(sorted(self.ids)) != in_map:
             raise FrameError(f"ids must be those of the map, {in_map}; got {self.ids}")
         people.setflags(write=False)
         object.__setattr__(self, "map", people)
         object.__setattr__(self, "ids", tuple(sorted(self.ids, key=lambda i: (-n_pixels[i], i))))
+
+    @classmethod
+    def of_map(cls, people: npt.NDArray[np.uint8]) -> People:
+        """Return the people of a map, as the parameter `map`; it is made read-only."""
+        return cls(people, _ids_of(_count_ids(_checked_map(people))))
+
+    def only(self, ids: Container[int]) -> People:
+        """Return those of these ids; the pixels of the others show nobody."""
+        kept = tuple(person for person in self.ids if person in ids)
+        if kept == self.ids:
+            return self
+        table = np.zeros(256, dtype=np.uint8)
+        table[list(kept)] = kept
+        return People(table[self.map], kept)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -87,11 +99,11 @@ def find_people(frame: Frame, background: BackgroundLike | None = None, *, n: in
     Returns
     -------
     People
-        Ids from 1, the largest first; empty if there is nobody.
+        Ids from 1, the largest first; empty if there is nobody. Pixels without a reading show nobody.
     """
     if not isinstance(frame, Frame):
         raise UsageError(f"people are found in a Frame, got {type(frame).__name__}")
-    n_most = MAX_PEOPLE if n is None else min(check_count(n), MAX_PEOPLE)
+    n_people = MAX_PEOPLE if n is None else min(check_count(n), MAX_PEOPLE)
     known = as_background(background)
     if known is None:
         grid = DepthGrid.of(frame)
@@ -103,15 +115,27 @@ def find_people(frame: Frame, background: BackgroundLike | None = None, *, n: in
         drawn = outline_people(frame.depth_mm, grid, find_visitors(grid, known.up), allowed=compared)
     n_pixels = _count_ids(drawn)
     n_pixels[0] = 0
-    order = [i for i in np.argsort(-n_pixels, kind="stable")[:n_most].tolist() if n_pixels[i]]
+    order = [i for i in np.argsort(-n_pixels, kind="stable")[:n_people].tolist() if n_pixels[i]]
     renumber = np.zeros(256, dtype=np.uint8)
     renumber[order] = np.arange(1, len(order) + 1)
     return People(np.asarray(cv2.LUT(drawn, renumber)), tuple(range(1, len(order) + 1)))
 
 
+def _checked_map(people: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    people = np.ascontiguousarray(people)
+    if people.ndim != 2 or people.dtype != np.uint8:
+        raise FrameError(f"a map of people is a picture of uint8, got {people.dtype} of shape {people.shape}")
+    return people
+
+
 def _count_ids(people: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
     """Return how many pixels have each id, (256,)."""
     return cv2.calcHist([people], [0], None, [256], [0, 256]).ravel().astype(np.int64)
+
+
+def _ids_of(n_pixels: npt.NDArray[np.int64]) -> tuple[int, ...]:
+    """Return the ids that some pixels have, in order."""
+    return tuple((np.flatnonzero(n_pixels[1:]) + 1).tolist())
 
 
 def as_background(background: BackgroundLike | None) -> Background | None:

@@ -107,7 +107,7 @@ def draw_samples(output: Path, forest: Forest | None) -> dict[str, SampleFigures
 
 def _label_sample(forest: Forest, frame: Frame) -> PeopleLabels:
     has_joints = bool(known_joints(forest.part_set))
-    return label_people(forest, frame, find_people(frame).map, joints=has_joints, is_doubted=True)
+    return label_people(forest, frame, find_people(frame), joints=has_joints, is_doubtful_kept=False)
 
 
 def _figures(frame: LabeledFrame, labels: PeopleLabels, seconds: float) -> SampleFigures:
@@ -115,7 +115,7 @@ def _figures(frame: LabeledFrame, labels: PeopleLabels, seconds: float) -> Sampl
     right = None
     if labels.part_set.names == frame.part_set.names:
         right = float(np.mean(labels.parts[is_known] == frame.parts[is_known]))
-    pairs = match_people(frame.people, labels.people)
+    pairs = match_people(frame.people, labels.people.map)
     found = list((labels.joints or {}).values())
     visible = [(name, joint) for its in frame.joints.values() for name, joint in its.items() if joint.is_visible]
     near = sum(

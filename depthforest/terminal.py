@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from depthforest.errors import DepthForestError, DepthForestWarning
+from depthforest.errors import DepthForestError, DepthForestWarning, text_of
+from depthforest.options import as_option
 
 if TYPE_CHECKING:
     from depthforest.frames import Frame
@@ -151,25 +151,18 @@ def print_table(table: Any) -> None:
     Console(highlight=False).print(table)
 
 
-# messages speak of arguments; whoever typed a command typed options
-_OPTIONS = (
-    (r"\bflip=True\b", "--flip"),
-    (r"\b(scale|camera|rotate|flip|size)='([^']*)'", r"--\1 \2"),
-    (r"\b(scale|camera|rotate|flip|size)=", r"--\1 "),
-    (r"\b([Pp])ass (the right |its )?(scale|camera|size)\b", r"\1ass \2--\3"),
-    (r"(?<!-)\bresume goes on\b", "--resume goes on"),
-    (r"\bmemory_mb\b", "--memory"),
-    (r"\bn_facings\b", "--facings"),
-    (r"\bmax_(trees|leaves|depth)\b", r"--\1"),
-)
-
-
 def complain(kind: str, message: object) -> None:
-    """Print one line on standard error."""
-    text = " ".join(str(message).split()) or type(message).__name__
-    for pattern, option in _OPTIONS:
-        text = re.sub(pattern, option, text)
+    """Print one line on standard error; parameters that it names are written as options."""
+    text = " ".join(text_of(message, as_option).split()) or type(message).__name__
     print(f"depthforest: {kind}: {text}", file=sys.stderr)
+
+
+def end_with(failures: Sequence[object]) -> None:
+    """Name what failed, and exit 1 if something did."""
+    for failure in failures:
+        complain("error", failure)
+    if failures:
+        raise typer.Exit(1)
 
 
 def report(error: Exception) -> int:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from depthforest import modelfile
 from depthforest.checkpoints import Checkpoint
 from depthforest.checks import is_number
-from depthforest.errors import DatasetError, DepthForestError, DepthForestWarning, UsageError
+from depthforest.errors import DatasetError, DepthForestError, DepthForestWarning, Message, Parameter, UsageError
 from depthforest.files import reason
 from depthforest.fingerprint import fingerprint
 from depthforest.forest import Forest, quantise_leaves
@@ -105,10 +105,12 @@ def train(
         message = f"training was stopped; its last whole level is kept in {book.path}: resume goes on from there"
         raise KeyboardInterrupt(message) from None
     except MemoryError:
-        raise DepthForestError(f"this machine has too little memory; lower memory_mb{_kept(book)}") from None
+        raise DepthForestError(
+            "this machine has too little memory; lower ", Parameter("memory_mb"), *_kept(book)
+        ) from None
     except DepthForestError as error:
         if kept := _kept(book):
-            raise type(error)(f"{error}{kept}") from error
+            raise type(error)(*error.args, *kept) from error
         raise
 
 
@@ -151,7 +153,7 @@ class _Run:
         if isinstance(shards, bool) or not isinstance(self.n_shards, int) or not 1 <= self.n_shards <= 100_000:
             raise UsageError(f"shards must be a whole number from 1 to 100000, got {shards!r}")
         if not is_number(memory_mb) or not 0 < memory_mb < math.inf:
-            raise UsageError(f"memory_mb must be a number of megabytes above 0, got {memory_mb!r}")
+            raise UsageError(Parameter("memory_mb"), f" must be a number of megabytes above 0, got {memory_mb!r}")
         self.half_bytes = int(memory_mb * 2**20 / 2)
         if not isinstance(source, Sequence) or len(source) == 0:
             got = "an empty one" if isinstance(source, Sequence) else f"a {type(source).__name__}"
@@ -388,9 +390,11 @@ def leaf_distributions(counts: Counts, smoothing: float, visible: Counts | None 
     return np.asarray(scaled + smoothing * (whole / math.fsum(whole.tolist())))
 
 
-def _kept(book: Checkpoint | None) -> str:
+def _kept(book: Checkpoint | None) -> Message:
     """Return the end of a message: where what was grown is, if anything was."""
-    return f"; what was grown is kept in {book.path}: resume goes on from there" if book and book.has_trees else ""
+    if book is None or not book.has_trees:
+        return ()
+    return f"; what was grown is kept in {book.path}: ", Parameter("resume"), " goes on from there"
 
 
 def _reporter(progress: Callable[[Progress], object] | bool | None) -> Callable[[Progress], object]:

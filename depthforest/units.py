@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import check_size
-from depthforest.errors import DepthForestWarning, FrameError, UsageError
+from depthforest.errors import DepthForestWarning, FrameError, Message, Parameter, UsageError
 
 DepthMM = npt.NDArray[np.uint16]
 Scale = float | str | None
@@ -96,7 +96,9 @@ def to_millimetres(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "dept
     if unit is None and values.dtype.itemsize == 1:
         raise FrameError(
             f"{name}: holds 8-bit values, up to {int(values.max())}; depth needs 16 bits: this is likely a preview or "
-            "a label picture. Export the raw depth, or pass scale (metres per unit) if the steps have a known size"
+            "a label picture. Export the raw depth, or pass ",
+            Parameter("scale"),
+            " (metres per unit) if the steps have a known size",
         )
     if unit is not None and unit.has_rotated_bits:
         if values.dtype.kind != "u" or values.dtype.itemsize != 2:
@@ -111,7 +113,7 @@ def to_millimetres(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "dept
         values = np.where(values == MAX_MM, 0, values)
     if values.dtype == np.uint16 and unit.metres == NAMED_SCALES["mm"]:
         if not values.any():
-            warnings.warn(_no_reading(raw_values, unit, name), DepthForestWarning, stacklevel=2)
+            warnings.warn(_no_reading(raw_values, unit, name), stacklevel=2)
         return values
     with np.errstate(invalid="ignore", over="ignore"):
         millimetres = np.rint(values * np.float64(unit.metres * 1000))
@@ -120,10 +122,11 @@ def to_millimetres(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "dept
     if is_too_far.sum() > is_reading.sum() / 2:
         raise FrameError(
             f"{name}: most readings are farther than {MAX_MM / 1000:.1f} m at {unit.metres:g} m per unit "
-            f"(median {np.median(millimetres[is_reading]) / 1000:.4g} m); pass the right scale"
+            f"(median {np.median(millimetres[is_reading]) / 1000:.4g} m); pass the right ",
+            Parameter("scale"),
         )
     if not is_reading.any():
-        warnings.warn(_no_reading(raw_values, unit, name), DepthForestWarning, stacklevel=2)
+        warnings.warn(_no_reading(raw_values, unit, name), stacklevel=2)
     return np.where(is_reading & ~is_too_far, millimetres, 0).astype(np.uint16)
 
 
@@ -161,22 +164,26 @@ def _usual_unit(values: npt.NDArray[Any], name: str) -> _Unit:
         return _Unit(1.0)
     if 1000 * SUSPICIOUS_NEAR_M <= median <= 1000 * MAX_ROOM_M:
         warnings.warn(
-            f"{name}: floats with median {median:.4g} cannot be metres and are taken as millimetres; "
-            f"pass scale=0.001 to say so{_or_centimetres(median)}",
-            DepthForestWarning,
+            DepthForestWarning(
+                f"{name}: floats with median {median:.4g} cannot be metres and are taken as millimetres; pass ",
+                Parameter("scale", 0.001),
+                " to say so",
+                *_or_centimetres(median),
+            ),
             stacklevel=3,
         )
         return _Unit(0.001)
     raise FrameError(
         f"{name}: floats with median {median:.4g} are neither metres nor millimetres of a room; a disparity picture, "
-        "or another unit? Convert disparity to depth (focal length x baseline / disparity), or pass scale "
-        "(metres per unit)"
+        "or another unit? Convert disparity to depth (focal length x baseline / disparity), or pass ",
+        Parameter("scale"),
+        " (metres per unit)",
     )
 
 
-def _or_centimetres(median: float) -> str:
+def _or_centimetres(median: float) -> Message:
     """Return more advice where centimetres would be as likely."""
-    return ", or scale='cm' if they are centimetres" if median <= 100 * MAX_ROOM_M else ""
+    return (", or ", Parameter("scale", "cm"), " if they are centimetres") if median <= 100 * MAX_ROOM_M else ()
 
 
 def _readings(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -195,23 +202,25 @@ def _warn_if_implausible(values: npt.NDArray[Any], unit: _Unit, name: str) -> No
         return
     median_m = float(np.median(readings.astype(np.float64))) * unit.metres
     near_m = float(np.quantile(readings.astype(np.float64), 0.1)) * unit.metres
-    hint = ""
+    hint: Message = ()
     if values.dtype.kind == "f" and np.nanmax(values) == 1:
-        hint = "values end at exactly 1, as in a picture normalised to 0..1; export unscaled depth"
+        hint = ("values end at exactly 1, as in a picture normalised to 0..1; export unscaled depth",)
     elif values.dtype.kind != "f" and _is_kinect_disparity(values):
         hint = (
             f"many pixels are exactly {KINECT_NO_DISPARITY}, the no-reading code of raw Kinect disparity; "
-            "ask the driver for millimetres (registered depth)"
+            "ask the driver for millimetres (registered depth)",
         )
     elif near_m < SUSPICIOUS_NEAR_M:
         hint = (
             f"a tenth of the readings would be within {near_m:.3g} m; a label or 8-bit picture, centimetres or metres "
-            "as whole numbers? Pass scale (metres per unit, or cm, m)"
+            "as whole numbers? Pass ",
+            Parameter("scale"),
+            " (metres per unit, or cm, m)",
         )
     elif median_m > SUSPICIOUS_FAR_M or (median_m > 3.0 and _divisor(readings) > 1):
-        hint = f"half of the readings would be beyond {median_m:.3g} m; {_far_cause(readings)}"
+        hint = (f"half of the readings would be beyond {median_m:.3g} m; ", *_far_cause(readings))
     if hint:
-        warnings.warn(f"{name}: {hint}", DepthForestWarning, stacklevel=3)
+        warnings.warn(DepthForestWarning(f"{name}: ", *hint), stacklevel=3)
 
 
 def _divisor(readings: npt.NDArray[Any]) -> int:
@@ -221,26 +230,30 @@ def _divisor(readings: npt.NDArray[Any]) -> int:
     return next((n for n in (8, 5) if not (readings % n).any()), 1)
 
 
-def _far_cause(readings: npt.NDArray[Any]) -> str:
+def _far_cause(readings: npt.NDArray[Any]) -> Message:
     if _divisor(readings) == 8:
-        return "all values divide by 8, as in SUN3D files with rotated bits: pass scale='sun3d'"
+        return "all values divide by 8, as in SUN3D files with rotated bits: pass ", Parameter("scale", "sun3d")
     if readings.dtype.kind == "f":
-        return "are the floats really metres? Pass scale (metres per unit)"
-    return "TUM files count 5000 per metre: pass scale='tum', or the metres per unit of your camera"
+        return "are the floats really metres? Pass ", Parameter("scale"), " (metres per unit)"
+    tum = Parameter("scale", "tum")
+    return "TUM files count 5000 per metre: pass ", tum, ", or the metres per unit of your camera"
 
 
 def _is_kinect_disparity(values: npt.NDArray[Any]) -> bool:
     return bool(values.max() == KINECT_NO_DISPARITY and (values == KINECT_NO_DISPARITY).mean() > 0.01)
 
 
-def _no_reading(values: npt.NDArray[Any], unit: _Unit, name: str) -> str:
+def _no_reading(values: npt.NDArray[Any], unit: _Unit, name: str) -> DepthForestWarning:
     finite = values[np.isfinite(values)]
+    cause: Message
     if finite.size == 0:
-        return f"{name}: has no reading, every value is NaN or infinite"
-    if not finite.any():
-        return f"{name}: has no reading, every value is 0; was the camera covered, or the wrong stream saved?"
-    if (finite == MAX_MM).all():
-        return f"{name}: has no reading, every value is {MAX_MM}, which drivers write for none"
-    if (finite < 0).mean() > 0.5 and unit.metres > 0:
-        return f"{name}: has no reading, most values are negative; if z points backwards here (OpenGL), pass scale=-1"
-    return f"{name}: has no reading: no value is above 0 at {unit.metres:g} m per unit; pass the right scale"
+        cause = (", every value is NaN or infinite",)
+    elif not finite.any():
+        cause = (", every value is 0; was the camera covered, or the wrong stream saved?",)
+    elif (finite == MAX_MM).all():
+        cause = (f", every value is {MAX_MM}, which drivers write for none",)
+    elif (finite < 0).mean() > 0.5 and unit.metres > 0:
+        cause = ", most values are negative; if z points backwards here (OpenGL), pass ", Parameter("scale", -1)
+    else:
+        cause = f": no value is above 0 at {unit.metres:g} m per unit; pass the right ", Parameter("scale")
+    return DepthForestWarning(f"{name}: has no reading", *cause)

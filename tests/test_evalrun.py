@@ -170,7 +170,11 @@ def test_the_shipped_samples_are_evaluated(tmp_path):
     ("models", "options", "message"),
     [
         ((), {}, "name at least one model"),
-        (("a",), {"data": ()}, "nothing to evaluate on; give a data set with --data, test sets with --bench"),
+        (
+            ("a",),
+            {"data": ()},
+            "nothing to evaluate on; give a data set with data, test sets with bench, or marks with frames",
+        ),
         (("a",), {"marks": "m.json"}, "give both"),
         (("a",), {"frames": "f"}, "give both"),
         (("a",), {"limit": 0}, "limit must be a whole number of frames, 1 or more; got 0"),

@@ -15,7 +15,7 @@ from PIL import Image
 import depthforest as df
 from depthforest.camera import Camera
 from depthforest.errors import DepthForestWarning, FrameError
-from depthforest.formats import count_pages, read_labels, read_pages, sniff
+from depthforest.formats import PictureFile, read_labels, sniff
 from depthforest.lzf import decompress
 
 DEPTH = np.random.default_rng(0).integers(0, 5000, (24, 32)).astype(np.uint16)
@@ -23,7 +23,7 @@ STACK = np.random.default_rng(1).integers(0, 5000, (5, 24, 32)).astype(np.uint16
 
 
 def pages(path, size=None):
-    return [page.values for page in read_pages(path, size)]
+    return [page.values for page in PictureFile(path, size).pages()]
 
 
 def write(path, content):
@@ -74,7 +74,7 @@ def cloud():
 def test_png(tmp_path):
     path = png(DEPTH, tmp_path / "a.png")
     np.testing.assert_array_equal(pages(path)[0], DEPTH)
-    assert count_pages(path) == 1
+    assert PictureFile(path).count() == 1
 
 
 @pytest.mark.parametrize("dtype", ["<u2", ">u2", "f4"])
@@ -83,7 +83,7 @@ def test_tiff_of_another_writer(tmp_path, dtype, compression):
     path = tmp_path / "a.tif"
     order = ">" if dtype.startswith(">") else "<"
     tifffile.imwrite(path, STACK.astype(dtype), byteorder=order, compression=compression, photometric="minisblack")
-    assert count_pages(path) == 5
+    assert PictureFile(path).count() == 5
     np.testing.assert_array_equal(np.stack(pages(path)), STACK)
 
 
@@ -107,7 +107,7 @@ def test_pgm(tmp_path, comments):
 def test_npy(tmp_path, array):
     path = tmp_path / "a.npy"
     np.save(path, array)
-    assert count_pages(path) == (5 if array.ndim == 3 else 1)
+    assert PictureFile(path).count() == (5 if array.ndim == 3 else 1)
     np.testing.assert_array_equal(np.squeeze(np.stack(pages(path))), array)
 
 
@@ -115,23 +115,23 @@ def test_npy(tmp_path, array):
 def test_npz(tmp_path, save):
     path = tmp_path / "a.npz"
     save(path, depth=STACK, time=np.arange(5))
-    assert count_pages(path) == 5
+    assert PictureFile(path).count() == 5
     np.testing.assert_array_equal(np.stack(pages(path)), STACK)
     save(path, DEPTH)
-    assert count_pages(path) == 1
+    assert PictureFile(path).count() == 1
     np.testing.assert_array_equal(pages(path)[0], DEPTH)
 
 
 def test_raw(tmp_path):
     path = write(tmp_path / "a.raw", STACK.astype("<u2").tobytes())
-    assert count_pages(path, (32, 24)) == 5
+    assert PictureFile(path, (32, 24)).count() == 5
     np.testing.assert_array_equal(np.stack(pages(path, (32, 24))), STACK)
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "binary", "binary_compressed"])
 def test_pcd(tmp_path, cloud, encoding):
     path = write(tmp_path / "a.pcd", pcd(encoding, cloud))
-    (page,) = read_pages(path)
+    (page,) = PictureFile(path).pages()
     np.testing.assert_array_equal(page.values, cloud[..., 2])
     assert page.camera is not None
     expected = CAMERA.cropped(0, 0, 12, 14)
@@ -143,19 +143,19 @@ def test_pcd(tmp_path, cloud, encoding):
 def test_pcd_with_colour(tmp_path, cloud, encoding):
     extra = np.random.default_rng(2).integers(0, 2**24, cloud.shape[:2])
     path = write(tmp_path / "a.pcd", pcd(encoding, cloud, "x y z rgb", extra))
-    (page,) = read_pages(path)
+    (page,) = PictureFile(path).pages()
     np.testing.assert_array_equal(page.values, cloud[..., 2])
 
 
 def test_a_cloud_that_no_pinhole_made_has_no_camera(tmp_path, cloud):
     cloud[..., :2] = np.random.default_rng(3).normal(size=(12, 14, 2))
-    (page,) = read_pages(write(tmp_path / "a.pcd", pcd("binary", cloud)))
+    (page,) = PictureFile(write(tmp_path / "a.pcd", pcd("binary", cloud))).pages()
     assert page.camera is None
 
 
 @pytest.mark.parametrize("axes", [(1, 1, 1), (1, -1, 1), (1, -1, -1), (1, 1, -1), (-1, 1, 1), (-1, -1, -1)])
 def test_clouds_of_other_axes_have_the_camera(tmp_path, cloud, axes):
-    (page,) = read_pages(write(tmp_path / "a.pcd", pcd("binary", cloud * np.array(axes, cloud.dtype))))
+    (page,) = PictureFile(write(tmp_path / "a.pcd", pcd("binary", cloud * np.array(axes, cloud.dtype)))).pages()
     expected = CAMERA.cropped(0, 0, 12, 14)
     for name in ("fx", "fy", "cx", "cy"):
         assert getattr(page.camera, name) == pytest.approx(getattr(expected, name), abs=1e-3)
@@ -184,9 +184,9 @@ def test_stacks_are_read_lazily(tmp_path):
     big = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint16, shape=(100_000, 480, 640))  # 61 GB of holes
     big[0, 0, 0] = 7
     del big
-    first = next(read_pages(path)).values
+    first = next(PictureFile(path).pages()).values
     assert first[0, 0] == 7
-    assert count_pages(path) == 100_000
+    assert PictureFile(path).count() == 100_000
 
 
 def test_labels_are_read_grey_or_indexed(tmp_path):
@@ -318,7 +318,7 @@ SMALL_CLOUD = np.ones((4, 5, 3), np.float32)
 def test_broken_files_are_refused(tmp_path, content, message):
     path = write(tmp_path / "x.dat", content)
     with pytest.raises(FrameError) as error:
-        list(read_pages(path))
+        list(PictureFile(path).pages())
     assert message in str(error.value)
     assert "x.dat" in str(error.value)
     assert "\n" not in str(error.value)
@@ -327,12 +327,12 @@ def test_broken_files_are_refused(tmp_path, content, message):
 def test_raw_of_the_wrong_size_is_refused(tmp_path):
     path = write(tmp_path / "x.raw", bytes(1000))
     with pytest.raises(FrameError, match=r"1000 bytes are no whole number of 32x24 pictures"):
-        list(read_pages(path, (32, 24)))
+        list(PictureFile(path, (32, 24)).pages())
 
 
 def test_a_missing_file_is_refused(tmp_path):
     with pytest.raises(FrameError, match="cannot be read: no such file or directory"):
-        list(read_pages(tmp_path / "x.png"))
+        list(PictureFile(tmp_path / "x.png").pages())
 
 
 @settings(max_examples=300, deadline=None)
@@ -358,7 +358,7 @@ def test_damaged_files_open_or_are_refused(tmp_path_factory, data):
         content[data.draw(st.integers(0, limit - 1))] = data.draw(st.integers(0, 255))
     path = write(folder / f"fuzz.{kind}", bytes(content[: data.draw(st.integers(1, len(content)))]))
     try:
-        for page in read_pages(path, (32, 24)):
+        for page in PictureFile(path, (32, 24)).pages():
             assert page.values.size
     except FrameError as error:
         assert "\n" not in str(error)  # noqa: PT017  # either outcome is right

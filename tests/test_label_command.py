@@ -1,3 +1,4 @@
+import inspect
 import json
 import os
 import re
@@ -6,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +16,18 @@ from command import run_here
 from PIL import Image
 
 import depthforest as df
-from depthforest import drawing, labelrun
+from depthforest import cli, drawing, labelrun
 from depthforest.cli import app
-from depthforest.errors import DepthForestError, DepthForestWarning, UsageError
+from depthforest.errors import DepthForestError, DepthForestWarning, UsageError, text_of
 from depthforest.formats import read_labels
 from depthforest.jointfiles import read_joints
+from depthforest.labeloptions import LabelOptions
 from depthforest.masks import MAX_PEOPLE
+from depthforest.options import as_option
 from depthforest.outfolder import safe_name
 from depthforest.outputs import VIDEO_CODEC, VideoFile, letterboxed
 from depthforest.parts import NO_PART
+from depthforest.peoplemaps import PeopleMaps
 
 GOLDEN = Path(__file__).parent / "golden"
 MODEL = GOLDEN / "forest.safetensors"
@@ -552,8 +556,11 @@ def test_other_options_never_mix(frames, out, tmp_path, monkeypatch, change, mes
     model = [] if "--model" in change else ["--model", str(MODEL)]
     assert label(frames, "-o", out, "--write", "parts,confidence") == 0
     before = contents(out)
-    with pytest.raises(UsageError, match=f"was labeled with other options \\({message}\\); .* --force"):
+    with pytest.raises(
+        UsageError, match=f"was labeled with other options \\({message}\\); .* is_forced=True to"
+    ) as error:
         app([*words, *model, *change], standalone_mode=False)
+    assert "name another folder, or --force to remove that and label again" in text_of(error.value, as_option)
     assert contents(out) == before
     # one frame again by force: nothing of the old answers stays, of no output
     words[1] = str(frames / "f0.png")
@@ -567,6 +574,26 @@ def test_what_was_there_stays_if_nothing_can_be_labeled(frames, out):
     (frames / "f0.png").write_bytes(b"")
     assert label(frames / "f0.png", "-o", out, "--mirror", "--force") == 1
     assert contents(out) == before
+
+
+def test_the_command_has_an_option_for_each_field_with_its_default():
+    offered = inspect.signature(cli.label).parameters
+    assert {f.name: f.default for f in fields(LabelOptions)} == {
+        f.name: offered[f.name].default for f in fields(LabelOptions)
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rule": "best"}, "rule must be one of mean, votes, purity, got 'best'"),
+        ({"reject": 1.5}, "reject must be a confidence from 0 to 1, got 1.5"),
+        ({"smooth": 5.0}, "smoothing must be a radius from 0 to 0.25 metres, got 5.0"),
+    ],
+)
+def test_options_that_cannot_work_are_refused_at_once(given, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        LabelOptions(**given)
 
 
 def test_the_guessed_camera_may_be_said(frames, tmp_path):
@@ -590,8 +617,9 @@ def test_the_guessed_camera_is_another_than_that_of_a_cloud(tmp_path, forest):
         (tmp_path / name).write_bytes(b"not read")
         for camera in (None, "kinect_v1"):
             frames = df.read_frames(tmp_path / name, camera)
-            labeler = labelrun.Labeler(forest, frames, labelrun.LabelOptions(is_background_removed=True))
-            said[name, camera] = labeler.identity(frames)["camera"]
+            options = LabelOptions(is_background_removed=True)
+            identity = labelrun.run_identity(forest, frames, options, PeopleMaps(frames, options))
+            said[name, camera] = identity["camera"]
     assert said["a.png", "kinect_v1"] is None
     assert said["b.PCD", "kinect_v1"] is not None
     assert said["a.png", None] is said["b.PCD", None] is None
@@ -766,16 +794,16 @@ def test_ctrl_c_leaves_whole_files_only(out):
 
 def test_a_stopped_run_goes_on(frames, out, monkeypatch):
     n_labeled = 0
-    plain = labelrun.Labeler.label
+    plain = labelrun.label_people
 
-    def stop_after_one(self, *args, **kwargs):
+    def stop_after_one(*args, **kwargs):
         nonlocal n_labeled
         n_labeled += 1
         if n_labeled == 1:
             signal.raise_signal(signal.SIGINT)
-        return plain(self, *args, **kwargs)
+        return plain(*args, **kwargs)
 
-    monkeypatch.setattr(labelrun.Labeler, "label", stop_after_one)
+    monkeypatch.setattr(labelrun, "label_people", stop_after_one)
     assert label(frames, "-o", out, "--threads", 1) == 130
     assert files(out) == {"label.json", "parts/f0.png", "overlay/f0.png"}
     assert label(frames, "-o", out, "--threads", 1) == 0
@@ -801,7 +829,7 @@ def test_few_frames_are_in_memory_at_a_time(out, forest, tmp_path, monkeypatch):
         n_done += n
 
     monkeypatch.setattr(df.Frame, "from_array", counted)
-    summary = labelrun.label_frames(forest, frames, out, outputs=("parts",), threads=2, progress=advance)
+    summary = labelrun.LabelRun(forest, frames, out, outputs=("parts",), threads=2, progress=advance).run()
     assert (summary.n_labeled, n_done) == (60, 60)
     assert most <= 12  # two stages, each up to five ahead
 

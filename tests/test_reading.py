@@ -10,6 +10,7 @@ import tifffile
 from PIL import Image
 
 import depthforest as df
+from depthforest import formats
 from depthforest.errors import CameraError, DepthForestError, FrameError, UsageError
 from depthforest.reading import FrameSequence, ReadOptions
 
@@ -245,3 +246,11 @@ def test_the_real_point_cloud_opens(shared_data):
     assert frame.camera.cx == pytest.approx(319.5, abs=0.01)
     assert frame.shape == (480, 640)
     assert 0.75 < (frame.depth_mm > 0).mean() < 0.85
+
+
+def test_the_format_of_a_file_is_found_out_once(folder, monkeypatch):
+    sniffed = []
+    plain = formats.sniff
+    monkeypatch.setattr(formats, "sniff", lambda path: sniffed.append(path) or plain(path))
+    frames = df.read_frames(folder, CAMERA)
+    assert len(list(frames)) == len(sniffed) == len(set(sniffed)) > 1

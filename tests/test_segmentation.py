@@ -249,6 +249,20 @@ def test_people_is_a_checked_sequence():
         People(picture.astype(np.int64), (3, 7))
 
 
+def test_people_of_a_map_and_some_of_them():
+    picture = np.zeros((4, 6), np.uint8)
+    picture[0, :2], picture[1, :4], picture[3, 5] = 7, 3, 255
+    people = People.of_map(picture.copy())
+    assert people.ids == (3, 7, 255)
+    some = people.only({7, 255, 9})
+    assert some.ids == (7, 255)
+    np.testing.assert_array_equal(some.map, np.where(picture == 3, 0, picture))
+    assert people.only(people.ids) is people
+    assert len(people.only(())) == len(People.of_map(np.zeros((4, 6), np.uint8))) == 0
+    with pytest.raises(FrameError, match="a map of people is a picture of uint8, got int64"):
+        People.of_map(picture.astype(np.int64))
+
+
 def test_the_same_frame_gives_the_same_people_on_any_thread(rooms):
     frames = [rooms[i] for i in range(4)]
     expected = [find_people(frame).map for frame in frames]

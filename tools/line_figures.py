@@ -61,13 +61,13 @@ class Line:
 
     def add(self, frame: LabeledFrame, labels: PeopleLabels) -> None:
         """Count a frame."""
-        pairs, n_false = matched(frame.people, labels.people)
+        pairs, n_false = matched(frame.people, labels.people.map)
         self.n_false += n_false
         joints = labels.joints or {}
         for person, (found, iou) in pairs.items():
             self.ious.append(iou)
             is_person = (frame.people == person) & (frame.parts != NO_PART)
-            is_answered = (labels.people == found) if found else np.zeros_like(is_person)
+            is_answered = (labels.people.map == found) if found else np.zeros_like(is_person)
             answers = np.where(is_answered & (labels.parts != NO_PART), labels.parts, np.uint8(self.n_parts))
             self.confusion += count_pairs(frame.parts[is_person], answers[is_person], self.n_parts, self.n_parts + 1)
             self._judge(joints.get(found, {}), frame.joints.get(person, {}))
@@ -142,10 +142,10 @@ def main() -> None:
     def look(index: int) -> tuple[LabeledFrame, list[PeopleLabels]]:
         frame = rooms[index]
         room = Background(rooms.empty_room(index))
-        maps = [frame.people, df.find_people(frame).map, df.find_people(frame, room).map]
+        found = [df.People.of_map(frame.people), df.find_people(frame), df.find_people(frame, room)]
         return frame, [
-            label_people(forest, frame, people, joints=True, is_doubted=is_doubted, mirror=options.mirror, threads=1)
-            for people, is_doubted in zip(maps, (False, not options.doubtful, False), strict=True)
+            label_people(forest, frame, people, joints=True, is_doubtful_kept=is_kept, mirror=options.mirror, threads=1)
+            for people, is_kept in zip(found, (True, options.doubtful, True), strict=True)
         ]
 
     shown: list[drawing.Picture] = []

@@ -28,7 +28,7 @@ from depthforest.examples import Shot, cut, draw_marks, people_box
 from depthforest.forest import Forest
 from depthforest.frames import Frame
 from depthforest.marks import FrameMarks, read_marks, split_people
-from depthforest.merging import label_people
+from depthforest.merging import all_readings, label_people
 from depthforest.models import load
 from depthforest.partmaps import comparable
 from depthforest.parts import REGIONS15, PartSet
@@ -69,8 +69,8 @@ def found_rows(
     for name, frame in read_frames(paths, camera).named():
         if isinstance(frame, DepthForestError):
             raise frame
-        people = None if is_background_removed else find_people(frame).map
-        box = people_box(frame.depth_mm > 0 if people is None else people > 0)
+        people = all_readings(frame) if is_background_removed else find_people(frame)
+        box = people_box(people.map > 0)
         shaded = drawing.shade(frame)
         row = [Shot(name.stem, cut(shaded, box))]
         for title, forest in models.items():
