@@ -15,7 +15,7 @@ from typing import Any
 from depthforest.benchsets import VERSION as BENCH_VERSION
 from depthforest.benchsets import BenchFrames, chosen_names, open_bench
 from depthforest.datasets import open_dataset
-from depthforest.errors import DepthForestWarning, Parameter, UsageError
+from depthforest.errors import DepthForestWarning, UsageError
 from depthforest.evalinputs import MarkedFrames
 from depthforest.evaloptions import EvaluateOptions, PathLike
 from depthforest.evaluation import evaluate_many
