@@ -213,7 +213,7 @@ def read_tree(path: Path, tree: int, n_parts: int) -> GrowingTree | None:
         raise CheckpointError(f"{error}; {advice}") from None
     content, columns = file.content, {name: np.array(file.columns[name]) for name in _SCHEMA}
     columns["leaf_counts"] = columns["leaf_counts"].astype(np.int64)
-    if any(isinstance(content[key], bool) or not isinstance(content[key], int) for key in _KEYS):
+    if not all(is_whole(content[key]) for key in _KEYS):
         raise CheckpointError(f"{path}: tree, level and root must be whole numbers")
     if columns["leaf_counts"].shape[1] != n_parts:
         raise CheckpointError(f"{path}: has {columns['leaf_counts'].shape[1]} parts, expected {n_parts}; {advice}")
@@ -229,7 +229,7 @@ def read_tree(path: Path, tree: int, n_parts: int) -> GrowingTree | None:
 
 def _read_identity(folder: Path) -> dict[str, Any]:
     identity = read_json(folder / IDENTITY, CheckpointError)
-    if not isinstance(identity, dict) or not isinstance(identity.get("format"), int):
+    if not isinstance(identity, dict) or not is_whole(identity.get("format")):
         raise CheckpointError(f"{folder / IDENTITY}: is not the identity of a training run")
     if identity["format"] != FORMAT:
         raise CheckpointError(
@@ -237,7 +237,7 @@ def _read_identity(folder: Path) -> dict[str, Any]:
             "use the version that began it, or start again in another folder"
         )
     trees = identity["config"].get("trees") if isinstance(identity.get("config"), dict) else None
-    if not is_whole(trees) or trees < 1:
+    if not is_whole(trees, 1):
         raise CheckpointError(f"{folder / IDENTITY}: says nothing of a configuration with trees")
     data = identity.get("data")
     parts = data.get("parts") if isinstance(data, dict) else None

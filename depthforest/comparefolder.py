@@ -8,12 +8,11 @@ compare_*.png           plots (`compareplots`)
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from depthforest.checks import is_number
+from depthforest.checks import is_finite, is_whole
 from depthforest.claims import Change, ClaimedFolder
 from depthforest.comparefits import FIGURES
 from depthforest.comparelearners import FAMILIES, LEARNERS
@@ -105,10 +104,10 @@ def _is_record(record: Any, name: str, n_parts: int) -> bool:
         and record.get("family") in FAMILIES
         and all(isinstance(record.get(key), str) for key in ("library", "unit"))
         and isinstance(record.get("is_over"), bool)
-        and _is_whole(record.get("size"), 1)
+        and is_whole(record.get("size"), 1)
         and isinstance(record.get("fits"), list)
         and all(_is_fit(fit, n_parts) for fit in record["fits"])
-        and _is_whole(record.get("chosen"), 0)
+        and is_whole(record.get("chosen"), 0)
         and record["chosen"] < len(record["fits"])
     )
 
@@ -116,23 +115,15 @@ def _is_record(record: Any, name: str, n_parts: int) -> bool:
 def _is_fit(fit: Any, n_parts: int) -> bool:
     return (
         isinstance(fit, dict)
-        and _is_whole(fit.get("n"), 1)
-        and _is_whole(fit.get("bytes"), 1)
-        and all(_is_number(fit.get(key)) for key in ("fit_seconds", "predict_seconds"))
+        and is_whole(fit.get("n"), 1)
+        and is_whole(fit.get("bytes"), 1)
+        and all(is_finite(fit.get(key)) for key in ("fit_seconds", "predict_seconds"))
         and isinstance(fit.get("class_accuracies"), list)
         and len(fit["class_accuracies"]) == n_parts
-        and all(value is None or _is_number(value) for value in fit["class_accuracies"])
+        and all(value is None or is_finite(value) for value in fit["class_accuracies"])
         and all(_is_figure(fit.get(key)) for key in FIGURES)
     )
 
 
 def _is_figure(figure: Any) -> bool:
-    return isinstance(figure, dict) and all(_is_number(figure.get(key)) for key in ("value", "low", "high"))
-
-
-def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _is_number(value: Any) -> bool:
-    return is_number(value) and math.isfinite(value)
+    return isinstance(figure, dict) and all(is_finite(figure.get(key)) for key in ("value", "low", "high"))

@@ -304,7 +304,7 @@ def prepare(
         raise UsageError("--mocap names the clips that test sets of --bench are made of; give --bench too")
     if (marks is None) != (frames is None):
         raise UsageError("--marks names the marks file and --frames the folder of its frames; give both")
-    if limit is not None and (not is_whole(limit) or limit < 1):
+    if limit is not None and not is_whole(limit, 1):
         raise UsageError(f"limit must be a whole number of frames, 1 or more; got {limit!r}")
     thread_count(threads)
     outputs = [None if p is None else Path(p) for p in (output, json_path)]

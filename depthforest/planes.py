@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.checks import is_whole
 from depthforest.depthgrid import DepthGrid, Floats32
 from depthforest.errors import UsageError
 from depthforest.kernels import kernel
@@ -90,7 +91,7 @@ def find_planes(grid: DepthGrid, *, n: int = 12, least_area: float = LEAST_AREA,
         Of the hypotheses; the same seed gives the same planes.
     """
     for name, value in (("n", n), ("seed", seed)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        if not is_whole(value, 0):
             raise UsageError(f"{name} must be a whole number, 0 or more; got {value!r}")
     n_cells = grid.shape[0] * grid.shape[1]
     # a stride that divides no row, so that no column is left out

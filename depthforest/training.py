@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from depthforest import modelfile
 from depthforest.checkpoints import Checkpoint
-from depthforest.checks import is_number
+from depthforest.checks import is_finite, is_whole
 from depthforest.errors import DatasetError, DepthForestError, DepthForestWarning, UsageError
 from depthforest.files import reason
 from depthforest.fingerprint import fingerprint
@@ -148,9 +148,9 @@ class _Run:
         self.config, self.report, self.check = config, report, check
         self.threads = thread_count(threads)
         self.n_shards = self.threads if shards is None else shards
-        if isinstance(shards, bool) or not isinstance(self.n_shards, int) or not 1 <= self.n_shards <= 100_000:
+        if not is_whole(self.n_shards, 1, 100_000):
             raise UsageError(f"shards must be a whole number from 1 to 100000, got {shards!r}")
-        if not is_number(memory_mb) or not 0 < memory_mb < math.inf:
+        if not is_finite(memory_mb) or memory_mb <= 0:
             raise UsageError(f"memory_mb must be a number of megabytes above 0, got {memory_mb!r}")
         self.half_bytes = int(memory_mb * 2**20 / 2)
         if not isinstance(source, Sequence) or len(source) == 0:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import Camera
+from depthforest.checks import is_whole
 from depthforest.errors import DepthForestWarning
 from depthforest.frames import Frame, FrameSource, Joint, LabeledFrame
 from depthforest.kernels import kernel
@@ -72,9 +73,9 @@ class Generator(FrameSource):
 
     def __init__(self, config: Config | None = None, seed: int = 0, n: int = 1_000_000) -> None:
         self.config = config if config is not None else Config()
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        if not is_whole(seed, 0):
             raise ConfigError(f"seed must be a whole number, 0 or more; got {seed!r}")
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        if not is_whole(n, 0):
             raise ConfigError(f"n must be a whole number, 0 or more; got {n!r}")
         self.seed, self._n = int(seed), int(n)
         self.camera = Camera.parse(self.config.camera)
@@ -137,7 +138,7 @@ class Generator(FrameSource):
             0 or more; each has noise of its own, none of it that of the frame.
         """
         for name, value in (("index", index), ("take", take)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+            if not is_whole(value, 0):
                 raise ConfigError(f"{name} must be a whole number, 0 or more; got {value!r}")
         scene = replace(self.scene(index)[0], people=())
         rendered = render(self.camera, scene.meshes(), canvas=self._canvas())

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import Camera
+from depthforest.checks import is_whole
 from depthforest.errors import CameraError, DepthForestError
 from depthforest.kernels import kernel
 from depthforest.parts import NO_PART
@@ -121,7 +122,7 @@ def _check_vertices(vertices: Floats32) -> None:
 
 
 def _check_person(person: int) -> None:
-    if isinstance(person, bool) or not isinstance(person, int | np.integer) or not 0 <= person <= 255:
+    if not is_whole(person, 0, 255):
         raise MeshError(f"a mesh's person must be a whole number from 1 to 255, or 0 for nobody, got {person!r}")
 
 

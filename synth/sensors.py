@@ -7,13 +7,13 @@ v1). The models themselves are in `sensor_models`, which is imported with the fi
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import Camera
+from depthforest.checks import is_finite, is_number
 from depthforest.errors import UsageError
 
 Bytes = npt.NDArray[np.uint8]
@@ -43,9 +43,9 @@ class _Sensor:
                 if not isinstance(value, bool):
                     raise SensorError(f"{kind}.{field.name} must be True or False, got {value!r}")
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            if not is_number(value):
                 raise SensorError(f"{kind}.{field.name} must be a number, got {value!r}")
-            if not math.isfinite(value) or (value < 0 and field.name not in SIGNED):
+            if not is_finite(value) or (value < 0 and field.name not in SIGNED):
                 raise SensorError(f"{kind}.{field.name} must be finite and not negative, got {value!r}")
             if field.name in POSITIVE and value == 0:
                 raise SensorError(f"{kind}.{field.name} must be above 0, got {value!r}")
