@@ -13,7 +13,8 @@ from depthforest.criteria import CRITERIA
 from depthforest.errors import UsageError
 
 PROBE_SHAPES = ("radius", "disc", "square")
-LEAF_COUNTS = ("drawn", "true")
+LEAF_COUNTS = ("drawn",)
+"""One is left; the field stays, for model files and configurations have it."""
 
 MAX_DEPTH = 40
 """Levels: a tree this deep has more leaves than any data set pixels."""
@@ -68,8 +69,8 @@ class TrainConfig(TomlConfig):
     min_gain : float
         A node is not split if its best gain is not above this: bits a pixel, or gini impurity.
     criterion : "entropy" or "gini"
-    leaf_counts : "drawn" or "true"
-        Leaves hold the parts as training pixels were drawn, or as frequent as they are in the frames.
+    leaf_counts : "drawn"
+        Leaves hold the parts as training pixels were drawn.
     leaf_smoothing : float
         Pixels of the whole tree's distribution that are added to each leaf, for parts it has not seen.
     background_mm : int
