@@ -6,7 +6,6 @@ the picture spans -0.5 to height - 0.5, and scaling by s sends a centre c to (c 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.checks import is_finite
 from depthforest.errors import CameraError
 from depthforest.files import read_json
 
@@ -321,11 +321,7 @@ def parse_size(text: str) -> tuple[int, int]:
 
 
 def _finite(name: str, value: object) -> float:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float | np.integer | np.floating)
-        or not math.isfinite(value)
-    ):
+    if not is_finite(value):
         raise CameraError(f"{name} must be a finite number, got {value!r}")
     return float(value)
 

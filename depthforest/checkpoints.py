@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ import numpy as np
 
 from depthforest import modelfile
 from depthforest.checks import is_whole
+from depthforest.claims import Change, ClaimedFolder
 from depthforest.errors import CheckpointError, DepthForestError, ModelError, Parameter, UsageError
-from depthforest.files import make_folder, read_json, reason, replacing
+from depthforest.files import read_json, reason
 from depthforest.growing import GrowingTree
 from depthforest.modelfile import Column
 
@@ -63,7 +64,7 @@ class State:
         return len(self.finished) == self.n_trees
 
 
-class Checkpoint:
+class Checkpoint(ClaimedFolder):
     """The folder of one run.
 
     Parameters
@@ -76,35 +77,26 @@ class Checkpoint:
         Go on from what the folder holds; without it, a folder that holds a checkpoint is refused.
     """
 
+    RECORD = IDENTITY
+    ERROR = CheckpointError
+
     def __init__(self, path: str | Path, identity: Mapping[str, Any], *, resume: bool) -> None:
-        self.path = Path(path)
+        super().__init__(path)
+        self._is_resumed = resume
         identity = {"format": FORMAT, **json.loads(json.dumps(identity))}
-        if (self.path / IDENTITY).exists():
-            if not resume:
-                raise UsageError(
-                    f"{path}: holds a checkpoint already; ",
-                    Parameter("resume"),
-                    " goes on with it, or name another folder",
-                )
-            _check_same(self.path, _read_identity(self.path), identity)
-            self.state = read_checkpoint(self.path)
-            self._remove_leftovers()
+        there = self.check(_flat(identity))
+        if there is None:
+            self.claim(json.dumps(identity, indent=1).encode(), is_durable=True)
+            self.state = State(identity, [], None)
             return
-        make_folder(self.path)
-        try:
-            others = [entry.name for entry in self.path.iterdir() if not entry.name.endswith(".part")]
-        except OSError as error:
-            raise CheckpointError(f"{path}: cannot be read: {reason(error)}") from None
-        if others:
-            raise UsageError(f"{path}: holds other things ({sorted(others)[0]}, ...); name a new folder")
-        with replacing(self.path / IDENTITY, is_durable=True) as file:
-            file.write(json.dumps(identity, indent=1).encode())
-        self.state = State(identity, [], None)
+        self.state = _read_state(self.path, there)
+        with contextlib.suppress(OSError):
+            self.remove_leftovers()
 
     @property
     def has_trees(self) -> bool:
         """Whether there is anything to go on from."""
-        return any((self.path / name).exists() for name in (GROWING, _tree_name(0)))
+        return any(map(self.has, (GROWING, _tree_name(0))))
 
     def save(self, tree: int, grown: GrowingTree) -> None:
         """Write a tree after a level; under its own name if it is finished."""
@@ -113,12 +105,6 @@ class Checkpoint:
             write_tree(path, tree, grown)
         except DepthForestError as error:
             raise CheckpointError(str(error)) from None
-
-    def _remove_leftovers(self) -> None:
-        """Remove what a run that was killed had half written."""
-        with contextlib.suppress(OSError):
-            for leftover in self.path.glob(".*.part"):
-                leftover.unlink(missing_ok=True)
 
     def log(self, entry: Mapping[str, Any]) -> None:
         """Add a line to the log."""
@@ -131,6 +117,40 @@ class Checkpoint:
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be written: {reason(error)}") from None
 
+    def _read_record(self) -> dict[str, Any]:
+        if not self._is_resumed:
+            raise UsageError(
+                f"{self.path}: holds a checkpoint already; ",
+                Parameter("resume"),
+                " goes on with it, or name another folder",
+            )
+        return _read_identity(self.path)
+
+    def _identity_of(self, record: Any) -> dict[tuple[str, str], Any]:
+        return _flat(record)
+
+    def _order(self, keys: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        # digests last: what can be named says more
+        return sorted(keys, key=lambda pair: (pair[0], pair[1] in _DIGESTS, pair[1]))
+
+    def _refuse(self, change: Change) -> None:
+        advice = "go on with what it was begun with, or name another folder"
+        group, key = change.key
+        if key in _DIGESTS:
+            raise CheckpointError(f"{self.path}: was begun with other data: now there are {_DIGESTS[key]}; {advice}")
+        old, new = _short(change.old), _short(change.new)
+        raise CheckpointError(f"{self.path}: was begun with {group} {key} = {old}, now it is {new}; {advice}")
+
+    def _refuse_others(self) -> None:
+        if not self.path.is_dir():
+            return
+        try:
+            others = [entry.name for entry in self.path.iterdir() if not entry.name.endswith(".part")]
+        except OSError as error:
+            raise CheckpointError(f"{self.path}: cannot be read: {reason(error)}") from None
+        if others:
+            raise UsageError(f"{self.path}: holds other things ({sorted(others)[0]}, ...); name a new folder")
+
 
 def is_checkpoint(path: str | Path) -> bool:
     """Tell whether a folder holds a checkpoint."""
@@ -139,8 +159,10 @@ def is_checkpoint(path: str | Path) -> bool:
 
 def read_checkpoint(path: str | Path) -> State:
     """Read the state of a run from its folder."""
-    folder = Path(path)
-    identity = _read_identity(folder)
+    return _read_state(Path(path), _read_identity(Path(path)))
+
+
+def _read_state(folder: Path, identity: Mapping[str, Any]) -> State:
     n_trees, n_parts = identity["config"]["trees"], len(identity["data"]["parts"]["names"])
     finished: list[GrowingTree] = []
     while len(finished) < n_trees and (file := folder / _tree_name(len(finished))).exists():
@@ -195,7 +217,7 @@ def read_tree(path: Path, tree: int, n_parts: int) -> GrowingTree | None:
         raise CheckpointError(f"{error}; {advice}") from None
     content, columns = file.content, {name: np.array(file.columns[name]) for name in _SCHEMA}
     columns["leaf_counts"] = columns["leaf_counts"].astype(np.int64)
-    if any(isinstance(content[key], bool) or not isinstance(content[key], int) for key in _KEYS):
+    if not all(is_whole(content[key]) for key in _KEYS):
         raise CheckpointError(f"{path}: tree, level and root must be whole numbers")
     if columns["leaf_counts"].shape[1] != n_parts:
         raise CheckpointError(f"{path}: has {columns['leaf_counts'].shape[1]} parts, expected {n_parts}; {advice}")
@@ -211,7 +233,7 @@ def read_tree(path: Path, tree: int, n_parts: int) -> GrowingTree | None:
 
 def _read_identity(folder: Path) -> dict[str, Any]:
     identity = read_json(folder / IDENTITY, CheckpointError)
-    if not isinstance(identity, dict) or not isinstance(identity.get("format"), int):
+    if not isinstance(identity, dict) or not is_whole(identity.get("format")):
         raise CheckpointError(f"{folder / IDENTITY}: is not the identity of a training run")
     if identity["format"] != FORMAT:
         raise CheckpointError(
@@ -219,7 +241,7 @@ def _read_identity(folder: Path) -> dict[str, Any]:
             "use the version that began it, or start again in another folder"
         )
     trees = identity["config"].get("trees") if isinstance(identity.get("config"), dict) else None
-    if not is_whole(trees) or trees < 1:
+    if not is_whole(trees, 1):
         raise CheckpointError(f"{folder / IDENTITY}: says nothing of a configuration with trees")
     data = identity.get("data")
     parts = data.get("parts") if isinstance(data, dict) else None
@@ -236,21 +258,9 @@ _DIGESTS = {
 """What it means if a digest of the data differs."""
 
 
-def _check_same(folder: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-    """Raise CheckpointError that names the first difference of two identities."""
-    advice = "go on with what it was begun with, or name another folder"
-    for group in ("config", "data"):
-        old, new = dict(there.get(group) or {}), dict(here.get(group) or {})
-        # digests last: what can be named says more
-        for key in sorted(old.keys() | new.keys(), key=lambda key: (key in _DIGESTS, key)):
-            if old.get(key) == new.get(key):
-                continue
-            if key in _DIGESTS:
-                raise CheckpointError(f"{folder}: was begun with other data: now there are {_DIGESTS[key]}; {advice}")
-            raise CheckpointError(
-                f"{folder}: was begun with {group} {key} = {_short(old.get(key))}, now it is "
-                f"{_short(new.get(key))}; {advice}"
-            )
+def _flat(identity: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    """Return what shapes a forest as one mapping: (group, key) to value."""
+    return {(group, key): value for group in ("config", "data") for key, value in identity[group].items()}
 
 
 def _short(value: object) -> str:

@@ -103,7 +103,7 @@ class Comparison:
                 failures.append(f"{learner.name}: {type(error).__name__}: {error}")
                 tell(News("note", f"{name}: failed: {error}"))
                 continue
-            self.folder.keep(learner.name, record)
+            self.folder.keep_result(learner.name, record)
             self.write_tables()
             tell(News("note", f"{name}: {_told_dict(record)}"))
         return failures

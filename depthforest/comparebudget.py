@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from depthforest.checks import check_range
 from depthforest.errors import UsageError
 
 SECONDS = 30.0
@@ -91,8 +92,7 @@ class CompareSettings:
             ("held_out", 0, 1),
             ("seed", 0, 2**31 - 1),
         ):
-            if not low <= getattr(self, name) <= high:
-                raise UsageError(f"{name} must be from {low} to {high}, got {getattr(self, name)}")
+            check_range(name, getattr(self, name), low, high)
 
 
 @dataclass(frozen=True)

@@ -8,23 +8,22 @@ compare_*.png           plots (`compareplots`)
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from depthforest.checks import is_number
+from depthforest.checks import is_finite, is_whole
+from depthforest.claims import Change, ClaimedFolder
 from depthforest.comparefits import FIGURES
 from depthforest.comparelearners import FAMILIES, LEARNERS
 from depthforest.errors import DepthForestError, UsageError
-from depthforest.files import make_folder, read_json, replacing
+from depthforest.files import json_bytes, make_folder, read_json
 
 SCHEMA = 1
 SETTINGS, RECORDS = "settings.json", "learners"
 
 
-class CompareFolder:
+class CompareFolder(ClaimedFolder):
     """A folder that keeps a comparison.
 
     Parameters
@@ -34,51 +33,49 @@ class CompareFolder:
         What makes the results what they are, as JSON holds it.
     """
 
+    RECORD = SETTINGS
+
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
-        self.path = path
+        super().__init__(path)
         self.settings: dict[str, Any] = {"schema": SCHEMA, **settings}
-        self._check()
+        self.check(self.settings)
 
     def begin(self) -> None:
         """Make the folder and note the settings."""
-        make_folder(self.path)
-        # the settings first: whenever it is stopped, the folder is empty or known as one of compare
-        write_json(self.path / SETTINGS, self.settings)
+        self.claim(json_bytes(self.settings))
         make_folder(self.path / RECORDS)
 
     def results(self) -> list[dict[str, Any]]:
         """Return the records of all finished learners, in the order of the table."""
-        found = ((learner, self._record(learner.name)) for learner in LEARNERS)
         n_parts = len(self.settings["parts"])
-        return [read_record(path, learner.name, n_parts) for learner, path in found if path.exists()]
+        finished = [learner.name for learner in LEARNERS if self.has(_file_of(learner.name))]
+        return [read_record(self.path / _file_of(name), name, n_parts) for name in finished]
 
-    def keep(self, name: str, result: Mapping[str, Any]) -> None:
+    def keep_result(self, name: str, result: Mapping[str, Any]) -> None:
         """Keep the record of a finished learner."""
-        write_json(self._record(name), result)
+        self.keep(_file_of(name), json_bytes(result))
 
-    def _record(self, name: str) -> Path:
-        return self.path / RECORDS / f"{name}.json"
-
-    def _check(self) -> None:
-        """Raise UsageError if the folder holds something else."""
-        path = self.path / SETTINGS
-        if not path.exists():
-            if self.path.exists() and (not self.path.is_dir() or not _is_empty(self.path)):
-                raise UsageError(f"{self.path}: is there already, and not from compare; name another folder")
-            return
-        there = read_json(path, DepthForestError)
+    def _read_record(self) -> dict[str, Any]:
+        there = super()._read_record()
         if not isinstance(there, dict):
+            path = self.path / SETTINGS
             raise DepthForestError(f"{path}: is not what compare writes; name another folder, or remove this one")
-        for key in (*self.settings, *there):
-            old, new = there.get(key), self.settings.get(key)
-            if old != new:
-                what = f"another {key}" if isinstance(new, dict | list) else f"{key} was {old}, now {new}"
-                raise UsageError(f"{self.path}: was made with other settings ({what}); name another folder")
+        return there
+
+    def _refuse(self, change: Change) -> None:
+        raise UsageError(f"{self.path}: was made with other settings ({change}); name another folder")
+
+    def _refuse_others(self) -> None:
+        # hidden files are the system's, or half written
+        if self.path.exists() and (
+            not self.path.is_dir() or any(not entry.name.startswith(".") for entry in self.path.iterdir())
+        ):
+            raise UsageError(f"{self.path}: is there already, and not from compare; name another folder")
 
 
-def _is_empty(folder: Path) -> bool:
-    """Tell whether a folder holds nothing; hidden files are of the system, or half written."""
-    return all(path.name.startswith(".") for path in folder.iterdir())
+def _file_of(name: str) -> str:
+    """Return the file of a learner's record."""
+    return f"{RECORDS}/{name}.json"
 
 
 def read_record(path: Path, name: str, n_parts: int) -> dict[str, Any]:
@@ -107,10 +104,10 @@ def _is_record(record: Any, name: str, n_parts: int) -> bool:
         and record.get("family") in FAMILIES
         and all(isinstance(record.get(key), str) for key in ("library", "unit"))
         and isinstance(record.get("is_over"), bool)
-        and _is_whole(record.get("size"), 1)
+        and is_whole(record.get("size"), 1)
         and isinstance(record.get("fits"), list)
         and all(_is_fit(fit, n_parts) for fit in record["fits"])
-        and _is_whole(record.get("chosen"), 0)
+        and is_whole(record.get("chosen"), 0)
         and record["chosen"] < len(record["fits"])
     )
 
@@ -118,29 +115,15 @@ def _is_record(record: Any, name: str, n_parts: int) -> bool:
 def _is_fit(fit: Any, n_parts: int) -> bool:
     return (
         isinstance(fit, dict)
-        and _is_whole(fit.get("n"), 1)
-        and _is_whole(fit.get("bytes"), 1)
-        and all(_is_number(fit.get(key)) for key in ("fit_seconds", "predict_seconds"))
+        and is_whole(fit.get("n"), 1)
+        and is_whole(fit.get("bytes"), 1)
+        and all(is_finite(fit.get(key)) for key in ("fit_seconds", "predict_seconds"))
         and isinstance(fit.get("class_accuracies"), list)
         and len(fit["class_accuracies"]) == n_parts
-        and all(value is None or _is_number(value) for value in fit["class_accuracies"])
+        and all(value is None or is_finite(value) for value in fit["class_accuracies"])
         and all(_is_figure(fit.get(key)) for key in FIGURES)
     )
 
 
 def _is_figure(figure: Any) -> bool:
-    return isinstance(figure, dict) and all(_is_number(figure.get(key)) for key in ("value", "low", "high"))
-
-
-def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def _is_number(value: Any) -> bool:
-    return is_number(value) and math.isfinite(value)
-
-
-def write_json(path: Path, content: object) -> None:
-    """Write JSON, whole or not at all."""
-    with replacing(path) as file:
-        file.write((json.dumps(content, indent=1) + "\n").encode())
+    return isinstance(figure, dict) and all(is_finite(figure.get(key)) for key in ("value", "low", "high"))

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from depthforest.comparefolder import write_json
-from depthforest.files import replacing
+from depthforest.files import replacing, write_json
 
 TITLES = ("learner", "size", "fit s", "frame ms", "MB", "accuracy", "per class", "95 %")
 """Of the table that people read; a terminal has no place for the last."""

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import Camera
-from depthforest.checks import is_number
+from depthforest.checks import is_finite, is_whole
 from depthforest.errors import CameraError, DatasetError, DepthForestError, PartSetError
 from depthforest.files import is_folder, natural_key, read_bytes, read_json, reason
 from depthforest.formats import PictureFile, read_labels
@@ -141,7 +141,7 @@ class ZarrDataset(FrameSource):
             raise DatasetError(f"{path}: is unfinished; run what began it again to go on")
         self.camera, self.part_set, _ = _described(content, str(path))
         n = content.get("n_frames")
-        if not isinstance(n, int) or any(not 0 <= n <= array.shape[0] for array in self._arrays.values()):
+        if not is_whole(n) or any(not 0 <= n <= array.shape[0] for array in self._arrays.values()):
             raise DatasetError(f"{path}: says it has {n} frames, but its arrays have other lengths")
         self.names = tuple(f"{i:06d}" for i in range(n))
         self._n_together = min(self._arrays["depth"].chunks[0], MAX_TOGETHER)
@@ -279,7 +279,7 @@ def _described(content: Mapping[str, object], name: str) -> tuple[Camera, PartSe
     except CameraError as error:
         raise DatasetError(f"{name}: {error}") from None
     scale = content["depth_scale"]
-    if not is_number(scale) or not np.isfinite(scale) or scale <= 0:
+    if not is_finite(scale) or scale <= 0:
         raise DatasetError(f"{name}: depth_scale must be metres per unit, above 0; got {scale!r}")
     try:
         return camera, PartSet.from_dict(content["parts"], f"{name}: parts"), float(scale)

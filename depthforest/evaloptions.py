@@ -114,5 +114,5 @@ class EvaluateOptions(JudgeOptions):
             )
         if (self.marks is None) != (self.frames is None):
             raise UsageError(marks, " names the marks file and ", frames, " the folder of its frames; give both")
-        if self.limit is not None and (not is_whole(self.limit) or self.limit < 1):
+        if self.limit is not None and not is_whole(self.limit, 1):
             raise UsageError(f"limit must be a whole number of frames, 1 or more; got {self.limit!r}")

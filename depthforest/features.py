@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import Camera
+from depthforest.checks import is_whole
 from depthforest.errors import CameraError, FrameError, UsageError
 from depthforest.frames import Frame, LabeledFrame
 from depthforest.kernels import kernel
@@ -223,7 +224,7 @@ def masked_depth(
             raise UsageError("give a mask or a person, not both")
         if not isinstance(frame, LabeledFrame):
             raise UsageError(f"only a LabeledFrame knows its people, got a {type(frame).__name__}; give a mask")
-        if isinstance(person, bool) or not isinstance(person, int | np.integer) or not 1 <= person <= 255:
+        if not is_whole(person, 1, 255):
             raise UsageError(f"a person's id is a whole number from 1 to 255, got {person!r}")
         mask = frame.people == person
     if mask is None:
@@ -243,11 +244,7 @@ def check_mask(mask: Any, shape: tuple[int, int]) -> npt.NDArray[np.bool_]:
 
 def check_background(background_mm: object) -> int:
     """Return a background value if it is one."""
-    if (
-        isinstance(background_mm, bool)
-        or not isinstance(background_mm, int | np.integer)
-        or not 1 <= background_mm <= MAX_BACKGROUND_MM
-    ):
+    if not is_whole(background_mm, 1, MAX_BACKGROUND_MM):
         raise UsageError(
             f"background_mm must be a whole number of millimetres from 1 to {MAX_BACKGROUND_MM}, got {background_mm!r}"
         )

@@ -49,6 +49,17 @@ def read_json(path: Path, error_type: type[DepthForestError]) -> Any:
         raise error_type(f"{path}: is not valid JSON: {error}") from None
 
 
+def json_bytes(content: object) -> bytes:
+    """Return content as the text of a JSON file that people can read."""
+    return (json.dumps(content, indent=1) + "\n").encode()
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write JSON, whole or not at all."""
+    with replacing(path) as file:
+        file.write(json_bytes(content))
+
+
 @contextlib.contextmanager
 def replacing(path: str | Path, *, is_durable: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path` that takes its place when the block ends well.

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import Camera, CameraLike, check_rotation, check_size
+from depthforest.checks import is_whole
 from depthforest.errors import CameraError, DepthForestWarning, FrameError, Parameter, PartSetError
 from depthforest.parts import BODY31, JOINTS, NO_PART, PartSet
 from depthforest.units import MAX_MM, DepthMM, Scale, to_millimetres
@@ -297,7 +298,7 @@ def _label_picture(labels: Any, shape: tuple[int, int], name: str) -> npt.NDArra
 def _checked_joints(joints: Mapping[int, Joints]) -> Mapping[int, Joints]:
     checked: dict[int, Joints] = {}
     for person, its_joints in joints.items():
-        if isinstance(person, bool) or not isinstance(person, int | np.integer) or not 1 <= person <= 255:
+        if not is_whole(person, 1, 255):
             raise FrameError(f"a person's id is a whole number from 1 to 255, got {person!r}")
         for name, joint in its_joints.items():
             if name not in JOINTS:

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from depthforest import criteria
 from depthforest.candidates import Candidates, Keys, child_keys, draw, draw_chosen, root_key
 from depthforest.errors import Parameter, UsageError
 from depthforest.features import MAX_OFFSET_M
@@ -24,7 +25,6 @@ from depthforest.splitting import (
     MAX_COUNT,
     NO_SPLIT,
     Sides,
-    check_criterion,
     gain_of_score,
     information_table,
     score_histograms,
@@ -311,7 +311,7 @@ class Grower:
             self.shards[i].fill(batch, begins[i : -1 : len(self.shards)].copy(), bins, labels)
 
         list(map_in_order(fill, range(len(self.shards)), threads=self.threads))
-        table, is_gini = information_table(), check_criterion(self.config.criterion)
+        table, is_gini = information_table(), criteria.is_gini(self.config.criterion)
         starts = begins[:: len(self.shards)].copy()
         n_pieces = TASKS_PER_THREAD * thread_count(self.threads)
         cuts = np.unique(np.searchsorted(starts, np.linspace(0, n, n_pieces + 1)))
@@ -333,7 +333,7 @@ class Grower:
         n = tree.n_open
         gains = np.zeros(n)
         _fill_gains(
-            information_table(), check_criterion(self.config.criterion), counts * self.weights, scores, chosen, gains
+            information_table(), criteria.is_gini(self.config.criterion), counts * self.weights, scores, chosen, gains
         )
         is_split = gains > self.config.min_gain
         splits = Splits(np.zeros((n, 4), np.float32), np.zeros(n, np.int32), np.full((n, 2), OUT, dtype=np.int32))

@@ -16,10 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from depthforest.camera import Camera
-from depthforest.checks import is_number
+from depthforest.checks import is_number, is_whole
 from depthforest.errors import DepthForestError, FrameError, UsageError
 from depthforest.files import read_bytes, replacing
 from depthforest.frames import Joint, Joints
@@ -120,7 +118,7 @@ def read_joints(path: str | Path) -> list[FrameJoints]:
 
 
 def _person_id(person: object) -> int:
-    if isinstance(person, bool) or not isinstance(person, int | np.integer) or person < 1:
+    if not is_whole(person, 1):
         raise JointFileError(f"a person's id is a whole number from 1, got {person!r}")
     return int(person)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from statistics import median
 from typing import Protocol
 
-from depthforest.checks import is_number
+from depthforest.checks import is_finite
 from depthforest.errors import FrameError, UsageError
 from depthforest.frames import Joint, Position
 
@@ -102,8 +102,7 @@ class TrackSettings:
         for entry in fields(self):
             value = getattr(self, entry.name)
             may_be_zero = entry.name in ("speed_gain", "lead", "coast_s")
-            is_known = is_number(value) and math.isfinite(value)
-            if not is_known or value < 0 or (value == 0 and not may_be_zero):
+            if not is_finite(value) or value < 0 or (value == 0 and not may_be_zero):
                 least = "0 or more" if may_be_zero else "above 0"
                 raise UsageError(f"{entry.name} must be a finite number {least}, got {value!r}")
         if self.lead > 1:
@@ -125,7 +124,7 @@ class JointTracks:
     """
 
     def __init__(self, fps: float = 30.0, settings: TrackSettings | None = None, *, match: bool = False) -> None:
-        if not is_number(fps) or not math.isfinite(fps) or fps <= 0:
+        if not is_finite(fps) or fps <= 0:
             raise UsageError(f"fps must be frames a second, above 0; got {fps!r}")
         self.fps = float(fps)
         self.settings = settings if settings is not None else TrackSettings()
@@ -175,7 +174,7 @@ class JointTracks:
     def _next_time(self, time: float | None) -> float:
         if time is None:
             return 0.0 if self._time is None else self._time + 1 / self.fps
-        if not is_number(time) or not math.isfinite(time):
+        if not is_finite(time):
             raise UsageError(f"a frame's time is a finite number of seconds, got {time!r}")
         if self._time is not None and time <= self._time:
             raise UsageError(f"times must rise from frame to frame, got {time:g} s after {self._time:g} s")

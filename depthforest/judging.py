@@ -21,12 +21,14 @@ class Judge:
 
     Parameters
     ----------
+    frames : array (n,), int64
+        Numbers of those frames.
     shards : list of Shard
-        Of those frames.
+        Of those frames, in their order.
     """
 
-    def __init__(self, shards: list[Shard]) -> None:
-        self._shards = shards
+    def __init__(self, frames: Counts, shards: list[Shard]) -> None:
+        self._frames, self._shards = frames, shards
         self._answers = [np.zeros(len(shard), dtype=np.uint8) for shard in shards]
 
     def place(self, grown: GrowingTree) -> None:
@@ -49,6 +51,32 @@ class Judge:
         labels = np.concatenate([shard.labels for shard in self._shards])
         is_hit = np.concatenate(self._answers) == labels
         return mean_accuracy(np.bincount(labels[is_hit], minlength=n_parts), np.bincount(labels, minlength=n_parts))
+
+    def vote(self, grown: GrowingTree, leaves: Leaves, votes: Votes) -> float | None:
+        """Answer with the leaves of the finished tree.
+
+        Parameters
+        ----------
+        grown : GrowingTree
+        leaves : array (n_leaves, n_parts), uint8
+            Its distributions.
+        votes : Votes
+            The answers are added to these.
+
+        Returns
+        -------
+        float or None
+            The mean per-class accuracy of the tree.
+        """
+        hits, totals = np.zeros(leaves.shape[1], np.int64), np.zeros(leaves.shape[1], np.int64)
+        first = 0
+        for shard in self._shards:
+            answers = leaves[grown.place(shard)]
+            votes.add(self._frames[first : first + len(shard.per_frame)], shard, answers)
+            first += len(shard.per_frame)
+            totals += np.bincount(shard.labels, minlength=len(totals))
+            hits += np.bincount(shard.labels[answers.argmax(axis=1) == shard.labels], minlength=len(hits))
+        return mean_accuracy(hits, totals)
 
 
 class Votes:

@@ -146,7 +146,7 @@ class Labeling:
             first; 255 and 0 where there is nothing.
         """
         n_parts = len(self.part_set)
-        if top is not None and (not is_whole(top) or not 1 <= top <= n_parts):
+        if top is not None and not is_whole(top, 1, n_parts):
             raise UsageError(f"top must be a whole number from 1 to {n_parts}, got {top!r}")
         walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule, self._weights)
         sums, whole = walk.sums(self._smooth_m)
@@ -174,7 +174,7 @@ class Labeling:
         n : int, optional
             The grid is as wide as leaves about so many of the person's pixels; omitted: all of them.
         """
-        if n is not None and (not is_whole(n) or n < 1):
+        if n is not None and not is_whole(n, 1):
             raise UsageError(f"n must be a whole number of pixels from 1, got {n!r}")
         walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule, self._weights)
         step = 1 if n is None else max(1, round(math.sqrt(walk.n / n)))

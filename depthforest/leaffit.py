@@ -97,7 +97,7 @@ def fit_leaves(
         Called with 1 after every frame, in every round.
     """
     if max_trees is not None:
-        if not is_whole(max_trees) or max_trees < 1:
+        if not is_whole(max_trees, 1):
             raise UsageError(Parameter("max_trees"), f" must be a whole number from 1, got {max_trees!r}")
         forest = first_trees(forest, max_trees)
     most_leaves = MAX_NODES if max_leaves is None else max_leaves
@@ -108,7 +108,7 @@ def fit_leaves(
         (Parameter("max_depth"), most_levels, 1, MAX_DEPTH),
         ("rounds", rounds, 0, MAX_ROUNDS),
     ):
-        if not is_whole(value) or not low <= value <= high:
+        if not is_whole(value, low, high):
             raise UsageError(name, f" must be a whole number from {low} to {high}, got {value!r}")
     if mirror is not None and not isinstance(mirror, bool):
         raise UsageError(f"mirror must be true or false, got {mirror!r}")

@@ -387,9 +387,7 @@ def _finite(text: str) -> float:
 
 
 def _is_counts(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= MAX_FILE_BYTES for v in value
-    )
+    return isinstance(value, list) and all(is_whole(v, 0, MAX_FILE_BYTES) for v in value)
 
 
 def _check_names(name: str, what: str, got: tuple[str, ...], expected: tuple[str, ...]) -> None:

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from depthforest.claims import Change, ClaimedFolder
 from depthforest.errors import DepthForestError, Parameter, UsageError
-from depthforest.files import make_folder, natural_key, read_json, reason, replacing
+from depthforest.files import json_bytes, make_folder, natural_key, reason
 from depthforest.outputs import ENDINGS, JOINTS_TABLE, VIDEO_FILE, frame_outputs, output_path
 from depthforest.reading import STDIN, FrameName
 
@@ -47,8 +48,8 @@ def safe_name(text: str) -> str:
     return kept or "frame"
 
 
-class OutputFolder:
-    """A folder claimed for a run; see the module.
+class OutputFolder(ClaimedFolder):
+    """The folder of a run; see the module.
 
     Parameters
     ----------
@@ -66,6 +67,8 @@ class OutputFolder:
         Label again what is done. What was labeled with another identity is removed.
     """
 
+    RECORD = RECORD
+
     def __init__(
         self,
         path: str | Path,
@@ -76,13 +79,14 @@ class OutputFolder:
         others: Iterable[Path] = (),
         is_forced: bool = False,
     ) -> None:
-        self.path = Path(path)
+        super().__init__(path)
         self._kinds = tuple(kinds)
         self._identity = json.loads(json.dumps(identity))
         self._is_forced = is_forced
         self._places = [(self.path / entry).resolve() for entry in (*ENDINGS, JOINTS_TABLE, VIDEO_FILE, RECORD)]
         given = list(dict.fromkeys(map(_absolute, sources)))
-        self._record, self._earlier = self._read_record(STDIN in given)
+        self._record = self._checked_record(STDIN in given)
+        self._earlier = set(self._record["sources"])
         self._inputs = [source for source in given if isinstance(source, str) or not self._is_ours(source)]
         self.n_ignored = len(given) - len(self._inputs)
         if not self._inputs:
@@ -93,7 +97,7 @@ class OutputFolder:
         # what is removed before the first output: everything of another identity, or an earlier stream, which may have
         # been longer than the one that takes its names
         self._stale = {name for name, source in self._record["sources"].items() if source == STDIN and STDIN in given}
-        if self._record["identity"] != self._identity:
+        if self.change(self._record, self._identity) is not None:
             self._record, self._earlier, self._stale = self._new_record(), set(), self._earlier
         self._names = self._plan()
         self._lock = threading.Lock()
@@ -110,7 +114,7 @@ class OutputFolder:
             make_folder(self.path)
             if self._stale:
                 self._clear(self._stale)
-            self._write_record()
+            self.claim(json_bytes(self._record))
             self._is_begun = True
 
     def name(self, frame: FrameName) -> str | None:
@@ -144,43 +148,49 @@ class OutputFolder:
     def note_video(self) -> None:
         """Note that the video holds the frames of this run."""
         self._record["video"] = self._video_digest()
-        self._write_record()
+        self.keep(RECORD, json_bytes(self._record))
 
     # -- the record ----------------------------------------------------------------------------------------------------
 
-    def _read_record(self, is_stream: bool) -> tuple[dict[str, Any], set[str]]:
-        """Return the record to go on with, the folder's own or a new one, and the names that it came with."""
-        path = self.path / RECORD
-        if not path.exists():
-            foreign = [entry for entry in (*ENDINGS, VIDEO_FILE) if (self.path / entry).exists()]
-            if foreign:
-                raise UsageError(
-                    f"{self.path / foreign[0]}: is there already, and not from label (there is no {RECORD}); "
-                    "name another folder"
-                )
-            return self._new_record(), set()
-        record = _checked(read_json(path, DepthForestError), path)
-        if not self._is_forced and record["identity"] != self._identity:
-            raise UsageError(
-                f"{self.path}: was labeled with other options ({_difference(record['identity'], self._identity)}); "
-                "name another folder, or ",
-                Parameter("is_forced", True),
-                " to remove that and label again",
-            )
-        if not self._is_forced and is_stream and STDIN in record["sources"].values():
+    def _checked_record(self, is_stream: bool) -> dict[str, Any]:
+        """Return the record to go on with, the folder's own or a new one."""
+        earlier = self.check(self._identity)
+        if earlier is None:
+            return self._new_record()
+        if not self._is_forced and is_stream and STDIN in earlier["sources"].values():
             raise UsageError(
                 f"{self.path}: holds the labels of an earlier stream; name another folder, or ",
                 Parameter("is_forced", True),
                 " to write over it",
             )
-        return record, set(record["sources"])
+        return dict(earlier)
 
     def _new_record(self) -> dict[str, Any]:
         return {"schema": SCHEMA, "identity": self._identity, "sources": {}, "video": None}
 
-    def _write_record(self) -> None:
-        with replacing(self.path / RECORD) as file:
-            file.write((json.dumps(self._record, indent=1) + "\n").encode())
+    def _read_record(self) -> dict[str, Any]:
+        return _checked(super()._read_record(), self.path / RECORD)
+
+    def _identity_of(self, record: Any) -> Mapping[str, Any]:
+        return dict(record["identity"])
+
+    def _refuse(self, change: Change) -> None:
+        if self._is_forced:
+            return
+        what = "another model" if change.key == "model" else change
+        raise UsageError(
+            f"{self.path}: was labeled with other options ({what}); name another folder, or ",
+            Parameter("is_forced", True),
+            " to remove that and label again",
+        )
+
+    def _refuse_others(self) -> None:
+        foreign = [entry for entry in (*ENDINGS, VIDEO_FILE) if self.has(entry)]
+        if foreign:
+            raise UsageError(
+                f"{self.path / foreign[0]}: is there already, and not from label (there is no {RECORD}); "
+                "name another folder"
+            )
 
     def _clear(self, names: set[str]) -> None:
         """Remove the outputs of these names and the video, so that old and new never mix."""
@@ -314,11 +324,3 @@ def _checked(record: Any, path: Path) -> dict[str, Any]:
     if not is_sound:
         raise DepthForestError(f"{path}: is not what label writes; name another folder, or remove this one")
     return dict(record)
-
-
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Return the first thing that differs, in words."""
-    key = next(k for k in (*new, *old) if old.get(k) != new.get(k))
-    if isinstance(old.get(key), dict | list) or isinstance(new.get(key), dict | list) or key == "model":
-        return f"another {key}"
-    return f"{key} was {old.get(key)}, now {new.get(key)}"

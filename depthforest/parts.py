@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.checks import is_whole
 from depthforest.errors import PartSetError
 from depthforest.files import read_json
 
@@ -193,7 +194,7 @@ def _checked_colors(colors: object, n_parts: int) -> tuple[Color, ...]:
             f"expected one colour for each of the {n_parts} parts, got {n}; leave them out for a default"
         )
     for color in colors:
-        if not (isinstance(color, Sequence) and len(color) == 3 and all(_is_int(c) and 0 <= c <= 255 for c in color)):
+        if not (isinstance(color, Sequence) and len(color) == 3 and all(is_whole(c, 0, 255) for c in color)):
             raise PartSetError(f"a colour is [r, g, b] with whole numbers from 0 to 255, got {_shown(color)}")
     return tuple((int(c[0]), int(c[1]), int(c[2])) for c in colors)
 
@@ -202,7 +203,7 @@ def _checked_mirror(mirror: object, names: tuple[str, ...]) -> tuple[int, ...]:
     if not isinstance(mirror, Sequence) or len(mirror) != len(names):
         raise PartSetError(f"the mirror table needs one label for each of the {len(names)} parts, got {_shown(mirror)}")
     for label, mirrored in enumerate(mirror):
-        if not _is_int(mirrored) or not 0 <= mirrored < len(names):
+        if not is_whole(mirrored, 0, len(names) - 1):
             raise PartSetError(f"the mirror table sends {names[label]!r} to {_shown(mirrored)}, which is no part")
         if mirror[mirrored] != label:
             raise PartSetError(
@@ -229,7 +230,7 @@ def _mirror_from_pairs(pairs: object, names: tuple[str, ...]) -> tuple[int, ...]
 def _label_of(end: object, names: tuple[str, ...]) -> int:
     if isinstance(end, str) and end in names:
         return names.index(end)
-    if isinstance(end, int) and _is_int(end) and 0 <= end < len(names):
+    if is_whole(end, 0, len(names) - 1):
         return end
     raise PartSetError(f"a mirror pair names {_shown(end)}, which is no part")
 
@@ -247,10 +248,6 @@ def spread_colors(n_parts: int) -> tuple[Color, ...]:
         rgb = colorsys.hls_to_rgb((i * 0.618034) % 1.0, (0.55, 0.35, 0.75)[i % 3], 0.8)
         spread.append((round(rgb[0] * 255), round(rgb[1] * 255), round(rgb[2] * 255)))
     return tuple(spread)
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _shown(value: object) -> str:

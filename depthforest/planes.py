@@ -93,7 +93,7 @@ def find_planes(
         Of the hypotheses; the same seed gives the same planes.
     """
     for name, value in (("n", n), ("seed", seed)):
-        if not is_whole(value) or value < 0:
+        if not is_whole(value, 0):
             raise UsageError(f"{name} must be a whole number, 0 or more; got {value!r}")
     n_cells = grid.shape[0] * grid.shape[1]
     # a stride that divides no row, so that no column is left out

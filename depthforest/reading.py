@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeAlias
 
-import numpy as np
-
 from depthforest.camera import Camera, CameraLike, check_rotation, check_size, parse_size
+from depthforest.checks import is_whole
 from depthforest.errors import DepthForestError, DepthForestWarning, FrameError, Parameter, UsageError
 from depthforest.files import is_folder, natural_key, reason
 from depthforest.formats import DEPTH_SUFFIXES, RAW_SUFFIXES, Page, PictureFile, Size, read_stream
@@ -283,7 +282,7 @@ class FrameSequence:
 def _checked_size(size: Size | str | None) -> Size | None:
     if size is None or isinstance(size, str):
         return parse_size(size) if size is not None else None
-    if not isinstance(size, tuple | list) or len(size) != 2 or not all(isinstance(v, int | np.integer) for v in size):
+    if not isinstance(size, tuple | list) or len(size) != 2 or not all(map(is_whole, size)):
         raise UsageError(f"size must be (width, height) in pixels, or text such as 640x480; got {size!r}")
     check_size(size[0], size[1], "size", UsageError)
     return int(size[0]), int(size[1])

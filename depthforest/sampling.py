@@ -47,8 +47,6 @@ class Pixels:
     scales : array (n_pixels, 2), float32
         Pixels per metre at the pixel's depth, x and y: `features.pixel_scale`.
     labels : array (n_pixels,), uint8
-    visible : array (n_parts,), int64
-        How many pixels of each part the frames show, drawn or not.
     per_frame : array (n_frames,), int64
         How many of the pixels are each frame's.
     """
@@ -59,7 +57,6 @@ class Pixels:
     places: npt.NDArray[np.int32]
     scales: npt.NDArray[np.float32]
     labels: npt.NDArray[np.uint8]
-    visible: npt.NDArray[np.int64]
     per_frame: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -68,7 +65,7 @@ class Pixels:
     @property
     def n_bytes(self) -> int:
         """Memory of all arrays."""
-        arrays = (self.depth, self.starts, self.shapes, self.places, self.scales, self.labels, self.visible)
+        arrays = (self.depth, self.starts, self.shapes, self.places, self.scales, self.labels)
         return sum(array.nbytes for array in arrays)
 
 
@@ -143,15 +140,12 @@ def read_pixels(
     """Read frames of a data set, crop their people and draw their training pixels."""
     depth: list[npt.NDArray[np.uint16]] = []
     columns: list[tuple[npt.NDArray[np.generic], ...]] = []
-    visible = np.zeros(len(part_set), dtype=np.int64)
     per_frame = np.zeros(len(indices), dtype=np.int64)
     n_before = 0
     for i, index in enumerate(indices):
         frame = checked_frame(source, int(index), part_set)
         chosen = draw_pixels(frame, int(index), stream, config)
         per_frame[i] = len(chosen)
-        shown = (frame.parts != NO_PART) & (frame.depth_mm > 0)
-        visible += np.bincount(frame.parts[shown], minlength=len(part_set))
         fx, fy = focal_lengths(frame.camera)
         rows, cols = np.divmod(chosen, frame.shape[1])
         people = frame.people[rows, cols]
@@ -174,10 +168,10 @@ def read_pixels(
     if not columns:
         return Pixels(
             np.zeros(0, np.uint16), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), np.zeros((0, 2), np.int32),
-            np.zeros((0, 2), np.float32), np.zeros(0, np.uint8), visible, per_frame,
+            np.zeros((0, 2), np.float32), np.zeros(0, np.uint8), per_frame,
         )  # fmt: skip
     starts, shapes, places, scales, labels = (np.concatenate(c) for c in zip(*columns, strict=True))
-    return Pixels(np.concatenate(depth), starts, shapes, places, scales, labels, visible, per_frame)
+    return Pixels(np.concatenate(depth), starts, shapes, places, scales, labels, per_frame)
 
 
 @kernel

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from depthforest.background import SOMEBODY, Background
 from depthforest.bodies import find_bodies, find_visitors
+from depthforest.checks import is_whole
 from depthforest.depthgrid import DepthGrid
 from depthforest.errors import FrameError, UsageError
 from depthforest.frames import Frame
@@ -151,6 +152,6 @@ def as_background(background: BackgroundLike | None) -> Background | None:
 
 def check_count(n: object) -> int:
     """Return a number of people, 1 or more."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+    if not is_whole(n, 1):
         raise UsageError(f"n must be a whole number of people, 1 or more; got {n!r}")
     return int(n)

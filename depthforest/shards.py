@@ -92,8 +92,6 @@ class Shard:
         The open node of each pixel, `OUT` for those that have reached a leaf.
     n_bytes : int
         Memory that the crops and their pixels take, kept or not.
-    visible : array (n_parts,), int64
-        How many pixels of each part the frames show, drawn or not.
     per_frame : array (n_frames,), int64
         How many pixels were drawn of each frame.
     """
@@ -111,14 +109,12 @@ class Shard:
         self._source, self._stream, self._config, self._part_set = source, stream, config, part_set
         self._blocks = [frames[i : i + BLOCK_FRAMES] for i in range(0, len(frames), BLOCK_FRAMES)]
         self._kept: list[Pixels] | None = None
-        self.visible = np.zeros(len(part_set), dtype=np.int64)
         labels, per_frame = [np.zeros(0, dtype=np.uint8)], [np.zeros(0, dtype=np.int64)]
         kept: list[Pixels] | None = []
         self.n_bytes = 0
         for pixels in self._read():
             labels.append(pixels.labels)
             per_frame.append(pixels.per_frame)
-            self.visible += pixels.visible
             self.n_bytes += pixels.n_bytes
             if keep_bytes is not None and self.n_bytes > keep_bytes:
                 kept = None

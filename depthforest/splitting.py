@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest import criteria
 from depthforest.errors import UsageError
 from depthforest.kernels import kernel
-from depthforest.trainconfig import CRITERIA
 
 Counts = npt.NDArray[np.int64]
 
@@ -128,16 +128,9 @@ def _score(table: Counts, is_gini: bool, left_sum: int, n_left: int, right_sum: 
     return entropy_score(left_sum, look_up(table, n_left), right_sum, look_up(table, n_right))
 
 
-def check_criterion(criterion: str) -> bool:
-    """Return whether a criterion is gini, if it is one at all."""
-    if criterion not in CRITERIA:
-        raise UsageError(f"criterion must be one of {', '.join(CRITERIA)}; got {criterion!r}")
-    return criterion == "gini"
-
-
 def impurity(counts: npt.ArrayLike, criterion: str = "entropy") -> npt.NDArray[np.float64]:
     """Return the impurity of class counts (..., n_classes): entropy in bits, or gini; 0 where there are none."""
-    is_gini = check_criterion(criterion)
+    is_gini = criteria.is_gini(criterion)
     values = np.asarray(counts, dtype=np.float64)
     total = values.sum(axis=-1, keepdims=True)
     shares = np.divide(values, total, out=np.zeros_like(values), where=total > 0)
@@ -292,7 +285,7 @@ class Sides:
     @classmethod
     def of(cls, totals: Counts, weights: Counts, criterion: str) -> Sides:
         """Return the sides of a node with so many pixels of each class."""
-        is_gini = check_criterion(criterion)
+        is_gini = criteria.is_gini(criterion)
         n = int(totals.sum()) + len(totals)
         sides = cls(np.empty(len(totals) + 1, np.int64), np.empty(n, np.int64), np.empty(n if is_gini else 0, np.int64))
         fill_sides(information_table(), is_gini, totals, weights, sides.places, sides.left, sides.right)
@@ -327,7 +320,7 @@ def score_histograms(
     `histograms` is (n_candidates, n_classes, n_bins), contiguous; `weights` (n_classes,).
     """
     best, candidate, threshold = _score_histograms(
-        information_table(), check_criterion(criterion), histograms, weights,
+        information_table(), criteria.is_gini(criterion), histograms, weights,
         sides.places, sides.left, sides.right, -np.inf,
     )  # fmt: skip
     return float(best), int(candidate), int(threshold)
@@ -346,7 +339,7 @@ def best_split(
     weights : array (n_classes,), whole numbers, optional
         Of the classes, 1 or more. Omitted: 1.
     """
-    is_gini = check_criterion(criterion)
+    is_gini = criteria.is_gini(criterion)
     array = np.asarray(histograms)
     if array.ndim != 3 or array.dtype.kind not in "iu" or array.size == 0 or array.min() < 0:
         raise UsageError(

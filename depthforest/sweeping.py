@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.kernels import kernel
+from depthforest.kernels import inlined, kernel
 from depthforest.splitting import NO_SPLIT, Counts, fill_sides, look_up, score_table
 
 LANES = 32
@@ -177,6 +177,95 @@ def _fill_steps(places: Counts, sides: Counts, out: Floats) -> float:
     return np.float64(whole)
 
 
+@inlined
+def _own_classes(
+    labels: npt.NDArray[np.uint8],
+    weights: Counts,
+    number: Counts,
+    classes: Keys,
+    totals: Counts,
+    own_weights: Counts,
+) -> tuple[int, np.int64, bool]:
+    """Give numbers to the classes that a node has, in the order of its pixels: deep nodes have few.
+
+    Parameters
+    ----------
+    labels : array (n,), uint8
+        Of the node's pixels.
+    weights : array (n_classes,)
+    number : array (n_classes,)
+        Memory to use.
+    classes : array (n or more,)
+        Written: the number of each pixel's class.
+    totals, own_weights : array (n_classes,)
+        Written: how many pixels each of the node's classes has, and its weight.
+
+    Returns
+    -------
+    n_own : int
+        How many classes the node has.
+    total : int
+        Weight of the node.
+    is_even : bool
+        Whether all of them have the same weight.
+    """
+    number[:] = -1
+    n_own, total, is_even = 0, np.int64(0), True
+    for p in range(len(labels)):
+        label = labels[p]
+        if number[label] < 0:
+            number[label] = n_own
+            totals[n_own] = 0
+            own_weights[n_own] = weights[label]
+            is_even &= weights[label] == own_weights[0]
+            n_own += 1
+        classes[p] = number[label]
+        totals[number[label]] += 1
+        total += weights[label]
+    return n_own, total, is_even
+
+
+@inlined
+def _score_tables(
+    table: Counts,
+    is_gini: bool,
+    bins: npt.NDArray[np.uint8],
+    begin: int,
+    n: int,
+    classes: Keys,
+    weights: Counts,
+    places: Counts,
+    left: Counts,
+    right: Counts,
+    counts: npt.NDArray[np.int32],
+    sums: Counts,
+    first: int,
+    i: int,
+    scores: Floats,
+    splits: npt.NDArray[np.int32],
+) -> None:
+    """Find the best split of node i, which is too large for a network, from tables of a few candidates at a time.
+
+    Its `n` pixels begin at row `begin` of `bins`; `counts` and `sums` are memory to use.
+    """
+    n_candidates, n_own = bins.shape[1], len(weights)
+    for start in range(0, n_candidates, _TOGETHER):
+        width = min(_TOGETHER, n_candidates - start)
+        counts[:width, :n_own] = 0
+        for p in range(n):
+            k, row = np.uint64(classes[p]), np.uint64(begin + p)
+            for c in range(np.uint64(width)):
+                counts[c, k, np.uint64(bins[row, np.uint64(start) + np.uint64(c)])] += np.int32(1)
+        for c in range(width):
+            score, threshold = score_table(
+                table, is_gini, counts[c, :n_own], weights, places, left, right, sums, scores[i]
+            )
+            if threshold != NO_SPLIT:
+                scores[i] = score
+                splits[i, 0] = first + start + c
+                splits[i, 1] = threshold
+
+
 @kernel
 def score_pixels(
     table: Counts,
@@ -202,8 +291,7 @@ def score_pixels(
     for i in range(len(starts) - 1):
         largest = max(largest, starts[i + 1] - starts[i])
     classes = np.empty(largest, dtype=np.uint16)
-    number = np.empty(n_classes, dtype=np.int64)
-    totals, own_weights = np.empty(n_classes, dtype=np.int64), np.empty(n_classes, dtype=np.int64)
+    number, totals, own_weights = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64), np.empty_like(weights)
     places = np.empty(n_classes + 1, dtype=np.int64)
     left, right = np.empty(largest + n_classes, dtype=np.int64), np.empty(largest + n_classes, dtype=np.int64)
     left_steps, right_steps = np.empty(len(left), dtype=np.float64), np.empty(len(left), dtype=np.float64)
@@ -217,38 +305,14 @@ def score_pixels(
     counts = np.empty((_TOGETHER, n_classes, n_bins), dtype=np.int32)
     for i in range(len(starts) - 1):
         begin, n = starts[i], starts[i + 1] - starts[i]
-        # only the classes that the node has: deep nodes have few
-        number[:] = -1
-        n_own, total, is_even = 0, np.int64(0), True
-        for p in range(n):
-            label = labels[begin + p]
-            if number[label] < 0:
-                number[label] = n_own
-                totals[n_own] = 0
-                own_weights[n_own] = weights[label]
-                is_even &= weights[label] == own_weights[0]
-                n_own += 1
-            classes[p] = number[label]
-            totals[number[label]] += 1
-            total += weights[label]
+        n_own, total, is_even = _own_classes(labels[begin : begin + n], weights, number, classes, totals, own_weights)
         own, own_places = own_weights[:n_own], places[: n_own + 1]
         fill_sides(table, is_gini, totals[:n_own], own, own_places, left, right)
         if n > NETWORK_PIXELS:
-            for start in range(0, n_candidates, _TOGETHER):
-                width = min(_TOGETHER, n_candidates - start)
-                counts[:width, :n_own] = 0
-                for p in range(n):
-                    k, row = np.uint64(classes[p]), np.uint64(begin + p)
-                    for c in range(np.uint64(width)):
-                        counts[c, k, np.uint64(bins[row, np.uint64(start) + np.uint64(c)])] += np.int32(1)
-                for c in range(width):
-                    score, threshold = score_table(
-                        table, is_gini, counts[c, :n_own], own, own_places, left, right, sums, scores[i]
-                    )
-                    if threshold != NO_SPLIT:
-                        scores[i] = score
-                        splits[i, 0] = first + start + c
-                        splits[i, 1] = threshold
+            _score_tables(
+                table, is_gini, bins, begin, n, classes, own, own_places, left, right, counts, sums, first,
+                i, scores, splits,
+            )  # fmt: skip
             continue
         whole_left = _fill_steps(own_places, left, left_steps)
         whole_right = _fill_steps(own_places, right, right_steps) if is_gini else 0.0

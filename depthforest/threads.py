@@ -31,7 +31,7 @@ def thread_count(requested: int | None = None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
-    if not is_whole(requested) or not 1 <= requested <= 1024:
+    if not is_whole(requested, 1, 1024):
         raise UsageError(f"threads must be a whole number from 1 to 1024, got {requested!r}")
     return int(requested)
 

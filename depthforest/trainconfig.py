@@ -6,20 +6,15 @@ neither numpy nor numba, so that the command line can show the defaults at once.
 
 from __future__ import annotations
 
-import math
-import tomllib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
-from depthforest.checks import is_number, is_whole
+from depthforest.configs import TomlConfig
+from depthforest.criteria import CRITERIA
 from depthforest.errors import UsageError
-from depthforest.files import read_bytes, replacing
 
-CRITERIA = ("entropy", "gini")
 PROBE_SHAPES = ("radius", "disc", "square")
-LEAF_COUNTS = ("drawn", "true")
+LEAF_COUNTS = ("drawn",)
+"""One is left; the field stays, for model files and configurations have it."""
 
 MAX_DEPTH = 40
 """Levels: a tree this deep has more leaves than any data set pixels."""
@@ -30,9 +25,6 @@ MAX_THRESHOLDS = 254
 MAX_STEP_MM = 8192
 """Largest step between thresholds, millimetres: bins are found by a float32 product, exact up to twice that."""
 
-MAX_INTEGER = 2**64
-"""Larger whole numbers are refused before anything is computed or printed of them."""
-
 MAX_WEIGHT = 64
 """Largest class weight: a class that is 64 times rarer than the commonest still counts as much."""
 
@@ -42,7 +34,7 @@ class TrainConfigError(UsageError):
 
 
 @dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(TomlConfig):
     """What a forest is grown with. The same configuration and data give the same bytes.
 
     Parameters
@@ -77,14 +69,16 @@ class TrainConfig:
     min_gain : float
         A node is not split if its best gain is not above this: bits a pixel, or gini impurity.
     criterion : "entropy" or "gini"
-    leaf_counts : "drawn" or "true"
-        Leaves hold the parts as training pixels were drawn, or as frequent as they are in the frames.
+    leaf_counts : "drawn"
+        Leaves hold the parts as training pixels were drawn.
     leaf_smoothing : float
         Pixels of the whole tree's distribution that are added to each leaf, for parts it has not seen.
     background_mm : int
         What a probe reads off the person.
     seed : int
     """
+
+    ERROR = TrainConfigError
 
     trees: int = 3
     depth: int = 20
@@ -108,9 +102,8 @@ class TrainConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for entry in fields(self):
-            object.__setattr__(self, entry.name, _checked(entry.name, getattr(self, entry.name), entry.default))
-        for name, low, high in (
+        super().__post_init__()
+        self._check_ranges(
             ("trees", 1, 1000),
             ("depth", 1, MAX_DEPTH),
             ("pixels_per_frame", 1, 1_000_000),
@@ -127,13 +120,10 @@ class TrainConfig:
             ("leaf_smoothing", 0, 1_000_000),
             ("background_mm", 1, 65_535),
             ("seed", 0, 2**63 - 1),
-        ):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise TrainConfigError(f"{name} must be from {low} to {high}, got {value}")
-        for name, known in (("criterion", CRITERIA), ("probe_shape", PROBE_SHAPES), ("leaf_counts", LEAF_COUNTS)):
-            if getattr(self, name) not in known:
-                raise TrainConfigError(f"{name} must be one of {', '.join(known)}; got {getattr(self, name)!r}")
+        )
+        self._check_choice("criterion", CRITERIA)
+        self._check_choice("probe_shape", PROBE_SHAPES)
+        self._check_choice("leaf_counts", LEAF_COUNTS)
         if self.frames_per_tree <= 0 or (
             self.frames_per_tree > 1 and self.frames_per_tree != int(self.frames_per_tree)
         ):
@@ -155,68 +145,3 @@ class TrainConfig:
         """Return how many of `n_frames` frames each tree is grown on: at least one."""
         n = round(self.frames_per_tree * n_frames) if self.frames_per_tree <= 1 else int(self.frames_per_tree)
         return min(max(n, 1), n_frames)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields, as a model file stores them."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Any], name: str = "config") -> TrainConfig:
-        """Build a configuration from some of its fields; what is left out has its default."""
-        if not isinstance(content, Mapping):
-            raise TrainConfigError(f"{name}: expected keys and values, got {content!r}")
-        known = [entry.name for entry in fields(cls)]
-        unknown = sorted(set(map(str, content)) - set(known))
-        if unknown:
-            raise TrainConfigError(f"{name}: unknown keys {', '.join(unknown)}; known are {', '.join(known)}")
-        try:
-            return cls(**content)
-        except TrainConfigError as error:
-            raise TrainConfigError(f"{name}: {error}") from None
-
-    def to_toml(self) -> str:
-        """Return the configuration as TOML text."""
-        return "".join(
-            f'{name} = "{value}"\n' if isinstance(value, str) else f"{name} = {value!r}\n"
-            for name, value in asdict(self).items()
-        )
-
-    @classmethod
-    def from_toml(cls, text: str, name: str = "config") -> TrainConfig:
-        """Build a configuration from TOML text; what it leaves out has its default."""
-        try:
-            content = tomllib.loads(text)
-        except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
-            raise TrainConfigError(f"{name}: is not valid TOML: {error}") from None
-        return cls.from_dict(content, name)
-
-    @classmethod
-    def load(cls, path: str | Path) -> TrainConfig:
-        """Read a configuration from a TOML file."""
-        try:
-            text = read_bytes(Path(path), TrainConfigError).decode()
-        except UnicodeDecodeError:
-            raise TrainConfigError(f"{path}: is not UTF-8 text") from None
-        return cls.from_toml(text, str(path))
-
-    def save(self, path: str | Path) -> None:
-        """Write the configuration to a TOML file."""
-        with replacing(path) as file:
-            file.write(self.to_toml().encode())
-
-
-def _checked(name: str, value: Any, default: Any) -> Any:
-    """Return a value in the type of its default: text, whole number or number."""
-    if isinstance(default, str):
-        if not isinstance(value, str):
-            raise TrainConfigError(f"{name} must be text, got {value!r}")
-        return value
-    if is_whole(value) and abs(value) > MAX_INTEGER:
-        raise TrainConfigError(f"{name} is a whole number of more than 64 bits; it is far too large")
-    if not is_number(value) or not math.isfinite(value):
-        raise TrainConfigError(f"{name} must be a finite number, got {value!r}")
-    if isinstance(default, int):
-        if value != int(value):
-            raise TrainConfigError(f"{name} must be a whole number, got {value!r}")
-        return int(value)
-    return float(value)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from depthforest import modelfile
 from depthforest.checkpoints import Checkpoint
-from depthforest.checks import is_number
+from depthforest.checks import is_finite, is_whole
 from depthforest.errors import DatasetError, DepthForestError, DepthForestWarning, Message, Parameter, UsageError
 from depthforest.files import reason
 from depthforest.fingerprint import fingerprint
@@ -24,7 +24,7 @@ from depthforest.forest import Forest, quantise_leaves
 from depthforest.frames import FrameSource, LabeledFrame
 from depthforest.growing import Grower, GrowingTree, class_weights
 from depthforest.interrupts import patient_interrupts
-from depthforest.judging import Judge, Votes, mean_accuracy
+from depthforest.judging import Judge, Votes
 from depthforest.parts import PartSet
 from depthforest.progress import Outlook, Progress
 from depthforest.sampling import OUT_OF_BAG, checked_frame, frames_of_tree
@@ -150,9 +150,9 @@ class _Run:
         self.config, self.report, self.check = config, report, check
         self.threads = thread_count(threads)
         self.n_shards = self.threads if shards is None else shards
-        if isinstance(shards, bool) or not isinstance(self.n_shards, int) or not 1 <= self.n_shards <= 100_000:
+        if not is_whole(self.n_shards, 1, 100_000):
             raise UsageError(f"shards must be a whole number from 1 to 100000, got {shards!r}")
-        if not is_number(memory_mb) or not 0 < memory_mb < math.inf:
+        if not is_finite(memory_mb) or memory_mb <= 0:
             raise UsageError(Parameter("memory_mb"), f" must be a number of megabytes above 0, got {memory_mb!r}")
         self.half_bytes = int(memory_mb * 2**20 / 2)
         if not isinstance(source, Sequence) or len(source) == 0:
@@ -181,32 +181,39 @@ class _Run:
             self._tell_state(book)
         leaves = []
         for tree, grown in enumerate(finished):
-            leaves.append(self._judged(tree, grown)[0])
+            leaves.append(self._leaves(grown))
+            self._vote(self._judge(tree), grown, leaves[-1])
             self._check_size(tree, grown)
         self.outlook = Outlook(self.config.trees, self.config.depth, len(finished))
         if book and book.state.is_finished:
             self.report(self._news("finished", len(finished) - 1, forest_out_of_bag=self.votes.accuracy()))
         for tree in range(len(finished), self.config.trees):
-            started = time.perf_counter()
             growing = book.state.growing if book and tree == len(book.state.finished) else None
-            grown = self._grow(tree, growing or GrowingTree.start(tree, len(self.part_set), self.config), book)
-            grown_at = time.perf_counter()
-            its_leaves, accuracy = self._judged(tree, grown)
+            grown = growing or GrowingTree.start(tree, len(self.part_set), self.config)
+            leaves.append(self._grow_and_judge(tree, grown, book))
             finished.append(grown)
-            leaves.append(its_leaves)
-            ended = time.perf_counter()
-            self.outlook.end_tree(ended - grown_at)
-            news = self._news(
-                "tree",
-                tree,
-                level=grown.level,
-                seconds=ended - started,
-                out_of_bag=accuracy,
-                forest_out_of_bag=self.votes.accuracy(),
-                seconds_left=self.outlook.seconds_left(),
-            )
-            self._tell(news, book)
         return self._assembled(finished, leaves)
+
+    def _grow_and_judge(self, tree: int, grown: GrowingTree, book: Checkpoint | None) -> Leaves:
+        """Grow a tree to its end, tell how good it is, and return its leaves."""
+        started = time.perf_counter()
+        judge = self._grow(tree, grown, book)
+        grown_at = time.perf_counter()
+        leaves = self._leaves(grown)
+        accuracy = self._vote(judge, grown, leaves)
+        ended = time.perf_counter()
+        self.outlook.end_tree(ended - grown_at)
+        news = self._news(
+            "tree",
+            tree,
+            level=grown.level,
+            seconds=ended - started,
+            out_of_bag=accuracy,
+            forest_out_of_bag=self.votes.accuracy(),
+            seconds_left=self.outlook.seconds_left(),
+        )
+        self._tell(news, book)
+        return leaves
 
     def _news(self, event: str, tree: int, **rest: Any) -> Progress:
         return Progress(event, tree, self.config.trees, **{"level": 0, "depth": self.config.depth} | rest)
@@ -238,10 +245,15 @@ class _Run:
 
         return list(map_in_order(make, pieces, threads=self.threads))
 
-    def _judges(self, frames: Counts) -> list[Shard]:
-        return self._shards(frames, OUT_OF_BAG, JUDGES_SHARE * self.half_bytes)
+    def _judge(self, tree: int) -> Judge | None:
+        """Read the frames that judge a tree; None if it has seen all."""
+        _, frames = frames_of_tree(len(self.source), tree, self.config)
+        if not len(frames):
+            return None
+        return Judge(frames, self._shards(frames, OUT_OF_BAG, JUDGES_SHARE * self.half_bytes))
 
-    def _grow(self, tree: int, grown: GrowingTree, book: Checkpoint | None) -> GrowingTree:
+    def _grow(self, tree: int, grown: GrowingTree, book: Checkpoint | None) -> Judge | None:
+        """Grow a tree to its end; return those who judged it, so that their frames are not read again."""
         started = time.perf_counter()
         frames, judges = frames_of_tree(len(self.source), tree, self.config)
         share = 1 - JUDGES_SHARE if len(judges) else 1.0
@@ -254,7 +266,7 @@ class _Run:
         grower = Grower(
             shards, self.config, weights, scratch_bytes=self.half_bytes, threads=self.threads, on_batch=self.check
         )
-        judge = Judge(self._judges(judges)) if len(judges) else None
+        judge = self._judge(tree)
         list(map_in_order(grown.place, shards, threads=self.threads))
         if judge:
             judge.place(grown)
@@ -276,7 +288,7 @@ class _Run:
                 accuracy = judge.accuracy(len(self.part_set)) if judge else None
                 left = self.outlook.seconds_left()
                 self._tell(self._news("level", tree, **figures, out_of_bag=accuracy, seconds_left=left), book)
-        return grown
+        return judge
 
     def _check_pixels(self, tree: int, n_frames: int, counts: Counts, book: Checkpoint | None) -> None:
         """Raise DatasetError if the pixels of a tree give nothing to learn; say so if they give little."""
@@ -325,24 +337,11 @@ class _Run:
                 message = f"{self.config.trees} trees like these will take {promised:,} bytes, {fits}"
                 warnings.warn(message, DepthForestWarning, stacklevel=5)
 
-    def _judged(self, tree: int, grown: GrowingTree) -> tuple[Leaves, float | None]:
-        """Return a tree's leaf distributions, and its accuracy on frames that it has not seen."""
-        frames, judges = frames_of_tree(len(self.source), tree, self.config)
-        visible = None
-        if self.config.leaf_counts == "true":
-            visible = np.sum([s.visible for s in self._shards(frames, tree, 0)], axis=0)
-        leaves = quantise_leaves(leaf_distributions(grown.leaf_counts, self.config.leaf_smoothing, visible))
-        if not len(judges):
-            return leaves, None
-        hits, totals = np.zeros(len(self.part_set), np.int64), np.zeros(len(self.part_set), np.int64)
-        first = 0
-        for shard in self._judges(judges):
-            answers = leaves[grown.place(shard)]
-            self.votes.add(judges[first : first + len(shard.per_frame)], shard, answers)
-            first += len(shard.per_frame)
-            totals += np.bincount(shard.labels, minlength=len(totals))
-            hits += np.bincount(shard.labels[answers.argmax(axis=1) == shard.labels], minlength=len(hits))
-        return leaves, mean_accuracy(hits, totals)
+    def _leaves(self, grown: GrowingTree) -> Leaves:
+        return quantise_leaves(leaf_distributions(grown.leaf_counts, self.config.leaf_smoothing))
+
+    def _vote(self, judge: Judge | None, grown: GrowingTree, leaves: Leaves) -> float | None:
+        return judge.vote(grown, leaves, self.votes) if judge else None
 
     def _assembled(self, trees: Sequence[GrowingTree], leaves: Sequence[Leaves]) -> Forest:
         roots, children = [], []
@@ -368,7 +367,7 @@ class _Run:
         )
 
 
-def leaf_distributions(counts: Counts, smoothing: float, visible: Counts | None = None) -> npt.NDArray[np.float64]:
+def leaf_distributions(counts: Counts, smoothing: float) -> npt.NDArray[np.float64]:
     """Return leaf distributions (n_leaves, n_parts), not normalised, from class counts.
 
     Parameters
@@ -377,17 +376,9 @@ def leaf_distributions(counts: Counts, smoothing: float, visible: Counts | None 
         Training pixels.
     smoothing : float
         Pixels of the whole tree's distribution that are added to each leaf.
-    visible : array (n_parts,), int64, optional
-        How many pixels of each part there are; counts are then scaled to it, part by part.
     """
-    drawn = counts.sum(axis=0)
-    scaled = counts.astype(np.float64)
-    whole = drawn.astype(np.float64)
-    if visible is not None:
-        # the mean factor is 1, so that smoothing weighs the same
-        factors = np.where(drawn > 0, visible / np.maximum(drawn, 1), 0.0) * (int(drawn.sum()) / int(visible.sum()))
-        scaled, whole = scaled * factors, whole * factors
-    return np.asarray(scaled + smoothing * (whole / math.fsum(whole.tolist())))
+    whole = counts.sum(axis=0).astype(np.float64)
+    return np.asarray(counts.astype(np.float64) + smoothing * (whole / math.fsum(whole.tolist())))
 
 
 def _kept(book: Checkpoint | None) -> Message:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.camera import check_size
+from depthforest.checks import is_finite
 from depthforest.errors import DepthForestWarning, FrameError, Message, Parameter, UsageError
 
 DepthMM = npt.NDArray[np.uint16]
@@ -61,12 +62,7 @@ def check_scale(scale: Scale) -> _Unit | None:
             raise UsageError(
                 f"scale {name!r} is unknown; give metres per unit or one of {', '.join(NAMED_SCALES)}"
             ) from None
-    if (
-        isinstance(scale, bool)
-        or not isinstance(scale, int | float | np.number)
-        or not np.isfinite(scale)
-        or scale == 0
-    ):
+    if not is_finite(scale) or scale == 0:
         raise UsageError(f"scale must be metres per unit, a finite number other than 0; got {scale!r}")
     return _Unit(float(scale))
 

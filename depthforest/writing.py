@@ -11,14 +11,14 @@ import contextlib
 import csv
 import io
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from depthforest.claims import Change, ClaimedFolder
 from depthforest.drawing import write_depth, write_labels, write_people
 from depthforest.errors import DatasetError
 from depthforest.files import make_folder, read_bytes, reason, replacing
@@ -36,6 +36,7 @@ DEPTH_SCALE = 0.001
 
 JOINT_COLUMNS = ("frame", "person", "joint", "x", "y", "z", "visible")
 MARKS = ".blocks"
+FINISHED = f"{MARKS}/finished"
 FORMATS = ("folder", "zarr")
 
 
@@ -52,63 +53,53 @@ def open_store(path: str | Path, kind: str, *, identity: str, max_people: int = 
     max_people : int
         The largest person id with joints; a Zarr store has room for so many.
     """
-    check_claim(path, kind, identity=identity)
-    path = make_folder(path)
-    make_folder(path / MARKS)
-    with replacing(path / MARKS / "identity") as file:
-        file.write(_claim(kind, identity).encode())
-    return FolderStore(path) if kind == "folder" else ZarrStore(path, max_people)
+    store = _store(path, kind, max_people)
+    store.begin(identity)
+    return store
 
 
 def check_claim(path: str | Path, kind: str, *, identity: str) -> None:
     """Raise DatasetError if `open_store` would refuse this path; nothing is written."""
+    store = _store(path, kind)
+    store.check(_lines(store.record_of(identity)))
+
+
+def _store(path: str | Path, kind: str, max_people: int = 255) -> Store:
     if kind not in FORMATS:
         raise DatasetError(f"format must be one of {', '.join(FORMATS)}, got {kind!r}")
-    path = Path(path)
-    try:
-        marker = path / MARKS / "identity"
-        if marker.exists():
-            begun = read_bytes(marker, DatasetError).decode(errors="replace")
-            lines = zip_longest(begun.splitlines(), _claim(kind, identity).splitlines(), fillvalue="nothing")
-            for there, here in lines:
-                if there != here:
-                    raise DatasetError(
-                        f"{path}: was begun with `{there}`, now it is `{here}`; name another output folder"
-                    )
-        elif path.exists() and not path.is_dir():
-            raise DatasetError(f"{path}: is a file; name a folder")
-        # a run that was killed before it wrote its identity leaves an empty folder of marks
-        elif path.exists() and any(f.name != MARKS or any(f.iterdir()) for f in path.iterdir()):
-            raise DatasetError(f"{path}: holds other things already; name a new folder")
-    except OSError as error:
-        raise DatasetError(f"{path}: cannot be made a folder: {reason(error)}") from None
+    return FolderStore(path) if kind == "folder" else ZarrStore(path, max_people)
 
 
-def _claim(kind: str, identity: str) -> str:
-    return f"format = {kind}\n{identity}"
+class Store(ClaimedFolder):
+    """A data set in the making. The lines of its record are its kind and what makes its frames."""
 
+    RECORD = f"{MARKS}/identity"
+    ERROR = DatasetError
+    KIND: ClassVar[str]
 
-class Store(ABC):
-    """A data set in the making."""
+    def record_of(self, identity: str) -> str:
+        """Return the record of a run."""
+        return f"format = {self.KIND}\n{identity}"
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def begin(self, identity: str) -> None:
+        """Claim the folder for a run, or go on with it."""
+        record = self.record_of(identity)
+        self.check(_lines(record))
+        self.claim(record.encode())
 
     def n_finished(self) -> int:
         """Return how many frames the finished store has; 0 if it is not finished."""
-        marker = self.path / MARKS / "finished"
-        return int(marker.read_text()) if marker.exists() else 0
+        return int((self.path / FINISHED).read_text()) if self.has(FINISHED) else 0
 
     def is_done(self, block: int, n_frames: int) -> bool:
         """Tell whether a block of so many frames is complete."""
-        return (self.path / MARKS / _mark(block, n_frames)).exists()
+        return self.has(_mark(block, n_frames))
 
     def write(self, block: int, frames: Sequence[LabeledFrame], names: Sequence[str] | None = None) -> None:
         """Write one block of frames; several threads may write different blocks."""
         with self._clear_errors():
             mark = self._write(block, frames, names or [f"{block * BLOCK + i:06d}" for i in range(len(frames))])
-        with replacing(self.path / MARKS / _mark(block, len(frames))) as file:
-            file.write(mark)
+        self.keep(_mark(block, len(frames)), mark)
 
     @abstractmethod
     def _write(self, block: int, frames: Sequence[LabeledFrame], names: Sequence[str]) -> bytes:
@@ -117,17 +108,15 @@ class Store(ABC):
     def prepare(self, n_frames: int, like: LabeledFrame) -> None:
         """Make room for `n_frames` like this one; until `finish`, the store cannot be opened."""
         with self._clear_errors():
-            (self.path / MARKS / "finished").unlink(missing_ok=True)
+            (self.path / FINISHED).unlink(missing_ok=True)
             self._prepare(n_frames, like)
 
     def finish(self, n_frames: int, like: LabeledFrame) -> None:
         """Describe the store, so that it can be opened; all blocks are complete."""
         with self._clear_errors():
-            for leftover in self.path.glob("**/.*.part"):  # of a run that was killed while it wrote
-                leftover.unlink(missing_ok=True)
+            self.remove_leftovers()
             self._finish(n_frames, like)
-        with replacing(self.path / MARKS / "finished") as file:
-            file.write(str(n_frames).encode())
+        self.keep(FINISHED, str(n_frames).encode())
 
     @abstractmethod
     def _prepare(self, n_frames: int, like: LabeledFrame) -> None: ...
@@ -145,11 +134,30 @@ class Store(ABC):
     def _marks(self, n_frames: int) -> Iterator[bytes]:
         for block in range(-(-n_frames // BLOCK)):
             n = min(BLOCK, n_frames - block * BLOCK)
-            yield (self.path / MARKS / _mark(block, n)).read_bytes()
+            yield (self.path / _mark(block, n)).read_bytes()
+
+    def _read_record(self) -> str:
+        return read_bytes(self.path / self.RECORD, DatasetError).decode(errors="replace")
+
+    def _identity_of(self, record: str) -> dict[int, str]:
+        return _lines(record)
+
+    def _refuse(self, change: Change) -> None:
+        there, here = ("nothing" if line is None else line for line in (change.old, change.new))
+        raise DatasetError(f"{self.path}: was begun with `{there}`, now it is `{here}`; name another output folder")
+
+    def _refuse_others(self) -> None:
+        if self.path.exists() and not self.path.is_dir():
+            raise DatasetError(f"{self.path}: is a file; name a folder")
+        # a run that was killed before it wrote its identity leaves an empty folder of marks
+        if self.path.exists() and any(f.name != MARKS or any(f.iterdir()) for f in self.path.iterdir()):
+            raise DatasetError(f"{self.path}: holds other things already; name a new folder")
 
 
 class FolderStore(Store):
     """One PNG for depth, parts and people of each frame, and one table of joints."""
+
+    KIND = "folder"
 
     def _prepare(self, n_frames: int, like: LabeledFrame) -> None:  # noqa: ARG002
         (self.path / "dataset.json").unlink(missing_ok=True)
@@ -172,19 +180,25 @@ class FolderStore(Store):
             file.write((",".join(JOINT_COLUMNS) + "\n").encode())
             for mark in self._marks(n_frames):
                 file.write(mark)
-        with replacing(self.path / "dataset.json") as file:
-            file.write(json.dumps(description(like), indent=1).encode())
+        self.keep("dataset.json", json.dumps(description(like), indent=1).encode())
 
 
 class ZarrStore(Store):
     """Arrays over frames, compressed in chunks of `ZARR_CHUNK`: one store of a few GB for 100,000 frames."""
 
-    def __init__(self, path: Path, max_people: int) -> None:
+    KIND = "zarr"
+
+    def __init__(self, path: str | Path, max_people: int) -> None:
         super().__init__(path)
         self._max_people = max_people
+        self._group: Any = None
+
+    def begin(self, identity: str) -> None:
+        """Claim the folder for a run, or go on with it."""
+        super().begin(identity)
         zarr = import_zarr()
         with self._clear_errors():
-            self._group: Any = zarr.open_group(path, mode="a")
+            self._group = zarr.open_group(self.path, mode="a")
 
     def _prepare(self, n_frames: int, like: LabeledFrame) -> None:
         self._group.attrs.pop("dataset", None)
@@ -243,8 +257,12 @@ def import_zarr() -> Any:
     return zarr
 
 
+def _lines(text: str) -> dict[int, str]:
+    return dict(enumerate(text.splitlines()))
+
+
 def _mark(block: int, n_frames: int) -> str:
-    return f"{block:06d}-{n_frames:02d}"
+    return f"{MARKS}/{block:06d}-{n_frames:02d}"
 
 
 def _joint_rows(name: str, frame: LabeledFrame) -> Iterator[tuple[object, ...]]:

@@ -5,20 +5,21 @@ Imports neither numpy nor numba, so that the command line can show the defaults 
 
 from __future__ import annotations
 
-import math
-import tomllib
-from dataclasses import MISSING, asdict, dataclass, fields
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
-from depthforest.checks import is_number
+from depthforest.configs import TomlConfig
 from depthforest.errors import UsageError
-from depthforest.files import read_bytes, replacing
 
 Range = tuple[float, float]
 
 BODY_SOURCES = ("procedural", "makehuman", "both")
 MAX_PEOPLE = 8
+
+SHARES = (
+    "child_share", "clothed_share", "mocap_share", "mocap_curl", "yaw_front_share", "near_share", "raised_share",
+    "off_center", "furnished_share", "wall_share", "seat_share", "blocked_share",
+)  # fmt: skip
+"""Fields that are from 0 to 1."""
 
 
 class ConfigError(UsageError):
@@ -26,7 +27,7 @@ class ConfigError(UsageError):
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(TomlConfig):
     """What frames look like. Lengths in metres, angles in degrees, shares from 0 to 1, ranges as (low, high).
 
     Parameters
@@ -91,6 +92,10 @@ class Config:
         Share of the picture that the main person must cover within the sensor's range; a scene with less is drawn anew.
     """
 
+    ERROR = ConfigError
+    OPEN = ("without_subjects", "only_subjects", "people_shares")
+    STYLE = "g"
+
     camera: str = "kinect_v1@320x240"
     sensor: str = "kinect_v1"
     bodies: str = "procedural"
@@ -127,22 +132,18 @@ class Config:
     least_visible: float = 0.008
 
     def __post_init__(self) -> None:
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            object.__setattr__(self, entry.name, _checked(entry.name, value, entry.default))
-        if self.bodies not in BODY_SOURCES:
-            raise ConfigError(f"bodies must be one of {', '.join(BODY_SOURCES)}; got {self.bodies!r}")
-        for name in ("child_share", "clothed_share", "mocap_share", "mocap_curl", "yaw_front_share", "near_share"):
-            _check_span(name, getattr(self, name), 0, 1)
-        for name in ("raised_share", "off_center", "furnished_share", "wall_share", "seat_share", "blocked_share"):
-            _check_span(name, getattr(self, name), 0, 1)
-        _check_span("least_visible", self.least_visible, 0, 0.2)
-        _check_span("n_bodies", self.n_bodies, 1, 100_000)
-        _check_span("n_poses", self.n_poses, 1, 1_000_000)
-        _check_span("mocap_clearance", self.mocap_clearance, 0, 10)
-        _check_span("mocap_distance", self.mocap_distance, 0, 1)
-        _check_span("yaw_front_spread", self.yaw_front_spread, 0, 360)
-        _check_span("depth_limit", self.depth_limit, 0.5, 20)
+        super().__post_init__()
+        self._check_choice("bodies", BODY_SOURCES)
+        self._check_ranges(*((name, 0, 1) for name in SHARES))
+        self._check_ranges(
+            ("least_visible", 0, 0.2),
+            ("n_bodies", 1, 100_000),
+            ("n_poses", 1, 1_000_000),
+            ("mocap_clearance", 0, 10),
+            ("mocap_distance", 0, 1),
+            ("yaw_front_spread", 0, 360),
+            ("depth_limit", 0.5, 20),
+        )
         for name, low, high in (
             ("near_distance", 0.5, 10),
             ("far_distance", 0.3, 10),
@@ -151,8 +152,7 @@ class Config:
             ("camera_roll", -180, 180),
             ("furniture", 0, 30),
         ):
-            for value in getattr(self, name):
-                _check_span(name, value, low, high)
+            self._check_ranges((name, low, high))
             if getattr(self, name)[0] > getattr(self, name)[1]:
                 raise ConfigError(f"{name} must be a range from low to high, got {getattr(self, name)}")
         if max(*self.near_distance, *self.far_distance) > self.depth_limit:
@@ -172,76 +172,7 @@ class Config:
         """Tell whether the clips of a subject are used."""
         return subject in self.only_subjects if self.only_subjects else subject not in self.without_subjects
 
-    def to_toml(self) -> str:
-        """Return the configuration as TOML text."""
-        return "".join(f"{name} = {_toml(value)}\n" for name, value in asdict(self).items())
-
     @classmethod
-    def from_toml(cls, text: str, name: str = "config") -> Config:
-        """Build a configuration from TOML text; what it leaves out has its default."""
-        try:
-            content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{name}: is not valid TOML: {error}") from None
-        known = {entry.name for entry in fields(cls)}
-        unknown = sorted(set(content) - known)
-        if unknown:
-            raise ConfigError(f"{name}: unknown keys {', '.join(unknown)}; known are {', '.join(sorted(known))}")
-        try:
-            return cls(**content)
-        except ConfigError as error:
-            raise ConfigError(f"{name}: {error}") from None
-
-    @classmethod
-    def load(cls, path: str | Path) -> Config:
-        """Read a configuration from a TOML file."""
-        try:
-            text = read_bytes(Path(path), ConfigError).decode()
-        except UnicodeDecodeError:
-            raise ConfigError(f"{path}: is not UTF-8 text") from None
-        return cls.from_toml(text, str(path))
-
-    def save(self, path: str | Path) -> None:
-        """Write the configuration to a TOML file."""
-        with replacing(path) as file:
-            file.write(self.to_toml().encode())
-
-
-def _checked(name: str, value: Any, default: Any) -> Any:
-    """Return a value in the type of its default: text, whole number, number, or a tuple of these."""
-    assert default is not MISSING
-    if isinstance(default, tuple):
-        if isinstance(value, str) or not isinstance(value, list | tuple):
-            raise ConfigError(f"{name} must be a list, got {value!r}")
-        is_open = name in ("without_subjects", "only_subjects", "people_shares")
-        if not is_open and len(value) != len(default):
-            raise ConfigError(f"{name} must have {len(default)} entries, got {len(value)}")
-        like = default[0] if default else ""
-        return tuple(_checked(name, v, like) for v in value)
-    if isinstance(default, str):
-        if not isinstance(value, str):
-            raise ConfigError(f"{name} must be text, got {value!r}")
-        return value
-    if not is_number(value) or not math.isfinite(value):
-        raise ConfigError(f"{name} must be a finite number, got {value!r}")
-    if isinstance(default, int):
-        if value != int(value):
-            raise ConfigError(f"{name} must be a whole number, got {value!r}")
-        return int(value)
-    return float(value)
-
-
-def _check_span(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise ConfigError(f"{name} must be from {low:g} to {high:g}, got {value:g}")
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        if not escaped.isprintable():
-            raise ConfigError(f"{value!r} cannot be saved; use printable text")
-        return f'"{escaped}"'
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_toml(v) for v in value) + "]"
-    return repr(value)
+    def known_keys(cls) -> list[str]:
+        """Return the names of all fields, sorted: there are many."""
+        return sorted(super().known_keys())

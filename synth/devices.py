@@ -7,10 +7,9 @@ v1). `sensor_models` does what they say. This module does not import numba.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 
-from depthforest.checks import is_number
+from depthforest.checks import is_finite, is_number
 from depthforest.errors import UsageError
 
 NEAREST_M = 0.001
@@ -40,7 +39,7 @@ class _Sensor:
                 continue
             if not is_number(value):
                 raise SensorError(f"{kind}.{field.name} must be a number, got {value!r}")
-            if not math.isfinite(value) or (value < 0 and field.name not in SIGNED):
+            if not is_finite(value) or (value < 0 and field.name not in SIGNED):
                 raise SensorError(f"{kind}.{field.name} must be finite and not negative, got {value!r}")
             if field.name in POSITIVE and value == 0:
                 raise SensorError(f"{kind}.{field.name} must be above 0, got {value!r}")

@@ -76,9 +76,9 @@ class Generator(FrameSource):
 
     def __init__(self, config: Config | None = None, seed: int = 0, n: int = 1_000_000) -> None:
         self.config = config if config is not None else Config()
-        if not is_whole(seed) or seed < 0:
+        if not is_whole(seed, 0):
             raise ConfigError(f"seed must be a whole number, 0 or more; got {seed!r}")
-        if not is_whole(n) or n < 0:
+        if not is_whole(n, 0):
             raise ConfigError(f"n must be a whole number, 0 or more; got {n!r}")
         self.seed, self._n = int(seed), int(n)
         self.camera = Camera.parse(self.config.camera)
@@ -139,7 +139,7 @@ class Generator(FrameSource):
             0 or more; each has noise of its own, none of it that of the frame.
         """
         for name, value in (("index", index), ("take", take)):
-            if not is_whole(value) or value < 0:
+            if not is_whole(value, 0):
                 raise ConfigError(f"{name} must be a whole number, 0 or more; got {value!r}")
         scene = replace(self.scene(index)[0], people=())
         rendered = render(self.camera, scene.meshes(), canvas=self._canvas())

@@ -39,7 +39,7 @@ def produce(
     progress : callable, optional
         Called with the number of frames of every block that is there, also those of an earlier run.
     """
-    if not is_whole(n) or not 1 <= n <= len(generator):
+    if not is_whole(n, 1, len(generator)):
         raise ConfigError(f"the number of frames must be from 1 to {len(generator)}, got {n!r}")
     store = open_store(path, kind, identity=generator.identity(), max_people=generator.config.max_people)
     if store.n_finished() >= n:

@@ -122,7 +122,7 @@ def _check_vertices(vertices: Floats32) -> None:
 
 
 def _check_person(person: int) -> None:
-    if not is_whole(person) or not 0 <= person <= 255:
+    if not is_whole(person, 0, 255):
         raise MeshError(f"a mesh's person must be a whole number from 1 to 255, or 0 for nobody, got {person!r}")
 
 

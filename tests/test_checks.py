@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import depthforest as df
-from depthforest.checks import is_number, is_whole
+from depthforest.checks import check_choice, check_range, is_finite, is_number, is_whole
+from depthforest.errors import ModelError, UsageError
 from depthforest.threads import thread_count
 from synth.config import Config
 
@@ -20,6 +21,36 @@ def test_numpy_numbers_are_numbers():
     assert all(is_number(value) for value in NUMBERS)
     assert not any(is_whole(value) for value in NUMBERS[len(WHOLE) :])
     assert not any(is_whole(value) or is_number(value) for value in OTHERS)
+
+
+def test_whole_numbers_have_a_range():
+    assert is_whole(np.uint8(1), 1, 255)
+    assert is_whole(255, 1, 255)
+    assert not is_whole(0, 1)
+    assert not is_whole(256, 1, 255)
+    assert not is_whole(1.0, 1, 255)
+    assert not is_whole(True, 0, 1)
+    assert is_whole(10**400)
+
+
+def test_finite_numbers_fit_a_float():
+    assert all(is_finite(value) for value in (*NUMBERS, -1.7e308, np.float32(3e38)))
+    assert not any(is_finite(value) for value in (*OTHERS, np.inf, -np.inf, np.nan, np.float32("inf"), 10**400))
+
+
+def test_ranges_and_choices_are_refused_in_words():
+    check_range("depth", 3, 1, 3)
+    check_choice("kind", "a", ("a", "b"))
+    for value, style, message in (
+        (2.0, "", "share must be from 0 to 1, got 2.0"),
+        (2.0, "g", "share must be from 0 to 1, got 2"),
+        (float("nan"), "", "share must be from 0 to 1, got nan"),
+    ):
+        with pytest.raises(df.DepthForestError) as caught:
+            check_range("share", value, 0, 1, error_type=ModelError, style=style)
+        assert (type(caught.value), str(caught.value)) == (ModelError, message)
+    with pytest.raises(UsageError, match=r"kind must be one of a, b; got 'c'"):
+        check_choice("kind", "c", ("a", "b"))
 
 
 def test_they_may_be_given_everywhere(tmp_path):

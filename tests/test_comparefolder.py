@@ -4,7 +4,7 @@ from copy import deepcopy
 import pytest
 from striped import record
 
-from depthforest import comparefolder
+from depthforest import claims, comparefolder
 from depthforest.comparefolder import CompareFolder
 from depthforest.errors import DepthForestError, UsageError
 
@@ -21,7 +21,7 @@ def test_learners_are_kept_and_come_in_the_order_of_the_table(tmp_path):
     folder = begun(tmp_path / "out")
     assert folder.results() == []
     for name in ("stacking", "bagging"):
-        folder.keep(name, record(name, 0.5))
+        folder.keep_result(name, record(name, 0.5))
     again = CompareFolder(tmp_path / "out", SETTINGS)
     assert again.results() == [record("bagging", 0.5), record("stacking", 0.5)]
     assert not list((tmp_path / "out").rglob("*.part"))
@@ -45,27 +45,29 @@ def test_folders_of_other_origin_are_left_alone(tmp_path):
     begun(tmp_path / "empty")
 
 
-@pytest.mark.parametrize("stopped", ["make_folder", "write_json"])
+@pytest.mark.parametrize("stopped", ["make_folder", "replacing"])
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_folder_that_was_stopped_at_any_moment_is_taken_again(tmp_path, monkeypatch, stopped, number):
-    real, calls = getattr(comparefolder, stopped), []
+    real, calls = getattr(claims, stopped), []
 
-    def stop(*given):
+    def stop(*given, **options):
         calls.append(given)
         if len(calls) == number:
             raise KeyboardInterrupt
-        return real(*given)
+        return real(*given, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr(comparefolder, stopped, stop)
+        patched.setattr(claims, stopped, stop)
+        if stopped == "make_folder":
+            patched.setattr(comparefolder, stopped, stop)
         folder = CompareFolder(tmp_path / "out", SETTINGS)
         try:
             folder.begin()
-            folder.keep("bagging", record("bagging", 0.5))
+            folder.keep_result("bagging", record("bagging", 0.5))
         except KeyboardInterrupt:
             pass
     assert len(calls) == number
-    begun(tmp_path / "out").keep("bagging", record("bagging", 0.5))
+    begun(tmp_path / "out").keep_result("bagging", record("bagging", 0.5))
 
 
 def test_hidden_files_are_nobodys(tmp_path):

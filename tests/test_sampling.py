@@ -244,6 +244,7 @@ def test_the_config_saves_loads_and_is_light(tmp_path):
         ("trees = true", "trees must be a finite number, got True"),
         ('criterion = "twoing"', "criterion must be one of entropy, gini; got 'twoing'"),
         ("criterion = 3", "criterion must be text"),
+        ('leaf_counts = "true"', "leaf_counts must be one of drawn; got 'true'"),
         ("leafs = 3", "unknown keys leafs; known are trees, depth"),
         ("frames_per_tree = 0", "frames_per_tree must be a share up to 1 or a whole number above"),
         ("frames_per_tree = 1.5", "frames_per_tree must be a share up to 1 or a whole number above"),

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
-from depthforest import splitting
+from depthforest import criteria, splitting
 from depthforest.errors import UsageError
 from depthforest.splitting import best_split, count_bins, gain, impurity, information_table
 from depthforest.sweeping import LANES, NETWORK_PIXELS, _sort, networks, score_pixels
@@ -36,7 +36,7 @@ def naive_best(bins, labels, n_classes, n_bins, weights, criterion):
 def scored_by_pixels(bins, labels, starts, weights, n_bins, criterion):
     n = len(starts) - 1
     scores, splits = np.full(n, -np.inf), np.full((n, 2), -1, dtype=np.int32)
-    is_gini = splitting.check_criterion(criterion)
+    is_gini = criteria.is_gini(criterion)
     score_pixels(information_table(), is_gini, *networks(), bins, labels, starts, weights, n_bins, 0, scores, splits)
     return scores, splits
 

@@ -31,11 +31,10 @@ import numpy as np
 
 from depthforest.benchsets import VERSION as BENCH_VERSION
 from depthforest.benchsets import chosen_names, open_bench
-from depthforest.comparefolder import write_json
 from depthforest.errors import UsageError
 from depthforest.evaloptions import JudgeOptions
 from depthforest.evaluation import ForestJudge
-from depthforest.files import make_folder, read_bytes, read_json, replacing
+from depthforest.files import make_folder, read_bytes, read_json, replacing, write_json
 from depthforest.forest import Forest
 from depthforest.frames import Frame, LabeledFrame
 from depthforest.labeling import Labeling

@@ -22,9 +22,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from depthforest.comparefolder import write_json
 from depthforest.errors import UsageError
-from depthforest.files import make_folder, read_json, replacing
+from depthforest.files import make_folder, read_json, replacing, write_json
 from depthforest.forest import Forest
 
 BASE = {
