@@ -149,30 +149,6 @@ def test_features_say_what_their_names_say(found):
             assert joint.proposals[0].features[FEATURE_NAMES.index("set_cost")] == pytest.approx(0, abs=1e-9)
 
 
-def test_a_ranker_orders_proposals(frames, found):
-    seen = []
-
-    def worst_first(features):
-        seen.append(features.shape)
-        assert features.dtype == np.float32
-        return -features[:, FEATURE_NAMES.index("confidence")]
-
-    joints = find_joints(frames[0], truly_labeled(frames[0]), ranker=worst_first)
-    assert seen == [(len(joint.proposals), len(FEATURE_NAMES)) for joint in joints.values()]
-    assert any(n > 1 for n, _ in seen)
-    for name, joint in joints.items():
-        own = sorted(p.confidence for p in found[0][name].proposals)
-        assert [p.features[0] for p in joint.proposals] == pytest.approx(own, rel=1e-6)
-        assert [p.confidence for p in joint.proposals] == own[::-1]  # dealt out in the ranker's order
-        assert joint.position == joint.proposals[0].position
-
-
-@pytest.mark.parametrize("wrong", [[1.0] * 30, [np.nan], "no", None, 3.0])
-def test_a_ranker_must_score_each_proposal(frames, wrong):
-    with pytest.raises(UsageError, match="a ranker returns one finite score for each of the"):
-        find_joints(frames[0], truly_labeled(frames[0]), ranker=lambda _: wrong)
-
-
 def test_a_mirrored_frame_has_mirrored_joints(frames):
     frame = frames[1]
     camera = frame.camera.flipped()
