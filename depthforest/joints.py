@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.depthtrees import DepthTrees
 from depthforest.errors import FrameError, UsageError
-from depthforest.forest import Forest
 from depthforest.frames import Frame, Position
 from depthforest.jointparams import (
     ClusterParameters,
@@ -151,7 +151,7 @@ def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False) -> Joi
     return finder.joints(modes, n_modes)
 
 
-def finder_of(forest: Forest) -> Finder:
+def finder_of(forest: DepthTrees) -> Finder:
     """Return what finds a forest's joints, made and checked once."""
     finder = forest.__dict__.get("_finder")
     if finder is None:

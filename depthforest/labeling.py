@@ -21,9 +21,9 @@ import numpy.typing as npt
 from depthforest import facings
 from depthforest.camera import Camera
 from depthforest.checks import is_number, is_whole
+from depthforest.depthtrees import DepthTrees, Mask
 from depthforest.errors import FrameError, UsageError
 from depthforest.features import MAX_OFFSET_PX, check_mask, focal_lengths
-from depthforest.forest import LEAF_SUM, Forest, check_smoothing
 from depthforest.frames import Frame
 from depthforest.labelkernels import (
     LANES,
@@ -46,8 +46,10 @@ from depthforest.mixkernels import (
 )
 from depthforest.packing import PackedForest, pack
 from depthforest.parts import NO_PART, PartSet
+from depthforest.quantizing import LEAF_SUM
 from depthforest.scratch import KEPT_BYTES, Scratch
 from depthforest.threads import map_in_order, thread_count
+from depthforest.treecolumns import check_smoothing
 
 RULES = ("mean", "votes", "purity")
 """How trees are combined: the mean of their leaves' distributions; a vote of each tree for the most probable part of
@@ -59,7 +61,6 @@ _MORE_THAN_HALF = math.nextafter(0.5, 1)
 PIECE = 4 * LANES
 """Pixels of one frame that a thread takes at a time: about a millisecond's work."""
 
-Mask = npt.NDArray[np.bool_]
 _local = threading.local()
 _MISSING = object()
 
@@ -97,7 +98,7 @@ class Labeling:
     joints: Mapping[str, Any] | None
     rule: str
     mirror: bool
-    _forest: Forest
+    _forest: DepthTrees
     _frame: Frame
     _mask: Mask | None
     _weights: npt.NDArray[np.int32]
@@ -216,7 +217,7 @@ class _Walk:
 
     def __init__(
         self,
-        forest: Forest,
+        forest: DepthTrees,
         frame: Frame,
         mask: Mask | None,
         is_mirrored: bool,
@@ -367,7 +368,7 @@ def _smooth_piece(rest: tuple[Any, ...], out: npt.NDArray[np.int32], begin: int,
     smooth_sums(*rest, begin, end, out)
 
 
-def packed_forest(forest: Forest) -> PackedForest:
+def packed_forest(forest: DepthTrees) -> PackedForest:
     """Return a forest's nodes as kernels walk them, packed once."""
     packed = forest.__dict__.get("_packed")
     if packed is None:
@@ -376,7 +377,7 @@ def packed_forest(forest: Forest) -> PackedForest:
     return cast(PackedForest, packed)
 
 
-def winners(forest: Forest) -> npt.NDArray[np.uint8]:
+def winners(forest: DepthTrees) -> npt.NDArray[np.uint8]:
     """Return the most probable part of each leaf, the lowest of equals."""
     found = forest.__dict__.get("_winners")
     if found is None:
@@ -403,7 +404,7 @@ def check_reject(reject: object) -> float:
 
 
 def leaves_of_person(
-    forest: Forest, frame: Frame, mask: Mask, n: int
+    forest: DepthTrees, frame: Frame, mask: Mask, n: int
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the leaves (2, n_pixels, n_trees) of a person's pixels, straight and mirrored, their rows and columns.
 
@@ -415,7 +416,7 @@ def leaves_of_person(
 
 
 def label(
-    forest: Forest,
+    forest: DepthTrees,
     frame: Frame,
     mask: Mask | None = None,
     *,
@@ -455,7 +456,7 @@ def _paired(frames: Iterable[Frame], masks: Iterable[Mask | None]) -> Iterator[t
 
 
 def label_many(
-    forest: Forest,
+    forest: DepthTrees,
     frames: Iterable[Frame],
     masks: Iterable[Mask | None] | None = None,
     *,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.forest import Forest
+from depthforest.depthtrees import DepthTrees
 from depthforest.kernels import kernel
 
 N_COLUMNS = 8
@@ -72,8 +72,8 @@ class PackedForest:
         return self.values.nbytes
 
 
-def pack(forest: Forest) -> PackedForest:
-    """Pack a forest, which is checked as every Forest is: the kernels that walk what is made here check nothing."""
+def pack(forest: DepthTrees) -> PackedForest:
+    """Pack a forest, which is checked as all DepthTrees are: the kernels that walk what is made here check nothing."""
     node_rows, leaf_rows = np.empty(forest.n_nodes, np.int32), np.empty(forest.n_leaves, np.int32)
     stack = np.empty(forest.n_nodes + 1, dtype=np.int32)
     _number(forest.roots, forest.children, stack, node_rows, leaf_rows)

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import depthforest as df
 from depthforest import labeling
 from depthforest.errors import FrameError, ModelError, UsageError
-from depthforest.forest import MAX_FACING_TREES
 from depthforest.labeling import PIECE, RULES
 from depthforest.labelkernels import LANES
 from depthforest.packing import CHILDREN, LEAF, TOP_LEVELS, pack
+from depthforest.treecolumns import MAX_FACING_TREES
 from synth.config import Config
 from synth.generator import Generator
 from synth.rendering import render
