@@ -217,7 +217,7 @@ def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]
                 if tile:
                     order = np.lexsort((places[:, 1], places[:, 0], places[:, 1] // tile[1], places[:, 0] // tile[0]))
                     places, scales = places[order], scales[order]
-                forest.__dict__["_packed"] = packed
+                walk.packed = packed
                 rest = list(walk._arguments())
                 n_trees = len(packed.exits)
                 for some in [slice(i, i + 1) for i in range(n_trees)] if is_by_tree else [slice(n_trees)]:
@@ -259,7 +259,6 @@ def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]
             "a layout must give the same labels, but for offsets that were rounded"
         )
     seconds = best(*works.values(), clock=time.thread_time)  # of this thread, because other programs disturb
-    forest.__dict__["_packed"] = kept
     return {name: 1e9 * each / n_pixels for name, each in zip(works, seconds, strict=True)}
 
 

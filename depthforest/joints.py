@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from depthforest.depthtrees import DepthTrees
+from depthforest.derived import Derived
 from depthforest.errors import FrameError, UsageError
 from depthforest.frames import Frame, Position
 from depthforest.jointparams import (
@@ -147,22 +148,17 @@ def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False) -> Joi
     points, areas, shares = surface(frame, sample)
     if not len(points):
         return Joints({})
-    modes, n_modes = finder.modes(points, areas, shares, EXACT if exact else FAST)
+    modes, n_modes = seek_modes(points, areas, shares, finder.clusters, EXACT if exact else FAST)
     return finder.joints(modes, n_modes)
 
 
+@Derived
 def finder_of(forest: DepthTrees) -> Finder:
     """Return what finds a forest's joints, made and checked once."""
-    finder = forest.__dict__.get("_finder")
-    if finder is None:
-        part_set = forest.part_set
-        finder = Finder(
-            JointParameters.default(part_set)
-            if forest.joints is None
-            else JointParameters.from_dict(forest.joints, part_set)
-        )
-        forest.__dict__["_finder"] = finder  # no field: neither compared, copied nor stored
-    return cast(Finder, finder)
+    part_set = forest.part_set
+    if forest.joints is None:
+        return Finder(JointParameters.default(part_set))
+    return Finder(JointParameters.from_dict(forest.joints, part_set))
 
 
 def surface(
@@ -214,16 +210,6 @@ class Finder:
         for parent, child in BONES:
             bone = parameters.bones[f"{parent}-{child}"]
             self.lengths[JOINTS.index(child)], self.sds[JOINTS.index(child)] = bone.length_m, bone.sd_m
-
-    def modes(
-        self,
-        points: npt.NDArray[np.float32],
-        areas: npt.NDArray[np.float32],
-        shares: npt.NDArray[np.float32],
-        settings: tuple[float, float, int],
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """Return the modes (n_clusters, MAX_MODES, len(MODE_FIELDS)) of all clusters, and how many each has."""
-        return seek_modes(points, areas, shares, self.clusters, settings)
 
     def proposals(
         self, modes: npt.NDArray[np.float32], n_modes: npt.NDArray[np.int64]

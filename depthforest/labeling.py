@@ -22,6 +22,7 @@ from depthforest import facings
 from depthforest.camera import Camera
 from depthforest.checks import is_number, is_whole
 from depthforest.depthtrees import DepthTrees, Mask
+from depthforest.derived import Derived
 from depthforest.errors import FrameError, UsageError
 from depthforest.features import MAX_OFFSET_PX, check_mask, focal_lengths
 from depthforest.frames import Frame
@@ -245,7 +246,7 @@ class _Walk:
                 frame.depth_mm, pixels, is_masked, box, focals, forest.background_mm,
                 self.crop, self.places, self.scales,
             )  # fmt: skip
-        self.forest, self.rule = forest, RULES.index(rule)
+        self.forest, self.packed, self.rule = forest, packed_forest(forest), RULES.index(rule)
         # the mirrored picture has every x offset negated (features), and its left is the person's right
         self.is_mirrored = is_mirrored
         # of the facings; None until they are weighed
@@ -259,7 +260,7 @@ class _Walk:
         return {MEAN: LEAF_SUM * n_walks * int(self.weights.sum()), VOTES: n_walks}.get(self.rule, 0)
 
     def _arguments(self) -> tuple[Any, ...]:
-        packed = packed_forest(self.forest)
+        packed = self.packed
         return (
             self.crop.shape[1], packed.values, packed.links, packed.top, packed.exits, packed.depth,
             self.rule, packed.leaves, winners(self.forest), self.is_mirrored, self.forest.part_set.mirror_table,
@@ -301,7 +302,7 @@ class _Walk:
 
     def _sums(self, threads: int) -> npt.NDArray[np.int32]:
         """Return the sums (n, n_columns) of all pixels, in scratch memory."""
-        (sums,) = _scratch().take("sums", ((self.n, packed_forest(self.forest).leaves.shape[1]), np.int32))
+        (sums,) = _scratch().take("sums", ((self.n, self.packed.leaves.shape[1]), np.int32))
         if self.forest.n_facings > 1:
             rest = self._mixing_arguments(threads)
             self._spread(lambda begin, end: mix_pixels(*rest, begin, end, sums[begin:end]), threads)
@@ -323,7 +324,7 @@ class _Walk:
 
     def leaves(self, threads: int) -> npt.NDArray[np.int32]:
         """Return the leaves (n_walks, n, n_trees) of all pixels, in scratch memory."""
-        packed, n_walks = packed_forest(self.forest), 2 if self.is_mirrored else 1
+        packed, n_walks = self.packed, 2 if self.is_mirrored else 1
         (found,) = _scratch().take("leaves", ((n_walks, self.n, self.forest.n_trees), np.int32))
         crop = self.crop.reshape(-1)
         nodes = self.crop.shape[1], packed.values, packed.links, packed.top, packed.exits, packed.depth
@@ -332,7 +333,7 @@ class _Walk:
 
     def _mixing_arguments(self, threads: int) -> tuple[Any, ...]:
         """Find the leaves of all pixels, weigh the facings if nobody has, and return what mixing needs."""
-        packed, found = packed_forest(self.forest), self.leaves(threads)
+        packed, found = self.packed, self.leaves(threads)
         if self.weights is None:
             said = np.zeros(self.forest.n_facings, dtype=np.int64)
             add_evidence(found, 0, self.n, self.forest.facing_evidence, said)
@@ -368,22 +369,16 @@ def _smooth_piece(rest: tuple[Any, ...], out: npt.NDArray[np.int32], begin: int,
     smooth_sums(*rest, begin, end, out)
 
 
+@Derived
 def packed_forest(forest: DepthTrees) -> PackedForest:
     """Return a forest's nodes as kernels walk them, packed once."""
-    packed = forest.__dict__.get("_packed")
-    if packed is None:
-        packed = pack(forest)
-        forest.__dict__["_packed"] = packed  # no field: neither compared, copied nor stored
-    return cast(PackedForest, packed)
+    return pack(forest)
 
 
+@Derived
 def winners(forest: DepthTrees) -> npt.NDArray[np.uint8]:
-    """Return the most probable part of each leaf, the lowest of equals."""
-    found = forest.__dict__.get("_winners")
-    if found is None:
-        found = forest.leaves.argmax(axis=1).astype(np.uint8)
-        forest.__dict__["_winners"] = found
-    return cast(npt.NDArray[np.uint8], found)
+    """Return the most probable part of each leaf, the lowest of equals; computed once."""
+    return np.asarray(forest.leaves.argmax(axis=1), dtype=np.uint8)
 
 
 def _scratch() -> Scratch:

@@ -15,7 +15,7 @@ from naive_forest import random_forest
 import depthforest as df
 from depthforest.errors import FrameError, ModelError, PartSetError, UsageError
 from depthforest.jointparams import Bone, JointParameters, Offsets, cluster_parts, known_joints
-from depthforest.joints import FAST, Finder, FoundJoint, Joints, Proposal, find_joints
+from depthforest.joints import FAST, Finder, FoundJoint, Joints, Proposal, find_joints, seek_modes
 from depthforest.labeling import Labeling, Sample
 from depthforest.meanshift import MAX_MODES
 from depthforest.parts import BODY31, BONES, JOINT_MIRROR, JOINTS, NO_PART, PCL25, REGIONS15
@@ -477,7 +477,7 @@ def test_any_parameters_are_refused_or_give_finite_joints(seed, n):
         return
     points = rng.normal((0, 0, 2), 0.4, (80, 3)).astype(np.float32)
     shares = rng.dirichlet(np.full(31, 0.1), 80).astype(np.float32)
-    modes, n_modes = finder.modes(points, np.full(80, 1e-4, np.float32), shares, FAST)
+    modes, n_modes = seek_modes(points, np.full(80, 1e-4, np.float32), shares, finder.clusters, FAST)
     joints = finder.joints(modes, n_modes)
     for joint in joints.values():
         for proposal in joint.proposals:

@@ -1,4 +1,5 @@
 import cmath
+import copy
 import math
 import multiprocessing
 import threading
@@ -384,7 +385,6 @@ def test_several_threads_may_call_at_once():
     frames = [random_frame(rng, 60, 80) for _ in range(6)]
     forest = forest_of(8, 3, 8)
     expected = [forest.predict(frame) for frame in frames]
-    forest.__dict__.pop("_packed", None)
     wrong = []
 
     def work(k):
@@ -497,7 +497,8 @@ def test_ten_thousand_frames_take_no_memory():
 def test_packing_is_made_once():
     forest = forest_of(0)
     assert labeling.packed_forest(forest) is labeling.packed_forest(forest)
-    assert "_packed" not in repr(forest)
+    assert labeling.winners(forest) is labeling.winners(forest)
+    assert labeling.packed_forest(copy.copy(forest)) is not labeling.packed_forest(forest)
 
 
 @settings(max_examples=20, deadline=None)
