@@ -218,13 +218,12 @@ def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]
                     order = np.lexsort((places[:, 1], places[:, 0], places[:, 1] // tile[1], places[:, 0] // tile[0]))
                     places, scales = places[order], scales[order]
                 walk.packed = packed
-                rest = list(walk._arguments())
+                person = walk.crop.reshape(-1), walk.crop.shape[1], places, scales
                 n_trees = len(packed.exits)
                 for some in [slice(i, i + 1) for i in range(n_trees)] if is_by_tree else [slice(n_trees)]:
-                    rest[3], rest[4] = packed.top[some], packed.exits[some]
+                    nodes = replace(packed, top=packed.top[some], exits=packed.exits[some]).nodes
                     label_pixels(
-                        walk.crop.reshape(-1), places, scales, 0, walk.n, *rest, walk.weight, -1.0, walk.corner,
-                        n_lanes, parts, shares,
+                        person, nodes, walk.voting, 0, walk.n, walk.weight, -1.0, walk.corner, n_lanes, parts, shares
                     )  # fmt: skip
 
         return work

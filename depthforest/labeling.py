@@ -30,6 +30,8 @@ from depthforest.labelkernels import (
     LANES,
     MEAN,
     VOTES,
+    Person,
+    Voting,
     cut_out,
     find_box,
     find_leaves,
@@ -259,12 +261,16 @@ class _Walk:
         assert self.weights is not None
         return {MEAN: LEAF_SUM * n_walks * int(self.weights.sum()), VOTES: n_walks}.get(self.rule, 0)
 
-    def _arguments(self) -> tuple[Any, ...]:
-        packed = self.packed
-        return (
-            self.crop.shape[1], packed.values, packed.links, packed.top, packed.exits, packed.depth,
-            self.rule, packed.leaves, winners(self.forest), self.is_mirrored, self.forest.part_set.mirror_table,
-        )  # fmt: skip
+    @property
+    def person(self) -> Person:
+        """The crop and its pixels, as kernels take them."""
+        return self.crop.reshape(-1), self.crop.shape[1], self.places, self.scales
+
+    @property
+    def voting(self) -> Voting:
+        """How leaves are added up, as kernels take it."""
+        table = self.forest.part_set.mirror_table
+        return self.rule, self.packed.leaves, winners(self.forest), self.is_mirrored, table
 
     def label(
         self,
@@ -285,11 +291,9 @@ class _Walk:
                 lambda begin, end: label_mixed(self.places, *rest, begin, end, self.weight, *of_frame), threads
             )
         else:
-            crop, nodes = self.crop.reshape(-1), self._arguments()
-            of_pixels = self.weight, least, self.corner, LANES, parts, shares
-            self._spread(
-                lambda begin, end: label_pixels(crop, self.places, self.scales, begin, end, *nodes, *of_pixels), threads
-            )
+            walk = self.person, self.packed.nodes, self.voting
+            rest = self.weight, least, self.corner, LANES, parts, shares
+            self._spread(lambda begin, end: label_pixels(*walk, begin, end, *rest), threads)
 
     def sums(self, smooth_m: float = 0.0) -> tuple[npt.NDArray[np.int32], int | npt.NDArray[np.int32]]:
         """Return the sums (n, n_parts) of all parts, in scratch memory, and what a whole sum is, or those of pixels."""
@@ -307,10 +311,8 @@ class _Walk:
             rest = self._mixing_arguments(threads)
             self._spread(lambda begin, end: mix_pixels(*rest, begin, end, sums[begin:end]), threads)
         else:
-            crop, nodes = self.crop.reshape(-1), self._arguments()
-            self._spread(
-                lambda begin, end: sum_pixels(crop, self.places, self.scales, begin, end, *nodes, sums), threads
-            )
+            walk = self.person, self.packed.nodes, self.voting
+            self._spread(lambda begin, end: sum_pixels(*walk, begin, end, sums), threads)
         return sums
 
     def _smoothed(self, sums: npt.NDArray[np.int32], radius_m: float, threads: int) -> npt.NDArray[np.int32]:
@@ -324,11 +326,10 @@ class _Walk:
 
     def leaves(self, threads: int) -> npt.NDArray[np.int32]:
         """Return the leaves (n_walks, n, n_trees) of all pixels, in scratch memory."""
-        packed, n_walks = self.packed, 2 if self.is_mirrored else 1
+        n_walks = 2 if self.is_mirrored else 1
         (found,) = _scratch().take("leaves", ((n_walks, self.n, self.forest.n_trees), np.int32))
-        crop = self.crop.reshape(-1)
-        nodes = self.crop.shape[1], packed.values, packed.links, packed.top, packed.exits, packed.depth
-        self._spread(lambda begin, end: find_leaves(crop, self.places, self.scales, begin, end, *nodes, found), threads)
+        walk = self.person, self.packed.nodes
+        self._spread(lambda begin, end: find_leaves(*walk, begin, end, found), threads)
         return cast(npt.NDArray[np.int32], found)
 
     def _mixing_arguments(self, threads: int) -> tuple[Any, ...]:

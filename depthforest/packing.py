@@ -39,6 +39,10 @@ _LINE = 64
 """Bytes of a cache line, in which one or two leaves lie."""
 
 
+Nodes = tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32], int]
+"""Values, links, top, exits, depth of a PackedForest."""
+
+
 @dataclass(frozen=True)
 class PackedForest:
     """Nodes in rows, and what leaves are.
@@ -65,6 +69,11 @@ class PackedForest:
     exits: npt.NDArray[np.int32]
     leaves: npt.NDArray[np.uint8]
     depth: int
+
+    @property
+    def nodes(self) -> Nodes:
+        """All but the leaves, as the kernels of the walk take it."""
+        return self.values, self.links, self.top, self.exits, self.depth
 
     @property
     def n_bytes(self) -> int:
