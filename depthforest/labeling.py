@@ -21,10 +21,11 @@ import numpy.typing as npt
 from depthforest import facings
 from depthforest.camera import Camera
 from depthforest.checks import is_number, is_whole
+from depthforest.cropping import crop_person, find_scales
 from depthforest.depthtrees import DepthTrees, Mask
 from depthforest.derived import Derived
 from depthforest.errors import FrameError, UsageError
-from depthforest.features import MAX_OFFSET_PX, check_mask, focal_lengths
+from depthforest.features import MAX_OFFSET_PX, focal_lengths
 from depthforest.frames import Frame
 from depthforest.labelkernels import (
     LANES,
@@ -32,8 +33,6 @@ from depthforest.labelkernels import (
     VOTES,
     Person,
     Voting,
-    cut_out,
-    find_box,
     find_leaves,
     label_pixels,
     sum_pixels,
@@ -232,22 +231,10 @@ class _Walk:
         if max(frame.shape) > MAX_OFFSET_PX:
             raise FrameError(f"frames of up to {MAX_OFFSET_PX} pixels a side can be labeled, got {frame.shape}")
         focals = focal_lengths(frame.camera)
-        is_masked = mask is not None
-        pixels = (
-            np.zeros((1, 1), dtype=np.bool_) if mask is None else np.ascontiguousarray(check_mask(mask, frame.shape))
-        )
-        box = np.empty(4, dtype=np.int64)
-        self.n = find_box(frame.depth_mm, pixels, is_masked, box)
-        shape = (int(box[1] - box[0]) + 3, int(box[3] - box[2]) + 3) if self.n else (0, 0)
-        self.crop, self.places, self.scales = _scratch().take(
-            "person", (shape, np.uint16), ((self.n, 2), np.int32), ((self.n, 2), np.float32)
-        )
-        self.corner = (int(box[0]) - 1, int(box[2]) - 1)
-        if self.n:
-            cut_out(
-                frame.depth_mm, pixels, is_masked, box, focals, forest.background_mm,
-                self.crop, self.places, self.scales,
-            )  # fmt: skip
+        person = crop_person(frame, mask, forest.background_mm)
+        self.crop, self.corner, self.places, self.n = person.depth, person.corner, person.places, len(person.places)
+        (self.scales,) = _scratch().take("scales", ((self.n, 2), np.float32))
+        find_scales(self.crop, self.places, focals, self.scales)
         self.forest, self.packed, self.rule = forest, packed_forest(forest), RULES.index(rule)
         # the mirrored picture has every x offset negated (features), and its left is the person's right
         self.is_mirrored = is_mirrored

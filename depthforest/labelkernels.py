@@ -1,4 +1,4 @@
-"""The compiled loops of labeling: a person's crop and pixels, many pixels walking in step, and what their leaves say.
+"""The compiled loops of labeling: many pixels walking in step, and what their leaves say.
 
 A walk of one pixel waits for memory at every step. Here `LANES` pixels take each step together: first their nodes are
 gathered, then the places of all probes are computed (this vectorises), then depths are read, children chosen, and the
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.features import clamped_offset, pixel_scale
+from depthforest.features import clamped_offset
 from depthforest.kernels import kernel
 from depthforest.packing import CHILDREN, LEAF, Nodes
 from depthforest.prefetching import prefetch
@@ -33,75 +33,6 @@ Voting = tuple[int, npt.NDArray[np.uint8], npt.NDArray[np.uint8], bool, npt.NDAr
 
 LaneScratch = tuple[Lanes, Lanes, npt.NDArray[np.int32], npt.NDArray[np.uint32]]
 """Of the lanes: `offsets` (4, LANES), `bounds` (6, LANES), `numbers` (4, LANES), `probes` (2, LANES)."""
-
-
-@kernel
-def find_box(
-    depth: npt.NDArray[np.uint16], mask: npt.NDArray[np.bool_], is_masked: bool, box: npt.NDArray[np.int64]
-) -> int:
-    """Fill the first and last row and column with a reading of the person, and return how many such pixels there are.
-
-    `box` is (4,): top, bottom, left, right, inclusive; meaningless if there are none.
-    """
-    box[0], box[1], box[2], box[3] = depth.shape[0], -1, depth.shape[1], -1
-    n = 0
-    for row in range(depth.shape[0]):
-        first, last, n_before = depth.shape[1], -1, n
-        for col in range(depth.shape[1]):
-            if depth[row, col] != 0 and (not is_masked or mask[row, col]):
-                n += 1
-                first = min(first, col)
-                last = col
-        if n > n_before:
-            box[0] = min(box[0], row)
-            box[1] = row
-            box[2] = min(box[2], first)
-            box[3] = max(box[3], last)
-    return n
-
-
-@kernel
-def cut_out(
-    depth: npt.NDArray[np.uint16],
-    mask: npt.NDArray[np.bool_],
-    is_masked: bool,
-    box: npt.NDArray[np.int64],
-    focals: tuple[np.float32, np.float32],
-    background: int,
-    crop: npt.NDArray[np.uint16],
-    places: npt.NDArray[np.int32],
-    scales: Lanes,
-) -> None:
-    """Fill the person's crop, with a border of background, and its pixels.
-
-    Parameters
-    ----------
-    crop : array (rows + 2, cols + 2), uint16
-        Of the box and its border.
-    places : array (n, 2), int32
-        Row and column of each pixel in the crop, line by line.
-    scales : array (n, 2), float32
-        Pixels per metre at each pixel, x and y.
-    """
-    crop[0] = background
-    crop[-1] = background
-    i = 0
-    for row in range(box[0], box[1] + 1):
-        r = row - box[0] + 1
-        crop[r, 0] = background
-        crop[r, -1] = background
-        for col in range(box[2], box[3] + 1):
-            c = col - box[2] + 1
-            value = depth[row, col]
-            if value == 0 or (is_masked and not mask[row, col]):
-                crop[r, c] = background
-                continue
-            crop[r, c] = value
-            places[i, 0] = r
-            places[i, 1] = c
-            scales[i, 0] = pixel_scale(focals[0], value)
-            scales[i, 1] = pixel_scale(focals[1], value)
-            i += 1
 
 
 @kernel
