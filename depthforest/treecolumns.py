@@ -24,6 +24,7 @@ from depthforest import facings, modelfile
 from depthforest.checks import is_number
 from depthforest.errors import ModelError, UsageError
 from depthforest.features import MAX_OFFSET_M
+from depthforest.links import Broken, find_fault
 from depthforest.modelfile import Column
 from depthforest.quantizing import LEAF_SUM, Leaves
 
@@ -105,21 +106,17 @@ def _check_links(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32], 
         raise ModelError(f"a forest has 1 to {MAX_TREES} trees, got {len(roots)}")
     if n_nodes > MAX_NODES:
         raise ModelError(f"a forest has at most {MAX_NODES} nodes, got {n_nodes}")
-    for name, links in (("root", roots), ("child", children)):
-        is_bad = (links >= n_nodes) | (links < -n_leaves)
-        if is_bad.any():
-            where = np.argwhere(is_bad)[0]
-            raise ModelError(
-                f"{name} {where.tolist()} is {links[tuple(where)]}, outside the {n_nodes} nodes and {n_leaves} leaves"
-            )
     links = np.concatenate((roots, children.ravel()))
-    for name, used, n in (("node", links[links >= 0], n_nodes), ("leaf", ~links[links < 0], n_leaves)):
-        n_uses = np.bincount(used, minlength=n)
-        if (n_uses != 1).any():
-            index = int(np.flatnonzero(n_uses != 1)[0])
-            raise ModelError(
-                f"{name} {index} has {n_uses[index]} parents; every node and leaf has one, or is the root of one tree"
-            )
+    fault = find_fault(links, n_nodes, n_leaves)
+    if fault is not None and fault.what is Broken.OUTSIDE:
+        child = fault.index - len(roots)
+        where = f"root {[fault.index]}" if child < 0 else f"child {list(divmod(child, 2))}"
+        raise ModelError(f"{where} is {links[fault.index]}, outside the {n_nodes} nodes and {n_leaves} leaves")
+    if fault is not None:
+        name = f"node {fault.index}" if fault.what is Broken.NODE else f"leaf {fault.index}"
+        raise ModelError(
+            f"{name} has {fault.n_parents} parents; every node and leaf has one, or is the root of one tree"
+        )
     # Each has one parent now, so that no walk from a root meets a node twice: it ends, and a cycle is what it misses.
     found = levels(roots, children)
     if len(found) > MAX_DEPTH:
