@@ -143,7 +143,7 @@ def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False) -> Joi
         )
     if frame is not labeling._frame and not np.array_equal(frame.depth_mm, labeling._frame.depth_mm):
         raise FrameError("the frame has other readings than the one that was labeled; pass that one")
-    finder = finder_of(labeling._forest)
+    finder = finder_of(labeling._walk.forest)
     sample = labeling.sample(None if exact else FAST_PIXELS)
     points, areas, shares = surface(frame, sample)
     if not len(points):

@@ -36,14 +36,13 @@ LaneScratch = tuple[Lanes, Lanes, npt.NDArray[np.int32], npt.NDArray[np.uint32]]
 
 
 @kernel
-def thin_out(places: npt.NDArray[np.int32], scales: Lanes, corner: tuple[int, int], step: int) -> int:
-    """Keep the pixels on every `step`-th row and column of the frame, in order at the front; return how many."""
+def find_grid(places: npt.NDArray[np.int32], corner: tuple[int, int], step: int, chosen: npt.NDArray[np.int64]) -> int:
+    """Fill the numbers of the pixels on every `step`-th row and column of the frame, in order; return how many."""
     middle = step // 2
     n = 0
     for i in range(len(places)):
         if (places[i, 0] + corner[0]) % step == middle and (places[i, 1] + corner[1]) % step == middle:
-            places[n, 0], places[n, 1] = places[i, 0], places[i, 1]
-            scales[n, 0], scales[n, 1] = scales[i, 0], scales[i, 1]
+            chosen[n] = i
             n += 1
     return n
 

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.depthtrees import DepthTrees
+from depthforest.derived import Derived
 from depthforest.kernels import kernel
 
 N_COLUMNS = 8
@@ -98,6 +99,18 @@ def pack(forest: DepthTrees) -> PackedForest:
     exits = np.empty((forest.n_trees, n_inner + 1), dtype=np.int32)
     _fill_top(values, links, top, exits)
     return PackedForest(values, links, top, exits, leaves, forest.depth)
+
+
+@Derived
+def packed_forest(forest: DepthTrees) -> PackedForest:
+    """Return a forest's nodes as kernels walk them, packed once."""
+    return pack(forest)
+
+
+@Derived
+def winners(forest: DepthTrees) -> npt.NDArray[np.uint8]:
+    """Return the most probable part of each leaf, the lowest of equals; computed once."""
+    return np.asarray(forest.leaves.argmax(axis=1), dtype=np.uint8)
 
 
 def aligned(shape: tuple[int, int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import depthforest as df
-from depthforest import labeling
 from depthforest.errors import FrameError, ModelError, UsageError
-from depthforest.labeling import PIECE, RULES
+from depthforest.labeling import RULES
 from depthforest.labelkernels import LANES
-from depthforest.packing import CHILDREN, LEAF, TOP_LEVELS, pack
+from depthforest.packing import CHILDREN, LEAF, TOP_LEVELS, pack, packed_forest, winners
 from depthforest.treecolumns import MAX_FACING_TREES
+from depthforest.walks import PIECE
 from synth.config import Config
 from synth.generator import Generator
 from synth.rendering import render
@@ -496,9 +496,9 @@ def test_ten_thousand_frames_take_no_memory():
 
 def test_packing_is_made_once():
     forest = forest_of(0)
-    assert labeling.packed_forest(forest) is labeling.packed_forest(forest)
-    assert labeling.winners(forest) is labeling.winners(forest)
-    assert labeling.packed_forest(copy.copy(forest)) is not labeling.packed_forest(forest)
+    assert packed_forest(forest) is packed_forest(forest)
+    assert winners(forest) is winners(forest)
+    assert packed_forest(copy.copy(forest)) is not packed_forest(forest)
 
 
 @settings(max_examples=20, deadline=None)
