@@ -15,7 +15,7 @@ import numpy as np
 from label_speed import best
 
 import depthforest as df
-from depthforest.joints import EXACT, FAST, FAST_PIXELS, find_joints, finder_of, surface
+from depthforest.joints import EXACT, FAST, FAST_PIXELS, find_joints, finder_of, seek_modes, surface
 from depthforest.models import DEFAULT_MODEL
 from depthforest.resources import models_folder
 from synth.config import Config
@@ -37,14 +37,14 @@ def report(forest: df.Forest, camera: str) -> None:
         pairs = list(zip(frames, labelings, strict=True))
         samples = [labeling.sample(FAST_PIXELS) for labeling in labelings]
         surfaces = [surface(frame, sample) for frame, sample in zip(frames, samples, strict=True)]
-        modes = [finder.modes(*each, FAST) for each in surfaces]
+        modes = [seek_modes(*each, finder.clusters, FAST) for each in surfaces]
         label, joints, sample, shift, rest = best(
             lambda mirror=mirror: [  # type: ignore[misc]
                 forest.label(f, m, mirror=mirror, threads=1) for f, m in zip(frames, masks, strict=True)
             ],
             lambda pairs=pairs: [find_joints(*pair) for pair in pairs],  # type: ignore[misc]
             lambda labelings=labelings: [each.sample(FAST_PIXELS) for each in labelings],  # type: ignore[misc]
-            lambda surfaces=surfaces: [finder.modes(a, b, c, FAST) for a, b, c in surfaces],  # type: ignore[misc]
+            lambda surfaces=surfaces: [seek_modes(a, b, c, finder.clusters, FAST) for a, b, c in surfaces],  # type: ignore[misc]
             lambda modes=modes: [finder.joints(*each) for each in modes],  # type: ignore[misc]
         )
         ms = [1000 * each / N_FRAMES for each in (label, joints, sample, shift, rest)]
@@ -55,7 +55,7 @@ def report(forest: df.Forest, camera: str) -> None:
     all_pixels = [surface(f, each.sample()) for f, each in zip(frames[:3], labelings[:3], strict=True)]
     start = time.perf_counter()
     for each in all_pixels:
-        finder.modes(*each, EXACT)
+        seek_modes(*each, finder.clusters, EXACT)
     print(f"    exact: modes {1000 * (time.perf_counter() - start) / len(all_pixels):.0f}")
 
 

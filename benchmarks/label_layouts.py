@@ -21,10 +21,10 @@ from label_speed import Frames, Masks, best, frames_of
 import depthforest as df
 from depthforest.features import clamped_offset, probe_unit
 from depthforest.kernels import kernel
-from depthforest.labeling import _Walk, packed_forest
 from depthforest.labelkernels import (
     LANES,
     MEAN,
+    Person,
     _add,
     _advance,
     _find_both,
@@ -33,9 +33,14 @@ from depthforest.labelkernels import (
     label_pixels,
 )
 from depthforest.models import DEFAULT_MODEL
-from depthforest.packing import CHILDREN, LEAF, PackedForest, aligned
+from depthforest.packing import CHILDREN, LEAF, PackedForest, aligned, packed_forest
 from depthforest.prefetching import prefetch
+from depthforest.quantizing import LEAF_SUM
 from depthforest.resources import models_folder
+from depthforest.walks import Walk
+
+Cut = tuple[Walk, Person]
+"""A walk, and its person as kernels take it."""
 
 
 def without_top(packed: PackedForest) -> PackedForest:
@@ -168,13 +173,13 @@ def _arrive(crop, places, scales, n_cols, packed, n_trees, out):  # type: ignore
             out[i, tree] = at
 
 
-def leaf_ways(forest: df.Forest, packed: PackedForest, walks: list[_Walk]) -> dict[str, Callable[[], object]]:
+def leaf_ways(forest: df.Forest, packed: PackedForest, walks: list[Cut]) -> dict[str, Callable[[], object]]:
     """Return ways to add up the leaves that pixels have arrived at; the walk itself is left out."""
     parts = []
-    for walk in walks:
+    for walk, (crop, n_cols, places, scales) in walks:
         arrived = np.empty((walk.n, forest.n_trees), dtype=np.int32)
         columns = (packed.values, packed.links)
-        _arrive(walk.crop.reshape(-1), walk.places, walk.scales, walk.crop.shape[1], columns, forest.n_trees, arrived)
+        _arrive(crop, places, scales, n_cols, columns, forest.n_trees, arrived)
         parts.append(arrived)
     rows_of = np.concatenate(parts)
     leaves_of = packed.links[rows_of, LEAF]
@@ -201,30 +206,27 @@ def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]
     """Return nanoseconds a pixel of each way."""
     walks = []
     for frame, mask in zip(frames, masks, strict=True):
-        walk = _Walk(forest, frame, mask, False, "mean")
-        walk.crop, walk.places, walk.scales = walk.crop.copy(), walk.places.copy(), walk.scales.copy()  # were scratch
-        walks.append(walk)
-    n_pixels = sum(walk.n for walk in walks)
+        walk = Walk.start(forest, frame, mask, False, MEAN)
+        crop, n_cols, places, scales = walk.person()
+        walks.append((walk, (crop, n_cols, places, scales.copy())))  # they are scratch
+    n_pixels = sum(walk.n for walk, _ in walks)
     parts, shares = np.empty(frames[0].shape, np.uint8), np.empty(frames[0].shape, np.float32)
-    kept = packed_forest(forest)
+    kept, weight = packed_forest(forest), LEAF_SUM * forest.n_trees
 
     def run(
         packed: PackedForest, n_lanes: int = LANES, tile: tuple[int, int] | None = None, is_by_tree: bool = False
     ) -> Callable[[], object]:
         def work() -> None:
-            for walk in walks:
-                places, scales = walk.places, walk.scales
+            for walk, (crop, n_cols, places, scales) in walks:
                 if tile:
                     order = np.lexsort((places[:, 1], places[:, 0], places[:, 1] // tile[1], places[:, 0] // tile[0]))
                     places, scales = places[order], scales[order]
-                forest.__dict__["_packed"] = packed
-                rest = list(walk._arguments())
+                person = crop, n_cols, places, scales
                 n_trees = len(packed.exits)
                 for some in [slice(i, i + 1) for i in range(n_trees)] if is_by_tree else [slice(n_trees)]:
-                    rest[3], rest[4] = packed.top[some], packed.exits[some]
+                    nodes = replace(packed, top=packed.top[some], exits=packed.exits[some]).nodes
                     label_pixels(
-                        walk.crop.reshape(-1), places, scales, 0, walk.n, *rest, walk.weight, -1.0, walk.corner,
-                        n_lanes, parts, shares,
+                        person, nodes, walk.voting, 0, walk.n, weight, -1.0, walk.crop.corner, n_lanes, parts, shares
                     )  # fmt: skip
 
         return work
@@ -233,10 +235,10 @@ def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]
     of_leaves = kept.links, forest.n_trees, kept.leaves, kept.depth
 
     def run_compact() -> None:
-        for walk in walks:
+        for walk, (crop, n_cols, places, scales) in walks:
             _label_compact(
-                walk.crop.reshape(-1), walk.places, walk.scales * unit, walk.crop.shape[1], rows, rows.view(np.int32),
-                of_leaves, walk.weight, walk.corner, parts, shares,
+                crop, places, scales * unit, n_cols, rows, rows.view(np.int32), of_leaves, weight, walk.crop.corner,
+                parts, shares,
             )  # fmt: skip
 
     works: dict[str, Callable[[], object]] = {f"as it is ({LANES} pixels in step)": run(kept)}
@@ -259,7 +261,6 @@ def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]
             "a layout must give the same labels, but for offsets that were rounded"
         )
     seconds = best(*works.values(), clock=time.thread_time)  # of this thread, because other programs disturb
-    forest.__dict__["_packed"] = kept
     return {name: 1e9 * each / n_pixels for name, each in zip(works, seconds, strict=True)}
 
 

@@ -34,8 +34,8 @@ from depthforest.candidates import draw, root_key
 from depthforest.drawing import write_depth
 from depthforest.features import masked_depth, responses
 from depthforest.kernels import kernel
-from depthforest.labeling import packed_forest
 from depthforest.models import DEFAULT_MODEL
+from depthforest.packing import packed_forest
 from depthforest.resources import models_folder
 from depthforest.threads import map_in_order
 from synth.config import Config

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from depthforest.joints import find_joints as find_joints
     from depthforest.jointtracks import JointTracks as JointTracks
     from depthforest.models import load as load
-    from depthforest.models import load_ranker as load_ranker
     from depthforest.parts import Grouping as Grouping
     from depthforest.parts import PartSet as PartSet
     from depthforest.peopletracks import PeopleTracker as PeopleTracker
@@ -57,7 +56,6 @@ _HOMES = {
     "find_people": "segmentation",
     "fit_joints": "jointfit",
     "load": "models",
-    "load_ranker": "models",
     "open_dataset": "datasets",
     "read_depth": "reading",
     "read_frames": "reading",

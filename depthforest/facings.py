@@ -3,8 +3,9 @@
 A patch of depth hardly says whether it is a left or a right arm: that depends on which way the person faces, which
 hundreds of pixels know together. A forest may therefore hold, in each leaf, one distribution over parts for each of
 `n` facings, and what a pixel in this leaf says about the facing. Labeling finds the leaves of all pixels first, weighs
-the facings by their evidence, and mixes the distributions with these weights (`forest` has the plain way, `labeling`
-the fast one). Facing 0 is towards the camera; they go round in equal steps, and k and n - k are mirror images.
+the facings by their evidence, and mixes the distributions with these weights (`depthtrees` has the plain way,
+`labeling` the fast one). Facing 0 is toward the camera; they go round in equal steps, and k and n - k are mirror
+images.
 """
 
 from __future__ import annotations

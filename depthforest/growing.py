@@ -18,6 +18,7 @@ from depthforest.candidates import Candidates, Keys, child_keys, draw, draw_chos
 from depthforest.errors import Parameter, UsageError
 from depthforest.features import MAX_OFFSET_M
 from depthforest.kernels import kernel
+from depthforest.links import find_fault
 from depthforest.probing import OUT
 from depthforest.scratch import Scratch
 from depthforest.shards import Batch, Shard, Splits
@@ -106,16 +107,12 @@ class GrowingTree:
         """Raise UsageError unless each node, leaf and open node has one parent, and nodes come after their parents."""
         n_nodes, n_leaves = len(self.children), len(self.leaf_counts)
         links = np.concatenate(([self.root], self.children.ravel())).astype(np.int64)
-        nodes, leaves, opened = (
-            links[links >= 0],
-            ~links[(links < 0) & (links > _LAST_OPEN)],
-            links[links <= _LAST_OPEN],
-        )
-        for found, n in ((nodes, n_nodes), (leaves, n_leaves), (opened - _OPEN, self.n_open)):
-            if not np.array_equal(np.sort(found), np.arange(n)):
-                raise UsageError("its links are broken")
-        children = self.children.astype(np.int64)
-        if (n_nodes and self.root != 0) or ((children >= 0) & (children <= np.arange(n_nodes)[:, None])).any():
+        sources = np.concatenate(([-1], np.repeat(np.arange(n_nodes), 2)))
+        is_open = links <= _LAST_OPEN
+        closed = links[~is_open]
+        if find_fault(closed, n_nodes, n_leaves) or find_fault(links[is_open] - _OPEN, self.n_open):
+            raise UsageError("its links are broken")
+        if find_fault(closed, n_nodes, n_leaves, sources[~is_open]):
             raise UsageError("its nodes are not in order")
         if not np.isfinite(self.offsets).all() or np.abs(self.offsets).max(initial=0) > MAX_OFFSET_M:
             raise UsageError("its probes are out of range")

@@ -11,8 +11,8 @@ from typing import Any
 from depthforest import modelfile
 from depthforest.checkpoints import is_checkpoint, last_news, read_checkpoint
 from depthforest.errors import ModelError
-from depthforest.forest import KIND as FOREST
 from depthforest.forest import Forest
+from depthforest.forestfile import KIND as FOREST
 from depthforest.growing import GrowingTree
 from depthforest.modelfile import ModelFile
 from depthforest.progress import Progress

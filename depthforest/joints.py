@@ -7,16 +7,17 @@ lengths (`skeletons`). Parameters come with the model (`jointparams`, `jointfit`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.depthtrees import DepthTrees
+from depthforest.derived import Derived
 from depthforest.errors import FrameError, UsageError
-from depthforest.forest import Forest
 from depthforest.frames import Frame, Position
 from depthforest.jointparams import (
     ClusterParameters,
@@ -46,8 +47,6 @@ UNIT_AREA = 0.01
 MAX_ODDS = 30.0
 """Largest logarithm of odds: beyond it a confidence is 0 or 1 anyway."""
 
-Ranker = Callable[[npt.NDArray[np.float32]], npt.ArrayLike]
-
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
@@ -59,10 +58,9 @@ class Proposal:
         Metres in camera space.
     confidence : float
         How likely the joint is within 10 cm, 0 to 1: comparable between joints and distances, because it comes from the
-        *surface* that leads to the mode (probability x depth^2, in square metres), not from a count of pixels. Where a
-        ranker ordered them, the confidences of a joint's proposals follow its order.
+        *surface* that leads to the mode (probability x depth^2, in square metres), not from a count of pixels.
     features : array (len(FEATURE_NAMES),), float32
-        What a ranker sees, `skeletons.FEATURE_NAMES`.
+        What is known of it: the columns `skeletons.FEATURE_NAMES`.
     """
 
     position: Position
@@ -81,7 +79,7 @@ class FoundJoint:
     confidence : float
         Of the first proposal, 0 to 1.
     proposals : tuple of Proposal
-        Best first: the one of the best set of joints, then by confidence; or as a ranker ordered them.
+        Best first: the one of the best set of joints, then by confidence.
     """
 
     position: Position
@@ -116,7 +114,7 @@ class Joints(Mapping[str, FoundJoint]):
         return f"Joints({len(self)} of {len(JOINTS)}: {', '.join(self)})"
 
 
-def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False, ranker: Ranker | None = None) -> Joints:
+def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False) -> Joints:
     """Find the joints of one labeled person.
 
     Parameters
@@ -128,10 +126,6 @@ def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False, ranker
     exact : bool
         Look at every pixel and start beside each, as the paper does: for evaluation. Otherwise look at about 1500
         pixels on a grid, start from places apart and climb less far, which is many times faster.
-    ranker : callable, optional
-        Takes the features of one joint's proposals, an array (n, len(FEATURE_NAMES)) float32, and returns n scores; the
-        highest is best, the earlier of equals. Its first proposal gets the highest confidence that a proposal of the
-        joint has, the second the next, and so on; `features` keep what each had. `models.load_ranker` loads one.
 
     Returns
     -------
@@ -149,27 +143,22 @@ def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False, ranker
         )
     if frame is not labeling._frame and not np.array_equal(frame.depth_mm, labeling._frame.depth_mm):
         raise FrameError("the frame has other readings than the one that was labeled; pass that one")
-    finder = finder_of(labeling._forest)
+    finder = finder_of(labeling._walk.forest)
     sample = labeling.sample(None if exact else FAST_PIXELS)
     points, areas, shares = surface(frame, sample)
     if not len(points):
         return Joints({})
-    modes, n_modes = finder.modes(points, areas, shares, EXACT if exact else FAST)
-    return finder.joints(modes, n_modes, ranker)
+    modes, n_modes = seek_modes(points, areas, shares, finder.clusters, EXACT if exact else FAST)
+    return finder.joints(modes, n_modes)
 
 
-def finder_of(forest: Forest) -> Finder:
+@Derived
+def finder_of(forest: DepthTrees) -> Finder:
     """Return what finds a forest's joints, made and checked once."""
-    finder = forest.__dict__.get("_finder")
-    if finder is None:
-        part_set = forest.part_set
-        finder = Finder(
-            JointParameters.default(part_set)
-            if forest.joints is None
-            else JointParameters.from_dict(forest.joints, part_set)
-        )
-        forest.__dict__["_finder"] = finder  # no field: neither compared, copied nor stored
-    return cast(Finder, finder)
+    part_set = forest.part_set
+    if forest.joints is None:
+        return Finder(JointParameters.default(part_set))
+    return Finder(JointParameters.from_dict(forest.joints, part_set))
 
 
 def surface(
@@ -222,16 +211,6 @@ class Finder:
             bone = parameters.bones[f"{parent}-{child}"]
             self.lengths[JOINTS.index(child)], self.sds[JOINTS.index(child)] = bone.length_m, bone.sd_m
 
-    def modes(
-        self,
-        points: npt.NDArray[np.float32],
-        areas: npt.NDArray[np.float32],
-        shares: npt.NDArray[np.float32],
-        settings: tuple[float, float, int],
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
-        """Return the modes (n_clusters, MAX_MODES, len(MODE_FIELDS)) of all clusters, and how many each has."""
-        return seek_modes(points, areas, shares, self.clusters, settings)
-
     def proposals(
         self, modes: npt.NDArray[np.float32], n_modes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
@@ -255,9 +234,7 @@ class Finder:
         weight = self.parameters.bone_weight
         return float(choose_set(found, evidence, counts, self.lengths, self.sds, weight, costs))
 
-    def joints(
-        self, modes: npt.NDArray[np.float32], n_modes: npt.NDArray[np.int64], ranker: Ranker | None = None
-    ) -> Joints:
+    def joints(self, modes: npt.NDArray[np.float32], n_modes: npt.NDArray[np.int64]) -> Joints:
         """Return the joints that modes lead to."""
         found, counts = self.proposals(modes, n_modes)
         places = found[:, :, :3]
@@ -276,10 +253,6 @@ class Finder:
         describe(found, counts, chosen, self.lengths, size, features)
         features.setflags(write=False)
         scores = confidences + (numbers == chosen[:, None])
-        if ranker is not None:
-            for joint in np.flatnonzero(counts).tolist():
-                n = int(counts[joint])
-                scores[joint, :n] = _checked_scores(ranker(features[joint, :n]), n)
         orders = np.argsort(np.where(is_there, -scores, np.inf), axis=1, kind="stable").tolist()
         all_places, all_confidences, all_counts = places.tolist(), confidences.tolist(), counts.tolist()
         joints = {}
@@ -287,13 +260,8 @@ class Finder:
             order = orders[joint][: all_counts[joint]]
             if order:
                 its_places, its_features = all_places[joint], features[joint]
-                its_confidences = [all_confidences[joint][i] for i in order]
-                if ranker is not None:
-                    its_confidences.sort(reverse=True)  # or the order would not count where confidences are compared
-                proposals = tuple(
-                    Proposal(tuple(its_places[i]), confidence, its_features[i])
-                    for i, confidence in zip(order, its_confidences, strict=True)
-                )
+                its_confidences = all_confidences[joint]
+                proposals = tuple(Proposal(tuple(its_places[i]), its_confidences[i], its_features[i]) for i in order)
                 joints[name] = FoundJoint(proposals[0].position, proposals[0].confidence, proposals)
         return Joints(joints, size)
 
@@ -334,17 +302,6 @@ def _weigh(
         bias, log_area, purity = terms[joint]
         for i in range(counts[joint]):
             evidence[joint, i] = bias + log_area * np.log(found[joint, i, 3] / UNIT_AREA) + purity * found[joint, i, 4]
-
-
-def _checked_scores(scores: npt.ArrayLike, n: int) -> npt.NDArray[np.float64]:
-    """Return what a ranker gave as n finite numbers."""
-    try:
-        array = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.shape != (n,) or not np.isfinite(array).all():
-        raise UsageError(f"a ranker returns one finite score for each of the {n} proposals, got {scores!r:.60}")
-    return array
 
 
 def _size(shape: tuple[int, ...]) -> str:

@@ -1,17 +1,14 @@
 """Labeling: the part of every pixel of a person, for whole frames and streams of them.
 
-`label` and `label_many` are what `Forest.label` and `Forest.label_many` call. A person is cut out with a border of
-background, so that probes need no branch; its pixels walk in step (`labelkernels`) through packed nodes (`packing`).
-Unsmoothed, results are those of `Forest.walk`, the plain walk, to the bit.
+`label` and `label_many` are what `Forest.label` and `Forest.label_many` call; `walks` has the way of the pixels through
+the forest. Unsmoothed, results are those of `DepthTrees.walk`, the plain walk, to the bit.
 """
 
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import repeat, zip_longest
 from typing import Any, cast
 
@@ -21,33 +18,13 @@ import numpy.typing as npt
 from depthforest import facings
 from depthforest.camera import Camera
 from depthforest.checks import is_number, is_whole
-from depthforest.errors import FrameError, UsageError
-from depthforest.features import MAX_OFFSET_PX, check_mask, focal_lengths
-from depthforest.forest import LEAF_SUM, Forest, check_smoothing
+from depthforest.depthtrees import DepthTrees, Mask
+from depthforest.errors import UsageError
 from depthforest.frames import Frame
-from depthforest.labelkernels import (
-    LANES,
-    MEAN,
-    VOTES,
-    cut_out,
-    find_box,
-    find_leaves,
-    label_pixels,
-    sum_pixels,
-    thin_out,
-)
-from depthforest.mixkernels import (
-    add_evidence,
-    decide_pixels,
-    label_mixed,
-    mix_pixels,
-    number_pixels,
-    smooth_sums,
-)
-from depthforest.packing import PackedForest, pack
 from depthforest.parts import NO_PART, PartSet
-from depthforest.scratch import KEPT_BYTES, Scratch
 from depthforest.threads import map_in_order, thread_count
+from depthforest.treecolumns import check_smoothing
+from depthforest.walks import Walk
 
 RULES = ("mean", "votes", "purity")
 """How trees are combined: the mean of their leaves' distributions; a vote of each tree for the most probable part of
@@ -56,11 +33,6 @@ its leaf; the same, weighted by how probable that part is."""
 MAJORITY = "majority"
 _MORE_THAN_HALF = math.nextafter(0.5, 1)
 
-PIECE = 4 * LANES
-"""Pixels of one frame that a thread takes at a time: about a millisecond's work."""
-
-Mask = npt.NDArray[np.bool_]
-_local = threading.local()
 _MISSING = object()
 
 
@@ -97,10 +69,8 @@ class Labeling:
     joints: Mapping[str, Any] | None
     rule: str
     mirror: bool
-    _forest: Forest
+    _walk: Walk
     _frame: Frame
-    _mask: Mask | None
-    _weights: npt.NDArray[np.int32]
     _smooth_m: float
     _is_rejected: bool = False
 
@@ -110,7 +80,8 @@ class Labeling:
 
         None if the model takes each pixel by itself, or if all ways weigh the same.
         """
-        return facings.mean_angle(self._weights)
+        assert self._walk.weights is not None
+        return facings.mean_angle(self._walk.weights)
 
     @property
     def is_person(self) -> bool:
@@ -120,13 +91,14 @@ class Labeling:
         model asks for them: where these were made by another rule, walk or smoothing, or pixels were rejected, the
         person is labeled once more.
         """
-        forest, own = self._forest, self
+        forest, parts, confidence = self._walk.forest, self.parts, self.confidence
         if forest.person_confidence == 0:
             return True
         if self._is_rejected or (self.rule, self.mirror, self._smooth_m) != (RULES[0], forest.mirror, forest.smooth_m):
-            own = label(forest, self._frame, self._mask, threads=1)
-        n = int(np.count_nonzero(own.parts != NO_PART))
-        return n > 0 and float(own.confidence.sum(dtype=np.float64)) / n >= forest.person_confidence
+            walk = self._walk.repeated(forest.mirror, 0)
+            _, parts, confidence = _labeled(walk, self.parts.shape, -1.0, forest.smooth_m, 1)
+        n = int(np.count_nonzero(parts != NO_PART))
+        return n > 0 and float(confidence.sum(dtype=np.float64)) / n >= forest.person_confidence
 
     def probabilities(
         self, top: int | None = None
@@ -148,7 +120,7 @@ class Labeling:
         n_parts = len(self.part_set)
         if top is not None and not is_whole(top, 1, n_parts):
             raise UsageError(f"top must be a whole number from 1 to {n_parts}, got {top!r}")
-        walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule, self._weights)
+        walk = self._walk
         sums, whole = walk.sums(self._smooth_m)
         shares = _shares(sums, whole)
         shape = self.parts.shape
@@ -165,7 +137,7 @@ class Labeling:
         return parts, best
 
     def sample(self, n: int | None = None) -> Sample:
-        """Return the probabilities of labeled pixels on a grid, walked again: of a few, this is cheap.
+        """Return the probabilities of labeled pixels on a grid: of a few, this is cheap.
 
         They are not smoothed: whoever takes few pixels takes them together in another way.
 
@@ -176,9 +148,8 @@ class Labeling:
         """
         if n is not None and not is_whole(n, 1):
             raise UsageError(f"n must be a whole number of pixels from 1, got {n!r}")
-        walk = _Walk(self._forest, self._frame, self._mask, self.mirror, self.rule, self._weights)
-        step = 1 if n is None else max(1, round(math.sqrt(walk.n / n)))
-        walk.thin(step)
+        step = _grid_step(self._walk, n)
+        walk = self._walk.thinned(step)
         shares = _shares(*walk.sums())
         rows, cols = walk.positions()
         is_labeled = self.parts[rows, cols] != NO_PART
@@ -211,184 +182,26 @@ class Sample:
     step: int
 
 
-class _Walk:
-    """A person cut out of a frame, ready to be walked by a forest. Its arrays are scratch of this thread."""
+def _labeled(
+    walk: Walk, shape: tuple[int, ...], least: float, smooth_m: float, threads: int
+) -> tuple[Walk, npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+    """Return a walk with what it found, and the parts and their shares in a frame of this shape."""
+    if walk.forest.n_facings > 1:
+        walk = walk.arrived(threads)
+    parts, shares = np.full(shape, NO_PART, dtype=np.uint8), np.zeros(shape, dtype=np.float32)
+    walk.label(threads, least, smooth_m, parts, shares)
+    parts.setflags(write=False)
+    shares.setflags(write=False)
+    return walk, parts, shares
 
-    def __init__(
-        self,
-        forest: Forest,
-        frame: Frame,
-        mask: Mask | None,
-        is_mirrored: bool,
-        rule: str,
-        weights: npt.NDArray[np.int32] | None = None,
-    ) -> None:
-        if not isinstance(frame, Frame):
-            raise FrameError(f"expected a Frame, got {type(frame).__name__}; df.Frame(array, camera) makes one")
-        if max(frame.shape) > MAX_OFFSET_PX:
-            raise FrameError(f"frames of up to {MAX_OFFSET_PX} pixels a side can be labeled, got {frame.shape}")
-        focals = focal_lengths(frame.camera)
-        is_masked = mask is not None
-        pixels = (
-            np.zeros((1, 1), dtype=np.bool_) if mask is None else np.ascontiguousarray(check_mask(mask, frame.shape))
-        )
-        box = np.empty(4, dtype=np.int64)
-        self.n = find_box(frame.depth_mm, pixels, is_masked, box)
-        shape = (int(box[1] - box[0]) + 3, int(box[3] - box[2]) + 3) if self.n else (0, 0)
-        self.crop, self.places, self.scales = _scratch().take(
-            "person", (shape, np.uint16), ((self.n, 2), np.int32), ((self.n, 2), np.float32)
-        )
-        self.corner = (int(box[0]) - 1, int(box[2]) - 1)
-        if self.n:
-            cut_out(
-                frame.depth_mm, pixels, is_masked, box, focals, forest.background_mm,
-                self.crop, self.places, self.scales,
-            )  # fmt: skip
-        self.forest, self.rule = forest, RULES.index(rule)
-        # the mirrored picture has every x offset negated (features), and its left is the person's right
-        self.is_mirrored = is_mirrored
-        # of the facings; None until they are weighed
-        self.weights = np.ones(1, dtype=np.int32) if forest.n_facings == 1 else weights
 
-    @property
-    def weight(self) -> int:
-        """What a whole sum of a pixel is; 0: the sum itself."""
-        n_walks = self.forest.n_trees * (2 if self.is_mirrored else 1)
-        assert self.weights is not None
-        return {MEAN: LEAF_SUM * n_walks * int(self.weights.sum()), VOTES: n_walks}.get(self.rule, 0)
-
-    def _arguments(self) -> tuple[Any, ...]:
-        packed = packed_forest(self.forest)
-        return (
-            self.crop.shape[1], packed.values, packed.links, packed.top, packed.exits, packed.depth,
-            self.rule, packed.leaves, winners(self.forest), self.is_mirrored, self.forest.part_set.mirror_table,
-        )  # fmt: skip
-
-    def label(
-        self,
-        threads: int,
-        least: float,
-        smooth_m: float,
-        parts: npt.NDArray[np.uint8],
-        shares: npt.NDArray[np.float32],
-    ) -> None:
-        """Fill the parts and their shares in the frame."""
-        of_frame = least, self.corner, parts, shares
-        if smooth_m > 0:
-            sums = self._smoothed(self._sums(threads), smooth_m, threads)
-            self._spread(lambda begin, end: decide_pixels(self.places, sums, begin, end, 0, *of_frame), threads)
-        elif self.forest.n_facings > 1:
-            rest = self._mixing_arguments(threads)
-            self._spread(
-                lambda begin, end: label_mixed(self.places, *rest, begin, end, self.weight, *of_frame), threads
-            )
-        else:
-            crop, nodes = self.crop.reshape(-1), self._arguments()
-            of_pixels = self.weight, least, self.corner, LANES, parts, shares
-            self._spread(
-                lambda begin, end: label_pixels(crop, self.places, self.scales, begin, end, *nodes, *of_pixels), threads
-            )
-
-    def sums(self, smooth_m: float = 0.0) -> tuple[npt.NDArray[np.int32], int | npt.NDArray[np.int32]]:
-        """Return the sums (n, n_parts) of all parts, in scratch memory, and what a whole sum is, or those of pixels."""
-        sums = self._sums(1)
-        if smooth_m > 0:
-            sums = self._smoothed(sums, smooth_m, 1)
-        sums = sums[:, : len(self.forest.part_set)]
-        is_same = self.weight and smooth_m == 0
-        return sums, self.weight if is_same else sums.sum(axis=1, keepdims=True, dtype=np.int32)
-
-    def _sums(self, threads: int) -> npt.NDArray[np.int32]:
-        """Return the sums (n, n_columns) of all pixels, in scratch memory."""
-        (sums,) = _scratch().take("sums", ((self.n, packed_forest(self.forest).leaves.shape[1]), np.int32))
-        if self.forest.n_facings > 1:
-            rest = self._mixing_arguments(threads)
-            self._spread(lambda begin, end: mix_pixels(*rest, begin, end, sums[begin:end]), threads)
-        else:
-            crop, nodes = self.crop.reshape(-1), self._arguments()
-            self._spread(
-                lambda begin, end: sum_pixels(crop, self.places, self.scales, begin, end, *nodes, sums), threads
-            )
-        return sums
-
-    def _smoothed(self, sums: npt.NDArray[np.int32], radius_m: float, threads: int) -> npt.NDArray[np.int32]:
-        """Return sums with those of neighbours added, along rows and then along columns, in the same memory."""
-        numbers, between = _scratch().take("smoothing", (self.crop.shape, np.int32), (sums.shape, np.int32))
-        number_pixels(self.places, numbers)
-        for is_down, source, target in ((False, sums, between), (True, between, sums)):
-            rest = self.crop, numbers, self.places, self.scales, radius_m, is_down, source
-            self._spread(partial(_smooth_piece, rest, target), threads)
-        return sums
-
-    def leaves(self, threads: int) -> npt.NDArray[np.int32]:
-        """Return the leaves (n_walks, n, n_trees) of all pixels, in scratch memory."""
-        packed, n_walks = packed_forest(self.forest), 2 if self.is_mirrored else 1
-        (found,) = _scratch().take("leaves", ((n_walks, self.n, self.forest.n_trees), np.int32))
-        crop = self.crop.reshape(-1)
-        nodes = self.crop.shape[1], packed.values, packed.links, packed.top, packed.exits, packed.depth
-        self._spread(lambda begin, end: find_leaves(crop, self.places, self.scales, begin, end, *nodes, found), threads)
-        return cast(npt.NDArray[np.int32], found)
-
-    def _mixing_arguments(self, threads: int) -> tuple[Any, ...]:
-        """Find the leaves of all pixels, weigh the facings if nobody has, and return what mixing needs."""
-        packed, found = packed_forest(self.forest), self.leaves(threads)
-        if self.weights is None:
-            said = np.zeros(self.forest.n_facings, dtype=np.int64)
-            add_evidence(found, 0, self.n, self.forest.facing_evidence, said)
-            self.weights = facings.weigh(said, found.size)
-        return self.rule, packed.leaves, self.forest.part_set.mirror_table, self.weights, found
-
-    def thin(self, step: int) -> None:
-        """Keep the pixels on every `step`-th row and column of the frame."""
-        if step > 1:
-            self.n = thin_out(self.places, self.scales, self.corner, step)
-            self.places, self.scales = self.places[: self.n], self.scales[: self.n]
-
-    def positions(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Return the rows and columns of the pixels in the frame."""
-        return self.places[:, 0] + self.corner[0], self.places[:, 1] + self.corner[1]
-
-    def _spread(self, run: Any, threads: int) -> None:
-        if not self.n:
-            return
-        if threads == 1 or self.n <= PIECE:
-            run(0, self.n)
-            return
-        pieces = [(first, min(first + PIECE, self.n)) for first in range(0, self.n, PIECE)]
-        for _ in map_in_order(lambda piece: run(*piece), pieces, threads=threads):
-            pass
+def _grid_step(walk: Walk, n: int | None) -> int:
+    """Return how far apart pixels of a grid are that leaves about `n` of a person; None: all."""
+    return 1 if n is None else max(1, round(math.sqrt(walk.n / n)))
 
 
 def _shares(sums: npt.NDArray[np.int32], whole: int | npt.NDArray[np.int32]) -> npt.NDArray[np.float32]:
     return np.asarray(sums.astype(np.float32) / np.float32(whole))
-
-
-def _smooth_piece(rest: tuple[Any, ...], out: npt.NDArray[np.int32], begin: int, end: int) -> None:
-    smooth_sums(*rest, begin, end, out)
-
-
-def packed_forest(forest: Forest) -> PackedForest:
-    """Return a forest's nodes as kernels walk them, packed once."""
-    packed = forest.__dict__.get("_packed")
-    if packed is None:
-        packed = pack(forest)
-        forest.__dict__["_packed"] = packed  # no field: neither compared, copied nor stored
-    return cast(PackedForest, packed)
-
-
-def winners(forest: Forest) -> npt.NDArray[np.uint8]:
-    """Return the most probable part of each leaf, the lowest of equals."""
-    found = forest.__dict__.get("_winners")
-    if found is None:
-        found = forest.leaves.argmax(axis=1).astype(np.uint8)
-        forest.__dict__["_winners"] = found
-    return cast(npt.NDArray[np.uint8], found)
-
-
-def _scratch() -> Scratch:
-    if not hasattr(_local, "scratch"):
-        _local.scratch = Scratch(KEPT_BYTES)
-    return cast(Scratch, _local.scratch)
 
 
 def check_reject(reject: object) -> float:
@@ -403,19 +216,20 @@ def check_reject(reject: object) -> float:
 
 
 def leaves_of_person(
-    forest: Forest, frame: Frame, mask: Mask, n: int
+    forest: DepthTrees, frame: Frame, mask: Mask, n: int
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the leaves (2, n_pixels, n_trees) of a person's pixels, straight and mirrored, their rows and columns.
 
     The pixels are those with a reading on a grid that is as wide as leaves about `n` of them.
     """
-    walk = _Walk(forest, frame, mask, True, RULES[0])
-    walk.thin(max(1, round(math.sqrt(walk.n / n))))
-    return walk.leaves(1).copy(), *walk.positions()
+    walk = Walk.start(forest, frame, mask, True, 0)
+    walk = walk.thinned(_grid_step(walk, n)).arrived(1)
+    assert walk.leaves is not None
+    return walk.leaves, *walk.positions()
 
 
 def label(
-    forest: Forest,
+    forest: DepthTrees,
     frame: Frame,
     mask: Mask | None = None,
     *,
@@ -433,16 +247,11 @@ def label(
     least, n_threads = check_reject(reject), thread_count(threads)
     is_mirrored = forest.mirror if mirror is None else mirror
     smooth_m = forest.smooth_m if smooth is None else check_smoothing(smooth)
-    walk = _Walk(forest, frame, mask, is_mirrored, rule)
-    parts, shares = np.full(frame.shape, NO_PART, dtype=np.uint8), np.zeros(frame.shape, dtype=np.float32)
-    walk.label(n_threads, least, smooth_m, parts, shares)
-    parts.setflags(write=False)
-    shares.setflags(write=False)
-    kept = None if mask is None else mask.copy()
-    assert walk.weights is not None
+    walk = Walk.start(forest, frame, mask, is_mirrored, RULES.index(rule))
+    walk, parts, confidence = _labeled(walk, frame.shape, least, smooth_m, n_threads)
     return Labeling(
-        parts, shares, forest.part_set, frame.camera, forest.joints, rule, is_mirrored, forest, frame, kept,
-        walk.weights, smooth_m, reject is not None,
+        parts, confidence, forest.part_set, frame.camera, forest.joints, rule, is_mirrored, walk, frame, smooth_m,
+        reject is not None,
     )  # fmt: skip
 
 
@@ -455,7 +264,7 @@ def _paired(frames: Iterable[Frame], masks: Iterable[Mask | None]) -> Iterator[t
 
 
 def label_many(
-    forest: Forest,
+    forest: DepthTrees,
     frames: Iterable[Frame],
     masks: Iterable[Mask | None] | None = None,
     *,

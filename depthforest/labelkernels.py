@@ -1,4 +1,4 @@
-"""The compiled loops of labeling: a person's crop and pixels, many pixels walking in step, and what their leaves say.
+"""The compiled loops of labeling: many pixels walking in step, and what their leaves say.
 
 A walk of one pixel waits for memory at every step. Here `LANES` pixels take each step together: first their nodes are
 gathered, then the places of all probes are computed (this vectorises), then depths are read, children chosen, and the
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.features import clamped_offset, pixel_scale
+from depthforest.features import clamped_offset
 from depthforest.kernels import kernel
-from depthforest.packing import CHILDREN, LEAF
+from depthforest.packing import CHILDREN, LEAF, Nodes
 from depthforest.prefetching import prefetch
 
 LANES = 512
@@ -25,85 +25,24 @@ MEAN, VOTES, PURITY = 0, 1, 2
 
 Lanes = npt.NDArray[np.float32]
 
+Person = tuple[npt.NDArray[np.uint16], int, npt.NDArray[np.int32], Lanes]
+"""The crop, flat; its number of columns; the pixels' places and scales."""
 
-@kernel
-def find_box(
-    depth: npt.NDArray[np.uint16], mask: npt.NDArray[np.bool_], is_masked: bool, box: npt.NDArray[np.int64]
-) -> int:
-    """Fill the first and last row and column with a reading of the person, and return how many such pixels there are.
+Voting = tuple[int, npt.NDArray[np.uint8], npt.NDArray[np.uint8], bool, npt.NDArray[np.uint8]]
+"""The rule; the packed leaves; the winner of each; whether the mirrored walk is added; of every label the mirrored."""
 
-    `box` is (4,): top, bottom, left, right, inclusive; meaningless if there are none.
-    """
-    box[0], box[1], box[2], box[3] = depth.shape[0], -1, depth.shape[1], -1
-    n = 0
-    for row in range(depth.shape[0]):
-        first, last, n_before = depth.shape[1], -1, n
-        for col in range(depth.shape[1]):
-            if depth[row, col] != 0 and (not is_masked or mask[row, col]):
-                n += 1
-                first = min(first, col)
-                last = col
-        if n > n_before:
-            box[0] = min(box[0], row)
-            box[1] = row
-            box[2] = min(box[2], first)
-            box[3] = max(box[3], last)
-    return n
+LaneScratch = tuple[Lanes, Lanes, npt.NDArray[np.int32], npt.NDArray[np.uint32]]
+"""Of the lanes: `offsets` (4, LANES), `bounds` (6, LANES), `numbers` (4, LANES), `probes` (2, LANES)."""
 
 
 @kernel
-def cut_out(
-    depth: npt.NDArray[np.uint16],
-    mask: npt.NDArray[np.bool_],
-    is_masked: bool,
-    box: npt.NDArray[np.int64],
-    focals: tuple[np.float32, np.float32],
-    background: int,
-    crop: npt.NDArray[np.uint16],
-    places: npt.NDArray[np.int32],
-    scales: Lanes,
-) -> None:
-    """Fill the person's crop, with a border of background, and its pixels.
-
-    Parameters
-    ----------
-    crop : array (rows + 2, cols + 2), uint16
-        Of the box and its border.
-    places : array (n, 2), int32
-        Row and column of each pixel in the crop, line by line.
-    scales : array (n, 2), float32
-        Pixels per metre at each pixel, x and y.
-    """
-    crop[0] = background
-    crop[-1] = background
-    i = 0
-    for row in range(box[0], box[1] + 1):
-        r = row - box[0] + 1
-        crop[r, 0] = background
-        crop[r, -1] = background
-        for col in range(box[2], box[3] + 1):
-            c = col - box[2] + 1
-            value = depth[row, col]
-            if value == 0 or (is_masked and not mask[row, col]):
-                crop[r, c] = background
-                continue
-            crop[r, c] = value
-            places[i, 0] = r
-            places[i, 1] = c
-            scales[i, 0] = pixel_scale(focals[0], value)
-            scales[i, 1] = pixel_scale(focals[1], value)
-            i += 1
-
-
-@kernel
-def thin_out(places: npt.NDArray[np.int32], scales: Lanes, corner: tuple[int, int], step: int) -> int:
-    """Keep the pixels on every `step`-th row and column of the frame, in order at the front; return how many."""
+def find_grid(places: npt.NDArray[np.int32], corner: tuple[int, int], step: int, chosen: npt.NDArray[np.int64]) -> int:
+    """Fill the numbers of the pixels on every `step`-th row and column of the frame, in order; return how many."""
     middle = step // 2
     n = 0
     for i in range(len(places)):
         if (places[i, 0] + corner[0]) % step == middle and (places[i, 1] + corner[1]) % step == middle:
-            places[n, 0], places[n, 1] = places[i, 0], places[i, 1]
-            scales[n, 0], scales[n, 1] = scales[i, 0], scales[i, 1]
+            chosen[n] = i
             n += 1
     return n
 
@@ -232,15 +171,22 @@ def _add(
 
 
 @kernel
-def _walk_tree(
-    crop: npt.NDArray[np.uint16], values: npt.NDArray[Any], links: npt.NDArray[np.int32], top: Lanes,
-    exits: npt.NDArray[np.int32], n_steps: int, n_cols: int, n: int, offsets: npt.NDArray[Any], bounds: Lanes,
-    numbers: npt.NDArray[np.int32], probes: npt.NDArray[np.uint32],
-) -> None:  # fmt: skip
-    """Walk `n` lanes through one tree of at most `n_steps` steps; `numbers[2]` holds the rows that they end in.
+def _new_lanes(n_lanes: int) -> LaneScratch:
+    """Return scratch memory for so many pixels that walk in step."""
+    return (
+        np.empty((4, n_lanes), dtype=np.float32),
+        np.empty((6, n_lanes), dtype=np.float32),
+        np.empty((4, n_lanes), dtype=np.int32),
+        np.empty((2, n_lanes), dtype=np.uint32),
+    )
 
-    `top` (rows, 8) and `exits` (rows + 1,) are the tree's.
-    """
+
+@kernel
+def _walk_tree(crop: npt.NDArray[np.uint16], n_cols: int, nodes: Nodes, tree: int, n: int, lanes: LaneScratch) -> None:
+    """Walk `n` lanes through one tree; `numbers[2]` of `lanes` holds the rows that they end in."""
+    values, links, tops, all_exits, n_steps = nodes
+    top, exits = tops[tree], all_exits[tree]
+    offsets, bounds, numbers, probes = lanes
     rows, own = numbers[2], numbers[3]
     n_inner, n_top = len(top), 0
     while 2**n_top - 1 < n_inner:
@@ -262,19 +208,17 @@ def _walk_tree(
 
 @kernel
 def walk_lanes(
-    crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, first: int, n: int,
-    values: npt.NDArray[Any], links: npt.NDArray[np.int32], top: Lanes, exits: npt.NDArray[np.int32],
-    depth: int, rule: int,
-    leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
-    mirrored: npt.NDArray[np.uint8], n_cols: int, offsets: npt.NDArray[Any], bounds: Lanes,
-    numbers: npt.NDArray[np.int32], probes: npt.NDArray[np.uint32], others: npt.NDArray[np.int32],
-    sums: npt.NDArray[np.int32],
+    person: Person, nodes: Nodes, voting: Voting, first: int, n: int, lanes: LaneScratch,
+    others: npt.NDArray[np.int32], sums: npt.NDArray[np.int32],
 ) -> None:  # fmt: skip
     """Walk `n` pixels from number `first` on through all trees, and fill their `sums` (LANES, n_parts).
 
-    `is_mirrored` adds the mirrored walk, where part p is part `mirrored[p]` of a table of all labels. `offsets`
-    (4, LANES), `bounds` (6, LANES), `numbers` (4, LANES), `probes` (2, LANES), `others` (LANES, n_parts) are scratch.
+    `others` (LANES, n_parts) is scratch, of the mirrored walk.
     """
+    crop, n_cols, places, scales = person
+    links, exits = nodes[1], nodes[3]
+    rule, leaves, winners, is_mirrored, mirrored = voting
+    bounds, numbers = lanes[1], lanes[2]
     n_rows = len(crop) // n_cols
     sums[:n] = 0
     others[:n] = 0
@@ -282,7 +226,7 @@ def walk_lanes(
         side = np.float32(-1 if is_second else 1)
         _start(places, scales, first, n, side, n_rows, n_cols, bounds, numbers[3])
         for tree in range(len(exits)):
-            _walk_tree(crop, values, links, top[tree], exits[tree], depth, n_cols, n, offsets, bounds, numbers, probes)
+            _walk_tree(crop, n_cols, nodes, tree, n, lanes)
             _add(rule, leaves, winners, links, numbers[2], n, others if is_second else sums)
     if is_mirrored:
         for i in range(n):
@@ -318,30 +262,20 @@ def decide(sums: npt.NDArray[np.int32], n: int, weight: int, least: float, parts
 
 @kernel
 def label_pixels(
-    crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, begin: int, end: int, n_cols: int,
-    values: npt.NDArray[Any], links: npt.NDArray[np.int32], top: Lanes, exits: npt.NDArray[np.int32],
-    depth: int, rule: int,
-    leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
-    mirrored: npt.NDArray[np.uint8],
-    weight: int, least: float, corner: tuple[int, int], n_lanes: int,
-    parts: npt.NDArray[np.uint8], confidence: Lanes,
+    person: Person, nodes: Nodes, voting: Voting, begin: int, end: int, weight: int, least: float,
+    corner: tuple[int, int], n_lanes: int, parts: npt.NDArray[np.uint8], confidence: Lanes,
 ) -> None:  # fmt: skip
     """Fill `parts` and `confidence` (frame) of the pixels `begin` to `end`, `n_lanes` of them walking in step.
 
     The crop's first pixel is the frame's at `corner`.
     """
-    n_parts = leaves.shape[1]
-    offsets = np.empty((4, n_lanes), dtype=values.dtype)
-    bounds, numbers = np.empty((6, n_lanes), dtype=np.float32), np.empty((4, n_lanes), dtype=np.int32)
-    probes, sums = np.empty((2, n_lanes), dtype=np.uint32), np.empty((n_lanes, n_parts), dtype=np.int32)
-    others = np.empty((n_lanes, n_parts), dtype=np.int32)
+    places, n_parts = person[2], voting[1].shape[1]
+    lanes = _new_lanes(n_lanes)
+    sums, others = np.empty((n_lanes, n_parts), dtype=np.int32), np.empty((n_lanes, n_parts), dtype=np.int32)
     own_parts, shares = np.empty(n_lanes, dtype=np.uint8), np.empty(n_lanes, dtype=np.float32)
     for first in range(begin, end, n_lanes):
         n = min(n_lanes, end - first)
-        walk_lanes(
-            crop, places, scales, first, n, values, links, top, exits, depth, rule, leaves, winners,
-            is_mirrored, mirrored, n_cols, offsets, bounds, numbers, probes, others, sums,
-        )  # fmt: skip
+        walk_lanes(person, nodes, voting, first, n, lanes, others, sums)
         decide(sums, n, weight, least, own_parts, shares)
         for i in range(n):
             row, col = places[first + i, 0] + corner[0], places[first + i, 1] + corner[1]
@@ -350,36 +284,21 @@ def label_pixels(
 
 
 @kernel
-def sum_pixels(
-    crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, begin: int, end: int, n_cols: int,
-    values: npt.NDArray[Any], links: npt.NDArray[np.int32], top: Lanes, exits: npt.NDArray[np.int32],
-    depth: int, rule: int,
-    leaves: npt.NDArray[np.uint8], winners: npt.NDArray[np.uint8], is_mirrored: bool,
-    mirrored: npt.NDArray[np.uint8],
-    out: npt.NDArray[np.int32],
-) -> None:  # fmt: skip
+def sum_pixels(person: Person, nodes: Nodes, voting: Voting, begin: int, end: int, out: npt.NDArray[np.int32]) -> None:
     """Fill the sums (n_pixels, n_parts) of the pixels `begin` to `end`."""
-    offsets = np.empty((4, LANES), dtype=values.dtype)
-    bounds, numbers = np.empty((6, LANES), dtype=np.float32), np.empty((4, LANES), dtype=np.int32)
-    probes, others = np.empty((2, LANES), dtype=np.uint32), np.empty((LANES, leaves.shape[1]), dtype=np.int32)
+    lanes, others = _new_lanes(LANES), np.empty((LANES, voting[1].shape[1]), dtype=np.int32)
     for first in range(begin, end, LANES):
         n = min(LANES, end - first)
-        walk_lanes(
-            crop, places, scales, first, n, values, links, top, exits, depth, rule, leaves, winners,
-            is_mirrored, mirrored, n_cols, offsets, bounds, numbers, probes, others, out[first : first + n],
-        )  # fmt: skip
+        walk_lanes(person, nodes, voting, first, n, lanes, others, out[first : first + n])
 
 
 @kernel
-def find_leaves(
-    crop: npt.NDArray[np.uint16], places: npt.NDArray[np.int32], scales: Lanes, begin: int, end: int, n_cols: int,
-    values: npt.NDArray[Any], links: npt.NDArray[np.int32], top: Lanes, exits: npt.NDArray[np.int32], depth: int,
-    found: npt.NDArray[np.int32],
-) -> None:  # fmt: skip
+def find_leaves(person: Person, nodes: Nodes, begin: int, end: int, found: npt.NDArray[np.int32]) -> None:
     """Fill the leaves (n_walks, n_pixels, n_trees) of the pixels `begin` to `end`; the second walk is mirrored."""
-    offsets = np.empty((4, LANES), dtype=values.dtype)
-    bounds, numbers = np.empty((6, LANES), dtype=np.float32), np.empty((4, LANES), dtype=np.int32)
-    probes = np.empty((2, LANES), dtype=np.uint32)
+    crop, n_cols, places, scales = person
+    links, exits = nodes[1], nodes[3]
+    lanes = _new_lanes(LANES)
+    bounds, numbers = lanes[1], lanes[2]
     n_rows = len(crop) // n_cols
     for first in range(begin, end, LANES):
         n = min(LANES, end - first)
@@ -387,8 +306,6 @@ def find_leaves(
             side = np.float32(-1 if walk else 1)
             _start(places, scales, first, n, side, n_rows, n_cols, bounds, numbers[3])
             for tree in range(len(exits)):
-                _walk_tree(
-                    crop, values, links, top[tree], exits[tree], depth, n_cols, n, offsets, bounds, numbers, probes
-                )  # fmt: skip
+                _walk_tree(crop, n_cols, nodes, tree, n, lanes)
                 for i in range(n):
                     found[walk, first + i, tree] = links[numbers[2, i], LEAF]

@@ -46,8 +46,8 @@ class LabelOptions:
     fps: float = 30
 
     def __post_init__(self) -> None:
-        from depthforest.forest import check_smoothing  # heavy: defaults are shown without it
         from depthforest.labeling import RULES
+        from depthforest.treecolumns import check_smoothing  # heavy: defaults are shown without it
 
         if self.rule not in RULES:
             raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")

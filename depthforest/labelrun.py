@@ -18,7 +18,7 @@ from typing import Any
 from depthforest.camera import Camera
 from depthforest.drawing import Picture, labels_png
 from depthforest.errors import DepthForestError, DepthForestWarning, Parameter, UsageError
-from depthforest.forest import SCHEMA, Forest
+from depthforest.forest import Forest
 from depthforest.frames import Frame
 from depthforest.interrupts import patient_interrupts
 from depthforest.jointtracks import JointTracks
@@ -43,6 +43,7 @@ from depthforest.peoplemaps import PeopleMaps
 from depthforest.reading import STDIN, FrameName, FrameSequence
 from depthforest.segmentation import People
 from depthforest.threads import map_in_order, thread_count
+from depthforest.treecolumns import SCHEMA
 
 
 @dataclass

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from depthforest import facings
 from depthforest.errors import DatasetError, Parameter, UsageError
 from depthforest.facingfit import FacedPeople
-from depthforest.forest import Forest, levels
+from depthforest.forest import Forest
 from depthforest.frames import LabeledFrame
 from depthforest.kernels import kernel
 from depthforest.labeling import leaves_of_person
 from depthforest.parts import NO_PART
 from depthforest.sampling import checked_frame
 from depthforest.threads import map_in_order
+from depthforest.treecolumns import levels
 
 PERSON_PIXELS = 3000
 """Pixels of a person that are counted, about, on a grid: neighbours say the same."""

@@ -18,13 +18,15 @@ from depthforest import facings
 from depthforest.checks import is_whole
 from depthforest.errors import Parameter, UsageError
 from depthforest.facingfit import fit_evidence
-from depthforest.forest import MAX_DEPTH, MAX_FACING_TREES, MAX_NODES, Forest, check_smoothing, quantise_leaves
+from depthforest.forest import Forest
 from depthforest.frames import LabeledFrame
 from depthforest.leafcounts import Counts, count_leaves, first_trees, prune
 from depthforest.leafshares import Shares, share_leaves
 from depthforest.modelfile import MAX_FILE_BYTES
 from depthforest.parts import NO_PART
+from depthforest.quantizing import quantise_leaves
 from depthforest.threads import map_in_order
+from depthforest.treecolumns import MAX_DEPTH, MAX_FACING_TREES, MAX_NODES, check_smoothing
 
 N_FACINGS = 8
 SMOOTH_M = 0.03

@@ -6,8 +6,8 @@
 
 A file is untrusted: it is read once into private memory, every size is bounded before anything of that size is made,
 and every failure is one ModelError that names the file. What the columns of a kind of model mean is checked by its
-owner (`forest` for "depth_forest"). Equal content gives equal bytes, so this module writes the container itself; the
-safetensors package is the judge in the tests. docs/MODEL_FORMAT.md describes all of it.
+owner (`forestfile` for "depth_forest"). Equal content gives equal bytes, so this module writes the container itself;
+the safetensors package is the judge in the tests. docs/MODEL_FORMAT.md describes all of it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
-"""Models by name: the shipped forests under `models/`, or any file; and the rankers of joint proposals beside them."""
+"""Models by name: the shipped forests under `models/`, or any file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import cast
-
-import numpy as np
-import numpy.typing as npt
 
 from depthforest import resources
 from depthforest.errors import ModelError
@@ -18,9 +13,6 @@ DEFAULT_MODEL = "body31"
 """Name of the model that `load` takes when none is named."""
 
 SUFFIX = ".safetensors"
-
-RANKERS = "rankers"
-"""Folder beside the shipped models: for some a ranker of joint proposals, of the same file name."""
 
 
 def shipped_models() -> dict[str, Path]:
@@ -64,26 +56,3 @@ def find_model(model: str | Path | None = None) -> Path:
     if not is_there or model == "":
         raise ModelError(f"{str(model)!r}: is neither a shipped model nor a file; {listed}")
     return Path(model)
-
-
-def load_ranker(model: str | None = None) -> Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float64]]:
-    """Return what orders the joint proposals of a shipped model, for `ranker=` of `find_joints`.
-
-    Parameters
-    ----------
-    model : str, optional
-        The name of a shipped model. Omitted: the default model.
-
-    Returns
-    -------
-    callable
-        Takes proposals' features (n, len(skeletons.FEATURE_NAMES)), and returns their scores (n,).
-    """
-    name = DEFAULT_MODEL if model is None else model
-    files = {path.stem: path for path in (resources.models_folder() / RANKERS).glob(f"*{SUFFIX}")}
-    if name not in files:
-        listed = f"there are some for: {', '.join(sorted(files))}" if files else "there is none at all"
-        raise ModelError(f"{name!r}: no joint ranker is shipped for this model; {listed}")
-    from depthforest.ensemble import load as load_ensemble  # brings scikit-learn, which a forest does without
-
-    return cast(Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float64]], load_ensemble(files[name]).predict)

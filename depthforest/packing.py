@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.forest import Forest
+from depthforest.depthtrees import DepthTrees
+from depthforest.derived import Derived
 from depthforest.kernels import kernel
 
 N_COLUMNS = 8
@@ -37,6 +38,10 @@ TOP_LEVELS = 8
 
 _LINE = 64
 """Bytes of a cache line, in which one or two leaves lie."""
+
+
+Nodes = tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32], int]
+"""Values, links, top, exits, depth of a PackedForest."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +72,18 @@ class PackedForest:
     depth: int
 
     @property
+    def nodes(self) -> Nodes:
+        """All but the leaves, as the kernels of the walk take it."""
+        return self.values, self.links, self.top, self.exits, self.depth
+
+    @property
     def n_bytes(self) -> int:
         """Memory of the rows."""
         return self.values.nbytes
 
 
-def pack(forest: Forest) -> PackedForest:
-    """Pack a forest, which is checked as every Forest is: the kernels that walk what is made here check nothing."""
+def pack(forest: DepthTrees) -> PackedForest:
+    """Pack a forest, which is checked as all DepthTrees are: the kernels that walk what is made here check nothing."""
     node_rows, leaf_rows = np.empty(forest.n_nodes, np.int32), np.empty(forest.n_leaves, np.int32)
     stack = np.empty(forest.n_nodes + 1, dtype=np.int32)
     _number(forest.roots, forest.children, stack, node_rows, leaf_rows)
@@ -89,6 +99,18 @@ def pack(forest: Forest) -> PackedForest:
     exits = np.empty((forest.n_trees, n_inner + 1), dtype=np.int32)
     _fill_top(values, links, top, exits)
     return PackedForest(values, links, top, exits, leaves, forest.depth)
+
+
+@Derived
+def packed_forest(forest: DepthTrees) -> PackedForest:
+    """Return a forest's nodes as kernels walk them, packed once."""
+    return pack(forest)
+
+
+@Derived
+def winners(forest: DepthTrees) -> npt.NDArray[np.uint8]:
+    """Return the most probable part of each leaf, the lowest of equals; computed once."""
+    return np.asarray(forest.leaves.argmax(axis=1), dtype=np.uint8)
 
 
 def aligned(shape: tuple[int, int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

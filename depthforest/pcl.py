@@ -33,10 +33,12 @@ from depthforest.checks import is_number
 from depthforest.errors import ModelError, UsageError
 from depthforest.features import BACKGROUND_MM, MAX_FOCAL_PX, MAX_OFFSET_M
 from depthforest.files import reason
-from depthforest.forest import LEAF_SUM, MAX_TREES, Forest
+from depthforest.forest import Forest
 from depthforest.kernels import kernel
 from depthforest.modelfile import one_line, shown
 from depthforest.parts import PCL25
+from depthforest.quantizing import LEAF_SUM
+from depthforest.treecolumns import MAX_TREES
 
 FOCAL_PX = 640.0
 """Focal length that the offsets of PCL's own trees were made for, pixels."""

@@ -1,8 +1,4 @@
-"""Sampling: frames to training pixels. Each person is cropped, and pixels are drawn by (seed, stream, frame).
-
-A crop holds one person's depth alone, everything else set to the background value, inside a border of one such pixel: a
-probe that is clamped to the crop reads what `features.read_probe` would read, without a branch.
-"""
+"""Sampling: frames to training pixels. People are cropped, and pixels are drawn by (seed, stream, frame)."""
 
 from __future__ import annotations
 
@@ -13,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.candidates import STREAM_FRAMES, STREAM_PIXELS, key_of, numbers
+from depthforest.cropping import crop_person, find_scales
 from depthforest.errors import DatasetError
-from depthforest.features import MAX_OFFSET_PX, focal_lengths, pixel_scale
+from depthforest.features import MAX_OFFSET_PX, focal_lengths
 from depthforest.frames import LabeledFrame
-from depthforest.kernels import kernel
 from depthforest.parts import NO_PART, PartSet
 from depthforest.trainconfig import TrainConfig
 
@@ -146,25 +142,25 @@ def read_pixels(
         frame = checked_frame(source, int(index), part_set)
         chosen = draw_pixels(frame, int(index), stream, config)
         per_frame[i] = len(chosen)
-        fx, fy = focal_lengths(frame.camera)
+        focals = focal_lengths(frame.camera)
         rows, cols = np.divmod(chosen, frame.shape[1])
         people = frame.people[rows, cols]
         for person in np.unique(people):
             mine = people == person
-            crop, top, left = crop_person(frame, int(person), config.background_mm)
+            crop = crop_person(frame, frame.people == person, config.background_mm)
             n = int(mine.sum())
-            place = np.stack((rows[mine] - top, cols[mine] - left), axis=1).astype(np.int32)
+            place = np.stack((rows[mine] - crop.corner[0], cols[mine] - crop.corner[1]), axis=1).astype(np.int32)
             scale = np.empty((n, 2), dtype=np.float32)
-            _fill_scales(frame.depth_mm[rows[mine], cols[mine]], fx, fy, scale)
+            find_scales(crop.depth, place, focals, scale)
             columns.append((
                 np.full(n, n_before, dtype=np.int64),
-                np.tile(np.array(crop.shape, dtype=np.int32), (n, 1)),
+                np.tile(np.array(crop.depth.shape, dtype=np.int32), (n, 1)),
                 place,
                 scale,
                 frame.parts[rows[mine], cols[mine]],
             ))  # fmt: skip
-            depth.append(crop.ravel())
-            n_before += crop.size
+            depth.append(crop.depth.ravel())
+            n_before += crop.depth.size
     if not columns:
         return Pixels(
             np.zeros(0, np.uint16), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), np.zeros((0, 2), np.int32),
@@ -172,27 +168,6 @@ def read_pixels(
         )  # fmt: skip
     starts, shapes, places, scales, labels = (np.concatenate(c) for c in zip(*columns, strict=True))
     return Pixels(np.concatenate(depth), starts, shapes, places, scales, labels, per_frame)
-
-
-@kernel
-def _fill_scales(
-    depth_mm: npt.NDArray[np.uint16], fx: np.float32, fy: np.float32, out: npt.NDArray[np.float32]
-) -> None:
-    """Fill in the pixels per metre of each depth, x and y."""
-    for i in range(len(depth_mm)):
-        out[i, 0] = pixel_scale(fx, depth_mm[i])
-        out[i, 1] = pixel_scale(fy, depth_mm[i])
-
-
-def crop_person(frame: LabeledFrame, person: int, background_mm: int) -> tuple[npt.NDArray[np.uint16], int, int]:
-    """Return a person's crop and the row and column of the frame that are its first: one before the person's."""
-    mask = (frame.people == person) & (frame.depth_mm > 0)
-    rows, cols = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    top, left = int(rows[0]), int(cols[0])
-    inside = np.s_[top : int(rows[-1]) + 1, left : int(cols[-1]) + 1]
-    crop = np.full((len(mask[inside]) + 2, mask[inside].shape[1] + 2), background_mm, dtype=np.uint16)
-    crop[1:-1, 1:-1] = np.where(mask[inside], frame.depth_mm[inside], np.uint16(background_mm))
-    return crop, top - 1, left - 1
 
 
 def checked_frame(source: Sequence[LabeledFrame], index: int, part_set: PartSet) -> LabeledFrame:

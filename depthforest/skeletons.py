@@ -44,7 +44,7 @@ FEATURE_NAMES = (
     "child_bone",
     "set_cost",
 )
-"""What a ranker sees of a proposal, as columns.
+"""What is known of a proposal, as columns.
 
 confidence   how likely it is right, 0 to 1
 area         surface that leads to its mode, times the probability, square metres

@@ -20,13 +20,14 @@ from depthforest.checks import is_finite, is_whole
 from depthforest.errors import DatasetError, DepthForestError, DepthForestWarning, Message, Parameter, UsageError
 from depthforest.files import reason
 from depthforest.fingerprint import fingerprint
-from depthforest.forest import Forest, quantise_leaves
+from depthforest.forest import Forest
 from depthforest.frames import FrameSource, LabeledFrame
 from depthforest.growing import Grower, GrowingTree, class_weights
 from depthforest.interrupts import patient_interrupts
 from depthforest.judging import Judge, Votes
 from depthforest.parts import PartSet
 from depthforest.progress import Outlook, Progress
+from depthforest.quantizing import quantise_leaves
 from depthforest.sampling import OUT_OF_BAG, checked_frame, frames_of_tree
 from depthforest.shards import Shard
 from depthforest.threads import map_in_order, thread_count

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import naive_forest as naive
 import numpy as np
 
-from depthforest.forest import Forest, quantise_leaves
+from depthforest.forest import Forest
+from depthforest.quantizing import quantise_leaves
 
 TAPS, GATE_MM = 2, 60
 """As docs/MODEL_FORMAT.md says."""

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of `features` and `forest`, and a maker of random forests."""
+"""Slow, obvious twins of `features` and `plainwalk`, and a maker of random forests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from depthforest.forest import Forest, quantise_leaves
+from depthforest.forest import Forest
+from depthforest.quantizing import quantise_leaves
 
 
 def probe_offset(metres, focal, depth_mm):

@@ -21,21 +21,12 @@ import depthforest as df
 from depthforest import facings, modelfile, sparserows
 from depthforest.errors import DepthForestError, FrameError, ModelError
 from depthforest.features import MAX_FOCAL_PX, MAX_OFFSET_M, MAX_OFFSET_PX, probe_offset, responses
-from depthforest.forest import (
-    FACING_VERSION,
-    FORMAT_VERSION,
-    KIND,
-    MAX_DEPTH,
-    MAX_FACING_TREES,
-    MAX_LEAF_ERROR,
-    MAX_NODES,
-    MAX_TREES,
-    SCHEMA,
-    Forest,
-    quantise_leaves,
-)
+from depthforest.forest import Forest
+from depthforest.forestfile import FACING_VERSION, FORMAT_VERSION, KIND
 from depthforest.info import describe
 from depthforest.parts import BODY31, MAX_PARTS
+from depthforest.quantizing import MAX_LEAF_ERROR, quantise_leaves
+from depthforest.treecolumns import MAX_DEPTH, MAX_FACING_TREES, MAX_NODES, MAX_TREES, SCHEMA
 
 PARTS = df.PartSet(("head", "hand_l", "hand_r"))
 CAMERA = df.Camera(30.0, 34.0, 7.5, 5.5, 16, 12)
@@ -306,7 +297,7 @@ def test_bad_columns(case, tmp_path):
 
 
 def test_more_nodes_than_any_file_holds(monkeypatch):
-    monkeypatch.setattr("depthforest.forest.MAX_NODES", 1)
+    monkeypatch.setattr("depthforest.treecolumns.MAX_NODES", 1)
     with pytest.raises(ModelError, match="a forest has at most 1 nodes, got 2"):
         Forest(**columns(), part_set=PARTS)
 

@@ -98,8 +98,8 @@ def test_a_child_that_does_not_work_is_no_result(tools):
 @pytest.mark.parametrize(
     ("check", "expected"),
     [
-        ("forest._check_links", "IndexError while using"),
-        ("forest._check_values", "AssertionError while using: 'distributions that sum"),
+        ("treecolumns._check_links", "IndexError while using"),
+        ("treecolumns._check_values", "AssertionError while using: 'distributions that sum"),
         ("modelfile._check_names", "KeyError while loading"),
     ],
 )
@@ -108,7 +108,7 @@ def test_a_missing_check_is_found(tools, valid, check, expected):
     fuzzer = tools[0]
     code = (
         f"import sys; sys.path.insert(0, {str(TOOLS)!r})\n"
-        "from depthforest import forest, modelfile\n"
+        "from depthforest import modelfile, treecolumns\n"
         f"{check} = lambda *_: None\n"
         "import fuzz_models; from pathlib import Path\n"
         "fuzz_models.run_cases([Path(p) for p in sys.argv[2:]], 1, int(sys.argv[1]), 300)\n"

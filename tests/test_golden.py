@@ -11,7 +11,7 @@ import pytest
 
 import depthforest as df
 from depthforest import modelfile
-from depthforest.forest import FACING_VERSION
+from depthforest.forestfile import FACING_VERSION
 from depthforest.formats import read_labels
 from depthforest.trainconfig import TrainConfig
 

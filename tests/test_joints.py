@@ -15,7 +15,7 @@ from naive_forest import random_forest
 import depthforest as df
 from depthforest.errors import FrameError, ModelError, PartSetError, UsageError
 from depthforest.jointparams import Bone, JointParameters, Offsets, cluster_parts, known_joints
-from depthforest.joints import FAST, Finder, FoundJoint, Joints, Proposal, find_joints
+from depthforest.joints import FAST, Finder, FoundJoint, Joints, Proposal, find_joints, seek_modes
 from depthforest.labeling import Labeling, Sample
 from depthforest.meanshift import MAX_MODES
 from depthforest.parts import BODY31, BONES, JOINT_MIRROR, JOINTS, NO_PART, PCL25, REGIONS15
@@ -147,30 +147,6 @@ def test_features_say_what_their_names_say(found):
                 if not children:
                     assert its["child_bone"] == 1
             assert joint.proposals[0].features[FEATURE_NAMES.index("set_cost")] == pytest.approx(0, abs=1e-9)
-
-
-def test_a_ranker_orders_proposals(frames, found):
-    seen = []
-
-    def worst_first(features):
-        seen.append(features.shape)
-        assert features.dtype == np.float32
-        return -features[:, FEATURE_NAMES.index("confidence")]
-
-    joints = find_joints(frames[0], truly_labeled(frames[0]), ranker=worst_first)
-    assert seen == [(len(joint.proposals), len(FEATURE_NAMES)) for joint in joints.values()]
-    assert any(n > 1 for n, _ in seen)
-    for name, joint in joints.items():
-        own = sorted(p.confidence for p in found[0][name].proposals)
-        assert [p.features[0] for p in joint.proposals] == pytest.approx(own, rel=1e-6)
-        assert [p.confidence for p in joint.proposals] == own[::-1]  # dealt out in the ranker's order
-        assert joint.position == joint.proposals[0].position
-
-
-@pytest.mark.parametrize("wrong", [[1.0] * 30, [np.nan], "no", None, 3.0])
-def test_a_ranker_must_score_each_proposal(frames, wrong):
-    with pytest.raises(UsageError, match="a ranker returns one finite score for each of the"):
-        find_joints(frames[0], truly_labeled(frames[0]), ranker=lambda _: wrong)
 
 
 def test_a_mirrored_frame_has_mirrored_joints(frames):
@@ -501,7 +477,7 @@ def test_any_parameters_are_refused_or_give_finite_joints(seed, n):
         return
     points = rng.normal((0, 0, 2), 0.4, (80, 3)).astype(np.float32)
     shares = rng.dirichlet(np.full(31, 0.1), 80).astype(np.float32)
-    modes, n_modes = finder.modes(points, np.full(80, 1e-4, np.float32), shares, FAST)
+    modes, n_modes = seek_modes(points, np.full(80, 1e-4, np.float32), shares, finder.clusters, FAST)
     joints = finder.joints(modes, n_modes)
     for joint in joints.values():
         for proposal in joint.proposals:

@@ -90,7 +90,7 @@ def test_what_does_not_look_like_a_person_is_left_out(folder, tmp_path):
 
 def test_a_shelf_takes_nobodys_place(folder, recording, tmp_path, monkeypatch):
     """The largest is left out: of one person who is asked for, the second is found."""
-    monkeypatch.setattr(labeling.Labeling, "is_person", property(lambda one: not one._mask[places[0]]))
+    monkeypatch.setattr(labeling.Labeling, "is_person", property(lambda one: one.parts[places[0]] == NO_PART))
     found = df.find_people(df.Frame(recording[0].depth_mm, recording[0].camera)).map
     assert found.max() >= 2
     places = [tuple(np.argwhere(found == person)[0]) for person in (1, 2)]

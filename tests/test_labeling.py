@@ -1,4 +1,5 @@
 import cmath
+import copy
 import math
 import multiprocessing
 import threading
@@ -14,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import depthforest as df
-from depthforest import labeling
 from depthforest.errors import FrameError, ModelError, UsageError
-from depthforest.forest import MAX_FACING_TREES
-from depthforest.labeling import PIECE, RULES
+from depthforest.labeling import RULES
 from depthforest.labelkernels import LANES
-from depthforest.packing import CHILDREN, LEAF, TOP_LEVELS, pack
+from depthforest.packing import CHILDREN, LEAF, TOP_LEVELS, pack, packed_forest, winners
+from depthforest.treecolumns import MAX_FACING_TREES
+from depthforest.walks import PIECE
 from synth.config import Config
 from synth.generator import Generator
 from synth.rendering import render
@@ -384,7 +385,6 @@ def test_several_threads_may_call_at_once():
     frames = [random_frame(rng, 60, 80) for _ in range(6)]
     forest = forest_of(8, 3, 8)
     expected = [forest.predict(frame) for frame in frames]
-    forest.__dict__.pop("_packed", None)
     wrong = []
 
     def work(k):
@@ -496,8 +496,9 @@ def test_ten_thousand_frames_take_no_memory():
 
 def test_packing_is_made_once():
     forest = forest_of(0)
-    assert labeling.packed_forest(forest) is labeling.packed_forest(forest)
-    assert "_packed" not in repr(forest)
+    assert packed_forest(forest) is packed_forest(forest)
+    assert winners(forest) is winners(forest)
+    assert packed_forest(copy.copy(forest)) is not packed_forest(forest)
 
 
 @settings(max_examples=20, deadline=None)

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 import depthforest as df
 from depthforest import facings, leafcounts
 from depthforest.errors import DatasetError, UsageError
-from depthforest.forest import MAX_DEPTH, MAX_NODES, quantise_leaves
 from depthforest.frames import Joint, LabeledFrame
 from depthforest.leafcounts import count_leaves, first_trees, prune
+from depthforest.quantizing import quantise_leaves
+from depthforest.treecolumns import MAX_DEPTH, MAX_NODES
 
 PARTS = df.PartSet(("head", "hand_l", "hand_r"))
 

@@ -10,9 +10,9 @@ from test_leafcounts import PARTS, labeled_frame
 import depthforest as df
 from depthforest import leaffit
 from depthforest.errors import DatasetError, UsageError
-from depthforest.forest import quantise_leaves
 from depthforest.frames import Joint, LabeledFrame
 from depthforest.leaffit import fit_leaves, leaves_of_counts
+from depthforest.quantizing import quantise_leaves
 
 
 def naive_leaves(counts):

@@ -13,7 +13,7 @@ from depthforest.features import focal_lengths, masked_depth, pixel_scale, respo
 from depthforest.frames import LabeledFrame
 from depthforest.parts import PartSet
 from depthforest.probing import _find_bins
-from depthforest.sampling import crop_person, draw_pixels, frames_of_tree, quotas, read_pixels
+from depthforest.sampling import draw_pixels, frames_of_tree, quotas, read_pixels
 from depthforest.shards import Batch, Shard
 from depthforest.trainconfig import TrainConfig, TrainConfigError
 
@@ -61,17 +61,6 @@ def test_pixels_are_drawn_as_the_twin_draws_them(frame):
         assert (frame.depth_mm.ravel()[where] > 0).all()
     assert not np.array_equal(draw_pixels(frame, 0, 0, config), draw_pixels(frame, 0, 1, config))
     assert not np.array_equal(draw_pixels(frame, 0, 0, config), draw_pixels(frame, 1, 0, config))
-
-
-def test_a_crop_is_the_person_alone_in_a_border(frame):
-    crop, top, left = crop_person(frame, 7, 9999)
-    alone = masked_depth(frame, person=7)
-    expected = np.full((26, 34), 9999)
-    expected[1:-1, 1:-1] = np.where(alone > 0, alone, 9999)
-    rows, cols = np.nonzero(alone)
-    assert (top, left) == (rows.min() - 1, cols.min() - 1)
-    np.testing.assert_array_equal(crop, expected[top + 1 :, left + 1 :][: crop.shape[0], : crop.shape[1]])
-    assert crop.shape == (np.ptp(rows) + 3, np.ptp(cols) + 3)
 
 
 def test_bins_of_a_shard_are_those_of_the_features(frame):

@@ -18,10 +18,11 @@ from depthforest.datasets import open_dataset, write_dataset
 from depthforest.errors import DatasetError, PartSetError, UsageError
 from depthforest.evaluation import evaluate
 from depthforest.features import masked_depth, responses
-from depthforest.forest import Forest, quantise_leaves
+from depthforest.forest import Forest
 from depthforest.frames import LabeledFrame
 from depthforest.growing import class_weights
 from depthforest.parts import PartSet
+from depthforest.quantizing import quantise_leaves
 from depthforest.sampling import draw_pixels, frames_of_tree
 from depthforest.trainconfig import TrainConfig
 from depthforest.training import leaf_distributions, train

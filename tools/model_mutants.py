@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 import depthforest as df
 from depthforest import modelfile
-from depthforest.forest import quantise_leaves
 from depthforest.parts import BODY31
+from depthforest.quantizing import quantise_leaves
 
 Rng = np.random.Generator
 

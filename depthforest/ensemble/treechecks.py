@@ -11,6 +11,7 @@ import numpy.typing as npt
 from depthforest.ensemble.growing import LEAF
 from depthforest.ensemble.trees import Tree
 from depthforest.errors import ModelError
+from depthforest.links import Broken, find_fault
 
 TOLERANCE = 1e-6
 """Relative error of sums of weights and shares: some billions of rounded additions stay below it."""
@@ -52,12 +53,13 @@ def _check_links(tree: Tree) -> None:
     n = tree.node_count
     inner = np.flatnonzero(~tree.is_leaf)
     left = tree.child[inner].astype(np.int64)
-    is_bad = np.zeros(n, dtype=np.bool_)
-    is_bad[inner] = ~((left > inner) & (left < n - 1))
-    _none(is_bad, f"must have its children behind it and within the {n} nodes", tree.child)
-    n_parents = np.bincount(np.concatenate((left, left + 1)), minlength=n)
-    n_parents[0] += 1
-    _none(n_parents != 1, "must have one parent, or be the root", n_parents)
+    links = np.concatenate(([0], np.stack((left, left + 1), axis=1).ravel()))
+    fault = find_fault(links, n, sources=np.concatenate(([-1], np.repeat(inner, 2))))
+    if fault is not None and fault.what is Broken.NODE:
+        raise ModelError(f"node {fault.index} must have one parent, or be the root: {fault.n_parents}")
+    if fault is not None:
+        node = int(inner[(fault.index - 1) // 2])
+        raise ModelError(f"node {node} must have its children behind it and within the {n} nodes: {tree.child[node]}")
 
 
 def _check_leaves(tree: Tree) -> None:
