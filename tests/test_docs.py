@@ -88,11 +88,6 @@ def test_every_module_has_a_paragraph():
 
 DELEGATES = {
     ("forest", "labeling"),
-    ("ensemble.decisiontrees", "ensemble.treefile"),
-    ("ensemble.forestbase", "ensemble.treefile"),
-    ("ensemble.boostbase", "ensemble.treefile"),
-    ("ensemble.adaboost", "ensemble.treefile"),
-    ("ensemble.ranking.network", "ensemble.ranking.rankfile"),
 }
 """Methods that call a room further up, which is imported when they are called."""
 

@@ -17,9 +17,17 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from depthforest.ensemble.adaboostfile import (
+    ADABOOST,
+    check_members,
+    pack_adaboost,
+    trees_in_shared_terms,
+    unpack_adaboost,
+)
 from depthforest.ensemble.adaboostrounds import Flags, Rounds, chance_error, check_form
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.boostedvotes import BoostedVotes
+from depthforest.ensemble.decisiontrees import CodedTable, DecisionTreeClassifier
 from depthforest.ensemble.diversemembers import (
     Course,
     checked_template,
@@ -40,6 +48,8 @@ from depthforest.ensemble.tables import (
     is_frame,
 )
 from depthforest.ensemble.targets import class_codes
+from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import Categories, Columns, save_trees
 from depthforest.errors import UsageError
 
 AUTO = "auto"
@@ -115,6 +125,7 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
     .. [2] J. Zhu, H. Zou, S. Rosset, T. Hastie, "Multi-class AdaBoost", Statistics and Its Interface 2 (2009), 349-360.
     """
 
+    _layout = ADABOOST
     _framed: bool  # members were fitted with frames
 
     def __init__(
@@ -234,16 +245,20 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
         nor is `weight_history_`, as long as the training table. Members that are loaded know the classes and
         categories of all members: where rows were drawn, that may be more than they had seen.
         """
-        from depthforest.ensemble.treefile import save_trees
-
         save_trees(self, path)
 
-    def _template(self) -> Any:
-        if self.estimator is not None:
-            return self.estimator
-        from depthforest.ensemble.decisiontrees import DecisionTreeClassifier
+    def _stored_trees(self) -> tuple[list[Tree], Categories]:
+        check_members(self)
+        return trees_in_shared_terms(self)
 
-        return DecisionTreeClassifier(max_depth=1)
+    def _pack(self, columns: Columns) -> dict[str, Any]:
+        return pack_adaboost(self, columns)
+
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:
+        unpack_adaboost(self, trees, categories, fitted, columns)
+
+    def _template(self) -> Any:
+        return DecisionTreeClassifier(max_depth=1) if self.estimator is None else self.estimator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -283,10 +298,6 @@ def _course(template: Any, table: Any, codes: Indices, n_classes: int, *, is_dra
 
 def _coded(template: Any, table: Any) -> Any:
     """Return the table binned once for trees of our own, whose rounds would spend most of their time on it."""
-    if type(template).__name__ != "DecisionTreeClassifier":  # spares other learners the import
-        return table
-    from depthforest.ensemble.decisiontrees import CodedTable, DecisionTreeClassifier
-
     return CodedTable.of(template, table) if type(template) is DecisionTreeClassifier else table
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.binning import bin_columns, check_max_bins
+from depthforest.ensemble.boostfile import check_own_loss, pack_boosted, unpack_boosted
 from depthforest.ensemble.boostplanting import BoostGrowth
 from depthforest.ensemble.boostrounds import Rounds, Rows, add_round, weighed_mean
 from depthforest.ensemble.boostwalking import add_trees
@@ -23,6 +24,7 @@ from depthforest.ensemble.fitting import job_count, member_seeds, shown
 from depthforest.ensemble.inputs import check_weights, encoded_table, fit_classes, fit_table, predict_table
 from depthforest.ensemble.losses import Loss, loss_of
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import Categories, Columns, categorical_flags, save_trees
 from depthforest.ensemble.walking import Table, Walk
 from depthforest.errors import UsageError
 
@@ -330,9 +332,19 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         -----
         `n_jobs` and `verbose` are not stored. An ensemble of a loss of one's own cannot be: files hold no code.
         """
-        from depthforest.ensemble.treefile import save_trees
-
         save_trees(self, path)
+
+    def _stored_trees(self) -> tuple[list[Tree], Categories]:
+        check_own_loss(self)
+        return self.trees_, self.categories_
+
+    def _pack(self, columns: Columns) -> dict[str, Any]:
+        return pack_boosted(self, columns)
+
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:
+        self.categories_, self.is_categorical_ = categories, categorical_flags(self.n_features_in_, categories)
+        unpack_boosted(self, trees, fitted, columns)
+        self._set_trees(trees)
 
     def __len__(self) -> int:
         return getattr(self, "n_estimators_", 0)

@@ -28,6 +28,7 @@ from depthforest.ensemble.inputs import (
 from depthforest.ensemble.parameters import growth_of
 from depthforest.ensemble.planting import plant
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import CLASS_TREE, NUMBER_TREE, Categories, Columns, categorical_flags, save_trees
 from depthforest.ensemble.walking import Walk
 
 Floats = npt.NDArray[np.float64]
@@ -106,9 +107,17 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> None:
         """Write the tree to a file that `depthforest.ensemble.load` reads; equal trees give equal bytes."""
-        from depthforest.ensemble.treefile import save_trees
-
         save_trees(self, path)
+
+    def _stored_trees(self) -> tuple[list[Tree], Categories]:
+        return [self.tree_], self.categories_
+
+    def _pack(self, columns: Columns) -> dict[str, Any]:  # noqa: ARG002 - a tree has no columns but its own
+        return {}
+
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:  # noqa: ARG002 - as there
+        self.categories_, self.is_categorical_ = categories, categorical_flags(self.n_features_in_, categories)
+        self._set_tree(trees[0])
 
     def get_depth(self) -> int:
         """Return the depth of the deepest leaf."""
@@ -177,6 +186,8 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
     NaN is a missing value: a split sends all missing ones to the side where they do better. Where a node has seen none,
     they go to its larger side; so do categories that it has not seen.
     """
+
+    _layout = CLASS_TREE
 
     def __init__(
         self,
@@ -268,6 +279,8 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
+
+    _layout = NUMBER_TREE
 
     def __init__(
         self,

@@ -23,11 +23,13 @@ from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.binning import bin_columns, check_max_bins
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
 from depthforest.ensemble.fitting import job_count, member_seeds, shown
+from depthforest.ensemble.forestfile import pack_forest, unpack_forest
 from depthforest.ensemble.inputs import predict_table
 from depthforest.ensemble.outofbag import check_same_rows, permutation_importance
 from depthforest.ensemble.parameters import growth_of, row_count
 from depthforest.ensemble.planting import plant
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import Categories, Columns, Layout, categorical_flags, save_trees
 from depthforest.ensemble.walking import Walk
 from depthforest.errors import UsageError
 from depthforest.threads import map_in_order
@@ -58,6 +60,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     splitter = "best"
 
+    _layout: Layout
     trees_: list[Tree]
     n_features_in_: int
     _keeps_rows = False
@@ -272,9 +275,22 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         `n_jobs` and `verbose` are not stored, nor are out-of-bag predictions, as long as the training table. What
         `predict_quantiles` needs is.
         """
-        from depthforest.ensemble.treefile import save_trees
-
         save_trees(self, path)
+
+    def _stored_trees(self) -> tuple[list[Tree], Categories]:
+        return self.trees_, self.categories_
+
+    def _pack(self, columns: Columns) -> dict[str, Any]:
+        return pack_forest(self, self._layout.fitted, columns)
+
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:
+        self.categories_, self.is_categorical_ = categories, categorical_flags(self.n_features_in_, categories)
+        unpack_forest(self, trees, fitted, columns)
+        self._set_trees(self._with_rows(trees, columns))
+
+    def _with_rows(self, trees: list[Tree], columns: Columns) -> list[Tree]:  # noqa: ARG002 - numbers use columns
+        """Return the trees of a file with the rows of their leaves, where it has them."""
+        return trees
 
     def __len__(self) -> int:
         return len(self.trees_) if hasattr(self, "trees_") else 0

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from depthforest.ensemble.fitting import job_count
 from depthforest.ensemble.forestbase import BaseForest
+from depthforest.ensemble.forestfile import CLASS_FOREST, NUMBER_FOREST, pack_quantiles, unpack_quantiles
 from depthforest.ensemble.inputs import (
     check_weights,
     fit_classes,
@@ -27,6 +28,8 @@ from depthforest.ensemble.outofbag import (
     strength_and_correlation,
 )
 from depthforest.ensemble.quantiles import forest_quantiles
+from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import Columns
 from depthforest.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
@@ -85,6 +88,8 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
     -----
     A fit that is interrupted keeps the trees that are finished; with `warm_start` the next one grows the rest.
     """
+
+    _layout = CLASS_FOREST
 
     def __init__(
         self,
@@ -221,6 +226,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
     Parameters and attributes are those of `RandomForestClassifier`; by default every tree sees all rows.
     """
 
+    _layout = CLASS_FOREST
     splitter = "random"
 
     def __init__(
@@ -297,6 +303,8 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
+
+    _layout = NUMBER_FOREST
 
     def __init__(
         self,
@@ -414,6 +422,14 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         self._check_same_truth(np.zeros(len(truth), dtype=np.int32), truth - self._offset)
         return self._permutation_importance(X, truth)
 
+    def _pack(self, columns: Columns) -> dict[str, Any]:
+        fitted = super()._pack(columns)
+        pack_quantiles(self, columns)
+        return fitted
+
+    def _with_rows(self, trees: list[Tree], columns: Columns) -> list[Tree]:
+        return unpack_quantiles(self, trees, columns)
+
 
 class ExtraTreesRegressor(RandomForestRegressor):
     """Extremely randomized trees of numbers (Geurts et al. 2006): one random threshold for each column looked at.
@@ -421,6 +437,7 @@ class ExtraTreesRegressor(RandomForestRegressor):
     Parameters and attributes are those of `RandomForestRegressor`; by default every tree sees all rows.
     """
 
+    _layout = NUMBER_FOREST
     splitter = "random"
 
     def __init__(

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from depthforest.ensemble.amounts import is_whole, number, whole
+from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.ranking.epochs import Course, History, Queries, rows_of, train
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
@@ -21,16 +21,11 @@ from depthforest.ensemble.ranking.groups import (
     query_starts,
 )
 from depthforest.ensemble.ranking.lambdas import PairTargets, pair_targets
-from depthforest.ensemble.ranking.layers import MAX_INPUT, Network, check_activation, new_network
+from depthforest.ensemble.ranking.layers import MAX_INPUT, Network, check_activation, hidden_sizes, new_network
 from depthforest.ensemble.ranking.metrics import cut_off
 from depthforest.ensemble.ranking.rankerbase import BaseRanker
+from depthforest.ensemble.ranking.rankfile import save_ranker
 from depthforest.errors import UsageError
-
-MAX_HIDDEN = 8
-"""Hidden layers; the nets of the papers have one or two."""
-
-MAX_UNITS = 4096
-"""Of a hidden layer."""
 
 
 class BaseRankNetwork(BaseRanker):
@@ -96,9 +91,9 @@ class BaseRankNetwork(BaseRanker):
         ----------
         path : str or Path
         """
-        # here, because files know all estimators
-        from depthforest.ensemble.ranking.rankfile import save_ranker
-
+        if type(self) not in NETWORKS:  # another class may know more than its file would
+            names = ", ".join(kind.__name__ for kind in NETWORKS)
+            raise UsageError(f"only {names} can be saved, got {type(self).__name__}")
         save_ranker(self, path)
 
     def _targets(self, grades: Floats, starts: Starts) -> PairTargets:
@@ -298,18 +293,8 @@ class LambdaRank(BaseRankNetwork):
         )
 
 
-def hidden_sizes(sizes: Any) -> tuple[int, ...]:
-    """Return the units of each hidden layer, if they are."""
-    if (
-        not isinstance(sizes, tuple | list)
-        or not 1 <= len(sizes) <= MAX_HIDDEN
-        or not all(is_whole(n) and 1 <= n <= MAX_UNITS for n in sizes)
-    ):
-        raise UsageError(
-            f"hidden_layer_sizes must be a tuple of 1 to {MAX_HIDDEN} whole numbers from 1 to {MAX_UNITS}; "
-            f"got {sizes!r}"
-        )
-    return tuple(int(n) for n in sizes)
+NETWORKS = (RankNet, LambdaRank)
+"""Those that can be saved."""
 
 
 def _check_size(x: Floats) -> None:
