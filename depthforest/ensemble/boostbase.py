@@ -9,9 +9,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.binning import bin_columns, check_max_bins
@@ -21,7 +21,7 @@ from depthforest.ensemble.boostrounds import Rounds, Rows, add_round, weighed_me
 from depthforest.ensemble.boostwalking import add_trees
 from depthforest.ensemble.decisiontrees import DecisionTreeRegressor
 from depthforest.ensemble.fitting import job_count, member_seeds, shown
-from depthforest.ensemble.inputs import check_weights, encoded_table, fit_classes, fit_table, predict_table
+from depthforest.ensemble.inputs import check_weights, encoded_table, fit_table, predict_table
 from depthforest.ensemble.losses import Loss, loss_of
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treestore import Categories, Columns, categorical_flags, save_trees
@@ -39,6 +39,7 @@ SCORES = ("train_score", "validation_score", "oob_improvement")
 class BaseBoosting(BaseEstimator):  # type: ignore[misc]
     """What boosted classifiers and regressors share."""
 
+    _n_classes: int | None = None  # of y, where it is classes
     _is_newton = False
     alpha = 0.9  # of losses that have one
 
@@ -115,12 +116,14 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         """Return the targets, or the numbers of classes."""
         if y is None:
             raise UsageError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if isinstance(self, ClassifierMixin):
-            self.classes_, codes = fit_classes(y, table)
-            return codes
-        targets = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
-        check_consistent_length(table, targets)
-        return np.asarray(targets)
+        return self._truth(y, table)
+
+    def _truth(self, y: Any, table: Table) -> npt.NDArray[Any]:
+        raise NotImplementedError
+
+    def _validation_truth(self, y_val: Any, table: Table) -> npt.NDArray[Any]:
+        """Return the targets of rows to judge by, or the numbers of classes that fit has seen."""
+        return self._truth(y_val, table)
 
     def _loss_for_fit(self) -> Loss:
         loss = self._loss_by(self.loss)
@@ -130,8 +133,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
 
     def _loss_by(self, name: Any) -> Loss:
         """Return the loss of a name, or of an object; files name theirs."""
-        n_classes = len(self.classes_) if isinstance(self, ClassifierMixin) else None
-        loss = loss_of(name, n_classes=n_classes, alpha=self.alpha)
+        loss = loss_of(name, n_classes=self._n_classes, alpha=self.alpha)
         if self._is_newton and not loss.has_hessian:
             raise UsageError(
                 f"Newton boosting needs second derivatives, which loss {loss.name!r} has not: use "
@@ -184,12 +186,11 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         if self.n_iter_no_change is None:
             return Rows(table, truth, weights, loss), None
         share = self._validation_share()
-        is_class = isinstance(self, ClassifierMixin)
         try:
             learned, judged = train_test_split(
                 np.arange(len(truth)),
                 test_size=share,
-                stratify=truth if is_class else None,
+                stratify=None if self._n_classes is None else truth,
                 random_state=int(self._seeds[0]),
             )
         except ValueError as error:
@@ -204,15 +205,6 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         if not 0 < share < 1:
             raise UsageError(f"validation_fraction must be above 0 and below 1, got {share:g}")
         return share
-
-    def _validation_truth(self, y_val: Any, table: Table) -> npt.NDArray[Any]:
-        if not isinstance(self, ClassifierMixin):
-            return self._fit_truth(y_val, table)
-        classes, codes = fit_classes(y_val, table)
-        unknown = classes[~np.isin(classes, self.classes_)]
-        if len(unknown):
-            raise UsageError(f"y_val has the class {unknown[:1].tolist()[0]!r}, which y has not")
-        return np.searchsorted(self.classes_, classes)[codes].astype(np.int32)
 
     def _raw_after(self, table: Table, trees: list[Tree], base: Floats | None = None) -> Floats:
         """Return the raw values that trees add to the start, or to that of each row, (n,) or (n_outputs, n)."""

@@ -25,7 +25,7 @@ from depthforest.ensemble.inputs import (
     predict_table,
     weighed_classes,
 )
-from depthforest.ensemble.parameters import growth_of
+from depthforest.ensemble.parameters import CLASS_CRITERIA, NUMBER_CRITERIA, growth_of
 from depthforest.ensemble.planting import plant
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treestore import CLASS_TREE, NUMBER_TREE, Categories, Columns, categorical_flags, save_trees
@@ -67,6 +67,7 @@ class CodedTable:
 class _BaseTree(BaseEstimator):  # type: ignore[misc]
     """What trees of classes and of numbers share."""
 
+    _criteria: tuple[str, ...]
     tree_: Tree
     n_features_in_: int
 
@@ -86,7 +87,6 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
             n_features=table.shape[1],
             n_channels=n_channels,
             weight=float(weights.sum()),
-            is_number=isinstance(self, RegressorMixin),
         )
         alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
         binned = self._bin(table) if binned is None else binned
@@ -188,6 +188,7 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
     """
 
     _layout = CLASS_TREE
+    _criteria = CLASS_CRITERIA
 
     def __init__(
         self,
@@ -281,6 +282,7 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
     """
 
     _layout = NUMBER_TREE
+    _criteria = NUMBER_CRITERIA
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
@@ -60,7 +60,10 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     splitter = "best"
 
+    # what `forests` fills in
     _layout: Layout
+    _criteria: tuple[str, ...]
+
     trees_: list[Tree]
     n_features_in_: int
     _keeps_rows = False
@@ -144,7 +147,6 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         numbers: range,
     ) -> Iterator[Tree]:
         """Yield new trees in order."""
-        is_number = isinstance(self, RegressorMixin)
         threads = job_count(self.n_jobs, in_threads=True)
         growth = growth_of(
             self,
@@ -152,7 +154,6 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
             n_features=table.shape[1],
             n_channels=n_channels,
             weight=float(weights.sum()),
-            is_number=is_number,
             keeps_rows=self._keeps_rows,
         )
         alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
@@ -218,18 +219,19 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         """The trees as estimators; those of classes predict numbers of classes, as scikit-learn's do."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError("estimators_")
-        kind = DecisionTreeRegressor if isinstance(self, RegressorMixin) else DecisionTreeClassifier
         parameters = {name: getattr(self, name) for name in TREE_PARAMETERS}
         members = []
         for seed, tree in zip(self._seeds, self.trees_, strict=False):
-            member = kind(**parameters, random_state=int(seed))
+            member = self._new_member(**parameters, random_state=int(seed))
             member.n_features_in_ = self.n_features_in_
             member.is_categorical_, member.categories_ = self.is_categorical_, self.categories_
-            if not isinstance(self, RegressorMixin):
-                member.classes_ = np.arange(len(self.classes_))
             member._set_tree(tree)
             members.append(member)
         return members
+
+    def _new_member(self, **parameters: Any) -> DecisionTreeClassifier | DecisionTreeRegressor:
+        """Return an estimator of one tree, which it does not have yet."""
+        raise NotImplementedError
 
     @property
     def estimators_samples_(self) -> list[npt.NDArray[np.int64]]:

@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
 from depthforest.ensemble.fitting import job_count
 from depthforest.ensemble.forestbase import BaseForest
 from depthforest.ensemble.forestfile import CLASS_FOREST, NUMBER_FOREST, pack_quantiles, unpack_quantiles
@@ -27,6 +28,7 @@ from depthforest.ensemble.outofbag import (
     error_bound,
     strength_and_correlation,
 )
+from depthforest.ensemble.parameters import CLASS_CRITERIA, NUMBER_CRITERIA
 from depthforest.ensemble.quantiles import forest_quantiles
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treestore import Columns
@@ -90,6 +92,7 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
     """
 
     _layout = CLASS_FOREST
+    _criteria = CLASS_CRITERIA
 
     def __init__(
         self,
@@ -182,6 +185,11 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         factors = np.zeros(len(self.classes_))
         factors[there] = compute_class_weight("balanced", classes=there, y=drawn)
         return np.asarray(own * factors[channels])
+
+    def _new_member(self, **parameters: Any) -> DecisionTreeClassifier:
+        member = DecisionTreeClassifier(**parameters)
+        member.classes_ = np.arange(len(self.classes_))
+        return member
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the mean of the trees' class shares, (n, n_classes)."""
@@ -305,6 +313,7 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
     """
 
     _layout = NUMBER_FOREST
+    _criteria = NUMBER_CRITERIA
 
     def __init__(
         self,
@@ -421,6 +430,9 @@ class RandomForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         truth = np.asarray(y, dtype=np.float64)
         self._check_same_truth(np.zeros(len(truth), dtype=np.int32), truth - self._offset)
         return self._permutation_importance(X, truth)
+
+    def _new_member(self, **parameters: Any) -> DecisionTreeRegressor:
+        return DecisionTreeRegressor(**parameters)
 
     def _pack(self, columns: Columns) -> dict[str, Any]:
         fitted = super()._pack(columns)

@@ -21,11 +21,13 @@ def growth_of(
     n_features: int,
     n_channels: int,
     weight: float,
-    is_number: bool,
     keeps_rows: bool = False,
 ) -> Growth:
-    """Return how the trees of an estimator are grown on so many rows and columns of this total weight."""
-    criteria = NUMBER_CRITERIA if is_number else CLASS_CRITERIA
+    """Return how the trees of an estimator are grown on so many rows and columns of this total weight.
+
+    The class of the estimator says by `_criteria` which criteria it has.
+    """
+    criteria = estimator._criteria
     if estimator.criterion not in criteria:
         raise UsageError(f"criterion must be one of {', '.join(criteria)}; got {estimator.criterion!r}")
     if estimator.splitter not in SPLITTERS:
