@@ -20,12 +20,13 @@ from depthforest.ensemble.boostplanting import BoostGrowth
 from depthforest.ensemble.boostrounds import Rounds, Rows, add_round, weighed_mean
 from depthforest.ensemble.boostwalking import add_trees
 from depthforest.ensemble.decisiontrees import DecisionTreeRegressor
-from depthforest.ensemble.fitting import job_count, member_seeds, shown
+from depthforest.ensemble.fitting import Seeds, job_count, shown
 from depthforest.ensemble.inputs import check_weights, encoded_table, fit_table, predict_table
 from depthforest.ensemble.losses import Loss, loss_of
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treestore import Categories, Columns, categorical_flags, save_trees
 from depthforest.ensemble.walking import Table, Walk
+from depthforest.ensemble.warmstart import check_count, check_same, continued_seeds, kept_members, known_values
 from depthforest.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
@@ -44,6 +45,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
     alpha = 0.9  # of losses that have one
 
     trees_: list[Tree]
+    _seeds: Seeds
     start_: Floats
     n_features_in_: int
 
@@ -89,14 +91,14 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
 
     def _kept(self, loss: Loss) -> list[Tree]:
         """Return the trees that a warm start keeps, and see that all rounds have seeds."""
-        old: list[Tree] = list(getattr(self, "trees_", ())) if self.warm_start else []
+        old: list[Tree] = kept_members(self, "trees_")
         n_rounds = whole("n_estimators", self.n_estimators, 1)
-        self._check_warm_start(old, n_rounds, loss)
-        if not old:
-            self._seeds = member_seeds(self.random_state, n_rounds + 1)
-        elif n_rounds >= len(self._seeds):
-            more = member_seeds(self.random_state, n_rounds + 1)[len(self._seeds) :]
-            self._seeds = np.concatenate((self._seeds, more))
+        kinds, known = self._kinds_by(loss), getattr(self, "_kinds", None)
+        if old and known is not None:
+            check_same(known, kinds, "loss, columns, classes and categories")
+        check_count(n_rounds, len(old) // loss.n_outputs, "rounds")
+        self._kinds = kinds
+        self._seeds = continued_seeds(self._seeds if old else None, self.random_state, n_rounds + 1)
         return old
 
     def _begin(self, old: list[Tree], training: Rows, validation: Rows | None) -> None:
@@ -144,26 +146,9 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
     def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
         raise NotImplementedError
 
-    def _check_warm_start(self, old: list[Tree], n_rounds: int, loss: Loss) -> None:
-        """Keep what the trees mean by their numbers; raise where old trees mean something else."""
-        kinds, known = self._kinds_by(loss), getattr(self, "_kinds", None)
-        n_before = len(old) // loss.n_outputs
-        if old and known is not None and known != kinds:
-            raise UsageError(
-                "warm_start needs the same loss, columns, classes and categories as before; set warm_start=False to "
-                "start anew"
-            )
-        if old and n_rounds < n_before:
-            raise UsageError(
-                f"n_estimators={n_rounds} is less than the {n_before} rounds that warm_start keeps; raise it, or set "
-                "warm_start=False"
-            )
-        self._kinds = kinds
-
     def _kinds_by(self, loss: Loss) -> tuple[Any, ...]:
         """Return what trees mean by their numbers: another fit must mean the same to add to them."""
-        classes = [str(c) for c in getattr(self, "classes_", ())]
-        return loss.name, self.n_features_in_, classes, {c: v.tolist() for c, v in self.categories_.items()}
+        return loss.name, self.n_features_in_, *known_values(self)
 
     def _parted(
         self,

@@ -44,6 +44,7 @@ from depthforest.ensemble.tables import (
     checked_weights,
     is_frame,
 )
+from depthforest.ensemble.warmstart import check_count, kept_members
 from depthforest.errors import DepthForestWarning, UsageError
 
 # unless the caller has chosen a backend: an answer is quick, and processes would be sent all the members
@@ -124,12 +125,9 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         template = checked_template(self._template(), kind=self._kind, owner=type(self).__name__)
         metadata = self._routed("fit", fit_params)
-        goes_on = self.warm_start and self.__sklearn_is_fitted__()
-        if goes_on and self.n_estimators < len(self.estimators_):
-            raise UsageError(
-                f"warm_start=True adds members: n_estimators must be at least {len(self.estimators_)}, "
-                f"as many as there are, got {self.n_estimators}"
-            )
+        old = kept_members(self, "estimators_")
+        goes_on = bool(old)
+        check_count(self.n_estimators, len(old), "members")
         if goes_on and is_frame(X) != self._framed:
             raise UsageError(
                 "warm_start=True goes on with the same data: X was a DataFrame in one fit and not in the other"

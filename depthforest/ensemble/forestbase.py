@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.binning import bin_columns, check_max_bins
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
-from depthforest.ensemble.fitting import job_count, member_seeds, shown
+from depthforest.ensemble.fitting import Seeds, job_count, shown
 from depthforest.ensemble.forestfile import pack_forest, unpack_forest
 from depthforest.ensemble.inputs import predict_table
 from depthforest.ensemble.outofbag import check_same_rows, permutation_importance
@@ -31,6 +31,7 @@ from depthforest.ensemble.planting import plant
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treestore import Categories, Columns, Layout, categorical_flags, save_trees
 from depthforest.ensemble.walking import Walk
+from depthforest.ensemble.warmstart import check_count, check_same, continued_seeds, kept_members, known_values
 from depthforest.errors import UsageError
 from depthforest.threads import map_in_order
 
@@ -65,6 +66,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
     _criteria: tuple[str, ...]
 
     trees_: list[Tree]
+    _seeds: Seeds
     n_features_in_: int
     _keeps_rows = False
     _offset = 0.0
@@ -78,36 +80,26 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         for name in OUT_OF_BAG:  # of the last fit
             self.__dict__.pop(name, None)
         n_trees = whole("n_estimators", self.n_estimators, 1)
-        old: list[Tree] = getattr(self, "trees_", []) if self.warm_start else []
-        self._check_warm_start(old, table, n_trees, n_channels)
+        old: list[Tree] = kept_members(self, "trees_")
+        check_count(n_trees, len(old), "trees")
+        if old:
+            self._check_same_size(old, (*table.shape, n_channels))
         if not self.bootstrap and (self.oob_score or self.max_samples is not None):
             raise UsageError("oob_score and max_samples need bootstrap=True: without it every tree sees all rows")
         self._check_kinds(old, truth_print(channels, targets))
-        random_state = self.random_state
-        if not old:
-            self._seeds = member_seeds(random_state, n_trees)
-        elif n_trees > len(self._seeds):
-            # trees keep their seeds, whatever random_state is now: they tell which rows were drawn
-            self._seeds = np.concatenate([self._seeds, member_seeds(random_state, n_trees)[len(self._seeds) :]])
+        self._seeds = continued_seeds(self._seeds if old else None, self.random_state, n_trees)
         self.n_rows_ = len(table)
         self._positive = np.flatnonzero(weights) if (weights == 0).any() else None
-        trees = list(old)
+        trees = old.copy()
         try:
             for tree in self._grown(table, channels, targets, weights, n_channels, range(len(old), n_trees)):
-                trees.append(tree)  # noqa: PERF402 - extend would lose them when it is interrupted
+                trees.append(tree)  # one by one: extend would lose them when it is interrupted
         finally:  # an interrupted fit keeps what it has
             if trees:
                 self._set_trees(trees)
 
-    def _check_warm_start(self, old: list[Tree], table: npt.NDArray[np.float32], n_trees: int, n_channels: int) -> None:
-        if not old:
-            return
-        if n_trees < len(old):
-            raise UsageError(
-                f"n_estimators={n_trees} is less than the {len(old)} trees that warm_start keeps; raise it, or set "
-                "warm_start=False"
-            )
-        before, now = (self.n_rows_, self._n_columns, old[0].values.shape[1]), (*table.shape, n_channels)
+    def _check_same_size(self, old: list[Tree], now: tuple[int, int, int]) -> None:
+        before = (self.n_rows_, self._n_columns, old[0].values.shape[1])
         if before != now:
             raise UsageError(
                 "warm_start needs the same rows, columns and classes as before: the trees were grown on "
@@ -116,14 +108,10 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     def _check_kinds(self, old: list[Tree], truth: int) -> None:
         """Keep what the trees mean by their numbers; raise where old trees mean something else."""
-        classes = [str(c) for c in getattr(self, "classes_", ())]
-        kinds = [classes, {column: values.tolist() for column, values in self.categories_.items()}]
+        kinds = known_values(self)
         known = getattr(self, "_kinds", None)  # not of a loaded forest
         if old and known is not None:
-            if known[0] != kinds:
-                raise UsageError(
-                    "warm_start needs the same classes and categories as before; set warm_start=False to start anew"
-                )
+            check_same(known[0], kinds, "classes and categories")
             if self.oob_score and known[1] != truth:
                 raise UsageError(
                     "warm_start with oob_score needs the same rows in the same order as before, got another y: it is "
