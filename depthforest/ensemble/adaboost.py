@@ -24,18 +24,18 @@ from depthforest.ensemble.adaboostfile import (
     trees_in_shared_terms,
     unpack_adaboost,
 )
-from depthforest.ensemble.adaboostrounds import Flags, Rounds, chance_error, check_form
+from depthforest.ensemble.adaboostrounds import Flags, Ledger, chance_error, check_form
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.boostedvotes import BoostedVotes
 from depthforest.ensemble.decisiontrees import CodedTable, DecisionTreeClassifier
 from depthforest.ensemble.diversemembers import (
-    Course,
+    MemberSetup,
     checked_template,
     fitted_member,
     refuses_missing,
     takes_weights,
 )
-from depthforest.ensemble.draws import Plan
+from depthforest.ensemble.draws import DrawPlan
 from depthforest.ensemble.fitting import Seeds, member_seeds, shown
 from depthforest.ensemble.folds import plain
 from depthforest.ensemble.tables import (
@@ -179,7 +179,7 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
         weights, rows = first_weights(sample_weight, len(codes))
         if rows is not None:
             table, codes = cut(table, rows, None), codes[rows]
-        self._boost(_course(template, table, codes, len(classes), is_drawn=is_drawn), weights, rows, len(y))
+        self._boost(_setup(template, table, codes, len(classes), is_drawn=is_drawn), weights, rows, len(y))
         return self
 
     def _draws_rows(self, template: Any) -> bool:
@@ -196,9 +196,9 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
             )
         return bool(self.resample)
 
-    def _boost(self, course: Course, weights: Floats, rows: Indices | None, n_samples: int) -> None:
+    def _boost(self, setup: MemberSetup, weights: Floats, rows: Indices | None, n_samples: int) -> None:
         """Fit members until the rounds are over; keep what there is also when interrupted."""
-        rounds = Rounds(
+        rounds = Ledger(
             weights,
             n_classes=self.n_classes_,
             learning_rate=self.learning_rate,
@@ -206,22 +206,22 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
             keeps_history=self.weight_history,
         )
         title = type(self).__name__
-        members = self._rounds(course, rounds, weights)
+        members = self._rounds(setup, rounds, weights)
         try:
             for member in shown(members, n=self.n_estimators, title=title, verbose=self.verbose):
                 self.estimators_.append(member)
         finally:
             self._keep_books(rounds, rows, n_samples)
 
-    def _rounds(self, course: Course, rounds: Rounds, first: Floats) -> Iterator[Any]:
+    def _rounds(self, setup: MemberSetup, rounds: Ledger, first: Floats) -> Iterator[Any]:
         """Yield the member of each round; `first` are the weights that the first one gets, as they were given."""
         seeds = member_seeds(self.random_state, self.n_estimators * MAX_TRIES).reshape(-1, MAX_TRIES)
         for index, own in enumerate(seeds):
-            member, wrong = _best_member(course, rounds, first, index, own)
+            member, wrong = _best_member(setup, rounds, first, index, own)
             error = rounds.error(wrong)
             if rounds.is_chance(error):
                 if index == 0:
-                    raise UsageError(too_weak(course.template, error, self.n_classes_))
+                    raise UsageError(too_weak(setup.template, error, self.n_classes_))
                 return
             rounds.take(wrong)
             yield member
@@ -269,10 +269,10 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
         return tags
 
 
-def _course(template: Any, table: Any, codes: Indices, n_classes: int, *, is_drawn: bool) -> Course:
+def _setup(template: Any, table: Any, codes: Indices, n_classes: int, *, is_drawn: bool) -> MemberSetup:
     """Return what all members are fitted with; the weights come round by round."""
     n_samples, n_features = table.shape
-    plan = Plan(
+    plan = DrawPlan(
         n_samples=n_samples,
         n_features=n_features,
         n_rows=n_samples if is_drawn else None,
@@ -281,7 +281,7 @@ def _course(template: Any, table: Any, codes: Indices, n_classes: int, *, is_dra
         n_columns=None,
         replace_columns=False,
     )
-    return Course(
+    return MemberSetup(
         template=template,
         X=table if is_drawn else _coded(template, table),
         y=codes,
@@ -301,18 +301,18 @@ def _coded(template: Any, table: Any) -> Any:
     return CodedTable.of(template, table) if type(template) is DecisionTreeClassifier else table
 
 
-def _best_member(course: Course, rounds: Rounds, first: Floats, index: int, seeds: Seeds) -> tuple[Any, Flags]:
+def _best_member(setup: MemberSetup, rounds: Ledger, first: Floats, index: int, seeds: Seeds) -> tuple[Any, Flags]:
     """Return the member of a round and what it has wrong: the first that is better than chance, or the last."""
-    if course.plan.replace:
-        course = replace(course, plan=replace(course.plan, weights=rounds.weights))
+    if setup.plan.replace:
+        setup = replace(setup, plan=replace(setup.plan, weights=rounds.weights))
     else:
         # the first as they are: whole numbers stay whole, and a member of one round is the learner by itself
-        course = replace(course, weights=rounds.weights * first.sum() if rounds.errors else first)
-        if not any(name.endswith("random_state") for name in course.template.get_params()):
+        setup = replace(setup, weights=rounds.weights * first.sum() if rounds.errors else first)
+        if not any(name.endswith("random_state") for name in setup.template.get_params()):
             seeds = seeds[:1]  # it would learn the same again
     for seed in seeds.tolist():
-        member = fitted_member(course, (index, seed))
-        wrong = _answers(member, course.X) != course.y
+        member = fitted_member(setup, (index, seed))
+        wrong = _answers(member, setup.X) != setup.y
         if not rounds.is_chance(rounds.error(wrong)):
             break
     return member, wrong

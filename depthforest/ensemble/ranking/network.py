@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from depthforest.ensemble.amounts import number, whole
-from depthforest.ensemble.ranking.epochs import Course, History, Queries, rows_of, train
+from depthforest.ensemble.ranking.epochs import History, Queries, TrainingSettings, rows_of, train
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
     Floats,
@@ -51,7 +51,7 @@ class BaseRankNetwork(BaseRanker):
         hidden, activation = hidden_sizes(self.hidden_layer_sizes), check_activation(self.activation)
         x, grades = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         _check_size(x)
-        course = self._course(len(x))
+        settings = self._settings(len(x))
         grades = check_relevance(grades, gain=self.gain)
         starts = query_starts(qid, len(grades))
         rng = check_random_state(self.random_state)
@@ -61,7 +61,7 @@ class BaseRankNetwork(BaseRanker):
         network = new_network(x[rows_of(starts, trained)], hidden, activation, rng)
         history = History(*network.copy_weights())
         try:
-            train(network, queries, course, rng, history)
+            train(network, queries, settings, rng, history)
         finally:  # an interrupted fit keeps what it has
             self.mean_, self.scale_ = network.mean, network.scale
             self.coefs_, self.intercepts_ = history.coefs, history.intercepts
@@ -99,10 +99,10 @@ class BaseRankNetwork(BaseRanker):
     def _targets(self, grades: Floats, starts: Starts) -> PairTargets:
         raise NotImplementedError
 
-    def _course(self, n_rows: int) -> Course:
+    def _settings(self, n_rows: int) -> TrainingSettings:
         if number("learning_rate", self.learning_rate, 0, 1) == 0:
             raise UsageError(f"learning_rate must be above 0, got {self.learning_rate!r}")
-        return Course(
+        return TrainingSettings(
             learning_rate=float(self.learning_rate),
             weight_decay=number("weight_decay", self.weight_decay, 0, 1),
             max_iter=whole("max_iter", self.max_iter, 1),
