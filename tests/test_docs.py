@@ -91,7 +91,7 @@ DELEGATES = {
 }
 """Methods that call a room further up, which is imported when they are called."""
 
-ENSEMBLE_USES = {"errors", "kernels", "mixing", "threads", "files", "modelfile", "splitting"}
+ENSEMBLE_USES = {"checks", "errors", "kernels", "mixing", "threads", "files", "modelfile", "splitting"}
 """What the ensembles use of the rest: they stand beside the line from depth to joints."""
 
 

@@ -25,7 +25,7 @@ from depthforest.ensemble.adaboostfile import (
     unpack_adaboost,
 )
 from depthforest.ensemble.adaboostrounds import Flags, Ledger, chance_error, check_form
-from depthforest.ensemble.amounts import number, whole
+from depthforest.ensemble.amounts import is_flag, number, whole
 from depthforest.ensemble.boostedvotes import BoostedVotes
 from depthforest.ensemble.decisiontrees import CodedTable, DecisionTreeClassifier
 from depthforest.ensemble.diversemembers import (
@@ -184,7 +184,7 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
 
     def _draws_rows(self, template: Any) -> bool:
         """Return whether members get drawn rows instead of weights."""
-        if not (isinstance(self.resample, bool | np.bool_) or self.resample == AUTO):
+        if not (is_flag(self.resample) or self.resample == AUTO):
             raise UsageError(f"resample must be 'auto', True or False, got {self.resample!r}")
         # by the signature also where metadata routing is on: these weights are ours, nobody has to ask for them
         is_weighable = has_fit_parameter(template, "sample_weight") or takes_weights(template)
@@ -331,7 +331,7 @@ def check_boosting(estimator: Any) -> None:
     if number("learning_rate", estimator.learning_rate, 0) == 0:
         raise UsageError("learning_rate must be above 0, got 0: no member would have a vote")
     check_form(estimator.form)
-    if not isinstance(estimator.weight_history, bool | np.bool_):
+    if not is_flag(estimator.weight_history):
         raise UsageError(f"weight_history must be True or False, got {estimator.weight_history!r}")
     whole("verbose", int(estimator.verbose) if isinstance(estimator.verbose, bool) else estimator.verbose, 0)
 

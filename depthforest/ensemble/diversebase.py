@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +21,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.ensemble.amounts import number, resolved_count, whole
+from depthforest.checks import is_whole
+from depthforest.ensemble.amounts import is_flag, number, resolved_count, whole
 from depthforest.ensemble.diversemembers import (
     MemberAnswer,
     MemberSetup,
@@ -148,11 +148,11 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         whole("n_estimators", self.n_estimators, 1)
-        if not (isinstance(self.verbose, Integral | np.bool_) and self.verbose >= 0):
+        if not ((is_flag(self.verbose) or is_whole(self.verbose)) and self.verbose >= 0):
             raise UsageError(f"verbose must be 0 (quiet) or a number above it (a progress bar), got {self.verbose!r}")
         job_count(self.n_jobs)
         for name in ("bootstrap", "bootstrap_features", "oob_score", "warm_start"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
+            if not is_flag(getattr(self, name)):
                 raise UsageError(f"{name} must be True or False, got {getattr(self, name)!r}")
         number("noise", self.noise, 0)
         number("flip", self.flip, 0, 1)

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.checks import is_whole
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.binning import bin_columns, check_max_bins
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
@@ -170,7 +171,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         if max_samples is None:
             return n
         count = row_count("max_samples", max_samples, n, least=1)
-        if isinstance(max_samples, int | np.integer) and count > n:
+        if is_whole(max_samples) and count > n:
             raise UsageError(f"max_samples must be at most the {n} rows that have weight, got {max_samples}")
         return count
 

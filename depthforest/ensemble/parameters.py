@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from depthforest.ensemble.amounts import is_number, is_whole, number, whole
+from depthforest.checks import is_number, is_whole
+from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.planting import UNLIMITED, Growth
 from depthforest.errors import UsageError
 

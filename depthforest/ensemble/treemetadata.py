@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.checks import is_number, is_whole
 from depthforest.ensemble.binning import MAX_BINS
 from depthforest.errors import ModelError, UsageError
 from depthforest.modelfile import MAX_INTEGER, shown
@@ -173,7 +174,7 @@ def _fits(item: Any, dtype: np.dtype[Any]) -> bool:
         with np.errstate(over="ignore"):
             return isinstance(item, float) and float(dtype.type(item)) == item
     limits = np.iinfo(dtype)
-    return isinstance(item, int) and not isinstance(item, bool) and limits.min <= item <= limits.max
+    return is_whole(item) and limits.min <= item <= limits.max
 
 
 def _unpack_text(name: str, items: list[Any], dtype: str) -> Array:
@@ -243,7 +244,7 @@ def unpack_names(content: Any, n_features: int) -> Array | None:
 
 def whole(name: str, value: Any, least: int, most: int) -> int:
     """Return a whole number within bounds from what a file says."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    if not is_whole(value) or not least <= value <= most:
         raise ModelError(f"{name} must be a whole number from {least} to {most}, got {shown(value)}")
     return value
 
@@ -257,6 +258,6 @@ def unpack_number(name: str, value: Any) -> float:
     """Return what `pack_number` made; None is NaN."""
     if value is None:
         return math.nan
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         raise ModelError(f"{name} must be a number or null, got {shown(value)}")
     return float(value)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.ensemble.amounts import is_flag
 from depthforest.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
@@ -50,7 +51,7 @@ def whole_number(value: Any, name: str, *, least: int) -> int:
         number = operator.index(value)
     except TypeError:
         raise UsageError(f"{name} must be a whole number, got {value!r}") from None
-    if isinstance(value, bool | np.bool_) or number < least:
+    if is_flag(value) or number < least:
         raise UsageError(f"{name} must be a whole number of {least} or more, got {value!r}")
     return number
 

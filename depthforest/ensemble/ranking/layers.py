@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.ensemble.amounts import is_whole
+from depthforest.checks import is_whole
 from depthforest.ensemble.ranking.groups import Floats
 from depthforest.errors import UsageError
 
