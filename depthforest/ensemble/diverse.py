@@ -137,6 +137,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
 
     @staticmethod
     def _default_member() -> Any:
+        # here, because members of other libraries need no compiled trees
         from depthforest.ensemble.decisiontrees import DecisionTreeClassifier
 
         return DecisionTreeClassifier()
@@ -266,6 +267,7 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
 
     @staticmethod
     def _default_member() -> Any:
+        # here, because members of other libraries need no compiled trees
         from depthforest.ensemble.decisiontrees import DecisionTreeRegressor
 
         return DecisionTreeRegressor()

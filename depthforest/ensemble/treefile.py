@@ -21,7 +21,7 @@ from depthforest.ensemble.forests import (
 from depthforest.ensemble.gradientboosting import GradientBoostingClassifier, GradientBoostingRegressor
 from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier, NewtonBoostingRegressor
 from depthforest.ensemble.ranking.lambdamart import LambdaMART
-from depthforest.ensemble.ranking.network import LambdaRank, RankNet
+from depthforest.ensemble.ranking.network import NETWORKS
 from depthforest.ensemble.ranking.rankfile import KIND as RANK_NETWORK
 from depthforest.ensemble.ranking.rankfile import unpack_ranker
 from depthforest.ensemble.treestore import FORMAT_VERSION, KIND, unpack_trees
@@ -45,7 +45,7 @@ TREE_ESTIMATORS: dict[str, Any] = {
         AdaBoostClassifier,
     )
 }
-RANK_NETWORKS: dict[str, Any] = {kind.__name__: kind for kind in (RankNet, LambdaRank)}
+RANK_NETWORKS: dict[str, Any] = {kind.__name__: kind for kind in NETWORKS}
 """By name: the only estimators that files can ask for."""
 
 
