@@ -62,7 +62,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     splitter = "best"
 
-    # what `forests` fills in
+    # what `forestpredicting` and `forests` fill in
     _layout: Layout
     _criteria: tuple[str, ...]
 

@@ -1,6 +1,6 @@
 """Forest files: what a forest's file holds beside its trees: seeds, rows drawn, out-of-bag results, rows for quantiles.
 
-`treestore` writes and reads the trees; `forestbase` and `forests` call these.
+`treestore` writes and reads the trees; `forestbase` and `forestpredicting` call these.
 """
 
 from __future__ import annotations
