@@ -88,15 +88,10 @@ def test_every_module_has_a_paragraph():
 
 DELEGATES = {
     ("forest", "labeling"),
-    ("ensemble.decisiontrees", "ensemble.treefile"),
-    ("ensemble.forestbase", "ensemble.treefile"),
-    ("ensemble.boostbase", "ensemble.treefile"),
-    ("ensemble.adaboost", "ensemble.treefile"),
-    ("ensemble.ranking.network", "ensemble.ranking.rankfile"),
 }
 """Methods that call a room further up, which is imported when they are called."""
 
-ENSEMBLE_USES = {"errors", "kernels", "mixing", "threads", "files", "modelfile", "splitting"}
+ENSEMBLE_USES = {"checks", "errors", "kernels", "mixing", "threads", "files", "modelfile", "splitting"}
 """What the ensembles use of the rest: they stand beside the line from depth to joints."""
 
 

@@ -19,12 +19,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 from depthforest import modelfile
-from depthforest.ensemble import treefile
+from depthforest.ensemble import treestore
 from depthforest.ensemble.adaboost import AdaBoostClassifier
 from depthforest.ensemble.adaboostfile import ADABOOST_COLUMNS, OF_ADABOOST
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier
 from depthforest.ensemble.treechecks import LARGEST
-from depthforest.ensemble.treefile import KIND, LAYOUTS, NODE_COLUMNS, TREE_COLUMNS, load_trees
+from depthforest.ensemble.treefile import load
+from depthforest.ensemble.treestore import KIND, NODE_COLUMNS, TREE_COLUMNS
 from depthforest.errors import ModelError, UsageError
 
 NAMES = ("stumps", "weighed", "drawn", "perfect")
@@ -64,7 +65,7 @@ def rows(n=60, seed=0):
 
 def again(estimator, folder):
     estimator.save(folder / "model")
-    return load_trees(folder / "model")
+    return load(folder / "model")
 
 
 def bytes_of(estimator, folder):
@@ -77,7 +78,7 @@ def bytes_of(estimator, folder):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_saved_loads_back(name, ensembles, files, tools, tmp_path):
-    saved, loaded = ensembles[name], load_trees(files / name)
+    saved, loaded = ensembles[name], load(files / name)
     assert type(loaded) is AdaBoostClassifier
     assert repr(loaded) == repr(saved)
     table = tools[1].table_for(loaded)
@@ -97,7 +98,7 @@ def test_what_is_saved_loads_back(name, ensembles, files, tools, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_everything_that_is_known_comes_back_but_the_history(name, ensembles, files):
-    saved, loaded = ensembles[name], load_trees(files / name)
+    saved, loaded = ensembles[name], load(files / name)
     assert vars(saved).keys() - vars(loaded).keys() == ({"weight_history_"} if name == "stumps" else set())
     assert vars(loaded).keys() <= vars(saved).keys()
     for attribute in ("estimator_weights_", "estimator_errors_", "classes_"):
@@ -116,7 +117,7 @@ def test_everything_that_is_known_comes_back_but_the_history(name, ensembles, fi
 
 @pytest.mark.parametrize("name", NAMES)
 def test_members_come_back(name, ensembles, files, tools, tmp_path):
-    saved, loaded = ensembles[name], load_trees(files / name)
+    saved, loaded = ensembles[name], load(files / name)
     table = tools[1].table_for(loaded)
     for mine, its in zip(loaded.estimators_, saved.estimators_, strict=True):
         assert mine.get_params() == its.get_params()
@@ -178,9 +179,9 @@ def test_equal_ensembles_are_equal_files(tmp_path):
     ]
     assert found[0] == found[1]
     assert bytes_of(AdaBoostClassifier(n_estimators=3, random_state=1).fit(x, y), tmp_path) != found[0]
-    refitted = clone(load_trees(tmp_path / "model")).fit(x, y)
-    assert bytes_of(refitted, tmp_path) == bytes_of(load_trees(tmp_path / "model"), tmp_path)
-    assert load_trees(tmp_path / "model").verbose == 0
+    refitted = clone(load(tmp_path / "model")).fit(x, y)
+    assert bytes_of(refitted, tmp_path) == bytes_of(load(tmp_path / "model"), tmp_path)
+    assert load(tmp_path / "model").verbose == 0
 
 
 @pytest.mark.parametrize(
@@ -318,7 +319,7 @@ def test_what_else_cannot_be_saved(tmp_path, monkeypatch):
         model.set_params(estimator=DecisionTreeClassifier(random_state=np.random.RandomState(0))).save(path)
     model.set_params(estimator=None)
     with monkeypatch.context() as patch:
-        patch.setattr(treefile, "MAX_TREES", 1)
+        patch.setattr(treestore, "MAX_TREES", 1)
         with pytest.raises(UsageError, match="a file can hold 1 trees, got 2"):
             model.save(path)
     model.estimators_[1].random_state = None
@@ -430,7 +431,7 @@ def test_what_is_refused(name, change, message, files, tmp_path):
     path = tmp_path / "broken.safetensors"
     changed(files / name, path, change)
     with pytest.raises(ModelError, match=message) as caught:
-        load_trees(path)
+        load(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert len(str(caught.value).splitlines()) == 1
 
@@ -444,7 +445,7 @@ def test_one_class_is_refused(files, tmp_path):
     columns = boost.columns | tree.columns
     (tmp_path / "m").write_bytes(b"".join(modelfile.encode(KIND, 1, content, columns)))
     with pytest.raises(ModelError, match=r"AdaBoost has at least two classes, got 1$"):
-        load_trees(tmp_path / "m")
+        load(tmp_path / "m")
 
 
 def test_a_copy_without_a_change_loads(files, tmp_path):
@@ -459,7 +460,7 @@ def test_sums_of_the_largest_and_smallest_votes_stay_finite(weight, files, tools
         changed(
             files / name, tmp_path / "m", whole_column("estimator_weights", [weight] * (1 if name == "perfect" else 3))
         )
-        loaded = load_trees(tmp_path / "m")
+        loaded = load(tmp_path / "m")
         assert np.isfinite(loaded.decision_function(tools[1].table_for(loaded))).all()
         tools[1].use_ensemble(loaded)
 
@@ -516,7 +517,7 @@ def test_a_mutant_is_refused_or_works(data, tools, files, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "adaboost_mutant.safetensors"
     changed(files / name, path, data.draw(one_entry(files / name)))
     try:
-        loaded = load_trees(path)
+        loaded = load(path)
     except ModelError:
         return
     tools[1].use_ensemble(loaded)
@@ -549,7 +550,7 @@ def test_whatever_is_fitted_can_be_saved(seed, n_rows, member, options, tmp_path
         return
     path = tmp_path_factory.getbasetemp() / "adaboost.safetensors"
     saved.save(path)
-    np.testing.assert_array_equal(load_trees(path).decision_function(x), saved.decision_function(x))
+    np.testing.assert_array_equal(load(path).decision_function(x), saved.decision_function(x))
 
 
 # -- the page that describes the format
@@ -572,7 +573,7 @@ def test_a_reader_of_thirty_lines_agrees(files, tools):
         codes = {c["column"]: {v: i for i, v in enumerate(c["values"])} for c in about["categories"]}
         ends = [(0, 0, 0), *(flat["ends"][i : i + 3] for i in range(0, len(flat["ends"]), 3))]
         n_classes = len(about["classes"]["values"])
-        loaded = load_trees(files / name)
+        loaded = load(files / name)
         table = tools[1].table_for(loaded)
         for row, its in zip(table.tolist(), loaded.decision_function(table).tolist(), strict=True):
             votes, total = [0.0] * n_classes, 0.0
@@ -604,4 +605,4 @@ def test_the_page_says_what_the_file_holds():
         assert re.search(rf"^\| `{name}` \| {modelfile.CODES[column.dtype]} \|", text, re.MULTILINE), name
     for name in (*OF_ADABOOST, "weight_history_"):
         assert f"`{name}`" in text
-    assert LAYOUTS["AdaBoostClassifier"].fitted == OF_ADABOOST
+    assert AdaBoostClassifier._layout.fitted == OF_ADABOOST

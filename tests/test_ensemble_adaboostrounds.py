@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from depthforest.ensemble.adaboostrounds import (
-    Rounds,
+    Ledger,
     chance_error,
     check_form,
     error_bounds,
@@ -39,7 +39,7 @@ def drawn_round(seed, n_classes):
 
 
 def taken(weights, wrong, n_classes, rate, form):
-    rounds = Rounds(weights, n_classes=n_classes, learning_rate=rate, form=form, keeps_history=True)
+    rounds = Ledger(weights, n_classes=n_classes, learning_rate=rate, form=form, keeps_history=True)
     rounds.take(wrong)
     return rounds
 
@@ -94,7 +94,7 @@ def test_weights_sum_to_one_and_the_member_is_chance_on_the_next_ones(seed, n_cl
 
 def test_a_member_without_error_outvotes_all_before_it():
     for form in ("odds", "exponential"):
-        rounds = Rounds(np.ones(4), n_classes=2, learning_rate=1.0, form=form, keeps_history=True)
+        rounds = Ledger(np.ones(4), n_classes=2, learning_rate=1.0, form=form, keeps_history=True)
         for row in range(3):
             rounds.take(np.arange(4) == row)
             assert not rounds.is_perfect
@@ -110,11 +110,11 @@ def test_a_member_without_error_outvotes_all_before_it():
 
 def test_chance_is_one_half_or_more_for_more_classes():
     assert [chance_error(k) for k in (2, 4)] == [0.5, 0.75]
-    two = Rounds(np.ones(10), n_classes=2, learning_rate=1.0, form="odds", keeps_history=False)
+    two = Ledger(np.ones(10), n_classes=2, learning_rate=1.0, form="odds", keeps_history=False)
     assert two.is_chance(0.5)
     assert two.is_chance(0.5 - 1e-16)
     assert not two.is_chance(0.4999)
-    four = Rounds(np.ones(10), n_classes=4, learning_rate=1.0, form="odds", keeps_history=False)
+    four = Ledger(np.ones(10), n_classes=4, learning_rate=1.0, form="odds", keeps_history=False)
     assert not four.is_chance(0.7)
     assert four.is_chance(0.75)
     assert four.history is None

@@ -45,3 +45,8 @@ def test_whole_numbers_and_amounts():
             amounts.number("noise", value, 0)
     with pytest.raises(UsageError, match=r"flip must be a number from 0 to 1, got 1\.5"):
         amounts.number("flip", 1.5, 0, 1)
+
+
+def test_flags_are_true_or_false():
+    assert all(map(amounts.is_flag, (True, False, np.True_, np.False_)))
+    assert not any(map(amounts.is_flag, (0, 1, 1.0, np.int64(1), "True", None, np.array([True]))))

@@ -17,14 +17,15 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from depthforest import modelfile
-from depthforest.ensemble import treefile
-from depthforest.ensemble.boostfile import BOOST_COLUMNS, OF_BOOSTED
+from depthforest.ensemble import treestore
+from depthforest.ensemble.boostfile import BOOST_COLUMNS, BOOSTED_CLASSES, BOOSTED_NUMBERS
 from depthforest.ensemble.gradientboosting import GradientBoostingClassifier, GradientBoostingRegressor
 from depthforest.ensemble.losses import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
 from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier, NewtonBoostingRegressor
 from depthforest.ensemble.regressionlosses import SquaredError
 from depthforest.ensemble.treechecks import LARGEST
-from depthforest.ensemble.treefile import KIND, LAYOUTS, TREE_COLUMNS, Layout, load_trees
+from depthforest.ensemble.treefile import TREE_ESTIMATORS, load
+from depthforest.ensemble.treestore import KIND, TREE_COLUMNS
 from depthforest.errors import ModelError, UsageError
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -58,7 +59,7 @@ def numbers(n=60, n_features=3, seed=0):
 
 def again(estimator, folder):
     estimator.save(folder / "model")
-    return load_trees(folder / "model")
+    return load(folder / "model")
 
 
 def bytes_of(estimator, folder):
@@ -75,7 +76,7 @@ def raw_of(estimator, x):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_saved_loads_back(name, ensembles, files, tools, tmp_path):
-    saved, loaded = ensembles[name], load_trees(files / name)
+    saved, loaded = ensembles[name], load(files / name)
     assert type(loaded) is type(saved)
     assert loaded.get_params() == saved.get_params()
     table = tools[1].table_for(saved)
@@ -95,7 +96,7 @@ def test_what_is_saved_loads_back(name, ensembles, files, tools, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_everything_that_is_known_comes_back(name, ensembles, files):
-    saved, loaded = ensembles[name], load_trees(files / name)
+    saved, loaded = ensembles[name], load(files / name)
     assert vars(loaded).keys() == vars(saved).keys() - {"estimators_"}
     assert len(loaded) == len(saved) == 2 + (name != "newton_classes")
     assert loaded._loss.name == saved._loss.name
@@ -165,7 +166,7 @@ def test_a_loaded_ensemble_that_stopped_early_boosts_on(tmp_path):
 
 def test_a_loaded_ensemble_knows_what_its_trees_mean(files):
     x, y = numbers(40, 4)
-    loaded = load_trees(files / "two_classes").set_params(warm_start=True, n_estimators=9)
+    loaded = load(files / "two_classes").set_params(warm_start=True, n_estimators=9)
     with pytest.raises(UsageError, match="warm_start needs the same loss, columns, classes and categories"):
         loaded.fit(x, np.where(y > 0, "in", "out"))
 
@@ -249,7 +250,7 @@ def test_a_round_without_rows_out_of_bag(tmp_path):
 def test_copies_are_the_same_and_small(name, ensembles, files, tools, tmp_path):
     saved, table = ensembles[name], tools[1].table_for(ensembles[name])
     joblib.dump(saved, tmp_path / "joblib")
-    loaded = load_trees(files / name)
+    loaded = load(files / name)
     for copied in (pickle.loads(pickle.dumps(saved)), copy.deepcopy(saved), joblib.load(tmp_path / "joblib"),
                    pickle.loads(pickle.dumps(loaded))):  # fmt: skip
         np.testing.assert_array_equal(raw_of(copied, table), raw_of(saved, table))
@@ -317,7 +318,7 @@ def test_what_else_cannot_be_saved(tmp_path, monkeypatch):
         estimator.save(tmp_path / "m")
     estimator.set_params(alpha=0.5)
     with monkeypatch.context() as patch:
-        patch.setattr(treefile, "MAX_TREES", 1)
+        patch.setattr(treestore, "MAX_TREES", 1)
         with pytest.raises(UsageError, match="a file can hold 1 trees, got 2"):
             estimator.save(tmp_path / "m")
     estimator.train_score_[1] = np.inf
@@ -340,7 +341,8 @@ def test_another_kind_of_boosting_is_one_line(tmp_path, monkeypatch):
     ranker = Ranker(n_estimators=2, max_depth=2).fit(x, y)
     with pytest.raises(UsageError, match="can be saved, got Ranker"):
         ranker.save(tmp_path / "m")
-    monkeypatch.setitem(LAYOUTS, "Ranker", Layout(Ranker, TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED))
+    monkeypatch.setattr(Ranker, "_layout", BOOSTED_NUMBERS)
+    monkeypatch.setitem(TREE_ESTIMATORS, "Ranker", Ranker)
     loaded = again(ranker, tmp_path)
     assert (type(loaded), loaded._loss.name) == (Ranker, "pairs")
     np.testing.assert_array_equal(loaded.predict(x), ranker.predict(x))
@@ -363,7 +365,7 @@ def fewer_trees(n):
     def change(_, columns):
         columns["ends"] = columns["ends"][:n]
         nodes, values, masks = columns["ends"][-1]
-        for name in treefile.NODE_COLUMNS:
+        for name in treestore.NODE_COLUMNS:
             columns[name] = columns[name][:nodes]
         columns["values"], columns["masks"] = columns["values"][:values], columns["masks"][:masks]
 
@@ -453,7 +455,7 @@ def test_what_is_refused(name, change, message, files, tmp_path):
     path = tmp_path / "broken.safetensors"
     changed(files / name, path, change)
     with pytest.raises(ModelError, match=message) as caught:
-        load_trees(path)
+        load(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert len(str(caught.value).splitlines()) == 1
 
@@ -468,7 +470,7 @@ def test_a_copy_without_a_change_loads(files, tmp_path):
 def test_fewer_full_rounds_load(n, n_rounds, ensembles, files, tools, tmp_path):
     """Rounds that early stopping takes back leave their scores and seeds behind."""
     changed(files / "classes", tmp_path / "m", fewer_trees(n))
-    loaded, table = load_trees(tmp_path / "m"), tools[1].table_for(ensembles["classes"])
+    loaded, table = load(tmp_path / "m"), tools[1].table_for(ensembles["classes"])
     assert len(loaded) == n_rounds
     stage = list(ensembles["classes"].staged_decision_function(table))[n_rounds - 1]
     np.testing.assert_array_equal(loaded.decision_function(table), stage)
@@ -482,7 +484,7 @@ def test_sums_of_the_largest_values_stay_finite(files, tools, tmp_path):
 
     for name in ("hinge", "numbers", "classes", "two_classes"):
         changed(files / name, tmp_path / "m", change)
-        tools[1].use_ensemble(load_trees(tmp_path / "m"))
+        tools[1].use_ensemble(load(tmp_path / "m"))
 
 
 # -- mutants
@@ -518,7 +520,7 @@ def test_the_loader_survives_a_long_run(tools, files):
         ("treechecks._check_splits", "newton_numbers", ("IndexError", "crashes")),
         ("treechecks._check_values", "hinge", ("AssertionError",)),
         ("boostfile._check", "classes", ("IndexError", "ValueError", "AssertionError", "crashes")),
-        ("treefile._check_ends", "newton_classes", ("IndexError", "ValueError", "crashes")),
+        ("treestore._check_ends", "newton_classes", ("IndexError", "ValueError", "crashes")),
     ],
 )
 def test_a_missing_check_is_found(files, check, name, expected):
@@ -535,7 +537,7 @@ def test_a_mutant_is_refused_or_works(data, tools, files, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "boosted_mutant.safetensors"
     changed(files / name, path, data.draw(one_entry(files / name)))
     try:
-        loaded = load_trees(path)
+        loaded = load(path)
     except ModelError:
         return
     tools[1].use_ensemble(loaded)
@@ -565,7 +567,7 @@ def test_whatever_is_grown_can_be_saved(seed, n_rows, kind, options, tmp_path_fa
     saved = kind(n_estimators=3, random_state=seed, **options).fit(x, y, weights)
     path = tmp_path_factory.getbasetemp() / "boosted.safetensors"
     saved.save(path)
-    np.testing.assert_array_equal(raw_of(load_trees(path), x), raw_of(saved, x))
+    np.testing.assert_array_equal(raw_of(load(path), x), raw_of(saved, x))
 
 
 # -- the stored ensemble, and the page that describes the format
@@ -573,7 +575,7 @@ def test_whatever_is_grown_can_be_saved(seed, n_rows, kind, options, tmp_path_fa
 
 def test_the_stored_ensemble_predicts_as_it_did(tmp_path):
     expected = json.loads((GOLDEN / "boosted.json").read_text())
-    boosted = load_trees(GOLDEN / "boosted.safetensors")
+    boosted = load(GOLDEN / "boosted.safetensors")
     rows = np.array([[np.nan if v is None else v for v in row] for row in expected["rows"]], dtype=object)
     assert boosted.apply(rows).tolist() == expected["leaves"]
     assert boosted.decision_function(rows).tolist() == expected["raw"]
@@ -628,5 +630,5 @@ def test_the_page_says_what_a_boosted_file_holds():
         assert re.search(rf"^\| `{name}` \| {modelfile.CODES[column.dtype]} \|", text, re.MULTILINE), name
     for loss in (*REGRESSION_LOSSES, *CLASSIFICATION_LOSSES):
         assert (f"`{loss}`" in text) == (loss != "log_loss"), loss
-    for layout in LAYOUTS.values():
-        assert (f"`{layout.kind.__name__}`" in text) == layout.is_boosted
+    for name, kind in TREE_ESTIMATORS.items():
+        assert (f"`{name}`" in text) == (kind._layout in (BOOSTED_CLASSES, BOOSTED_NUMBERS))

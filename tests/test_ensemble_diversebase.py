@@ -103,7 +103,7 @@ def test_warm_start_ends_where_one_fit_ends():
 
 def test_warm_start_refuses_other_data_and_fewer_members():
     ensemble = diverse(warm_start=True).fit(X, Y)
-    with pytest.raises(UsageError, match=r"n_estimators must be at least 4, as many as there are, got 3"):
+    with pytest.raises(UsageError, match=r"n_estimators=3 is less than the 4 members that warm_start keeps"):
         ensemble.set_params(n_estimators=3).fit(X, Y)
     ensemble.set_params(n_estimators=5)
     with pytest.raises(ValueError, match="X has 3 features"):

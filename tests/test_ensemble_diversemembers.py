@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from depthforest.ensemble import diversemembers as members
-from depthforest.ensemble.draws import Plan
+from depthforest.ensemble.draws import DrawPlan
 from depthforest.errors import UsageError
 
 X = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
@@ -38,8 +38,8 @@ class Recorder(Ridge):
         return super().fit(data, y, sample_weight)
 
 
-def course(**changes) -> members.Course:
-    plan = Plan(4, 2, n_rows=2, replace=False, weights=None, n_columns=1, replace_columns=False)
+def setup_of(**changes) -> members.MemberSetup:
+    plan = DrawPlan(4, 2, n_rows=2, replace=False, weights=None, n_columns=1, replace_columns=False)
     given = {
         "template": Recorder(),
         "X": X,
@@ -53,11 +53,11 @@ def course(**changes) -> members.Course:
         "weights": None,
         "metadata": {},
     }
-    return members.Course(**{**given, **changes})
+    return members.MemberSetup(**{**given, **changes})
 
 
 def test_a_member_learns_its_rows_columns_weights_and_metadata():
-    whole = course(weights=np.arange(1.0, 5.0), metadata={"tag": list("abcd")})
+    whole = setup_of(weights=np.arange(1.0, 5.0), metadata={"tag": list("abcd")})
     rows, columns = whole.plan.rows(6), whole.plan.columns(6)
     seen_table, seen_y, seen_weight, seen_tag = members.fitted_member(whole, (0, 6)).seen
     np.testing.assert_array_equal(seen_table, X[np.ix_(rows, columns)])
@@ -67,10 +67,10 @@ def test_a_member_learns_its_rows_columns_weights_and_metadata():
 
 
 def test_a_member_learns_noise_only_on_what_it_is_meant_for():
-    noisy = members.fitted_member(course(input_sigma=np.array([1.0, 0.0])), (0, 6)).seen
-    smeared = members.fitted_member(course(output_sigma=np.array(1.0)), (0, 6)).seen
-    plain = members.fitted_member(course(), (0, 6)).seen
-    columns = course().plan.columns(6)
+    noisy = members.fitted_member(setup_of(input_sigma=np.array([1.0, 0.0])), (0, 6)).seen
+    smeared = members.fitted_member(setup_of(output_sigma=np.array(1.0)), (0, 6)).seen
+    plain = members.fitted_member(setup_of(), (0, 6)).seen
+    columns = setup_of().plan.columns(6)
     assert (noisy[0] != plain[0]).all() == (columns == 0).all()
     np.testing.assert_array_equal(noisy[1], plain[1])
     np.testing.assert_array_equal(smeared[0], plain[0])
@@ -79,12 +79,12 @@ def test_a_member_learns_noise_only_on_what_it_is_meant_for():
 
 def test_an_error_says_which_member_it_was():
     with pytest.raises(ValueError, match="alpha") as caught:
-        members.fitted_member(course(template=Recorder(alpha=-1)), (17, 6))
+        members.fitted_member(setup_of(template=Recorder(alpha=-1)), (17, 6))
     assert caught.value.__notes__ == ["raised by member 17 of the ensemble, Recorder, fitted on 2 rows"]
 
 
 def test_an_error_says_that_classes_are_missing():
-    picky = course(template=LogisticRegression(), y=np.array([1, 0, 1, 1]), n_classes=2)
+    picky = setup_of(template=LogisticRegression(), y=np.array([1, 0, 1, 1]), n_classes=2)
     seed = next(seed for seed in range(50) if 1 not in picky.plan.rows(seed))
     with pytest.raises(ValueError, match="class") as caught:
         members.fitted_member(picky, (2, seed))

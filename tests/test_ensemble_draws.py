@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from depthforest.ensemble import draws
-from depthforest.ensemble.draws import Plan
+from depthforest.ensemble.draws import DrawPlan
 from depthforest.errors import UsageError
 
 PLAN = {
@@ -26,8 +26,8 @@ PLAN = {
 }
 
 
-def plan(**changes) -> Plan:
-    return Plan(**{**PLAN, **changes})
+def plan(**changes) -> DrawPlan:
+    return DrawPlan(**{**PLAN, **changes})
 
 
 def test_a_bootstrap_holds_a_share_of_0_632_of_the_points():

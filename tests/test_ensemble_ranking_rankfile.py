@@ -11,11 +11,16 @@ from sklearn.exceptions import NotFittedError
 
 from depthforest import modelfile
 from depthforest.ensemble.ranking import RankNet
-from depthforest.ensemble.ranking.rankfile import COLUMNS, ESTIMATORS, FORMAT_VERSION, KEYS, KIND, load_ranker
+from depthforest.ensemble.ranking.rankfile import COLUMNS, FORMAT_VERSION, KEYS, KIND, unpack_ranker
+from depthforest.ensemble.treefile import RANK_NETWORKS
 from depthforest.errors import ModelError, UsageError
 
 NAMES = ("net", "rank")
 FUZZER, VALID = fuzz_tools()
+
+
+def load_ranker(path):
+    return unpack_ranker(modelfile.read(path), RANK_NETWORKS)
 
 
 def table(n_features, n=20, seed=0):
@@ -178,6 +183,6 @@ def test_one_entry_of_one_column_may_be_anything(data, files, tmp_path_factory):
 
 
 def test_the_layout():
-    assert sorted(ESTIMATORS) == ["LambdaRank", "RankNet"]
+    assert sorted(RANK_NETWORKS) == ["LambdaRank", "RankNet"]
     assert len(COLUMNS) == 7
     assert sorted(KEYS) == list(KEYS)

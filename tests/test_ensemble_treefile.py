@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from depthforest import modelfile
+from depthforest import ensemble, modelfile
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
 from depthforest.ensemble.forestfile import MAX_ROWS
 from depthforest.ensemble.forests import (
@@ -22,8 +22,9 @@ from depthforest.ensemble.forests import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from depthforest.ensemble.treefile import FORMAT_VERSION, KEYS, KIND, LAYOUTS, MAX_TREES, load_trees
+from depthforest.ensemble.treefile import TREE_ESTIMATORS, load
 from depthforest.ensemble.treemetadata import MAX_CATEGORIES, MAX_FEATURES, RUN_OPTIONS
+from depthforest.ensemble.treestore import ESTIMATORS, FORMAT_VERSION, KEYS, KIND, MAX_TREES
 from depthforest.errors import ModelError, UsageError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,7 +59,7 @@ def numbers(n=60, n_features=3, seed=0):
 
 def again(estimator, folder):
     estimator.save(folder / "model")
-    return load_trees(folder / "model")
+    return load(folder / "model")
 
 
 # -- what is saved loads back
@@ -66,7 +67,7 @@ def again(estimator, folder):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_saved_loads_back(name, ensembles, files, tools, tmp_path):
-    saved, loaded = ensembles[name], load_trees(files / name)
+    saved, loaded = ensembles[name], load(files / name)
     assert type(loaded) is type(saved)
     assert loaded.get_params() == saved.get_params()
     table = tools[1].table_for(saved)
@@ -84,7 +85,7 @@ def test_what_is_saved_loads_back(name, ensembles, files, tools, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_column_of_a_tree_comes_back(name, ensembles, files):
-    saved, loaded = ensembles[name], load_trees(files / name)
+    saved, loaded = ensembles[name], load(files / name)
     pairs = zip(saved.trees_, loaded.trees_, strict=True) if hasattr(saved, "trees_") else [(saved.tree_, loaded.tree_)]
     for old, new in pairs:
         for column, array in vars(old).items():
@@ -97,7 +98,7 @@ def test_every_column_of_a_tree_comes_back(name, ensembles, files):
 
 @pytest.mark.parametrize("name", ["forest", "number_forest", "number_extra"])
 def test_what_forests_know_comes_back(name, ensembles, files):
-    saved, loaded = ensembles[name], load_trees(files / name)
+    saved, loaded = ensembles[name], load(files / name)
     assert len(loaded) == len(saved)
     for mine, its in zip(loaded.estimators_samples_, saved.estimators_samples_, strict=True):
         np.testing.assert_array_equal(mine, its)
@@ -200,14 +201,14 @@ def test_equal_forests_are_equal_files(tmp_path):
     for number, options in enumerate([{}, {"n_jobs": 2, "verbose": 0}, {"n_jobs": -1}]):
         RandomForestRegressor(3, random_state=0, **options).fit(x, y).save(tmp_path / str(number))
     assert len({(tmp_path / str(number)).read_bytes() for number in range(3)}) == 1
-    loaded = load_trees(tmp_path / "1")
+    loaded = load(tmp_path / "1")
     assert [getattr(loaded, name) for name in RUN_OPTIONS] == [None, 0]
     RandomForestRegressor(3, random_state=1).fit(x, y).save(tmp_path / "other")
     assert (tmp_path / "other").read_bytes() != (tmp_path / "0").read_bytes()
 
 
 def test_rows_without_weight_are_never_drawn(ensembles, files):
-    saved, loaded = ensembles["number_forest"], load_trees(files / "number_forest")
+    saved, loaded = ensembles["number_forest"], load(files / "number_forest")
     assert 0 < len(loaded._positive) < loaded.n_rows_
     np.testing.assert_array_equal(loaded._positive, saved._positive)
 
@@ -434,7 +435,7 @@ def test_what_is_refused(name, change, message, files, tmp_path):
     path = tmp_path / "broken.safetensors"
     changed(files / name, path, change)
     with pytest.raises(ModelError, match=message) as caught:
-        load_trees(path)
+        load(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert len(str(caught.value).splitlines()) == 1
     assert "\0" not in str(caught.value)
@@ -448,13 +449,13 @@ def test_a_copy_without_a_change_loads(files, tmp_path):
 
 def test_other_kinds_and_versions_are_refused(files, tmp_path):
     with pytest.raises(ModelError, match="holds a model of kind 'depth_forest', expected 'tree_ensemble'"):
-        load_trees(GOLDEN / "forest.safetensors")
+        load(GOLDEN / "forest.safetensors")
     file = modelfile.read(files / "tree")
     modelfile.write(tmp_path / "m", KIND, FORMAT_VERSION + 1, file.content, file.columns)
     with pytest.raises(ModelError, match="has format version 2, this depthforest reads 1; update depthforest"):
-        load_trees(tmp_path / "m")
+        load(tmp_path / "m")
     with pytest.raises(ModelError, match="cannot be read: no such file"):
-        load_trees(tmp_path / "none")
+        load(tmp_path / "none")
 
 
 # -- mutants
@@ -482,7 +483,7 @@ def test_the_loader_survives_a_short_run(tools, files):
         ("treechecks._check_amounts", "tree", ("AssertionError",)),
         ("treechecks._check_values", "forest", ("AssertionError",)),
         ("forestfile._check_kept", "number_forest", ("IndexError", "AssertionError", "crashes")),
-        ("treefile._check_ends", "number_extra", ("IndexError", "ValueError", "crashes")),
+        ("treestore._check_ends", "number_extra", ("IndexError", "ValueError", "crashes")),
     ],
 )
 def test_a_missing_check_is_found(files, check, name, expected):
@@ -499,7 +500,7 @@ def test_a_mutant_is_refused_or_works(data, tools, files, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "mutant.safetensors"
     changed(files / name, path, data.draw(one_entry(files / name)))
     try:
-        loaded = load_trees(path)
+        loaded = load(path)
     except ModelError:
         return
     tools[1].use_ensemble(loaded)
@@ -524,7 +525,7 @@ def test_whatever_is_grown_can_be_saved(seed, n_rows, n_classes, kind, has_categ
     saved = kind(2, random_state=seed, ccp_alpha=0.001, **options).fit(x, y, weights)
     path = tmp_path_factory.getbasetemp() / "grown.safetensors"
     saved.save(path)
-    loaded = load_trees(path)
+    loaded = load(path)
     np.testing.assert_array_equal(loaded._mean(x), saved._mean(x))
     if "quantiles" in options:
         np.testing.assert_array_equal(loaded.predict_quantiles(x), saved.predict_quantiles(x))
@@ -535,7 +536,7 @@ def test_whatever_is_grown_can_be_saved(seed, n_rows, n_classes, kind, has_categ
 
 def test_the_stored_ensemble_predicts_as_it_did(tmp_path):
     expected = json.loads((GOLDEN / "ensemble.json").read_text())
-    forest = load_trees(GOLDEN / "ensemble.safetensors")
+    forest = load(GOLDEN / "ensemble.safetensors")
     rows = np.array([[np.nan if v is None else v for v in row] for row in expected["rows"]], dtype=object)
     assert forest.apply(rows).tolist() == expected["leaves"]
     assert forest.predict_proba(rows).tolist() == expected["shares"]
@@ -551,17 +552,23 @@ def chapter():
 
 def test_the_page_names_every_column_key_and_limit():
     text = chapter()
-    for layout in LAYOUTS.values():
-        assert f"`{layout.kind.__name__}`" in text
-        for name, entry in layout.schema.items():
+    for estimator, kind in TREE_ESTIMATORS.items():
+        assert f"`{estimator}`" in text
+        for name, entry in kind._layout.schema.items():
             code = modelfile.CODES[entry.dtype]
             assert re.search(rf"^\| `{name}` \| {code} \|", text, re.MULTILINE), name
-        for name in layout.fitted:
+        for name in kind._layout.fitted:
             assert f"`{name}`" in text
     for name in (*KEYS, "kind", "format"):
         assert f"| `{name}` |" in text, name
     for limit in (MAX_TREES, MAX_FEATURES, MAX_CATEGORIES, MAX_ROWS):
         assert re.search(rf"\b{limit}\b", text), limit
+
+
+def test_the_loader_knows_every_class_that_can_be_saved():
+    assert tuple(TREE_ESTIMATORS) == ESTIMATORS
+    public = (getattr(ensemble, name) for name in ensemble.__all__)
+    assert {own.__name__ for own in public if "_layout" in vars(own)} == set(ESTIMATORS)
 
 
 def test_a_reader_of_thirty_lines_agrees():

@@ -113,9 +113,9 @@ def load(path: Path) -> Any:
         is_ensemble = False  # no container: either loader says so
     if is_ensemble:
         # here, because forests need nothing of it
-        from depthforest.ensemble.treefile import load_trees
+        from depthforest import ensemble
 
-        return load_trees(path)
+        return ensemble.load(path)
     return df.Forest.load(path)
 
 

@@ -4,7 +4,7 @@
 
 Run it from the top of a checkout, and only after a change that is meant to change them: then raise the version of what
 has changed as well, that of the model file (`forest.FORMAT_VERSION` and `FACING_VERSION`,
-`ensemble.treefile.FORMAT_VERSION`) or that of the trainer (`checkpoints.FORMAT`). What is not named stays as it is.
+`ensemble.treestore.FORMAT_VERSION`) or that of the trainer (`checkpoints.FORMAT`). What is not named stays as it is.
 """
 
 from __future__ import annotations

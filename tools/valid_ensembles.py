@@ -26,7 +26,7 @@ from depthforest.ensemble.ranking.groups import group_ids
 from depthforest.ensemble.ranking.lambdamart import LambdaMART
 from depthforest.ensemble.ranking.layers import MAX_INPUT
 from depthforest.ensemble.ranking.network import LambdaRank, RankNet
-from depthforest.ensemble.treefile import load_trees
+from depthforest.ensemble.treefile import load
 from depthforest.ensemble.trees import Tree
 
 N_ROWS = 40
@@ -147,7 +147,7 @@ def use_ensemble(estimator: Any) -> None:
         answers = _answers(estimator, table)
         with tempfile.TemporaryDirectory() as folder:
             estimator.save(Path(folder) / "again")
-            if not np.array_equal(_answers(load_trees(Path(folder) / "again"), table), answers, equal_nan=True):
+            if not np.array_equal(_answers(load(Path(folder) / "again"), table), answers, equal_nan=True):
                 raise AssertionError("another ensemble when it is saved again")
         for member in np.ravel(getattr(estimator, "estimators_", []))[:2]:
             member.predict(table)
@@ -165,7 +165,7 @@ def _use_network(ranker: Any) -> None:
             raise AssertionError("scores that are no numbers")
         with tempfile.TemporaryDirectory() as folder:
             ranker.save(Path(folder) / "again")
-            if not np.array_equal(load_trees(Path(folder) / "again").predict(table), scores):
+            if not np.array_equal(load(Path(folder) / "again").predict(table), scores):
                 raise AssertionError("another ranker when it is saved again")
     repr(ranker)
 

@@ -17,17 +17,25 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from depthforest.ensemble.adaboostrounds import Flags, Rounds, chance_error, check_form
-from depthforest.ensemble.amounts import number, whole
+from depthforest.ensemble.adaboostfile import (
+    ADABOOST,
+    check_members,
+    pack_adaboost,
+    trees_in_shared_terms,
+    unpack_adaboost,
+)
+from depthforest.ensemble.adaboostrounds import Flags, Ledger, chance_error, check_form
+from depthforest.ensemble.amounts import is_flag, number, whole
 from depthforest.ensemble.boostedvotes import BoostedVotes
+from depthforest.ensemble.decisiontrees import CodedTable, DecisionTreeClassifier
 from depthforest.ensemble.diversemembers import (
-    Course,
+    MemberSetup,
     checked_template,
     fitted_member,
     refuses_missing,
     takes_weights,
 )
-from depthforest.ensemble.draws import Plan
+from depthforest.ensemble.draws import DrawPlan
 from depthforest.ensemble.fitting import Seeds, member_seeds, shown
 from depthforest.ensemble.folds import plain
 from depthforest.ensemble.tables import (
@@ -40,6 +48,8 @@ from depthforest.ensemble.tables import (
     is_frame,
 )
 from depthforest.ensemble.targets import class_codes
+from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import Categories, Columns, save_trees
 from depthforest.errors import UsageError
 
 AUTO = "auto"
@@ -115,6 +125,7 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
     .. [2] J. Zhu, H. Zou, S. Rosset, T. Hastie, "Multi-class AdaBoost", Statistics and Its Interface 2 (2009), 349-360.
     """
 
+    _layout = ADABOOST
     _framed: bool  # members were fitted with frames
 
     def __init__(
@@ -168,12 +179,12 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
         weights, rows = first_weights(sample_weight, len(codes))
         if rows is not None:
             table, codes = cut(table, rows, None), codes[rows]
-        self._boost(_course(template, table, codes, len(classes), is_drawn=is_drawn), weights, rows, len(y))
+        self._boost(_setup(template, table, codes, len(classes), is_drawn=is_drawn), weights, rows, len(y))
         return self
 
     def _draws_rows(self, template: Any) -> bool:
         """Return whether members get drawn rows instead of weights."""
-        if not (isinstance(self.resample, bool | np.bool_) or self.resample == AUTO):
+        if not (is_flag(self.resample) or self.resample == AUTO):
             raise UsageError(f"resample must be 'auto', True or False, got {self.resample!r}")
         # by the signature also where metadata routing is on: these weights are ours, nobody has to ask for them
         is_weighable = has_fit_parameter(template, "sample_weight") or takes_weights(template)
@@ -185,9 +196,9 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
             )
         return bool(self.resample)
 
-    def _boost(self, course: Course, weights: Floats, rows: Indices | None, n_samples: int) -> None:
+    def _boost(self, setup: MemberSetup, weights: Floats, rows: Indices | None, n_samples: int) -> None:
         """Fit members until the rounds are over; keep what there is also when interrupted."""
-        rounds = Rounds(
+        rounds = Ledger(
             weights,
             n_classes=self.n_classes_,
             learning_rate=self.learning_rate,
@@ -195,22 +206,22 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
             keeps_history=self.weight_history,
         )
         title = type(self).__name__
-        members = self._rounds(course, rounds, weights)
+        members = self._rounds(setup, rounds, weights)
         try:
             for member in shown(members, n=self.n_estimators, title=title, verbose=self.verbose):
                 self.estimators_.append(member)
         finally:
             self._keep_books(rounds, rows, n_samples)
 
-    def _rounds(self, course: Course, rounds: Rounds, first: Floats) -> Iterator[Any]:
+    def _rounds(self, setup: MemberSetup, rounds: Ledger, first: Floats) -> Iterator[Any]:
         """Yield the member of each round; `first` are the weights that the first one gets, as they were given."""
         seeds = member_seeds(self.random_state, self.n_estimators * MAX_TRIES).reshape(-1, MAX_TRIES)
         for index, own in enumerate(seeds):
-            member, wrong = _best_member(course, rounds, first, index, own)
+            member, wrong = _best_member(setup, rounds, first, index, own)
             error = rounds.error(wrong)
             if rounds.is_chance(error):
                 if index == 0:
-                    raise UsageError(too_weak(course.template, error, self.n_classes_))
+                    raise UsageError(too_weak(setup.template, error, self.n_classes_))
                 return
             rounds.take(wrong)
             yield member
@@ -234,16 +245,20 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
         nor is `weight_history_`, as long as the training table. Members that are loaded know the classes and
         categories of all members: where rows were drawn, that may be more than they had seen.
         """
-        from depthforest.ensemble.treefile import save_trees
-
         save_trees(self, path)
 
-    def _template(self) -> Any:
-        if self.estimator is not None:
-            return self.estimator
-        from depthforest.ensemble.decisiontrees import DecisionTreeClassifier
+    def _stored_trees(self) -> tuple[list[Tree], Categories]:
+        check_members(self)
+        return trees_in_shared_terms(self)
 
-        return DecisionTreeClassifier(max_depth=1)
+    def _pack(self, columns: Columns) -> dict[str, Any]:
+        return pack_adaboost(self, columns)
+
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:
+        unpack_adaboost(self, trees, categories, fitted, columns)
+
+    def _template(self) -> Any:
+        return DecisionTreeClassifier(max_depth=1) if self.estimator is None else self.estimator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -254,10 +269,10 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
         return tags
 
 
-def _course(template: Any, table: Any, codes: Indices, n_classes: int, *, is_drawn: bool) -> Course:
+def _setup(template: Any, table: Any, codes: Indices, n_classes: int, *, is_drawn: bool) -> MemberSetup:
     """Return what all members are fitted with; the weights come round by round."""
     n_samples, n_features = table.shape
-    plan = Plan(
+    plan = DrawPlan(
         n_samples=n_samples,
         n_features=n_features,
         n_rows=n_samples if is_drawn else None,
@@ -266,7 +281,7 @@ def _course(template: Any, table: Any, codes: Indices, n_classes: int, *, is_dra
         n_columns=None,
         replace_columns=False,
     )
-    return Course(
+    return MemberSetup(
         template=template,
         X=table if is_drawn else _coded(template, table),
         y=codes,
@@ -283,25 +298,21 @@ def _course(template: Any, table: Any, codes: Indices, n_classes: int, *, is_dra
 
 def _coded(template: Any, table: Any) -> Any:
     """Return the table binned once for trees of our own, whose rounds would spend most of their time on it."""
-    if type(template).__name__ != "DecisionTreeClassifier":  # spares other learners the import
-        return table
-    from depthforest.ensemble.decisiontrees import CodedTable, DecisionTreeClassifier
-
     return CodedTable.of(template, table) if type(template) is DecisionTreeClassifier else table
 
 
-def _best_member(course: Course, rounds: Rounds, first: Floats, index: int, seeds: Seeds) -> tuple[Any, Flags]:
+def _best_member(setup: MemberSetup, rounds: Ledger, first: Floats, index: int, seeds: Seeds) -> tuple[Any, Flags]:
     """Return the member of a round and what it has wrong: the first that is better than chance, or the last."""
-    if course.plan.replace:
-        course = replace(course, plan=replace(course.plan, weights=rounds.weights))
+    if setup.plan.replace:
+        setup = replace(setup, plan=replace(setup.plan, weights=rounds.weights))
     else:
         # the first as they are: whole numbers stay whole, and a member of one round is the learner by itself
-        course = replace(course, weights=rounds.weights * first.sum() if rounds.errors else first)
-        if not any(name.endswith("random_state") for name in course.template.get_params()):
+        setup = replace(setup, weights=rounds.weights * first.sum() if rounds.errors else first)
+        if not any(name.endswith("random_state") for name in setup.template.get_params()):
             seeds = seeds[:1]  # it would learn the same again
     for seed in seeds.tolist():
-        member = fitted_member(course, (index, seed))
-        wrong = _answers(member, course.X) != course.y
+        member = fitted_member(setup, (index, seed))
+        wrong = _answers(member, setup.X) != setup.y
         if not rounds.is_chance(rounds.error(wrong)):
             break
     return member, wrong
@@ -320,7 +331,7 @@ def check_boosting(estimator: Any) -> None:
     if number("learning_rate", estimator.learning_rate, 0) == 0:
         raise UsageError("learning_rate must be above 0, got 0: no member would have a vote")
     check_form(estimator.form)
-    if not isinstance(estimator.weight_history, bool | np.bool_):
+    if not is_flag(estimator.weight_history):
         raise UsageError(f"weight_history must be True or False, got {estimator.weight_history!r}")
     whole("verbose", int(estimator.verbose) if isinstance(estimator.verbose, bool) else estimator.verbose, 0)
 

@@ -1,7 +1,7 @@
 """AdaBoost files: what the file of an AdaBoost of our own trees holds beside these: votes, errors, what was copied.
 
-`treefile` writes and reads the trees and calls these. Members are fitted by themselves, and drawn rows may lack some
-classes and categories: a file has every tree in terms of all that the members know together.
+`treestore` writes and reads the trees; `adaboost` calls these. Members are fitted by themselves, and drawn rows may
+lack some classes and categories: a file has every tree in terms of all that the members know together.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from depthforest.ensemble.decisiontrees import DecisionTreeClassifier
 from depthforest.ensemble.fitting import MAX_SEED
 from depthforest.ensemble.growing import MASK_WORDS
 from depthforest.ensemble.treechecks import LARGEST
-from depthforest.ensemble.treemetadata import MAX_CATEGORIES, pack_member, unpack_member, whole
+from depthforest.ensemble.treemetadata import MAX_CATEGORIES, Codec, pack_parameters, unpack_parameters, whole
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import TREE_COLUMNS, Columns, Layout, categorical_flags
 from depthforest.errors import ModelError, UsageError
 from depthforest.modelfile import Column, shown
 
@@ -37,7 +38,36 @@ OF_ADABOOST = ("framed", "member")
 WORD_BITS = 32
 
 Array = npt.NDArray[Any]
-Columns = dict[str, Array]
+
+
+# -- the parameter `estimator` -----------------------------------------------------------------------------------------
+
+
+def pack_member(name: str, member: Any) -> dict[str, Any]:
+    """Return the parameters of an unfitted tree as a JSON object; UsageError where it is anything else."""
+    if type(member) is not DecisionTreeClassifier:
+        raise UsageError(
+            f"a file can hold only None or a DecisionTreeClassifier of depthforest.ensemble as {name}, got "
+            f"{type(member).__name__}; set_params({name}=...) before saving"
+        )
+    return pack_parameters(member)
+
+
+def unpack_member(name: str, content: Any) -> DecisionTreeClassifier:
+    """Return the unfitted tree of what `pack_member` made."""
+    try:
+        return DecisionTreeClassifier(**unpack_parameters(content, DecisionTreeClassifier))
+    except ModelError as error:
+        raise ModelError(f"{name}: {error}") from None
+
+
+ADABOOST = Layout(
+    TREE_COLUMNS | ADABOOST_COLUMNS,
+    OF_ADABOOST,
+    has_classes=True,
+    has_shares=True,
+    codecs={"estimator": Codec(pack_member, unpack_member)},
+)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -157,7 +187,7 @@ def _member(estimator: Any, seed: int, tree: Tree, categories: dict[int, Array])
     if estimator._framed and hasattr(estimator, "feature_names_in_"):
         member.feature_names_in_ = estimator.feature_names_in_
     member.categories_ = categories
-    member.is_categorical_ = np.isin(np.arange(member.n_features_in_), list(categories))
+    member.is_categorical_ = categorical_flags(member.n_features_in_, categories)
     member.classes_ = np.arange(estimator.n_classes_)
     member._set_tree(tree)
     return member

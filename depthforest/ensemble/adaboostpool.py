@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest.ensemble.adaboost import check_boosting, check_two_classes, first_weights, too_weak
-from depthforest.ensemble.adaboostrounds import ROUNDING, Flags, Rounds
+from depthforest.ensemble.adaboostrounds import ROUNDING, Flags, Ledger
 from depthforest.ensemble.boostedvotes import BoostedVotes
 from depthforest.ensemble.memberfits import Answers, Member
 from depthforest.ensemble.members import NamedMembers
@@ -141,7 +141,7 @@ class AdaBoostPoolClassifier(BoostedVotes, NamedMembers):
         wrong: Flags = np.stack([self._codes(*answer) for answer in zip(names, answers, strict=True)]) != codes
         if rows is not None:
             wrong = wrong[:, rows]
-        rounds = Rounds(
+        rounds = Ledger(
             weights,
             n_classes=self.n_classes_,
             learning_rate=self.learning_rate,

@@ -83,7 +83,7 @@ def reweighted(weights: Floats, wrong: Flags, member_weight: float, *, form: str
     return updated
 
 
-class Rounds:
+class Ledger:
     """The books of a run: the weights of the rows now, and the errors and weights of the members so far.
 
     Parameters

@@ -1,24 +1,17 @@
-"""Checks of parameters that say how many or how much: whole numbers, numbers, shares. All estimators use these."""
+"""Checks of parameters that say how many, how much or whether: whole numbers, numbers, shares, flags.
+
+All estimators use these.
+"""
 
 from __future__ import annotations
 
 import math
-from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
+from depthforest.checks import is_number, is_whole
 from depthforest.errors import UsageError
-
-
-def is_whole(value: Any) -> bool:
-    """Return whether a value is a whole number, and no truth value."""
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a number, and no truth value."""
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
 def whole(name: str, value: Any, least: int) -> int:
@@ -53,3 +46,8 @@ def share_count(name: str, value: Any, n: int) -> int:
     if share == 0:
         raise UsageError(f"{name} must be above 0, got {value!r}")
     return max(1, int(share * n))
+
+
+def is_flag(value: object) -> TypeGuard[bool]:
+    """Tell whether a value is True or False, numpy's own included."""
+    return isinstance(value, bool | np.bool_)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.checks import is_whole
 from depthforest.ensemble.columns import HIGH, LOW, N_CODES, START
 from depthforest.errors import UsageError
 from depthforest.kernels import kernel
@@ -72,7 +73,7 @@ def check_max_bins(max_bins: Any) -> int | None:
     """Return the number of bins if it is one, None for exact splits."""
     if max_bins is None:
         return None
-    if isinstance(max_bins, bool) or not isinstance(max_bins, int | np.integer) or not 2 <= max_bins <= MAX_BINS:
+    if not is_whole(max_bins) or not 2 <= max_bins <= MAX_BINS:
         raise UsageError(
             f"max_bins must be a whole number from 2 to {MAX_BINS}, or None for exact splits; got {max_bins!r}"
         )

@@ -9,21 +9,24 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.binning import bin_columns, check_max_bins
+from depthforest.ensemble.boostfile import check_own_loss, pack_boosted, unpack_boosted
 from depthforest.ensemble.boostplanting import BoostGrowth
 from depthforest.ensemble.boostrounds import Rounds, Rows, add_round, weighed_mean
 from depthforest.ensemble.boostwalking import add_trees
 from depthforest.ensemble.decisiontrees import DecisionTreeRegressor
-from depthforest.ensemble.fitting import job_count, member_seeds, shown
-from depthforest.ensemble.inputs import check_weights, encoded_table, fit_classes, fit_table, predict_table
+from depthforest.ensemble.fitting import Seeds, job_count, shown
+from depthforest.ensemble.inputs import check_weights, encoded_table, fit_table, predict_table
 from depthforest.ensemble.losses import Loss, loss_of
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import Categories, Columns, categorical_flags, save_trees
 from depthforest.ensemble.walking import Table, Walk
+from depthforest.ensemble.warmstart import check_count, check_same, continued_seeds, kept_members, known_values
 from depthforest.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
@@ -37,10 +40,12 @@ SCORES = ("train_score", "validation_score", "oob_improvement")
 class BaseBoosting(BaseEstimator):  # type: ignore[misc]
     """What boosted classifiers and regressors share."""
 
+    _n_classes: int | None = None  # of y, where it is classes
     _is_newton = False
     alpha = 0.9  # of losses that have one
 
     trees_: list[Tree]
+    _seeds: Seeds
     start_: Floats
     n_features_in_: int
 
@@ -86,14 +91,14 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
 
     def _kept(self, loss: Loss) -> list[Tree]:
         """Return the trees that a warm start keeps, and see that all rounds have seeds."""
-        old: list[Tree] = list(getattr(self, "trees_", ())) if self.warm_start else []
+        old: list[Tree] = kept_members(self, "trees_")
         n_rounds = whole("n_estimators", self.n_estimators, 1)
-        self._check_warm_start(old, n_rounds, loss)
-        if not old:
-            self._seeds = member_seeds(self.random_state, n_rounds + 1)
-        elif n_rounds >= len(self._seeds):
-            more = member_seeds(self.random_state, n_rounds + 1)[len(self._seeds) :]
-            self._seeds = np.concatenate((self._seeds, more))
+        kinds, known = self._kinds_by(loss), getattr(self, "_kinds", None)
+        if old and known is not None:
+            check_same(known, kinds, "loss, columns, classes and categories")
+        check_count(n_rounds, len(old) // loss.n_outputs, "rounds")
+        self._kinds = kinds
+        self._seeds = continued_seeds(self._seeds if old else None, self.random_state, n_rounds + 1)
         return old
 
     def _begin(self, old: list[Tree], training: Rows, validation: Rows | None) -> None:
@@ -113,12 +118,14 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         """Return the targets, or the numbers of classes."""
         if y is None:
             raise UsageError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if isinstance(self, ClassifierMixin):
-            self.classes_, codes = fit_classes(y, table)
-            return codes
-        targets = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
-        check_consistent_length(table, targets)
-        return np.asarray(targets)
+        return self._truth(y, table)
+
+    def _truth(self, y: Any, table: Table) -> npt.NDArray[Any]:
+        raise NotImplementedError
+
+    def _validation_truth(self, y_val: Any, table: Table) -> npt.NDArray[Any]:
+        """Return the targets of rows to judge by, or the numbers of classes that fit has seen."""
+        return self._truth(y_val, table)
 
     def _loss_for_fit(self) -> Loss:
         loss = self._loss_by(self.loss)
@@ -128,8 +135,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
 
     def _loss_by(self, name: Any) -> Loss:
         """Return the loss of a name, or of an object; files name theirs."""
-        n_classes = len(self.classes_) if isinstance(self, ClassifierMixin) else None
-        loss = loss_of(name, n_classes=n_classes, alpha=self.alpha)
+        loss = loss_of(name, n_classes=self._n_classes, alpha=self.alpha)
         if self._is_newton and not loss.has_hessian:
             raise UsageError(
                 f"Newton boosting needs second derivatives, which loss {loss.name!r} has not: use "
@@ -140,26 +146,9 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
     def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
         raise NotImplementedError
 
-    def _check_warm_start(self, old: list[Tree], n_rounds: int, loss: Loss) -> None:
-        """Keep what the trees mean by their numbers; raise where old trees mean something else."""
-        kinds, known = self._kinds_by(loss), getattr(self, "_kinds", None)
-        n_before = len(old) // loss.n_outputs
-        if old and known is not None and known != kinds:
-            raise UsageError(
-                "warm_start needs the same loss, columns, classes and categories as before; set warm_start=False to "
-                "start anew"
-            )
-        if old and n_rounds < n_before:
-            raise UsageError(
-                f"n_estimators={n_rounds} is less than the {n_before} rounds that warm_start keeps; raise it, or set "
-                "warm_start=False"
-            )
-        self._kinds = kinds
-
     def _kinds_by(self, loss: Loss) -> tuple[Any, ...]:
         """Return what trees mean by their numbers: another fit must mean the same to add to them."""
-        classes = [str(c) for c in getattr(self, "classes_", ())]
-        return loss.name, self.n_features_in_, classes, {c: v.tolist() for c, v in self.categories_.items()}
+        return loss.name, self.n_features_in_, *known_values(self)
 
     def _parted(
         self,
@@ -182,12 +171,11 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         if self.n_iter_no_change is None:
             return Rows(table, truth, weights, loss), None
         share = self._validation_share()
-        is_class = isinstance(self, ClassifierMixin)
         try:
             learned, judged = train_test_split(
                 np.arange(len(truth)),
                 test_size=share,
-                stratify=truth if is_class else None,
+                stratify=None if self._n_classes is None else truth,
                 random_state=int(self._seeds[0]),
             )
         except ValueError as error:
@@ -202,15 +190,6 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         if not 0 < share < 1:
             raise UsageError(f"validation_fraction must be above 0 and below 1, got {share:g}")
         return share
-
-    def _validation_truth(self, y_val: Any, table: Table) -> npt.NDArray[Any]:
-        if not isinstance(self, ClassifierMixin):
-            return self._fit_truth(y_val, table)
-        classes, codes = fit_classes(y_val, table)
-        unknown = classes[~np.isin(classes, self.classes_)]
-        if len(unknown):
-            raise UsageError(f"y_val has the class {unknown[:1].tolist()[0]!r}, which y has not")
-        return np.searchsorted(self.classes_, classes)[codes].astype(np.int32)
 
     def _raw_after(self, table: Table, trees: list[Tree], base: Floats | None = None) -> Floats:
         """Return the raw values that trees add to the start, or to that of each row, (n,) or (n_outputs, n)."""
@@ -330,9 +309,19 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         -----
         `n_jobs` and `verbose` are not stored. An ensemble of a loss of one's own cannot be: files hold no code.
         """
-        from depthforest.ensemble.treefile import save_trees
-
         save_trees(self, path)
+
+    def _stored_trees(self) -> tuple[list[Tree], Categories]:
+        check_own_loss(self)
+        return self.trees_, self.categories_
+
+    def _pack(self, columns: Columns) -> dict[str, Any]:
+        return pack_boosted(self, columns)
+
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:
+        self.categories_, self.is_categorical_ = categories, categorical_flags(self.n_features_in_, categories)
+        unpack_boosted(self, trees, fitted, columns)
+        self._set_trees(trees)
 
     def __len__(self) -> int:
         return getattr(self, "n_estimators_", 0)

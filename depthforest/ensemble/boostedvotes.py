@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.ensemble.adaboostrounds import Rounds, error_bounds
+from depthforest.ensemble.adaboostrounds import Ledger, error_bounds
 from depthforest.ensemble.tables import Floats, Indices
 
 
@@ -37,7 +37,7 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
         """Yield the class that the member of each round votes for, as its number, (n_samples,); checks X."""
         raise NotImplementedError
 
-    def _keep_books(self, rounds: Rounds, rows: Indices | None, n_samples: int) -> None:
+    def _keep_books(self, rounds: Ledger, rows: Indices | None, n_samples: int) -> None:
         """Keep the figures of the members there are, from a run on these of the training rows (None for all)."""
         n = len(self.estimators_)  # an interruption may have come between a round's figures and its member
         self.estimator_weights_ = np.array(rounds.member_weights[:n])

@@ -1,7 +1,7 @@
 """Boosted files: what the file of a boosted ensemble holds beside its trees: loss, raw values it begins with, scores.
 
-`treefile` writes and reads the trees and calls these. The loss is named as it was when the trees were grown, whatever
-the parameter says since: it gives raw values their meaning.
+`treestore` writes and reads the trees; `boostbase` calls these. The loss is named as it was when the trees were grown,
+whatever the parameter says since: it gives raw values their meaning.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from depthforest.ensemble.customlosses import CustomLoss
 from depthforest.ensemble.losses import Loss
 from depthforest.ensemble.treechecks import LARGEST
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import TREE_COLUMNS, Columns, Layout
 from depthforest.errors import ModelError, UsageError
 from depthforest.modelfile import Column, shown
 
@@ -32,7 +32,8 @@ BOOST_COLUMNS = {
 OF_BOOSTED = ("loss",)
 """Keys of `fitted`."""
 
-Columns = dict[str, npt.NDArray[Any]]
+BOOSTED_CLASSES = Layout(TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED, has_classes=True)
+BOOSTED_NUMBERS = Layout(TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED)
 
 
 def check_own_loss(estimator: Any) -> None:

@@ -1,4 +1,4 @@
-"""Boosted predictions: raw values as classes, probabilities or numbers, after all rounds and after each."""
+"""Boosted classes and numbers: how y is read, and raw values as predictions, after all rounds and after each."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from depthforest.ensemble.boostbase import BaseBoosting
+from depthforest.ensemble.inputs import fit_classes
+from depthforest.ensemble.walking import Table
+from depthforest.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,9 +31,24 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
-    """What boosted classifiers predict."""
+    """What boosted classifiers learn from and predict."""
 
     classes_: npt.NDArray[Any]
+
+    @property
+    def _n_classes(self) -> int:  # type: ignore[override]
+        return len(self.classes_)
+
+    def _truth(self, y: Any, table: Table) -> npt.NDArray[np.int32]:
+        self.classes_, codes = fit_classes(y, table)
+        return codes
+
+    def _validation_truth(self, y_val: Any, table: Table) -> npt.NDArray[np.int32]:
+        classes, codes = fit_classes(y_val, table)
+        unknown = classes[~np.isin(classes, self.classes_)]
+        if len(unknown):
+            raise UsageError(f"y_val has the class {unknown[:1].tolist()[0]!r}, which y has not")
+        return np.searchsorted(self.classes_, classes)[codes].astype(np.int32)
 
     def decision_function(self, X: Any) -> Floats:
         """Return raw values: (n,) of two classes, above 0 for the second one; else (n, n_classes)."""
@@ -71,7 +90,12 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
 
 
 class BoostedRegressor(RegressorMixin, BaseBoosting):  # type: ignore[misc]
-    """What boosted regressors predict."""
+    """What boosted regressors learn from and predict."""
+
+    def _truth(self, y: Any, table: Table) -> Floats:
+        targets = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
+        check_consistent_length(table, targets)
+        return np.asarray(targets)
 
     def predict(self, X: Any) -> Floats:
         """Return the number of every row, (n,)."""

@@ -25,9 +25,10 @@ from depthforest.ensemble.inputs import (
     predict_table,
     weighed_classes,
 )
-from depthforest.ensemble.parameters import growth_of
+from depthforest.ensemble.parameters import CLASS_CRITERIA, NUMBER_CRITERIA, growth_of
 from depthforest.ensemble.planting import plant
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import CLASS_TREE, NUMBER_TREE, Categories, Columns, categorical_flags, save_trees
 from depthforest.ensemble.walking import Walk
 
 Floats = npt.NDArray[np.float64]
@@ -66,6 +67,7 @@ class CodedTable:
 class _BaseTree(BaseEstimator):  # type: ignore[misc]
     """What trees of classes and of numbers share."""
 
+    _criteria: tuple[str, ...]
     tree_: Tree
     n_features_in_: int
 
@@ -85,7 +87,6 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
             n_features=table.shape[1],
             n_channels=n_channels,
             weight=float(weights.sum()),
-            is_number=isinstance(self, RegressorMixin),
         )
         alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
         binned = self._bin(table) if binned is None else binned
@@ -106,9 +107,17 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> None:
         """Write the tree to a file that `depthforest.ensemble.load` reads; equal trees give equal bytes."""
-        from depthforest.ensemble.treefile import save_trees
-
         save_trees(self, path)
+
+    def _stored_trees(self) -> tuple[list[Tree], Categories]:
+        return [self.tree_], self.categories_
+
+    def _pack(self, columns: Columns) -> dict[str, Any]:  # noqa: ARG002 - a tree has no columns but its own
+        return {}
+
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:  # noqa: ARG002 - as there
+        self.categories_, self.is_categorical_ = categories, categorical_flags(self.n_features_in_, categories)
+        self._set_tree(trees[0])
 
     def get_depth(self) -> int:
         """Return the depth of the deepest leaf."""
@@ -177,6 +186,9 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
     NaN is a missing value: a split sends all missing ones to the side where they do better. Where a node has seen none,
     they go to its larger side; so do categories that it has not seen.
     """
+
+    _layout = CLASS_TREE
+    _criteria = CLASS_CRITERIA
 
     def __init__(
         self,
@@ -268,6 +280,9 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
+
+    _layout = NUMBER_TREE
+    _criteria = NUMBER_CRITERIA
 
     def __init__(
         self,

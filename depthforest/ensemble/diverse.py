@@ -16,7 +16,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from depthforest.ensemble.diversebase import DiverseEnsemble
-from depthforest.ensemble.diversemembers import Answer, ClassVotes, predicted_values
+from depthforest.ensemble.diversemembers import ClassVotes, MemberAnswer, predicted_values
 from depthforest.ensemble.draws import ParameterDistributions
 from depthforest.ensemble.tables import Floats
 from depthforest.errors import UsageError
@@ -137,6 +137,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
 
     @staticmethod
     def _default_member() -> Any:
+        # here, because members of other libraries need no compiled trees
         from depthforest.ensemble.decisiontrees import DecisionTreeClassifier
 
         return DecisionTreeClassifier()
@@ -154,7 +155,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
         self.n_classes_ = len(classes)
         return np.asarray(labels, dtype=np.intp)
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> MemberAnswer:
         is_hard = not all(hasattr(member, "predict_proba") for member in self.estimators_)
         return ClassVotes(self.n_classes_, hard=is_hard)
 
@@ -266,6 +267,7 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
 
     @staticmethod
     def _default_member() -> Any:
+        # here, because members of other libraries need no compiled trees
         from depthforest.ensemble.decisiontrees import DecisionTreeRegressor
 
         return DecisionTreeRegressor()
@@ -275,7 +277,7 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
             y = column_or_1d(y, warn=True)
         return np.asarray(y, dtype=np.float64)
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> MemberAnswer:
         return predicted_values
 
     @staticmethod

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -22,10 +21,11 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.ensemble.amounts import number, resolved_count, whole
+from depthforest.checks import is_whole
+from depthforest.ensemble.amounts import is_flag, number, resolved_count, whole
 from depthforest.ensemble.diversemembers import (
-    Answer,
-    Course,
+    MemberAnswer,
+    MemberSetup,
     answer_of,
     checked_template,
     fitted_member,
@@ -34,7 +34,7 @@ from depthforest.ensemble.diversemembers import (
     takes_weights,
     unseen_answer,
 )
-from depthforest.ensemble.draws import ParameterDistributions, Plan, column_spread, target_spread
+from depthforest.ensemble.draws import DrawPlan, ParameterDistributions, column_spread, target_spread
 from depthforest.ensemble.fitting import in_parallel, job_count, member_seeds, shown
 from depthforest.ensemble.tables import (
     Floats,
@@ -44,6 +44,7 @@ from depthforest.ensemble.tables import (
     checked_weights,
     is_frame,
 )
+from depthforest.ensemble.warmstart import check_count, kept_members
 from depthforest.errors import DepthForestWarning, UsageError
 
 # unless the caller has chosen a backend: an answer is quick, and processes would be sent all the members
@@ -85,7 +86,7 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _checked_target(self, y: Any, *, goes_on: bool) -> npt.NDArray[Any]:
         raise NotImplementedError
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> MemberAnswer:
         raise NotImplementedError
 
     @staticmethod
@@ -124,37 +125,34 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         template = checked_template(self._template(), kind=self._kind, owner=type(self).__name__)
         metadata = self._routed("fit", fit_params)
-        goes_on = self.warm_start and self.__sklearn_is_fitted__()
-        if goes_on and self.n_estimators < len(self.estimators_):
-            raise UsageError(
-                f"warm_start=True adds members: n_estimators must be at least {len(self.estimators_)}, "
-                f"as many as there are, got {self.n_estimators}"
-            )
+        old = kept_members(self, "estimators_")
+        goes_on = bool(old)
+        check_count(self.n_estimators, len(old), "members")
         if goes_on and is_frame(X) != self._framed:
             raise UsageError(
                 "warm_start=True goes on with the same data: X was a DataFrame in one fit and not in the other"
             )
         if not goes_on:  # before anything of the last fit is overwritten: what fails from here on leaves no mixture
             self.estimators_: list[Any] = []
-            self._recipes: list[tuple[Plan, int]] = []
+            self._recipes: list[tuple[DrawPlan, int]] = []
             self._framed = is_frame(X)
         table, y = checked_training_table(self, X, y, reset=not goes_on, finite=refuses_missing(template))
         y = self._checked_target(y, goes_on=goes_on)
         weights = None if sample_weight is None else checked_weights(sample_weight, table.shape[0])
-        course = self._course(template, table, y, weights, metadata)
-        self._start(course, goes_on=goes_on)
-        self._fit_members(course)
+        setup = self._setup(template, table, y, weights, metadata)
+        self._start(setup, goes_on=goes_on)
+        self._fit_members(setup)
         if self.oob_score:
-            self._judge_out_of_bag(course, weights)
+            self._judge_out_of_bag(setup, weights)
         return self
 
     def _check_parameters(self) -> None:
         whole("n_estimators", self.n_estimators, 1)
-        if not (isinstance(self.verbose, Integral | np.bool_) and self.verbose >= 0):
+        if not ((is_flag(self.verbose) or is_whole(self.verbose)) and self.verbose >= 0):
             raise UsageError(f"verbose must be 0 (quiet) or a number above it (a progress bar), got {self.verbose!r}")
         job_count(self.n_jobs)
         for name in ("bootstrap", "bootstrap_features", "oob_score", "warm_start"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
+            if not is_flag(getattr(self, name)):
                 raise UsageError(f"{name} must be True or False, got {getattr(self, name)!r}")
         number("noise", self.noise, 0)
         number("flip", self.flip, 0, 1)
@@ -167,7 +165,7 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                     f"param_distributions must be as in scikit-learn's ParameterSampler: {error}"
                 ) from error
 
-    def _plan(self, X: Any, weights: Floats | None) -> Plan:
+    def _plan(self, X: Any, weights: Floats | None) -> DrawPlan:
         n_samples, n_features = X.shape
         n_usable = n_samples if weights is None else int(np.count_nonzero(weights))
         n_rows = resolved_count("max_samples", self.max_samples, n_usable)
@@ -189,7 +187,7 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             )
         if weights is not None and np.ptp(weights) == 0.0:
             weights = None  # equal weights draw what no weights draw
-        return Plan(
+        return DrawPlan(
             n_samples=n_samples,
             n_features=n_features,
             n_rows=n_rows if leaves_rows_out else None,
@@ -199,14 +197,14 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             replace_columns=bool(self.bootstrap_features),
         )
 
-    def _course(self, template: Any, X: Any, y: Any, weights: Floats | None, metadata: dict[str, Any]) -> Course:
+    def _setup(self, template: Any, X: Any, y: Any, weights: Floats | None, metadata: dict[str, Any]) -> MemberSetup:
         plan = self._plan(X, weights)
         if weights is not None and not self.bootstrap and not takes_weights(template):
             raise UsageError(
                 f"{type(template).__name__} takes no sample_weight: draw rows by weight (bootstrap=True)"
                 + (", or let it ask: set_fit_request(sample_weight=True)" if is_routing() else "")
             )
-        return Course(
+        return MemberSetup(
             template=template,
             X=X,
             y=y,
@@ -220,7 +218,7 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             metadata=metadata,
         )
 
-    def _start(self, course: Course, *, goes_on: bool) -> None:
+    def _start(self, setup: MemberSetup, *, goes_on: bool) -> None:
         if goes_on and self.n_estimators == len(self.estimators_):
             warnings.warn(
                 f"warm_start=True and the ensemble has its {self.n_estimators} members already: nothing is fitted; "
@@ -228,33 +226,33 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 DepthForestWarning,
                 stacklevel=3,
             )
-        if self.n_estimators > 1 and self._is_uniform(course):
+        if self.n_estimators > 1 and self._is_uniform(setup):
             warnings.warn(
-                f"nothing is drawn and {type(course.template).__name__} has no random_state: all members are the same; "
+                f"nothing is drawn and {type(setup.template).__name__} has no random_state: all members are the same; "
                 "set bootstrap=True or another way to make them differ",
                 DepthForestWarning,
                 stacklevel=3,
             )
-        self.estimator_ = course.template
+        self.estimator_ = setup.template
         for name in ("oob_score_", "oob_errors_", "oob_decision_function_", "oob_prediction_"):
             if hasattr(self, name):
                 delattr(self, name)
 
-    def _is_uniform(self, course: Course) -> bool:
-        draws_data = course.plan.n_rows is not None or course.plan.n_columns is not None
-        changes_data = course.input_sigma is not None or course.flip > 0 or course.output_sigma is not None
-        starts_at_random = any(name.endswith("random_state") for name in course.template.get_params())
-        return not (draws_data or changes_data or starts_at_random or course.distributions is not None)
+    def _is_uniform(self, setup: MemberSetup) -> bool:
+        draws_data = setup.plan.n_rows is not None or setup.plan.n_columns is not None
+        changes_data = setup.input_sigma is not None or setup.flip > 0 or setup.output_sigma is not None
+        starts_at_random = any(name.endswith("random_state") for name in setup.template.get_params())
+        return not (draws_data or changes_data or starts_at_random or setup.distributions is not None)
 
-    def _fit_members(self, course: Course) -> None:
+    def _fit_members(self, setup: MemberSetup) -> None:
         del self._recipes[len(self.estimators_) :]  # of a member that was interrupted at the last moment
         seeds = [int(seed) for seed in member_seeds(self.random_state, self.n_estimators)]
         items = list(enumerate(seeds))[len(self.estimators_) :]
-        fitted = in_parallel(partial(fitted_member, course), items, n_jobs=self.n_jobs)
+        fitted = in_parallel(partial(fitted_member, setup), items, n_jobs=self.n_jobs)
         members = shown(fitted, n=len(items), title=type(self).__name__, verbose=self.verbose)
         try:
             for (_, seed), member in zip(items, members, strict=True):
-                self._recipes.append((course.plan, seed))
+                self._recipes.append((setup.plan, seed))
                 self.estimators_.append(member)
         finally:
             # joblib warns of work that an interruption leaves undone; where warnings are errors that must not hide it
@@ -262,15 +260,15 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 warnings.simplefilter("ignore")
                 fitted.close()  # type: ignore[attr-defined]
 
-    def _judge_out_of_bag(self, course: Course, weights: Floats | None) -> None:
-        n_samples = course.plan.n_samples
+    def _judge_out_of_bag(self, setup: MemberSetup, weights: Floats | None) -> None:
+        n_samples = setup.plan.n_samples
         if any(plan.n_samples != n_samples or plan.n_rows is None for plan, _ in self._recipes):
             raise UsageError(
                 "oob_score=True with warm_start=True needs all members from the same rows, drawn for each: "
                 "fit again with warm_start=False"
             )
         items = zip(self.estimators_, self._member_columns(), self.estimators_samples_, strict=True)
-        ask = partial(unseen_answer, self._answer(), course.X)
+        ask = partial(unseen_answer, self._answer(), setup.X)
         total: Floats | None = None
         n_answers = np.zeros(n_samples)
         errors = np.full(len(self.estimators_), np.nan)
@@ -281,7 +279,7 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                     total[unseen] += answer
                     n_answers[unseen] += 1
                 if total is not None:
-                    errors[number] = self._out_of_bag_loss(course.y, total, n_answers, weights, self._loss)
+                    errors[number] = self._out_of_bag_loss(setup.y, total, n_answers, weights, self._loss)
         if total is None:
             raise UsageError(
                 "oob_score=True, but every member has seen every row: use more members, or cross-validation"
@@ -295,7 +293,7 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
         self.oob_errors_ = errors
-        self.oob_score_ = self._out_of_bag_loss(course.y, total, n_answers, weights, self._quality)
+        self.oob_score_ = self._out_of_bag_loss(setup.y, total, n_answers, weights, self._quality)
         total[n_answers == 0] = np.nan
         self._keep_out_of_bag(total / np.maximum(n_answers, 1).reshape(-1, *[1] * (total.ndim - 1)))
 

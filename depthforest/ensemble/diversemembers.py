@@ -18,8 +18,8 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 from depthforest.ensemble.draws import (
+    DrawPlan,
     ParameterDistributions,
-    Plan,
     drawn_member,
     flipped_labels,
     noisy_inputs,
@@ -30,7 +30,7 @@ from depthforest.errors import UsageError
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class MemberSetup:
     """What all members are fitted with; each draws its own part of it.
 
     Attributes
@@ -39,7 +39,7 @@ class Course:
         Copied for each member.
     X, y : frame, array or sparse matrix; array of shape (n_samples,) or (n_samples, n_outputs)
         All the data; classes as numbers 0 ... n_classes - 1.
-    plan : Plan
+    plan : DrawPlan
         Which rows and columns a member gets.
     distributions : mapping, sequence of mappings, or None
         Parameters that are drawn.
@@ -60,7 +60,7 @@ class Course:
     template: Any
     X: Any
     y: npt.NDArray[Any]
-    plan: Plan
+    plan: DrawPlan
     distributions: ParameterDistributions | None
     input_sigma: Floats | None
     flip: float
@@ -70,29 +70,29 @@ class Course:
     metadata: Mapping[str, Any]
 
 
-def fitted_member(course: Course, numbered_seed: tuple[int, int]) -> Any:
+def fitted_member(setup: MemberSetup, numbered_seed: tuple[int, int]) -> Any:
     """Return the member with this number and seed, fitted; an error of its `fit` says which member it was."""
     number, seed = numbered_seed
-    rows, columns = course.plan.rows(seed), course.plan.columns(seed)
-    table, y = cut(course.X, rows, columns), cut(course.y, rows, None)
-    if course.input_sigma is not None:
-        table = noisy_inputs(table, cut(course.input_sigma, columns, None), seed)
-    if course.flip:
-        y = flipped_labels(y, course.flip, seed)
-    if course.output_sigma is not None:
-        y = smeared_targets(y, course.output_sigma, seed)
-    metadata = cut_metadata(course.metadata, rows, course.plan.n_samples)
-    if course.weights is not None:
-        metadata["sample_weight"] = cut(course.weights, rows, None)
-    member = drawn_member(course.template, course.distributions, seed)
+    rows, columns = setup.plan.rows(seed), setup.plan.columns(seed)
+    table, y = cut(setup.X, rows, columns), cut(setup.y, rows, None)
+    if setup.input_sigma is not None:
+        table = noisy_inputs(table, cut(setup.input_sigma, columns, None), seed)
+    if setup.flip:
+        y = flipped_labels(y, setup.flip, seed)
+    if setup.output_sigma is not None:
+        y = smeared_targets(y, setup.output_sigma, seed)
+    metadata = cut_metadata(setup.metadata, rows, setup.plan.n_samples)
+    if setup.weights is not None:
+        metadata["sample_weight"] = cut(setup.weights, rows, None)
+    member = drawn_member(setup.template, setup.distributions, seed)
     try:
         return member.fit(table, y, **metadata)
     except Exception as error:
         error.add_note(f"raised by member {number} of the ensemble, {type(member).__name__}, fitted on {len(y)} rows")
         n_known = len(np.unique(y))
-        if n_known < course.n_classes:
+        if n_known < setup.n_classes:
             error.add_note(
-                f"its rows are of {n_known} of the {course.n_classes} classes: a learner that needs all of them "
+                f"its rows are of {n_known} of the {setup.n_classes} classes: a learner that needs all of them "
                 "needs more rows of the rare ones, or bootstrap=False"
             )
         raise
@@ -130,7 +130,7 @@ def takes_weights(estimator: Any) -> bool:
     return bool(has_fit_parameter(estimator, "sample_weight"))
 
 
-class Answer(Protocol):
+class MemberAnswer(Protocol):
     """How a member is asked: the numbers that the ensemble averages."""
 
     def __call__(self, member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
@@ -160,7 +160,7 @@ def predicted_values(member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats
 
 
 def answer_of(
-    ask: Answer, X: Any, metadata: Mapping[str, Any], member_and_columns: tuple[Any, Indices | None]
+    ask: MemberAnswer, X: Any, metadata: Mapping[str, Any], member_and_columns: tuple[Any, Indices | None]
 ) -> Floats:
     """Return the answer of a member for X, of which it sees its own columns."""
     member, columns = member_and_columns
@@ -168,7 +168,7 @@ def answer_of(
 
 
 def unseen_answer(
-    ask: Answer, X: Any, member_columns_rows: tuple[Any, Indices | None, Indices]
+    ask: MemberAnswer, X: Any, member_columns_rows: tuple[Any, Indices | None, Indices]
 ) -> tuple[Indices, Floats | None]:
     """Return the rows that a member was not fitted on, and its answer for them (None where there are no such rows)."""
     member, columns, rows = member_columns_rows

@@ -1,8 +1,8 @@
 """What is drawn for a member of a diverse ensemble: rows, columns, noise on inputs and outputs, learning parameters.
 
-Each is a pure function of a `Plan` or of arrays and of the member's own seed. Every kind of draw has a stream of random
-numbers of its own: to add noise leaves the rows that are drawn as they were, and the rows can be drawn again later,
-for the out-of-bag score, without being stored. `diversemembers` puts a member together from these.
+Each is a pure function of a `DrawPlan` or of arrays and of the member's own seed. Every kind of draw has a stream of
+random numbers of its own: to add noise leaves the rows that are drawn as they were, and the rows can be drawn again
+later, for the out-of-bag score, without being stored. `diversemembers` puts a member together from these.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def random_numbers(seed: int, stream: Stream) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class DrawPlan:
     """How rows and columns are drawn: the parameters of a fit after they have met its data.
 
     Attributes

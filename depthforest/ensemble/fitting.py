@@ -12,6 +12,7 @@ from joblib import effective_n_jobs, parallel_config
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from depthforest.checks import is_whole
 from depthforest.errors import UsageError
 
 _T = TypeVar("_T")
@@ -28,7 +29,7 @@ def job_count(n_jobs: int | None, *, in_threads: bool = False) -> int:
     `in_threads` says that they will be threads: a worker process of `multiprocessing` may have these, where joblib by
     itself would count 1, with a warning that no more processes can be started.
     """
-    if isinstance(n_jobs, bool) or not (n_jobs is None or isinstance(n_jobs, int | np.integer)) or n_jobs == 0:
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         raise UsageError(f"n_jobs must be None or a whole number other than 0 (-1 for all cores), got {n_jobs!r}")
     if in_threads and current_process().daemon:
         with parallel_config(backend="threading"):

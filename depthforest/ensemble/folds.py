@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
+from depthforest.checks import is_whole
 from depthforest.errors import UsageError
 
 Rows = npt.NDArray[np.int64]
@@ -40,7 +41,7 @@ def _fold_count(cv: Any) -> int | None:
     """Return how many folds a plain `cv` asks for; None where it is a splitter or a list of folds."""
     if cv is None:
         return DEFAULT_FOLDS
-    return int(cv) if isinstance(cv, int | np.integer) and not isinstance(cv, bool) else None
+    return int(cv) if is_whole(cv) else None
 
 
 def _counted_splitter(n_folds: int, *, classifier: bool, grouped: bool) -> Any:

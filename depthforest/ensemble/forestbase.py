@@ -15,20 +15,24 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.checks import is_whole
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.binning import bin_columns, check_max_bins
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
-from depthforest.ensemble.fitting import job_count, member_seeds, shown
+from depthforest.ensemble.fitting import Seeds, job_count, shown
+from depthforest.ensemble.forestfile import pack_forest, unpack_forest
 from depthforest.ensemble.inputs import predict_table
 from depthforest.ensemble.outofbag import check_same_rows, permutation_importance
 from depthforest.ensemble.parameters import growth_of, row_count
 from depthforest.ensemble.planting import plant
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import Categories, Columns, Layout, categorical_flags, save_trees
 from depthforest.ensemble.walking import Walk
+from depthforest.ensemble.warmstart import check_count, check_same, continued_seeds, kept_members, known_values
 from depthforest.errors import UsageError
 from depthforest.threads import map_in_order
 
@@ -58,7 +62,12 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     splitter = "best"
 
+    # what `forestpredicting` and `forests` fill in
+    _layout: Layout
+    _criteria: tuple[str, ...]
+
     trees_: list[Tree]
+    _seeds: Seeds
     n_features_in_: int
     _keeps_rows = False
     _offset = 0.0
@@ -72,36 +81,26 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         for name in OUT_OF_BAG:  # of the last fit
             self.__dict__.pop(name, None)
         n_trees = whole("n_estimators", self.n_estimators, 1)
-        old: list[Tree] = getattr(self, "trees_", []) if self.warm_start else []
-        self._check_warm_start(old, table, n_trees, n_channels)
+        old: list[Tree] = kept_members(self, "trees_")
+        check_count(n_trees, len(old), "trees")
+        if old:
+            self._check_same_size(old, (*table.shape, n_channels))
         if not self.bootstrap and (self.oob_score or self.max_samples is not None):
             raise UsageError("oob_score and max_samples need bootstrap=True: without it every tree sees all rows")
         self._check_kinds(old, truth_print(channels, targets))
-        random_state = self.random_state
-        if not old:
-            self._seeds = member_seeds(random_state, n_trees)
-        elif n_trees > len(self._seeds):
-            # trees keep their seeds, whatever random_state is now: they tell which rows were drawn
-            self._seeds = np.concatenate([self._seeds, member_seeds(random_state, n_trees)[len(self._seeds) :]])
+        self._seeds = continued_seeds(self._seeds if old else None, self.random_state, n_trees)
         self.n_rows_ = len(table)
         self._positive = np.flatnonzero(weights) if (weights == 0).any() else None
-        trees = list(old)
+        trees = old.copy()
         try:
             for tree in self._grown(table, channels, targets, weights, n_channels, range(len(old), n_trees)):
-                trees.append(tree)  # noqa: PERF402 - extend would lose them when it is interrupted
+                trees.append(tree)  # one by one: extend would lose them when it is interrupted
         finally:  # an interrupted fit keeps what it has
             if trees:
                 self._set_trees(trees)
 
-    def _check_warm_start(self, old: list[Tree], table: npt.NDArray[np.float32], n_trees: int, n_channels: int) -> None:
-        if not old:
-            return
-        if n_trees < len(old):
-            raise UsageError(
-                f"n_estimators={n_trees} is less than the {len(old)} trees that warm_start keeps; raise it, or set "
-                "warm_start=False"
-            )
-        before, now = (self.n_rows_, self._n_columns, old[0].values.shape[1]), (*table.shape, n_channels)
+    def _check_same_size(self, old: list[Tree], now: tuple[int, int, int]) -> None:
+        before = (self.n_rows_, self._n_columns, old[0].values.shape[1])
         if before != now:
             raise UsageError(
                 "warm_start needs the same rows, columns and classes as before: the trees were grown on "
@@ -110,14 +109,10 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     def _check_kinds(self, old: list[Tree], truth: int) -> None:
         """Keep what the trees mean by their numbers; raise where old trees mean something else."""
-        classes = [str(c) for c in getattr(self, "classes_", ())]
-        kinds = [classes, {column: values.tolist() for column, values in self.categories_.items()}]
+        kinds = known_values(self)
         known = getattr(self, "_kinds", None)  # not of a loaded forest
         if old and known is not None:
-            if known[0] != kinds:
-                raise UsageError(
-                    "warm_start needs the same classes and categories as before; set warm_start=False to start anew"
-                )
+            check_same(known[0], kinds, "classes and categories")
             if self.oob_score and known[1] != truth:
                 raise UsageError(
                     "warm_start with oob_score needs the same rows in the same order as before, got another y: it is "
@@ -141,7 +136,6 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         numbers: range,
     ) -> Iterator[Tree]:
         """Yield new trees in order."""
-        is_number = isinstance(self, RegressorMixin)
         threads = job_count(self.n_jobs, in_threads=True)
         growth = growth_of(
             self,
@@ -149,7 +143,6 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
             n_features=table.shape[1],
             n_channels=n_channels,
             weight=float(weights.sum()),
-            is_number=is_number,
             keeps_rows=self._keeps_rows,
         )
         alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
@@ -178,7 +171,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         if max_samples is None:
             return n
         count = row_count("max_samples", max_samples, n, least=1)
-        if isinstance(max_samples, int | np.integer) and count > n:
+        if is_whole(max_samples) and count > n:
             raise UsageError(f"max_samples must be at most the {n} rows that have weight, got {max_samples}")
         return count
 
@@ -215,18 +208,19 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         """The trees as estimators; those of classes predict numbers of classes, as scikit-learn's do."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError("estimators_")
-        kind = DecisionTreeRegressor if isinstance(self, RegressorMixin) else DecisionTreeClassifier
         parameters = {name: getattr(self, name) for name in TREE_PARAMETERS}
         members = []
         for seed, tree in zip(self._seeds, self.trees_, strict=False):
-            member = kind(**parameters, random_state=int(seed))
+            member = self._new_member(**parameters, random_state=int(seed))
             member.n_features_in_ = self.n_features_in_
             member.is_categorical_, member.categories_ = self.is_categorical_, self.categories_
-            if not isinstance(self, RegressorMixin):
-                member.classes_ = np.arange(len(self.classes_))
             member._set_tree(tree)
             members.append(member)
         return members
+
+    def _new_member(self, **parameters: Any) -> DecisionTreeClassifier | DecisionTreeRegressor:
+        """Return an estimator of one tree, which it does not have yet."""
+        raise NotImplementedError
 
     @property
     def estimators_samples_(self) -> list[npt.NDArray[np.int64]]:
@@ -272,9 +266,22 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         `n_jobs` and `verbose` are not stored, nor are out-of-bag predictions, as long as the training table. What
         `predict_quantiles` needs is.
         """
-        from depthforest.ensemble.treefile import save_trees
-
         save_trees(self, path)
+
+    def _stored_trees(self) -> tuple[list[Tree], Categories]:
+        return self.trees_, self.categories_
+
+    def _pack(self, columns: Columns) -> dict[str, Any]:
+        return pack_forest(self, self._layout.fitted, columns)
+
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:
+        self.categories_, self.is_categorical_ = categories, categorical_flags(self.n_features_in_, categories)
+        unpack_forest(self, trees, fitted, columns)
+        self._set_trees(self._with_rows(trees, columns))
+
+    def _with_rows(self, trees: list[Tree], columns: Columns) -> list[Tree]:  # noqa: ARG002 - numbers use columns
+        """Return the trees of a file with the rows of their leaves, where it has them."""
+        return trees
 
     def __len__(self) -> int:
         return len(self.trees_) if hasattr(self, "trees_") else 0

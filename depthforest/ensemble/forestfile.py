@@ -1,6 +1,6 @@
 """Forest files: what a forest's file holds beside its trees: seeds, rows drawn, out-of-bag results, rows for quantiles.
 
-`treefile` writes and reads the trees and calls these.
+`treestore` writes and reads the trees; `forestbase` and `forestpredicting` call these.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from depthforest.ensemble.growing import LEAF
 from depthforest.ensemble.outofbag import error_bound
 from depthforest.ensemble.treemetadata import pack_number, unpack_number, whole
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treestore import TREE_COLUMNS, Columns, Layout
 from depthforest.errors import ModelError
 from depthforest.kernels import kernel
 from depthforest.modelfile import Column, shown
@@ -42,7 +43,9 @@ OF_NUMBERS = (*COUNTS, "oob_score")
 OF_CLASSES = (*OF_NUMBERS, "strength", "correlation")
 """Keys of `fitted`: counts, and then out-of-bag scores."""
 
-Columns = dict[str, npt.NDArray[Any]]
+CLASS_FOREST = Layout(TREE_COLUMNS | FOREST_COLUMNS, OF_CLASSES, has_classes=True, has_shares=True)
+NUMBER_FOREST = Layout(TREE_COLUMNS | FOREST_COLUMNS | QUANTILE_COLUMNS, OF_NUMBERS)
+
 Floats = npt.NDArray[np.float64]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from depthforest.ensemble.amounts import whole
+from depthforest.ensemble.boostfile import BOOSTED_CLASSES, BOOSTED_NUMBERS
 from depthforest.ensemble.boostplanting import BoostGrowth
 from depthforest.ensemble.boostpredicting import BoostedClassifier, BoostedRegressor
 from depthforest.ensemble.losses import Loss
@@ -92,6 +93,8 @@ class GradientBoostingClassifier(BoostedClassifier):
         As in scikit-learn.
     """
 
+    _layout = BOOSTED_CLASSES
+
     def __init__(
         self,
         *,
@@ -156,6 +159,8 @@ class GradientBoostingRegressor(BoostedRegressor):
     All but classes_
         As of `GradientBoostingClassifier`.
     """
+
+    _layout = BOOSTED_NUMBERS
 
     def __init__(
         self,

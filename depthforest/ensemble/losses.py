@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from depthforest.ensemble.amounts import is_number
+from depthforest.checks import is_number
 from depthforest.ensemble.classlosses import Exponential, Hinge, Logistic, Multinomial, Perceptron
 from depthforest.ensemble.customlosses import CustomLoss
 from depthforest.ensemble.lossbase import Loss

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from depthforest.ensemble.amounts import number, share_count, whole
+from depthforest.ensemble.boostfile import BOOSTED_CLASSES, BOOSTED_NUMBERS
 from depthforest.ensemble.boostplanting import BoostGrowth
 from depthforest.ensemble.boostpredicting import BoostedClassifier, BoostedRegressor
 from depthforest.ensemble.losses import Loss
@@ -80,6 +81,9 @@ class NewtonBoostingClassifier(BoostedClassifier):
     A node learns which way missing values (NaN) go. Nodes that have seen none send them to their larger side.
     """
 
+    _layout = BOOSTED_CLASSES
+    _is_newton = True
+
     def __init__(
         self,
         *,
@@ -133,8 +137,6 @@ class NewtonBoostingClassifier(BoostedClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    _is_newton = True
-
     def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:  # noqa: ARG002 - rows do not matter
         return _growth_of(self, loss, n_features)
 
@@ -154,6 +156,9 @@ class NewtonBoostingRegressor(BoostedRegressor):
     All but classes_
         As of `NewtonBoostingClassifier`.
     """
+
+    _layout = BOOSTED_NUMBERS
+    _is_newton = True
 
     def __init__(
         self,
@@ -207,8 +212,6 @@ class NewtonBoostingRegressor(BoostedRegressor):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    _is_newton = True
 
     def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:  # noqa: ARG002 - rows do not matter
         return _growth_of(self, loss, n_features)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from depthforest.ensemble.amounts import is_number, is_whole, number, whole
+from depthforest.checks import is_number, is_whole
+from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.planting import UNLIMITED, Growth
 from depthforest.errors import UsageError
 
@@ -21,11 +22,13 @@ def growth_of(
     n_features: int,
     n_channels: int,
     weight: float,
-    is_number: bool,
     keeps_rows: bool = False,
 ) -> Growth:
-    """Return how the trees of an estimator are grown on so many rows and columns of this total weight."""
-    criteria = NUMBER_CRITERIA if is_number else CLASS_CRITERIA
+    """Return how the trees of an estimator are grown on so many rows and columns of this total weight.
+
+    The class of the estimator says by `_criteria` which criteria it has.
+    """
+    criteria = estimator._criteria
     if estimator.criterion not in criteria:
         raise UsageError(f"criterion must be one of {', '.join(criteria)}; got {estimator.criterion!r}")
     if estimator.splitter not in SPLITTERS:

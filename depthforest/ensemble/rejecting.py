@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.checks import is_number
 from depthforest.ensemble.folds import plain
 from depthforest.errors import UsageError
 
@@ -104,6 +105,5 @@ def check_reject_label(reject_label: Any, classes: npt.NDArray[Any]) -> None:
 
 def check_majority(majority: Any) -> None:
     """Check the share of votes that a winner must exceed."""
-    is_number = isinstance(majority, int | float | np.integer | np.floating) and not isinstance(majority, bool)
-    if not is_number or not 0 <= majority < 1:
+    if not is_number(majority) or not 0 <= majority < 1:
         raise UsageError(f"majority must be a share of the votes, at least 0 and below 1, got {majority!r}")

@@ -1,6 +1,6 @@
 """Tree checks: whether the columns of a tree are a tree, before a kernel walks it. Kernels check nothing.
 
-`treefile` asks this of every tree that it reads, and of every tree that it writes, so that what is saved can be loaded.
+`treestore` asks this of every tree that it reads and of every one that it writes: what is saved can be loaded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tree metadata: what a file says of an ensemble in JSON, beside the columns of its trees (`treefile`).
+"""Tree metadata: what a file says of an ensemble in JSON, beside the columns of its trees (`treestore`).
 
 Parameters, classes, names and categories become plain JSON values with their types, and come back as they were. What
 comes from a file is untrusted: each function that reads says with one ModelError what is wrong with it.
@@ -7,15 +7,15 @@ comes from a file is untrusted: each function that reads says with one ModelErro
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.checks import is_number, is_whole
 from depthforest.ensemble.binning import MAX_BINS
-from depthforest.ensemble.decisiontrees import DecisionTreeClassifier
 from depthforest.errors import ModelError, UsageError
 from depthforest.modelfile import MAX_INTEGER, shown
 
@@ -24,9 +24,6 @@ RUN_OPTIONS = ("n_jobs", "verbose")
 
 LISTS = ("categorical_features", "monotonic_cst")
 """Parameters that may be lists."""
-
-MEMBER = "estimator"
-"""The parameter that may be a tree: an object of its own parameters."""
 
 NUMBER_DTYPES = (
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
@@ -42,6 +39,16 @@ MAX_CATEGORIES = MAX_BINS - 1
 Array = npt.NDArray[Any]
 
 
+class Codec(NamedTuple):
+    """How a parameter that may be more than a plain value is written and read: functions of its name and its value."""
+
+    pack: Callable[[str, Any], Any]
+    unpack: Callable[[str, Any], Any]
+
+
+NO_CODECS: Mapping[str, Codec] = {}
+
+
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 
@@ -50,24 +57,19 @@ def stored_names(kind: type) -> tuple[str, ...]:
     return tuple(name for name in kind().get_params(deep=False) if name not in RUN_OPTIONS)
 
 
-def pack_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters as JSON values; UsageError for what is no number, text, list or dict of these, or tree."""
-    return {name: _pack_parameter(name, getattr(estimator, name)) for name in stored_names(type(estimator))}
+def pack_parameters(estimator: Any, codecs: Mapping[str, Codec] = NO_CODECS) -> dict[str, Any]:
+    """Return the parameters as JSON values; UsageError for what is no number, text, or list or dict of these.
 
-
-def pack_member(name: str, member: Any) -> dict[str, Any]:
-    """Return the parameters of an unfitted tree as a JSON object; UsageError where it is anything else."""
-    if type(member) is not DecisionTreeClassifier:
-        raise UsageError(
-            f"a file can hold only None or a DecisionTreeClassifier of depthforest.ensemble as {name}, got "
-            f"{type(member).__name__}; set_params({name}=...) before saving"
-        )
-    return pack_parameters(member)
+    A parameter with a codec is packed by it, unless it is None.
+    """
+    values = {name: getattr(estimator, name) for name in stored_names(type(estimator))}
+    return {
+        name: codecs[name].pack(name, value) if name in codecs and value is not None else _pack_parameter(name, value)
+        for name, value in values.items()
+    }
 
 
 def _pack_parameter(name: str, value: Any) -> Any:
-    if name == MEMBER and value is not None:
-        return pack_member(name, value)
     if name == "class_weight" and isinstance(value, Mapping):
         # a list of pairs: the keys of JSON objects are text
         return [[_pack_scalar(name, key), _pack_scalar(name, weight)] for key, weight in value.items()]
@@ -98,25 +100,21 @@ def _is_scalar(value: Any) -> bool:
     return value is None or isinstance(value, str)
 
 
-def unpack_parameters(content: Any, kind: type) -> dict[str, Any]:
+def unpack_parameters(content: Any, kind: type, codecs: Mapping[str, Codec] = NO_CODECS) -> dict[str, Any]:
     """Return the parameters of an estimator from what a file says."""
     names = stored_names(kind)
     if not isinstance(content, dict) or set(content) != set(names):
         raise ModelError(f"parameters must be an object with {', '.join(names)}; got {shown(content)}")
-    return {name: _unpack_parameter(name, content[name]) for name in names}
-
-
-def unpack_member(name: str, content: Any) -> DecisionTreeClassifier:
-    """Return the unfitted tree of what `pack_member` made."""
-    try:
-        return DecisionTreeClassifier(**unpack_parameters(content, DecisionTreeClassifier))
-    except ModelError as error:
-        raise ModelError(f"{name}: {error}") from None
+    values = {name: content[name] for name in names}
+    return {
+        name: codecs[name].unpack(name, value)
+        if name in codecs and value is not None
+        else _unpack_parameter(name, value)
+        for name, value in values.items()
+    }
 
 
 def _unpack_parameter(name: str, value: Any) -> Any:
-    if name == MEMBER:
-        return None if value is None else unpack_member(name, value)
     if _is_scalar(value):
         return value
     if name in LISTS and isinstance(value, list) and all(map(_is_scalar, value)):
@@ -176,7 +174,7 @@ def _fits(item: Any, dtype: np.dtype[Any]) -> bool:
         with np.errstate(over="ignore"):
             return isinstance(item, float) and float(dtype.type(item)) == item
     limits = np.iinfo(dtype)
-    return isinstance(item, int) and not isinstance(item, bool) and limits.min <= item <= limits.max
+    return is_whole(item) and limits.min <= item <= limits.max
 
 
 def _unpack_text(name: str, items: list[Any], dtype: str) -> Array:
@@ -246,7 +244,7 @@ def unpack_names(content: Any, n_features: int) -> Array | None:
 
 def whole(name: str, value: Any, least: int, most: int) -> int:
     """Return a whole number within bounds from what a file says."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    if not is_whole(value) or not least <= value <= most:
         raise ModelError(f"{name} must be a whole number from {least} to {most}, got {shown(value)}")
     return value
 
@@ -260,6 +258,6 @@ def unpack_number(name: str, value: Any) -> float:
     """Return what `pack_number` made; None is NaN."""
     if value is None:
         return math.nan
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         raise ModelError(f"{name} must be a number or null, got {shown(value)}")
     return float(value)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.ensemble.amounts import is_flag
 from depthforest.errors import UsageError
 
 Floats = npt.NDArray[np.float64]
@@ -31,7 +32,7 @@ TABLE_SIZE = 2**16
 """Whole numbers of a range up to this are looked up as labels, others are sorted."""
 
 
-class Votes(NamedTuple):
+class CheckedVotes(NamedTuple):
     """Checked votes: `answers` (n_members, n_samples) and `truth` (n_samples,) are class indices below `n_classes`."""
 
     answers: Codes
@@ -50,7 +51,7 @@ def whole_number(value: Any, name: str, *, least: int) -> int:
         number = operator.index(value)
     except TypeError:
         raise UsageError(f"{name} must be a whole number, got {value!r}") from None
-    if isinstance(value, bool | np.bool_) or number < least:
+    if is_flag(value) or number < least:
         raise UsageError(f"{name} must be a whole number of {least} or more, got {value!r}")
     return number
 
@@ -111,7 +112,7 @@ def check_same_kind(a: Labels, b: Labels, names: str) -> None:
         raise UsageError(f"{names} must be labels of one kind, got the types {a.dtype} and {b.dtype}")
 
 
-def checked_votes(predictions: Any, y: Any, *, least: int = 2) -> Votes:
+def checked_votes(predictions: Any, y: Any, *, least: int = 2) -> CheckedVotes:
     """Return labels that members predicted, (n_members, n_samples), and true ones (n_samples,) as class indices."""
     truth = as_labels(one_column(y, "y"), "y")
     answers = as_labels(member_rows(predictions, len(truth), least=least), "predictions")
@@ -121,10 +122,10 @@ def checked_votes(predictions: Any, y: Any, *, least: int = 2) -> Votes:
         if coded is not None:
             return coded
     classes = np.unique(np.concatenate([np.unique(truth), np.unique(answers)]))
-    return Votes(np.searchsorted(classes, answers), np.searchsorted(classes, truth), len(classes))
+    return CheckedVotes(np.searchsorted(classes, answers), np.searchsorted(classes, truth), len(classes))
 
 
-def _coded_by_table(answers: Labels, truth: Labels) -> Votes | None:
+def _coded_by_table(answers: Labels, truth: Labels) -> CheckedVotes | None:
     """Return whole numbers as class indices without sorting them, which takes most of the time, or None."""
     low = min(int(answers.min()), int(truth.min()))
     span = max(int(answers.max()), int(truth.max())) - low + 1
@@ -135,7 +136,7 @@ def _coded_by_table(answers: Labels, truth: Labels) -> Votes | None:
     is_there[answers] = True
     is_there[truth] = True
     places = np.cumsum(is_there) - 1
-    return Votes(places[answers], places[truth], int(is_there.sum()))
+    return CheckedVotes(places[answers], places[truth], int(is_there.sum()))
 
 
 def finite(values: Numbers, name: str) -> Floats:

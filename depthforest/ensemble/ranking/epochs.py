@@ -15,7 +15,7 @@ from depthforest.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Course:
+class TrainingSettings:
     """How a network is trained: as the parameters of the estimators say."""
 
     learning_rate: float
@@ -66,27 +66,29 @@ class History:
     validation_scores: list[float] = field(default_factory=list)
 
 
-def train(network: Network, queries: Queries, course: Course, rng: np.random.RandomState, history: History) -> None:
+def train(
+    network: Network, queries: Queries, settings: TrainingSettings, rng: np.random.RandomState, history: History
+) -> None:
     """Train a network in place and fill its history.
 
-    With queries to judge by it stops when their NDCG has not risen for `course.patience` epochs.
+    With queries to judge by it stops when their NDCG has not risen for `settings.patience` epochs.
     """
     z = network.standardised(queries.x)
-    adam = Adam(network, course.learning_rate, course.weight_decay)
+    adam = Adam(network, settings.learning_rate, settings.weight_decay)
     best, waited = -np.inf, 0
-    for _ in shown(range(course.max_iter), n=course.max_iter, title="epochs", verbose=course.verbose):
-        _run_epoch(network, adam, z, queries.targets, rng.permutation(queries.trained), course.batch_size)
+    for _ in shown(range(settings.max_iter), n=settings.max_iter, title="epochs", verbose=settings.verbose):
+        _run_epoch(network, adam, z, queries.targets, rng.permutation(queries.trained), settings.batch_size)
         scores = network.scores(z)
         if not np.isfinite(scores).all():
-            raise UsageError(f"training diverged: use a learning_rate below {course.learning_rate:g}")
-        values = ndcg_by_query(queries.gains, scores, queries.targets.starts, course.eval_at)
+            raise UsageError(f"training diverged: use a learning_rate below {settings.learning_rate:g}")
+        values = ndcg_by_query(queries.gains, scores, queries.targets.starts, settings.eval_at)
         values[np.isnan(values)] = 1.0
         history.train_scores.append(float(values[queries.trained].mean()))
         if len(queries.judged):
             history.validation_scores.append(float(values[queries.judged].mean()))
             waited += 1
             if history.validation_scores[-1] <= best:
-                if waited >= course.patience:
+                if waited >= settings.patience:
                     break
                 continue
             best, waited = history.validation_scores[-1], 0

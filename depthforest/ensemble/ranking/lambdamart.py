@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from depthforest.ensemble.amounts import number, resolved_count, share_count, whole
 from depthforest.ensemble.boostbase import BaseBoosting
+from depthforest.ensemble.boostfile import BOOSTED_NUMBERS
 from depthforest.ensemble.boostplanting import BoostGrowth
 from depthforest.ensemble.boostrounds import Rows
 from depthforest.ensemble.fitting import job_count
@@ -75,6 +76,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
         As in scikit-learn.
     """
 
+    _layout = BOOSTED_NUMBERS
     _is_newton = True
     init = "zero"
     _has_base_scores = False  # nor known after `load`

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.amounts import number
+from depthforest.ensemble.amounts import is_flag, number
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
     LINEAR,
@@ -115,7 +115,7 @@ def pair_targets(
     """
     if not isinstance(metric, str) or metric not in METRICS:
         raise UsageError(f"metric must be one of {', '.join(METRICS)}; got {metric!r}")
-    if not isinstance(normalize, bool | np.bool_):
+    if not is_flag(normalize):
         raise UsageError(f"normalize must be True or False, got {normalize!r}")
     if number("sigma", sigma, 0) == 0:
         raise UsageError(f"sigma must be above 0, got {sigma!r}")

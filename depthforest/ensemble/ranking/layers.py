@@ -8,13 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from depthforest.checks import is_whole
 from depthforest.ensemble.ranking.groups import Floats
 from depthforest.errors import UsageError
 
 ACTIVATIONS = ("tanh", "relu")
+
+MAX_HIDDEN = 8
+"""Hidden layers; the nets of the papers have one or two."""
+
+MAX_UNITS = 4096
+"""Of a hidden layer."""
 
 MAX_INPUT, MIN_SCALE = 1e100, 1e-100
 """Largest number of a table and smallest spread of a column: within them no score overflows."""
@@ -131,3 +139,17 @@ class Adam:
             if i < self.n_coefs:
                 weight *= 1 - self.learning_rate * self.weight_decay
             weight -= rate * mean / (np.sqrt(square) + EPSILON)
+
+
+def hidden_sizes(sizes: Any) -> tuple[int, ...]:
+    """Return the units of each hidden layer, if they are."""
+    if (
+        not isinstance(sizes, tuple | list)
+        or not 1 <= len(sizes) <= MAX_HIDDEN
+        or not all(is_whole(n) and 1 <= n <= MAX_UNITS for n in sizes)
+    ):
+        raise UsageError(
+            f"hidden_layer_sizes must be a tuple of 1 to {MAX_HIDDEN} whole numbers from 1 to {MAX_UNITS}; "
+            f"got {sizes!r}"
+        )
+    return tuple(int(n) for n in sizes)

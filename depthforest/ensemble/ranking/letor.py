@@ -135,7 +135,7 @@ def _first_fault(raw: bytes, zero_based: bool) -> str:
 
 def _fault(words: list[bytes], zero_based: bool) -> str:
     """Return what is wrong with a line, in words; nothing where it is good."""
-    if not _is_number(words[0]):
+    if not _spells_number(words[0]):
         return "expected a relevance, a number, at its beginning"
     last = -1 if zero_based else 0
     for place, word in enumerate(words[1:]):
@@ -143,10 +143,10 @@ def _fault(words: list[bytes], zero_based: bool) -> str:
         if not colon or not value:
             return f"expected feature:value, got {_shown(word)}"
         if name == b"qid":
-            if place or not _is_whole(value):
+            if place or not _spells_whole(value):
                 return "expected qid and a whole number behind the relevance"
             continue
-        if not _is_whole(name) or int(name) < 0 or not _is_number(value):
+        if not _spells_whole(name) or int(name) < 0 or not _spells_number(value):
             return f"expected feature:value, a whole and a finite number, got {_shown(word)}"
         if int(name) == 0 and not zero_based:
             return "features count from 1; pass zero_based=True where they count from 0"
@@ -156,14 +156,16 @@ def _fault(words: list[bytes], zero_based: bool) -> str:
     return f"features up to {MAX_FEATURES} can be read, got {last}" if last > MAX_FEATURES else ""
 
 
-def _is_number(word: bytes) -> bool:
+def _spells_number(word: bytes) -> bool:
+    """Tell whether a word is that of a finite number."""
     try:
         return math.isfinite(float(word))
     except ValueError:
         return False
 
 
-def _is_whole(word: bytes) -> bool:
+def _spells_whole(word: bytes) -> bool:
+    """Tell whether a word is that of a whole number that fits into 64 bits."""
     return word.removeprefix(b"-").isdigit() and len(word) < 19
 
 

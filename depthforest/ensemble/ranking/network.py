@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from depthforest.ensemble.amounts import is_whole, number, whole
-from depthforest.ensemble.ranking.epochs import Course, History, Queries, rows_of, train
+from depthforest.ensemble.amounts import number, whole
+from depthforest.ensemble.ranking.epochs import History, Queries, TrainingSettings, rows_of, train
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
     Floats,
@@ -21,16 +21,11 @@ from depthforest.ensemble.ranking.groups import (
     query_starts,
 )
 from depthforest.ensemble.ranking.lambdas import PairTargets, pair_targets
-from depthforest.ensemble.ranking.layers import MAX_INPUT, Network, check_activation, new_network
+from depthforest.ensemble.ranking.layers import MAX_INPUT, Network, check_activation, hidden_sizes, new_network
 from depthforest.ensemble.ranking.metrics import cut_off
 from depthforest.ensemble.ranking.rankerbase import BaseRanker
+from depthforest.ensemble.ranking.rankfile import save_ranker
 from depthforest.errors import UsageError
-
-MAX_HIDDEN = 8
-"""Hidden layers; the nets of the papers have one or two."""
-
-MAX_UNITS = 4096
-"""Of a hidden layer."""
 
 
 class BaseRankNetwork(BaseRanker):
@@ -56,7 +51,7 @@ class BaseRankNetwork(BaseRanker):
         hidden, activation = hidden_sizes(self.hidden_layer_sizes), check_activation(self.activation)
         x, grades = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         _check_size(x)
-        course = self._course(len(x))
+        settings = self._settings(len(x))
         grades = check_relevance(grades, gain=self.gain)
         starts = query_starts(qid, len(grades))
         rng = check_random_state(self.random_state)
@@ -66,7 +61,7 @@ class BaseRankNetwork(BaseRanker):
         network = new_network(x[rows_of(starts, trained)], hidden, activation, rng)
         history = History(*network.copy_weights())
         try:
-            train(network, queries, course, rng, history)
+            train(network, queries, settings, rng, history)
         finally:  # an interrupted fit keeps what it has
             self.mean_, self.scale_ = network.mean, network.scale
             self.coefs_, self.intercepts_ = history.coefs, history.intercepts
@@ -96,18 +91,18 @@ class BaseRankNetwork(BaseRanker):
         ----------
         path : str or Path
         """
-        # here, because files know all estimators
-        from depthforest.ensemble.ranking.rankfile import save_ranker
-
+        if type(self) not in NETWORKS:  # another class may know more than its file would
+            names = ", ".join(kind.__name__ for kind in NETWORKS)
+            raise UsageError(f"only {names} can be saved, got {type(self).__name__}")
         save_ranker(self, path)
 
     def _targets(self, grades: Floats, starts: Starts) -> PairTargets:
         raise NotImplementedError
 
-    def _course(self, n_rows: int) -> Course:
+    def _settings(self, n_rows: int) -> TrainingSettings:
         if number("learning_rate", self.learning_rate, 0, 1) == 0:
             raise UsageError(f"learning_rate must be above 0, got {self.learning_rate!r}")
-        return Course(
+        return TrainingSettings(
             learning_rate=float(self.learning_rate),
             weight_decay=number("weight_decay", self.weight_decay, 0, 1),
             max_iter=whole("max_iter", self.max_iter, 1),
@@ -298,18 +293,8 @@ class LambdaRank(BaseRankNetwork):
         )
 
 
-def hidden_sizes(sizes: Any) -> tuple[int, ...]:
-    """Return the units of each hidden layer, if they are."""
-    if (
-        not isinstance(sizes, tuple | list)
-        or not 1 <= len(sizes) <= MAX_HIDDEN
-        or not all(is_whole(n) and 1 <= n <= MAX_UNITS for n in sizes)
-    ):
-        raise UsageError(
-            f"hidden_layer_sizes must be a tuple of 1 to {MAX_HIDDEN} whole numbers from 1 to {MAX_UNITS}; "
-            f"got {sizes!r}"
-        )
-    return tuple(int(n) for n in sizes)
+NETWORKS = (RankNet, LambdaRank)
+"""Those that can be saved."""
 
 
 def _check_size(x: Floats) -> None:

@@ -1,12 +1,13 @@
-"""Rank files: RankNet and LambdaRank as model files, and back. `save` of the estimators ends here.
+"""Rank files: RankNet and LambdaRank as model files, and back. `save` of the estimators (`network`) ends here.
 
 Weights of all layers stand one after the other, row by row; `sizes` says how many units each layer has. Parameters are
-JSON (`treemetadata`). A file is untrusted: it names its estimator, which is looked up in a fixed table, and every size
-and number is checked. docs/MODEL_FORMAT.md describes all of it.
+JSON (`treemetadata`). A file is untrusted: it names its estimator, which is looked up in a fixed table that `load` has,
+and every size and number is checked. docs/MODEL_FORMAT.md describes all of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest import modelfile
-from depthforest.ensemble.ranking.layers import ACTIVATIONS, MAX_INPUT, MIN_SCALE
-from depthforest.ensemble.ranking.network import (
+from depthforest.ensemble.ranking.layers import (
+    ACTIVATIONS,
     MAX_HIDDEN,
+    MAX_INPUT,
     MAX_UNITS,
-    LambdaRank,
-    RankNet,
+    MIN_SCALE,
     hidden_sizes,
 )
 from depthforest.ensemble.treemetadata import (
@@ -38,9 +39,6 @@ from depthforest.modelfile import Column, ModelFile, shown
 
 KIND = "rank_network"
 FORMAT_VERSION = 1
-
-ESTIMATORS = {kind.__name__: kind for kind in (RankNet, LambdaRank)}
-"""By name: the only estimators that files can ask for."""
 
 COLUMNS = {
     "sizes": Column("int64", ("layers",)),
@@ -70,8 +68,6 @@ def save_ranker(estimator: Any, path: str | Path) -> None:
     estimator : RankNet or LambdaRank
     path : str or Path
     """
-    if ESTIMATORS.get(type(estimator).__name__) is not type(estimator):
-        raise UsageError(f"only {', '.join(ESTIMATORS)} can be saved, got {type(estimator).__name__}")
     check_is_fitted(estimator)
     sizes = (estimator.n_features_in_, *(len(i) for i in estimator.intercepts_), 1)
     if hidden_sizes(estimator.hidden_layer_sizes) != sizes[1:-1]:
@@ -100,32 +96,33 @@ def save_ranker(estimator: Any, path: str | Path) -> None:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def load_ranker(path: str | Path) -> Any:
-    """Read a network from a file that `save` of RankNet or LambdaRank wrote, and check everything.
+def unpack_ranker(file: ModelFile, kinds: Mapping[str, Any]) -> Any:
+    """Return the network of a file whose container was read, and check everything.
+
+    Parameters
+    ----------
+    file : ModelFile
+    kinds : mapping of str to type
+        By name: the only estimators that files can ask for.
 
     Returns
     -------
     estimator
         As it was saved: what it predicts is the same. `verbose` has its default.
     """
-    return unpack_ranker(modelfile.read(path))
-
-
-def unpack_ranker(file: ModelFile) -> Any:
-    """Return the network of a file whose container was read."""
     file.expect(KIND, FORMAT_VERSION, COLUMNS, KEYS)
     try:
-        return _unpack(file)
+        return _unpack(file, kinds)
     except DepthForestError as error:
         raise ModelError(f"{file.name}: {modelfile.one_line(error)}") from None
 
 
-def _unpack(file: ModelFile) -> Any:
+def _unpack(file: ModelFile, kinds: Mapping[str, Any]) -> Any:
     content, columns = file.content, file.columns
     name = content["estimator"]
-    kind = ESTIMATORS.get(name) if isinstance(name, str) else None
+    kind = kinds.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise ModelError(f"estimator must be one of {', '.join(ESTIMATORS)}; got {shown(name)}")
+        raise ModelError(f"estimator must be one of {', '.join(kinds)}; got {shown(name)}")
     parameters = unpack_parameters(content["parameters"], kind)
     if parameters["hidden_layer_sizes"] is not None:
         raise ModelError("parameter hidden_layer_sizes must be null: the column sizes has them")
