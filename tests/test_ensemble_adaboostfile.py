@@ -497,10 +497,10 @@ def test_the_loader_survives_a_long_run(tools, files):
 @pytest.mark.parametrize(
     ("check", "name", "expected"),
     [
-        ("treechecks._check_links", "weighed", ("IndexError", "hangs", "crashes", "MemoryError")),
-        ("treechecks._check_leaves", "drawn", ("IndexError", "crashes")),
-        ("treechecks._check_values", "weighed", ("AssertionError",)),
-        ("adaboostfile._check", "stumps", ("AssertionError", "ValueError")),
+        ("depthforest.ensemble.treechecks._check_links", "weighed", ("IndexError", "hangs", "crashes", "MemoryError")),
+        ("depthforest.ensemble.treechecks._check_leaves", "drawn", ("IndexError", "crashes")),
+        ("depthforest.ensemble.treechecks._check_values", "weighed", ("AssertionError",)),
+        ("depthforest.ensemble.adaboostfile._check", "stumps", ("AssertionError", "ValueError")),
     ],
 )
 def test_a_missing_check_is_found(files, check, name, expected):

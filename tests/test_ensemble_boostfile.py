@@ -515,12 +515,12 @@ def test_the_loader_survives_a_long_run(tools, files):
 @pytest.mark.parametrize(
     ("check", "name", "expected"),
     [
-        ("treechecks._check_links", "numbers", ("IndexError", "hangs", "crashes", "MemoryError")),
-        ("treechecks._check_leaves", "classes", ("IndexError", "crashes")),
-        ("treechecks._check_splits", "newton_numbers", ("IndexError", "crashes")),
-        ("treechecks._check_values", "hinge", ("AssertionError",)),
-        ("boostfile._check", "classes", ("IndexError", "ValueError", "AssertionError", "crashes")),
-        ("treestore._check_ends", "newton_classes", ("IndexError", "ValueError", "crashes")),
+        ("depthforest.ensemble.treechecks._check_links", "numbers", ("IndexError", "hangs", "crashes", "MemoryError")),
+        ("depthforest.ensemble.treechecks._check_leaves", "classes", ("IndexError", "crashes")),
+        ("depthforest.ensemble.treechecks._check_splits", "newton_numbers", ("IndexError", "crashes")),
+        ("depthforest.ensemble.treechecks._check_values", "hinge", ("AssertionError",)),
+        ("depthforest.ensemble.boostfile._check", "classes", ("IndexError", "ValueError", "AssertionError", "crashes")),
+        ("depthforest.ensemble.treestore._check_ends", "newton_classes", ("IndexError", "ValueError", "crashes")),
     ],
 )
 def test_a_missing_check_is_found(files, check, name, expected):

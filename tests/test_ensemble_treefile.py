@@ -477,13 +477,17 @@ def test_the_loader_survives_a_short_run(tools, files):
 @pytest.mark.parametrize(
     ("check", "name", "expected"),
     [
-        ("treechecks._check_links", "number_tree", ("IndexError", "hangs", "crashes", "MemoryError")),
-        ("treechecks._check_leaves", "extra", ("IndexError", "crashes")),
-        ("treechecks._check_splits", "weighed_tree", ("IndexError", "crashes")),
-        ("treechecks._check_amounts", "tree", ("AssertionError",)),
-        ("treechecks._check_values", "forest", ("AssertionError",)),
-        ("forestfile._check_kept", "number_forest", ("IndexError", "AssertionError", "crashes")),
-        ("treestore._check_ends", "number_extra", ("IndexError", "ValueError", "crashes")),
+        (
+            "depthforest.ensemble.treechecks._check_links",
+            "number_tree",
+            ("IndexError", "hangs", "crashes", "MemoryError"),
+        ),
+        ("depthforest.ensemble.treechecks._check_leaves", "extra", ("IndexError", "crashes")),
+        ("depthforest.ensemble.treechecks._check_splits", "weighed_tree", ("IndexError", "crashes")),
+        ("depthforest.ensemble.treechecks._check_amounts", "tree", ("AssertionError",)),
+        ("depthforest.ensemble.treechecks._check_values", "forest", ("AssertionError",)),
+        ("depthforest.ensemble.forestfile._check_kept", "number_forest", ("IndexError", "AssertionError", "crashes")),
+        ("depthforest.ensemble.treestore._check_ends", "number_extra", ("IndexError", "ValueError", "crashes")),
     ],
 )
 def test_a_missing_check_is_found(files, check, name, expected):
