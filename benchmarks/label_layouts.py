@@ -24,7 +24,7 @@ from depthforest.kernels import kernel
 from depthforest.labelkernels import (
     LANES,
     MEAN,
-    Person,
+    PersonArrays,
     _add,
     _advance,
     _find_both,
@@ -39,7 +39,7 @@ from depthforest.quantizing import LEAF_SUM
 from depthforest.resources import models_folder
 from depthforest.walks import Walk
 
-Cut = tuple[Walk, Person]
+Cut = tuple[Walk, PersonArrays]
 """A walk, and its person as kernels take it."""
 
 

@@ -62,7 +62,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Person:
+class PersonModes:
     """What is kept of one person: its modes at every point of the grid, and the truth.
 
     Attributes
@@ -110,12 +110,12 @@ def gather_people(
     *,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
-) -> list[Person]:
+) -> list[PersonModes]:
     """Label every person of every frame, and seek modes at every point of the grid."""
     groups, known = cluster_parts(forest.part_set), known_joints(forest.part_set)
     grid = [pack_clusters(groups, [point] * len(groups)) for point in grid_points()]
 
-    def one(index: int) -> list[Person]:
+    def one(index: int) -> list[PersonModes]:
         frame = data[index]
         found = []
         for person, joints in frame.joints.items():
@@ -132,7 +132,7 @@ def gather_people(
                 truth, is_visible = np.full((len(JOINTS), 3), np.nan), np.zeros(len(JOINTS), dtype=np.bool_)
                 for name, joint in joints.items():
                     truth[JOINTS.index(name)], is_visible[JOINTS.index(name)] = joint.position, joint.is_visible
-                found.append(Person(np.stack(modes), np.stack(n_modes), truth, is_visible))
+                found.append(PersonModes(np.stack(modes), np.stack(n_modes), truth, is_visible))
         return found
 
     people = []
@@ -153,7 +153,7 @@ def grid_points() -> list[ClusterParameters]:
     return [ClusterParameters(b, t, 0.0) for b, t in product(BANDWIDTHS, THRESHOLDS)]
 
 
-def fit_parameters(people: Sequence[Person], part_set: PartSet) -> JointParameters:
+def fit_parameters(people: Sequence[PersonModes], part_set: PartSet) -> JointParameters:
     """Return the parameters that fit people best."""
     names = list(cluster_parts(part_set))
     modes, n_modes = np.stack([p.modes for p in people]), np.stack([p.n_modes for p in people])

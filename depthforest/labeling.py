@@ -21,6 +21,7 @@ from depthforest.checks import is_number, is_whole
 from depthforest.depthtrees import DepthTrees, Mask
 from depthforest.errors import UsageError
 from depthforest.frames import Frame
+from depthforest.labelkernels import MEAN
 from depthforest.parts import NO_PART, PartSet
 from depthforest.threads import map_in_order, thread_count
 from depthforest.treecolumns import check_smoothing
@@ -60,6 +61,11 @@ class Labeling:
         Which way the person faces, if the model tells.
     is_person : bool
         Whether it looks like a person, if the model knows.
+
+    Notes
+    -----
+    It keeps the person's crop and, if the model has facings, the leaves of all pixels, so that probabilities and joints
+    need no second walk: about 0.9 MB for 24,000 pixels in three trees, mirrored.
     """
 
     parts: npt.NDArray[np.uint8]
@@ -95,7 +101,7 @@ class Labeling:
         if forest.person_confidence == 0:
             return True
         if self._is_rejected or (self.rule, self.mirror, self._smooth_m) != (RULES[0], forest.mirror, forest.smooth_m):
-            walk = self._walk.repeated(forest.mirror, 0)
+            walk = self._walk.repeated(forest.mirror, MEAN)
             _, parts, confidence = _labeled(walk, self.parts.shape, -1.0, forest.smooth_m, 1)
         n = int(np.count_nonzero(parts != NO_PART))
         return n > 0 and float(confidence.sum(dtype=np.float64)) / n >= forest.person_confidence
@@ -222,7 +228,7 @@ def leaves_of_person(
 
     The pixels are those with a reading on a grid that is as wide as leaves about `n` of them.
     """
-    walk = Walk.start(forest, frame, mask, True, 0)
+    walk = Walk.start(forest, frame, mask, True, MEAN)
     walk = walk.thinned(_grid_step(walk, n)).arrived(1)
     assert walk.leaves is not None
     return walk.leaves, *walk.positions()

@@ -25,7 +25,7 @@ MEAN, VOTES, PURITY = 0, 1, 2
 
 Lanes = npt.NDArray[np.float32]
 
-Person = tuple[npt.NDArray[np.uint16], int, npt.NDArray[np.int32], Lanes]
+PersonArrays = tuple[npt.NDArray[np.uint16], int, npt.NDArray[np.int32], Lanes]
 """The crop, flat; its number of columns; the pixels' places and scales."""
 
 Voting = tuple[int, npt.NDArray[np.uint8], npt.NDArray[np.uint8], bool, npt.NDArray[np.uint8]]
@@ -208,7 +208,7 @@ def _walk_tree(crop: npt.NDArray[np.uint16], n_cols: int, nodes: Nodes, tree: in
 
 @kernel
 def walk_lanes(
-    person: Person, nodes: Nodes, voting: Voting, first: int, n: int, lanes: LaneScratch,
+    person: PersonArrays, nodes: Nodes, voting: Voting, first: int, n: int, lanes: LaneScratch,
     others: npt.NDArray[np.int32], sums: npt.NDArray[np.int32],
 ) -> None:  # fmt: skip
     """Walk `n` pixels from number `first` on through all trees, and fill their `sums` (LANES, n_parts).
@@ -262,7 +262,7 @@ def decide(sums: npt.NDArray[np.int32], n: int, weight: int, least: float, parts
 
 @kernel
 def label_pixels(
-    person: Person, nodes: Nodes, voting: Voting, begin: int, end: int, weight: int, least: float,
+    person: PersonArrays, nodes: Nodes, voting: Voting, begin: int, end: int, weight: int, least: float,
     corner: tuple[int, int], n_lanes: int, parts: npt.NDArray[np.uint8], confidence: Lanes,
 ) -> None:  # fmt: skip
     """Fill `parts` and `confidence` (frame) of the pixels `begin` to `end`, `n_lanes` of them walking in step.
@@ -284,7 +284,9 @@ def label_pixels(
 
 
 @kernel
-def sum_pixels(person: Person, nodes: Nodes, voting: Voting, begin: int, end: int, out: npt.NDArray[np.int32]) -> None:
+def sum_pixels(
+    person: PersonArrays, nodes: Nodes, voting: Voting, begin: int, end: int, out: npt.NDArray[np.int32]
+) -> None:
     """Fill the sums (n_pixels, n_parts) of the pixels `begin` to `end`."""
     lanes, others = _new_lanes(LANES), np.empty((LANES, voting[1].shape[1]), dtype=np.int32)
     for first in range(begin, end, LANES):
@@ -293,7 +295,7 @@ def sum_pixels(person: Person, nodes: Nodes, voting: Voting, begin: int, end: in
 
 
 @kernel
-def find_leaves(person: Person, nodes: Nodes, begin: int, end: int, found: npt.NDArray[np.int32]) -> None:
+def find_leaves(person: PersonArrays, nodes: Nodes, begin: int, end: int, found: npt.NDArray[np.int32]) -> None:
     """Fill the leaves (n_walks, n_pixels, n_trees) of the pixels `begin` to `end`; the second walk is mirrored."""
     crop, n_cols, places, scales = person
     links, exits = nodes[1], nodes[3]

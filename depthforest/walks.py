@@ -26,7 +26,7 @@ from depthforest.labelkernels import (
     LANES,
     MEAN,
     VOTES,
-    Person,
+    PersonArrays,
     Voting,
     find_grid,
     find_leaves,
@@ -110,7 +110,7 @@ class Walk:
         assert self.weights is not None
         return {MEAN: LEAF_SUM * n_walks * int(self.weights.sum()), VOTES: n_walks}.get(self.rule, 0)
 
-    def person(self) -> Person:
+    def person(self) -> PersonArrays:
         """Return the crop and its pixels as kernels take them, the scales in scratch memory."""
         (scales,) = _scratch().take("scales", ((self.n, 2), np.float32))
         find_scales(self.crop.depth, self.crop.places, self.focals, scales)

@@ -2,6 +2,7 @@ import cmath
 import copy
 import math
 import multiprocessing
+import pickle
 import threading
 from dataclasses import replace
 from itertools import count, islice
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import depthforest as df
+from depthforest import walks
 from depthforest.errors import FrameError, ModelError, UsageError
 from depthforest.labeling import RULES
 from depthforest.labelkernels import LANES
@@ -515,6 +517,41 @@ def test_a_sample_has_the_probabilities_of_its_pixels(seed, n, is_masked):
     kept = (rows % sample.step == sample.step // 2) & (cols % sample.step == sample.step // 2)
     np.testing.assert_array_equal(np.stack((sample.rows, sample.cols)), np.stack((rows[kept], cols[kept])))
     np.testing.assert_array_equal(sample.shares, labeling.probabilities()[sample.rows, sample.cols])
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What a person's pixels go through, as it is called."""
+    made = []
+
+    def watched(name, real):
+        return lambda *arguments: (made.append(name), real(*arguments))[1]
+
+    for name in ("crop_person", "find_leaves"):
+        monkeypatch.setattr(walks, name, watched(name, getattr(walks, name)))
+    return made
+
+
+@pytest.mark.parametrize("options", [{}, {"mirror": True}, {"rule": "votes"}, {"smooth": 0.02}, {"reject": 0.4}])
+def test_a_person_is_cropped_and_walked_once(calls, options):
+    forest = forest_of(4, n_facings=4, person_confidence=0.3)
+    result = forest.label(random_frame(np.random.default_rng(4), 40, 30), threads=1, **options)
+    assert calls == ["crop_person", "find_leaves"]
+    result.probabilities()
+    result.probabilities(top=2)
+    result.sample(7)
+    assert len(calls) == 2
+    assert isinstance(result.is_person, bool)
+    # which the model asks to be judged without the mirrored walk
+    assert calls[2:] == (["find_leaves"] if options.get("mirror") else [])
+
+
+def test_a_labeling_that_was_pickled_says_the_same():
+    for n_facings in (1, 3):
+        result = forest_of(5, n_facings=n_facings).label(random_frame(np.random.default_rng(5), 20, 20))
+        twin = pickle.loads(pickle.dumps(result))
+        np.testing.assert_array_equal(twin.probabilities(), result.probabilities())
+        assert twin.facing == result.facing
 
 
 def test_a_sample_needs_a_number_of_pixels():
