@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.growing import LEAF
 from depthforest.ensemble.lossbase import Loss
 from depthforest.ensemble.sweeps import Floats, Ints
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treetables import LEAF
 from depthforest.ensemble.walking import CHILD, FEATURE, MORE, THRESHOLD, Table, Walk, goes_right
 from depthforest.kernels import kernel
 from depthforest.threads import map_in_order

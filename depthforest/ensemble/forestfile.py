@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.ensemble.fitting import MAX_SEED
-from depthforest.ensemble.growing import LEAF
 from depthforest.ensemble.outofbag import error_bound
 from depthforest.ensemble.treemetadata import pack_number, unpack_number, whole
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treetables import LEAF
 from depthforest.errors import ModelError
 from depthforest.kernels import kernel
 from depthforest.modelfile import Column, shown

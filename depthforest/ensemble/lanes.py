@@ -11,7 +11,7 @@ import numpy.typing as npt
 from depthforest.ensemble.columns import N_CODES, Codes, Columns, reads_rows
 from depthforest.ensemble.splits import draw_column
 from depthforest.ensemble.sweeps import KEYS, Floats, Ints, Rules
-from depthforest.kernels import inlined, kernel
+from depthforest.kernels import bare, inlined
 from depthforest.mixing import GOLDEN, mix, share_of
 
 Lanes = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ _ROWS = 64
 """Rows read at a time, column after column: their lines stay in the first cache."""
 
 
-@kernel
+@bare
 def draw_batch(
     rules: Rules,
     is_wide: bool,
@@ -64,7 +64,7 @@ def draw_batch(
     return n_drawn, n_lanes
 
 
-@kernel
+@bare
 def read_batch(
     codes: Codes,
     by_row: Codes,
@@ -98,7 +98,7 @@ def read_batch(
             keys[0, i] = np.uint8(k)
 
 
-@kernel
+@bare
 def bound_batch(columns: Columns, is_wide: bool, n: int, n_lanes: int, lanes: Lanes, ints: Ints, keys: Codes) -> None:
     """Fill in the smallest and largest known code of every column, and how many rows are missing."""
     for lane in range(n_lanes):

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from depthforest.arrays import Floats, Ints
+from depthforest.ensemble.binning import Binned
 from depthforest.ensemble.columns import (
     ABSENT,
     DIGIT,
@@ -42,6 +44,7 @@ from depthforest.ensemble.lanes import (
     is_constant,
     read_batch,
 )
+from depthforest.ensemble.splitmemory import SplitMemory, TreeRows
 from depthforest.ensemble.splits import Split, no_split, perfect_score, put_back
 from depthforest.ensemble.sweeps import (
     KEYS,
@@ -50,18 +53,16 @@ from depthforest.ensemble.sweeps import (
     TARGET,
     TOTALS,
     WEIGHT,
-    Floats,
-    Ints,
     Rules,
     judge,
     term,
 )
-from depthforest.kernels import inlined, kernel
+from depthforest.kernels import bare, inlined
 from depthforest.mixing import GOLDEN, mix, number_below
 from depthforest.splitting import Counts
 
 
-@kernel
+@bare
 def _cut_batch(columns: Columns, ranges: Ranges, n_lanes: int, lanes: Lanes, at: Floats) -> None:
     """Find the code of every cut; `at` holds shares of the way from smallest to largest value, then the places.
 
@@ -86,7 +87,7 @@ def _cut_batch(columns: Columns, ranges: Ranges, n_lanes: int, lanes: Lanes, at:
         widest -= widest >> 1
 
 
-@kernel
+@bare
 def _threshold_at(columns: Columns, ranges: Ranges, feature: int, code: int, at: float) -> float:
     """Return the threshold of a drawn cut: a float32 between the values of a code and those of the next."""
     start = columns[feature, START]
@@ -96,7 +97,7 @@ def _threshold_at(columns: Columns, ranges: Ranges, feature: int, code: int, at:
     return np.float64(threshold_between(columns, ranges, feature, code, code + 1))
 
 
-@kernel
+@bare
 def _recode(
     is_wide: bool,
     is_categorical: bool,
@@ -131,17 +132,14 @@ def _sum_sides(
     least: float,
     lane: int,
     last: Any,
-    present: Ints,
-    ends: Ints,
-    ints: Ints,
-    sums: Floats,
-    cuts: Floats,
-    keys: Codes,
+    memory: SplitMemory,
 ) -> tuple[float, float, float, float]:
     """Return summed terms and weight of both sides, or 0s if not allowed; keys up to `last` go left.
 
     Rows stand in the order of their channels: what a channel has on the left is the difference of two running sums.
     """
+    present, ends, ints, sums, cuts = memory.present, memory.ends, memory.ints, memory.sums, memory.cuts
+    keys = memory.keys
     base = np.uint64(begin)
     n_left, left_weight, left_sum, right_sum = np.int64(0), 0.0, 0.0, 0.0
     if rules.is_number and rules.is_even:
@@ -200,41 +198,29 @@ def _sum_sides(
 def find_random(
     table: Counts,
     rules: Rules,
-    codes: Codes,
-    by_row: Codes,
-    wide: Ints,
-    columns: Columns,
-    ranges: Ranges,
-    ids: Ints,
-    amounts: Floats,
+    binned: Binned,
+    rows: TreeRows,
     begin: int,
     end: int,
     weight: float,
     key: np.uint64,
     part: int,
     n_parts: int,
-    present: Ints,
-    ends: Ints,
-    ints: Ints,
-    sums: Floats,
-    cuts: Floats,
-    keys: Codes,
-    lanes: Lanes,
-    at: Floats,
-    sides: Sides,
-    drawn: Ints,
+    memory: SplitMemory,
 ) -> Split:
     """Return the best of the random splits of the columns that a node draws, as `finding.find_split` does."""
+    columns, ranges = binned.columns, binned.ranges
+    ints, keys, lanes, at, sides, drawn = memory.ints, memory.keys, memory.lanes, memory.at, memory.sides, memory.drawn
     n = end - begin
     n_features = drawn.shape[1]
-    is_wide = codes.shape[0] == 0
+    is_wide = binned.codes.shape[0] == 0
     best: Split = no_split()
     n_drawn, has_varying = 0, n_parts > 1  # for all that one of several threads knows
     least = max(rules.min_weight, NEGLIGIBLE * weight)
     perfect = perfect_score(rules, n, weight)
     while n_drawn < n_features and (n_drawn < rules.max_features or not has_varying) and best.score < perfect:
         n_drawn, n_lanes = draw_batch(rules, is_wide, key, n, n_drawn, part, n_parts, lanes, at, drawn)
-        read_batch(codes, by_row, wide, ids, begin, n, n_lanes, lanes, ints, keys)
+        read_batch(binned.codes, binned.by_row, binned.wide, rows.ids, begin, n, n_lanes, lanes, ints, keys)
         bound_batch(columns, is_wide, n, n_lanes, lanes, ints, keys)
         _cut_batch(columns, ranges, n_lanes, lanes, at)
         for lane in range(n_lanes):
@@ -260,7 +246,7 @@ def find_random(
                 _recode(is_wide, is_categorical, is_missing_left, missing, code, n, lane, ints, sides, keys)
                 last = np.uint8(0)
             left_sum, left_weight, right_sum, right_weight = _sum_sides(
-                table, rules, amounts, begin, n, weight, least, lane, last, present, ends, ints, sums, cuts, keys
+                table, rules, rows.amounts, begin, n, weight, least, lane, last, memory
             )  # fmt: skip
             if left_weight == 0.0:
                 continue

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.growing import LEAF
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treetables import LEAF
 from depthforest.errors import ModelError
 
 TOLERANCE = 1e-6

@@ -50,7 +50,6 @@ from depthforest.ensemble.forests import (
     RandomForestRegressor,
 )
 from depthforest.ensemble.gradientboosting import GradientBoostingClassifier, GradientBoostingRegressor
-from depthforest.ensemble.growing import MASK_WORDS
 from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier, NewtonBoostingRegressor
 from depthforest.ensemble.ranking.lambdamart import LambdaMART
 from depthforest.ensemble.ranking.rankfile import KIND as RANK_NETWORK
@@ -69,6 +68,7 @@ from depthforest.ensemble.treemetadata import (
     whole,
 )
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treetables import MASK_WORDS
 from depthforest.errors import DepthForestError, ModelError, UsageError
 from depthforest.modelfile import Column, ModelFile, Schema, shown
 
