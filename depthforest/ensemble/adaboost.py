@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.adaboostrounds import Flags, Rounds, chance_error, check_form
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.boostedvotes import BoostedVotes
@@ -30,15 +31,7 @@ from depthforest.ensemble.diversemembers import (
 from depthforest.ensemble.draws import Plan
 from depthforest.ensemble.fitting import Seeds, member_seeds, shown
 from depthforest.ensemble.folds import plain
-from depthforest.ensemble.tables import (
-    Floats,
-    Indices,
-    checked_table,
-    checked_training_table,
-    checked_weights,
-    cut,
-    is_frame,
-)
+from depthforest.ensemble.tables import Indices, checked_table, checked_training_table, checked_weights, cut, is_frame
 from depthforest.ensemble.targets import class_codes
 from depthforest.errors import UsageError
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.arrays import Floats, Ints, Words
 from depthforest.ensemble.lossbase import Loss
-from depthforest.ensemble.sweeps import Floats, Ints
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treetables import LEAF
 from depthforest.ensemble.walking import CHILD, FEATURE, MORE, THRESHOLD, Table, Walk, goes_right
@@ -103,7 +103,7 @@ def _fill_numbers(feature: Ints, child: Ints, begins: Ints, counts: Ints, rows: 
 
 
 @kernel
-def _walk_rows(x: Table, rows: Ints, nodes: Ints, masks: npt.NDArray[np.uint32], values: Floats, raw: Floats) -> None:
+def _walk_rows(x: Table, rows: Ints, nodes: Ints, masks: Words, values: Floats, raw: Floats) -> None:
     """Walk rows through one tree, and add its values to theirs."""
     thresholds = nodes.view(np.float32)
     for i in range(len(rows)):

@@ -10,9 +10,8 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.boostbase import BaseBoosting
-
-Floats = npt.NDArray[np.float64]
 
 
 def _has_probabilities(estimator: Any) -> bool:

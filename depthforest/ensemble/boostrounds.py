@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.arrays import Floats, Ints
 from depthforest.ensemble.binning import Binned
 from depthforest.ensemble.boostleaves import add_grown, add_walked, leaf_steps
 from depthforest.ensemble.boostplanting import BoostGrower, BoostGrowth
 from depthforest.ensemble.lossbase import Loss
-from depthforest.ensemble.sweeps import Floats, Ints
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.walking import Table, Walk
 from depthforest.threads import map_in_order

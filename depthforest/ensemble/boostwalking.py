@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.ensemble.sweeps import Floats, Ints
+from depthforest.arrays import Floats, Ints, Longs, Words
 from depthforest.ensemble.walking import LANES, MORE, Table, Walk, in_blocks, is_plain_table, walk_lanes
 from depthforest.kernels import kernel
 
@@ -27,11 +26,11 @@ def add_trees(walk: Walk, x: Table, out: Floats, *, first: int = 0, last: int | 
 def _add_block(
     x: Table,
     nodes: Ints,
-    roots: npt.NDArray[np.int64],
+    roots: Longs,
     first_tree: int,
     last_tree: int,
     values: Floats,
-    masks: npt.NDArray[np.uint32],
+    masks: Words,
     out: Floats,
 ) -> None:
     at = np.empty(LANES, dtype=np.uint64)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Bytes, Floats, Ints, Longs, Singles
 from depthforest.ensemble.sweeps import (
     DIRECTION,
     KEYS,
@@ -22,16 +22,14 @@ from depthforest.ensemble.sweeps import (
     STEP,
     TARGET,
     WEIGHT,
-    Floats,
-    Ints,
 )
 from depthforest.kernels import bare, inlined
 from depthforest.mixing import GOLDEN, mix, number_below
 
-Codes = npt.NDArray[np.uint8]
-Columns = npt.NDArray[np.int64]
-Ranges = npt.NDArray[np.float32]
-Sides = npt.NDArray[np.uint8]
+Codes = Bytes
+Columns = Longs
+Ranges = Singles
+Sides = Bytes
 
 START, N_CODES, IS_CATEGORICAL = range(3)
 LOW, HIGH = 0, 1

@@ -22,6 +22,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.amounts import number, resolved_count, whole
 from depthforest.ensemble.diversemembers import (
     Answer,
@@ -36,14 +37,7 @@ from depthforest.ensemble.diversemembers import (
 )
 from depthforest.ensemble.draws import ParameterDistributions, Plan, column_spread, target_spread
 from depthforest.ensemble.fitting import in_parallel, job_count, member_seeds, shown
-from depthforest.ensemble.tables import (
-    Floats,
-    Indices,
-    checked_table,
-    checked_training_table,
-    checked_weights,
-    is_frame,
-)
+from depthforest.ensemble.tables import Indices, checked_table, checked_training_table, checked_weights, is_frame
 from depthforest.errors import DepthForestWarning, UsageError
 
 # unless the caller has chosen a backend: an answer is quick, and processes would be sent all the members

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.arrays import Floats, Ints
 from depthforest.ensemble.fitting import MAX_SEED
 from depthforest.ensemble.outofbag import error_bound
 from depthforest.ensemble.treemetadata import pack_number, unpack_number, whole
@@ -43,7 +44,6 @@ OF_CLASSES = (*OF_NUMBERS, "strength", "correlation")
 """Keys of `fitted`: counts, and then out-of-bag scores."""
 
 Columns = dict[str, npt.NDArray[Any]]
-Floats = npt.NDArray[np.float64]
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -153,10 +153,10 @@ def _check_kept(estimator: Any, trees: list[Tree], targets: Floats, weights: Flo
 
 @kernel
 def _fill_begins(
-    feature: npt.NDArray[np.int32],
-    child: npt.NDArray[np.int32],
-    n_node_samples: npt.NDArray[np.int32],
-    begins: npt.NDArray[np.int32],
+    feature: Ints,
+    child: Ints,
+    n_node_samples: Ints,
+    begins: Ints,
 ) -> None:
     """Say where the rows of nodes begin: those of the left child first, then those of the right."""
     for node in range(len(feature)):

@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.arrays import Floats, Ints, Singles
 from depthforest.ensemble.fitting import job_count
 from depthforest.ensemble.forestbase import BaseForest
 from depthforest.ensemble.inputs import (
@@ -28,8 +29,6 @@ from depthforest.ensemble.outofbag import (
 )
 from depthforest.ensemble.quantiles import forest_quantiles
 from depthforest.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 SUBSAMPLE = "balanced_subsample"
 
@@ -154,7 +153,7 @@ class RandomForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
             self._judge_out_of_bag(table, codes)
         return self
 
-    def _judge_out_of_bag(self, table: npt.NDArray[np.float32], codes: npt.NDArray[np.int32]) -> None:
+    def _judge_out_of_bag(self, table: Singles, codes: Ints) -> None:
         threads = job_count(self.n_jobs, in_threads=True)
         asked = ask(self.trees_, self._unseen_rows, table, codes, threads=threads)
         known = ~np.isnan(asked.means[:, 0])

@@ -6,15 +6,15 @@ What waits for memory is done for all columns of a batch together, so that the w
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats, Ints, Longs
 from depthforest.ensemble.columns import N_CODES, Codes, Columns, reads_rows
 from depthforest.ensemble.splits import draw_column
-from depthforest.ensemble.sweeps import KEYS, Floats, Ints, Rules
+from depthforest.ensemble.sweeps import KEYS, Rules
 from depthforest.kernels import bare, inlined
 from depthforest.mixing import GOLDEN, mix, share_of
 
-Lanes = npt.NDArray[np.int64]
+Lanes = Longs
 
 FEATURE, RANK, OWN, BOTTOM, TOP, N_MISSING, BEGIN, CODE, SPAN = range(9)
 """Rows of `lanes` (9, BATCH) int64: the columns of a batch, their draws' numbers and keys, smallest and largest known

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from depthforest.arrays import Ints
 from depthforest.ensemble.columns import ABSENT
-from depthforest.ensemble.sweeps import Ints, Rules
+from depthforest.ensemble.sweeps import Rules
 from depthforest.kernels import bare, inlined
 from depthforest.mixing import number_below
 

@@ -12,13 +12,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats, Ints
 from depthforest.kernels import bare, inlined
 from depthforest.splitting import Counts, entropy_score, gini_score, weighed_information
-
-Ints = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 TARGET, WEIGHT = 0, 1
 """Columns of `amounts` (n, 2), of the rows."""

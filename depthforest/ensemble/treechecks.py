@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.arrays import Bools
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treetables import LEAF
 from depthforest.errors import ModelError
@@ -17,8 +18,6 @@ TOLERANCE = 1e-6
 
 LARGEST = 1e300
 """Of values and of impurities, times their weight: sums over all nodes, and over all trees, stay finite."""
-
-Bools = npt.NDArray[np.bool_]
 
 
 def check_tree(tree: Tree, n_features: int, is_categorical: Bools) -> None:

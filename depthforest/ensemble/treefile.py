@@ -19,6 +19,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest import modelfile
+from depthforest.arrays import Bools, Longs
 from depthforest.ensemble.adaboost import AdaBoostClassifier
 from depthforest.ensemble.adaboostfile import (
     ADABOOST_COLUMNS,
@@ -54,7 +55,7 @@ from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier, Newton
 from depthforest.ensemble.ranking.lambdamart import LambdaMART
 from depthforest.ensemble.ranking.rankfile import KIND as RANK_NETWORK
 from depthforest.ensemble.ranking.rankfile import unpack_ranker
-from depthforest.ensemble.treechecks import Bools, check_tree
+from depthforest.ensemble.treechecks import check_tree
 from depthforest.ensemble.treemetadata import (
     MAX_FEATURES,
     pack_categories,
@@ -327,7 +328,7 @@ def _unpack_trees(columns: Columns, is_categorical: Bools, n_shared: int, layout
     return trees
 
 
-def _check_ends(ends: npt.NDArray[np.int64], lengths: tuple[int, int, int], layout: Layout, n_shared: int) -> None:
+def _check_ends(ends: Longs, lengths: tuple[int, int, int], layout: Layout, n_shared: int) -> None:
     """Raise ModelError unless the trees divide the columns among them."""
     most = 1 if layout.is_tree else MAX_TREES
     if not 1 <= len(ends) <= most:

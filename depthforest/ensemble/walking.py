@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.sweeps import Floats, Ints
+from depthforest.arrays import Counters, Floats, Ints, Longs, Singles, Words
 from depthforest.ensemble.trees import Tree
 from depthforest.kernels import kernel
 from depthforest.threads import map_in_order
 
-Table = npt.NDArray[np.float32]
+Table = Singles
 
 FEATURE, THRESHOLD, CHILD, MORE = range(4)
 """Columns of `nodes`. THRESHOLD holds the bits of a float32. MORE is 2 (mask + 1) + (missing values go left) of inner
@@ -53,9 +53,9 @@ class Walk:
     """
 
     nodes: Ints
-    roots: npt.NDArray[np.int64]
+    roots: Longs
     values: Floats
-    masks: npt.NDArray[np.uint32]
+    masks: Words
     n_shared: int
 
     @classmethod
@@ -93,7 +93,7 @@ class Walk:
         in_blocks(add, x, out, threads)
         return out
 
-    def leaves(self, x: Table, *, threads: int = 1) -> npt.NDArray[np.int64]:
+    def leaves(self, x: Table, *, threads: int = 1) -> Longs:
         """Return the leaf of every row in every tree, (n, n_trees), as the number of the node in its tree."""
         out = np.empty((len(x), len(self.roots)), dtype=np.int64)
 
@@ -128,7 +128,7 @@ def goes_right(value, threshold, more, masks):  # type: ignore[no-untyped-def]  
 
 
 @kernel
-def is_plain_table(x: Table, masks: npt.NDArray[np.uint32]) -> bool:
+def is_plain_table(x: Table, masks: Words) -> bool:
     """Return whether rows can be walked by comparing alone: nothing is missing, and no split is of categories."""
     if masks.shape[0] > 0:
         return False
@@ -145,11 +145,11 @@ def walk_lanes(
     first: int,
     n: int,
     nodes: Ints,
-    thresholds: npt.NDArray[np.float32],
+    thresholds: Singles,
     root: int,
-    masks: npt.NDArray[np.uint32],
+    masks: Words,
     is_plain: bool,
-    at: npt.NDArray[np.uint64],
+    at: Counters,
 ) -> None:
     """Walk n rows to their leaves, all a step at a time."""
     for lane in range(n):
@@ -182,9 +182,9 @@ def walk_lanes(
 def _add_block(
     x: Table,
     nodes: Ints,
-    roots: npt.NDArray[np.int64],
+    roots: Longs,
     values: Floats,
-    masks: npt.NDArray[np.uint32],
+    masks: Words,
     n_shared: int,
     out: Floats,
 ) -> None:
@@ -209,9 +209,9 @@ def _add_block(
 def _find_leaves(
     x: Table,
     nodes: Ints,
-    roots: npt.NDArray[np.int64],
-    masks: npt.NDArray[np.uint32],
-    out: npt.NDArray[np.int64],
+    roots: Longs,
+    masks: Words,
+    out: Longs,
 ) -> None:
     at = np.empty(LANES, dtype=np.uint64)
     thresholds = nodes.view(np.float32)

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from depthforest.ensemble.ranking.groups import Floats
+from depthforest.arrays import Floats
 from depthforest.errors import UsageError
 
 ACTIVATIONS = ("tanh", "relu")
