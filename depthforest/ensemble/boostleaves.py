@@ -14,7 +14,7 @@ from depthforest.arrays import Floats, Ints, Words
 from depthforest.ensemble.lossbase import Loss
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treetables import LEAF
-from depthforest.ensemble.walking import CHILD, FEATURE, MORE, THRESHOLD, Table, Walk, goes_right
+from depthforest.ensemble.walking import WALK_CHILD, WALK_FEATURE, WALK_MORE, WALK_THRESHOLD, Table, Walk, goes_right
 from depthforest.kernels import kernel
 from depthforest.threads import map_in_order
 
@@ -108,7 +108,9 @@ def _walk_rows(x: Table, rows: Ints, nodes: Ints, masks: Words, values: Floats, 
     thresholds = nodes.view(np.float32)
     for i in range(len(rows)):
         row, node = rows[i], np.int64(0)
-        while nodes[node, CHILD] != node:
-            value = x[row, nodes[node, FEATURE]]
-            node = nodes[node, CHILD] + goes_right(value, thresholds[node, THRESHOLD], nodes[node, MORE], masks)
-        raw[row] += values[nodes[node, MORE] >> 1, 0]
+        while nodes[node, WALK_CHILD] != node:
+            value = x[row, nodes[node, WALK_FEATURE]]
+            node = nodes[node, WALK_CHILD] + goes_right(
+                value, thresholds[node, WALK_THRESHOLD], nodes[node, WALK_MORE], masks
+            )
+        raw[row] += values[nodes[node, WALK_MORE] >> 1, 0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from depthforest.arrays import Floats, Ints, Longs, Words
-from depthforest.ensemble.walking import LANES, MORE, Table, Walk, in_blocks, is_plain_table, walk_lanes
+from depthforest.ensemble.walking import LANES, WALK_MORE, Table, Walk, in_blocks, is_plain_table, walk_lanes
 from depthforest.kernels import kernel
 
 
@@ -41,4 +41,4 @@ def _add_block(
             n = min(LANES, x.shape[0] - first)
             walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, is_plain, at)
             for lane in range(n):
-                out[first + lane, t % out.shape[1]] += values[nodes[at[lane], MORE] >> 1, 0]
+                out[first + lane, t % out.shape[1]] += values[nodes[at[lane], WALK_MORE] >> 1, 0]

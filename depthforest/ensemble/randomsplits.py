@@ -29,15 +29,15 @@ from depthforest.ensemble.columns import (
     threshold_between,
 )
 from depthforest.ensemble.lanes import (
-    BEGIN,
-    BOTTOM,
-    CODE,
-    FEATURE,
-    N_MISSING,
-    OWN,
-    RANK,
-    SPAN,
-    TOP,
+    LANE_BEGIN,
+    LANE_BOTTOM,
+    LANE_CODE,
+    LANE_FEATURE,
+    LANE_N_MISSING,
+    LANE_OWN,
+    LANE_RANK,
+    LANE_SPAN,
+    LANE_TOP,
     Lanes,
     bound_batch,
     draw_batch,
@@ -71,19 +71,19 @@ def _cut_batch(columns: Columns, ranges: Ranges, n_lanes: int, lanes: Lanes, at:
     """
     widest = np.int64(1)
     for lane in range(n_lanes):  # all alike, also where there is nothing to cut: within the column's codes
-        feature = lanes[FEATURE, lane]
+        feature = lanes[LANE_FEATURE, lane]
         start, n_codes = columns[feature, START], columns[feature, N_CODES]
-        low, high = min(lanes[BOTTOM, lane], n_codes - 1), max(lanes[TOP, lane], 0)
+        low, high = min(lanes[LANE_BOTTOM, lane], n_codes - 1), max(lanes[LANE_TOP, lane], 0)
         bottom, top = np.float64(ranges[LOW, start + low]), np.float64(ranges[HIGH, start + high])
         at[lane] = bottom + at[lane] * (top - bottom)
-        lanes[BEGIN, lane], lanes[CODE, lane], lanes[SPAN, lane] = start, low, max(high - low, 1)
+        lanes[LANE_BEGIN, lane], lanes[LANE_CODE, lane], lanes[LANE_SPAN, lane] = start, low, max(high - low, 1)
         widest = max(widest, high - low)
     while widest > 1:
         for lane in range(n_lanes):
-            code, half = lanes[CODE, lane], lanes[SPAN, lane] >> 1
-            is_up_to = ranges[HIGH, np.uint64(lanes[BEGIN, lane] + code + half)] <= at[lane]
-            lanes[CODE, lane] = code + half * np.int64(is_up_to)
-            lanes[SPAN, lane] -= half
+            code, half = lanes[LANE_CODE, lane], lanes[LANE_SPAN, lane] >> 1
+            is_up_to = ranges[HIGH, np.uint64(lanes[LANE_BEGIN, lane] + code + half)] <= at[lane]
+            lanes[LANE_CODE, lane] = code + half * np.int64(is_up_to)
+            lanes[LANE_SPAN, lane] -= half
         widest -= widest >> 1
 
 
@@ -229,20 +229,20 @@ def find_random(
             has_varying = True
             if best.score >= perfect:
                 break
-            feature, n_missing = lanes[FEATURE, lane], lanes[N_MISSING, lane]
-            is_single = lanes[BOTTOM, lane] >= lanes[TOP, lane]
-            code, threshold = lanes[CODE, lane], at[lane]
+            feature, n_missing = lanes[LANE_FEATURE, lane], lanes[LANE_N_MISSING, lane]
+            is_single = lanes[LANE_BOTTOM, lane] >= lanes[LANE_TOP, lane]
+            code, threshold = lanes[LANE_CODE, lane], at[lane]
             is_categorical = columns[feature, IS_CATEGORICAL] == 1
             is_missing_left = False
             last = np.uint8(code)
             if is_wide or is_categorical or n_missing > 0:
                 missing = columns[feature, N_CODES]
-                own = np.uint64(lanes[OWN, lane])
+                own = np.uint64(lanes[LANE_OWN, lane])
                 is_missing_left = n_missing > 0 and number_below(mix(own + GOLDEN), 2) == LEFT
                 if is_categorical:
                     draw_categories(n, missing, n_missing, is_missing_left, own, lane, keys, sides)
                 elif is_single:  # all that is known has one value: known or missing
-                    code, threshold, is_missing_left = lanes[BOTTOM, lane], np.inf, False
+                    code, threshold, is_missing_left = lanes[LANE_BOTTOM, lane], np.inf, False
                 _recode(is_wide, is_categorical, is_missing_left, missing, code, n, lane, ints, sides, keys)
                 last = np.uint8(0)
             left_sum, left_weight, right_sum, right_weight = _sum_sides(
@@ -262,6 +262,6 @@ def find_random(
             side = ABSENT
             if n_missing > 0:
                 side = LEFT if is_missing_left else RIGHT
-            best = Split(feature, code, threshold, score, np.int64(side), lanes[RANK, lane])
+            best = Split(feature, code, threshold, score, np.int64(side), lanes[LANE_RANK, lane])
     put_back(n_drawn, drawn)
     return best
