@@ -22,6 +22,15 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compiled(function, inline="always")
 
 
+def bare(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function, and all that it calls, without reference counting.
+
+    For kernels that take arrays out of tuples: each time, numba would count a reference atomically, which for a node of
+    a few rows costs more than its split. Such a kernel cannot allocate or return arrays: all memory is its caller's.
+    """
+    return _compiled(function, _nrt=False)
+
+
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     options |= {"nogil": True, "error_model": "numpy"}
     try:

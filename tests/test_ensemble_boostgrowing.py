@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from depthforest.ensemble.binning import bin_columns
-from depthforest.ensemble.boostplanting import BoostGrowth, Grower
+from depthforest.ensemble.boostplanting import BoostGrower, BoostGrowth
 
 
 def grown(x, gradient, hessian=None, **changes):
@@ -14,7 +14,7 @@ def grown(x, gradient, hessian=None, **changes):
     plain = {"directions": np.zeros(x.shape[1], np.int32), "n_columns": x.shape[1], "n_drawn": x.shape[1]}
     gradient = np.array(gradient, dtype=float)
     hessian = np.ones(len(x)) if hessian is None else np.array(hessian, dtype=float)
-    return Grower(bin_columns(x, max_bins=255), BoostGrowth(**plain | changes)).grow(gradient, hessian)
+    return BoostGrower(bin_columns(x, max_bins=255), BoostGrowth(**plain | changes)).grow(gradient, hessian)
 
 
 def test_more_leaves_gain_more():
@@ -127,7 +127,7 @@ def test_nodes_draw_their_columns_by_seed_and_place():
     gradient = rng.normal(size=200)
     growth = BoostGrowth(np.zeros(12, np.int32), 12, 1, max_depth=4)
     binned = bin_columns(x, max_bins=255)
-    trees = [Grower(binned, growth).grow(gradient, np.ones(200), seed=seed) for seed in (0, 0, 1)]
+    trees = [BoostGrower(binned, growth).grow(gradient, np.ones(200), seed=seed) for seed in (0, 0, 1)]
     assert_array_equal(trees[0].feature, trees[1].feature)
     assert (trees[0].feature[:7] != trees[2].feature[:7]).any()
     assert len(np.unique(trees[0].feature[~trees[0].is_leaf])) > 4
@@ -137,7 +137,7 @@ def test_a_tree_keeps_to_its_columns():
     rng = np.random.default_rng(5)
     x, gradient = rng.normal(size=(200, 12)).astype(np.float32), rng.normal(size=200)
     growth = BoostGrowth(np.zeros(12, np.int32), 4, 4, max_depth=5)
-    grower = Grower(bin_columns(x, max_bins=255), growth)
+    grower = BoostGrower(bin_columns(x, max_bins=255), growth)
     used = [np.unique(t.feature[~t.is_leaf]) for t in (grower.grow(gradient, np.ones(200), seed=s) for s in range(6))]
     assert all(len(columns) <= 4 for columns in used)
     assert len(np.unique(np.concatenate(used))) > 8

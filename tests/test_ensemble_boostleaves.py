@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from depthforest.ensemble import boostleaves
 from depthforest.ensemble.binning import bin_columns
 from depthforest.ensemble.boostleaves import add_grown, add_walked, leaf_steps
-from depthforest.ensemble.boostplanting import BoostGrowth, Grower
+from depthforest.ensemble.boostplanting import BoostGrower, BoostGrowth
 from depthforest.ensemble.losses import loss_of
 from depthforest.ensemble.walking import Walk
 
@@ -21,7 +21,7 @@ def grown():
     binned = bin_columns(x, max_bins=255, categorical=np.array([False, False, True]))
     rows = np.sort(rng.choice(300, 150, replace=False)).astype(np.int32)
     gradient = rng.normal(size=300) - np.nan_to_num(x[:, 0]) / 4 + np.nan_to_num(x[:, 2]) % 3
-    tree = Grower(binned, BoostGrowth(np.zeros(3, np.int32), 3, 3, max_leaves=12)).grow(
+    tree = BoostGrower(binned, BoostGrowth(np.zeros(3, np.int32), 3, 3, max_leaves=12)).grow(
         gradient, np.ones(300), rows=rows
     )
     assert (tree.mask >= 0).any()
@@ -76,7 +76,7 @@ def test_steps_keep_to_monotonic_bounds(direction):
     directions = np.array([direction, 0], np.int32)
     gradient = -direction * x[:, 0] + rng.normal(size=200) * 8  # trees that rise as they may
     binned = bin_columns(x, max_bins=255)
-    tree = Grower(binned, BoostGrowth(directions, 2, 2, max_leaves=10)).grow(gradient, np.ones(200))
+    tree = BoostGrower(binned, BoostGrowth(directions, 2, 2, max_leaves=10)).grow(gradient, np.ones(200))
     y = -direction * x[:, 0] + 5 * x[:, 1] + rng.normal(size=200)  # and a target that falls
     loss = loss_of("absolute_error")
     steps = leaf_steps(tree, loss, y, np.zeros(200), np.ones(200), 0, np.zeros(200), directions)
@@ -94,7 +94,7 @@ def test_bounds_change_nothing_where_they_are_kept():
     x = np.arange(12, dtype=np.float32)[:, None]
     y = np.repeat([1.0, 2.0, 5.0, 6.0], 3)
     growth = BoostGrowth(np.ones(1, np.int32), 1, 1, max_leaves=4)
-    tree = Grower(bin_columns(x, max_bins=255), growth).grow(-y, np.ones(12))
+    tree = BoostGrower(bin_columns(x, max_bins=255), growth).grow(-y, np.ones(12))
     steps = leaf_steps(
         tree, loss_of("absolute_error"), y, np.zeros(12), np.ones(12), 0, np.zeros(12), np.ones(1, np.int32)
     )

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from depthforest.ensemble import boostplanting
 from depthforest.ensemble.binning import Binned, bin_columns
-from depthforest.ensemble.boostplanting import BoostGrowth, Grower
+from depthforest.ensemble.boostplanting import BoostGrower, BoostGrowth
 from depthforest.ensemble.planting import UNLIMITED
 from depthforest.ensemble.walking import Walk
 
@@ -47,7 +47,7 @@ def both(x, gradient, hessian, *, is_exact=False, categorical=(), max_bins=255, 
     growth = growth_of(x.shape[1], **changes)
     binned = bin_columns(x, max_bins=max_bins, categorical=np.isin(np.arange(x.shape[1]), categorical))
     binned = widened(binned) if is_exact else binned
-    grower = Grower(binned, growth)
+    grower = BoostGrower(binned, growth)
     tree = grower.grow(gradient, hessian, seed=seed, rows=None if rows is None else np.array(rows, np.int32))
     chosen = chosen_columns(x, growth.n_columns, seed)
     s = naive.Settings(
@@ -153,7 +153,7 @@ def test_more_values_than_a_byte_holds_are_split_exactly():
     gradient = np.rint(4 * np.sin(x[:, 0] / 60) + rng.normal(size=300))
     binned = bin_columns(x, max_bins=None)
     assert binned.codes.size == 0
-    tree = Grower(binned, growth_of(2, max_leaves=5)).grow(gradient, np.ones(300))
+    tree = BoostGrower(binned, growth_of(2, max_leaves=5)).grow(gradient, np.ones(300))
     s = naive.Settings(max_leaves=5, is_exact=True)
     root = naive.grow(naive_columns.columns_of(x), gradient.tolist(), [1.0] * 300, s)
     naive.assert_same(tree, root)
@@ -265,12 +265,12 @@ LIMITS = [
 def test_few_histograms_give_the_same_tree(many, monkeypatch, changes):
     """Where no histogram is kept, both children are counted from their rows: the same but for rounding."""
     binned, _, gradient, hessian = many
-    plenty = Grower(binned, growth_of(70, **changes))
+    plenty = BoostGrower(binned, growth_of(70, **changes))
     wanted = plenty.grow(gradient, hessian, seed=3)
     for n_slots in (2, 3, 5):
-        monkeypatch.setattr(boostplanting, "_POOL_BYTES", n_slots * plenty._sums[0].nbytes)
-        grower = Grower(binned, growth_of(70, **changes))
-        assert len(grower._sums) == n_slots < len(plenty._sums)
+        monkeypatch.setattr(boostplanting, "_POOL_BYTES", n_slots * plenty._memory.sums[0].nbytes)
+        grower = BoostGrower(binned, growth_of(70, **changes))
+        assert len(grower._memory.sums) == n_slots < len(plenty._memory.sums)
         tree = grower.grow(gradient, hessian, seed=3)
         for name in ("feature", "threshold", "child", "missing_go_to_left", "rows"):
             assert_array_equal(getattr(tree, name), getattr(wanted, name))
@@ -281,20 +281,22 @@ def test_few_histograms_give_the_same_tree(many, monkeypatch, changes):
 @pytest.mark.parametrize("changes", LIMITS, ids=str)
 def test_threads_do_not_change_a_byte(many, monkeypatch, changes):
     binned, _, gradient, hessian = many
-    wanted = Grower(binned, growth_of(70, **changes)).grow(gradient, hessian, seed=3)
+    wanted = BoostGrower(binned, growth_of(70, **changes)).grow(gradient, hessian, seed=3)
     monkeypatch.setattr(boostplanting, "_SPREAD_CELLS", 1)
     monkeypatch.setattr(boostplanting, "_SPREAD_ROWS", 1)
     counted = []
     plain = boostplanting.count_rows
     monkeypatch.setattr(boostplanting, "count_rows", lambda *given: (counted.append(given[3]), plain(*given)))
     for threads in (2, 3):
-        trees_equal(Grower(binned, growth_of(70, **changes)).grow(gradient, hessian, seed=3, threads=threads), wanted)
+        trees_equal(
+            BoostGrower(binned, growth_of(70, **changes)).grow(gradient, hessian, seed=3, threads=threads), wanted
+        )
     assert len(counted) > 10  # they were used
 
 
 def test_a_grower_forgets_the_last_tree(many):
     binned, _, gradient, hessian = many
-    grower = Grower(binned, growth_of(70, max_leaves=9))
+    grower = BoostGrower(binned, growth_of(70, max_leaves=9))
     first = grower.grow(gradient, hessian)
     grower.grow(-(gradient**2), hessian, rows=np.arange(0, 2500, 3, dtype=np.int32))
     trees_equal(grower.grow(gradient, hessian), first)
@@ -303,7 +305,7 @@ def test_a_grower_forgets_the_last_tree(many):
 def test_a_small_sample_of_many_rows(many):
     """A tree of two rows, in memory made for thousands."""
     binned, _, gradient, hessian = many
-    grower = Grower(binned, growth_of(70))
+    grower = BoostGrower(binned, growth_of(70))
     tree = grower.grow(gradient, hessian, rows=np.array([3, 8], dtype=np.int32))
     assert tree.n_leaves == 2
     assert sorted(tree.values[:, 0]) == pytest.approx(sorted(-gradient[[3, 8]] / hessian[[3, 8]]))
@@ -325,7 +327,7 @@ def test_rows_of_no_weight_to_speak_of_go_where_they_are_sent(is_exact, certain)
     x[20:30], gradient[20:30] = 0.0, -1.0
     binned = bin_columns(x, max_bins=255, categorical=np.array([certain == "category"]))
     binned = widened(binned) if is_exact else binned
-    tree = Grower(binned, growth_of(1, max_depth=1)).grow(gradient[:45], hessian[:45])
+    tree = BoostGrower(binned, growth_of(1, max_depth=1)).grow(gradient[:45], hessian[:45])
     assert tree.n_leaves == 2
     assert tree.n_node_samples[1] != tree.n_node_samples[2]
     leaves = Walk.of([tree]).leaves(np.ascontiguousarray(x))[:, 0]

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from depthforest.ensemble import walking
 from depthforest.ensemble.binning import bin_columns
-from depthforest.ensemble.boostplanting import BoostGrowth, Grower
+from depthforest.ensemble.boostplanting import BoostGrower, BoostGrowth
 from depthforest.ensemble.boostwalking import add_trees
 from depthforest.ensemble.walking import Walk
 
@@ -17,7 +17,7 @@ def planted():
     x = rng.integers(0, 12, (300, 4)).astype(np.float32)
     x[rng.random(x.shape) < 0.1] = np.nan
     binned = bin_columns(x, max_bins=255, categorical=np.array([False, True, False, False]))
-    grower = Grower(binned, BoostGrowth(np.zeros(4, np.int32), 4, 4, max_leaves=9))
+    grower = BoostGrower(binned, BoostGrowth(np.zeros(4, np.int32), 4, 4, max_leaves=9))
     trees = [grower.grow(rng.normal(size=300) - np.nan_to_num(x[:, k % 4]), np.ones(300)) for k in range(6)]
     return x, trees
 
@@ -77,7 +77,7 @@ def test_rows_without_missing_values():
     """They are walked by a shorter loop where no column holds categories."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(200, 3)).astype(np.float32)
-    grower = Grower(bin_columns(x, max_bins=255), BoostGrowth(np.zeros(3, np.int32), 3, 3, max_leaves=9))
+    grower = BoostGrower(bin_columns(x, max_bins=255), BoostGrowth(np.zeros(3, np.int32), 3, 3, max_leaves=9))
     trees = [grower.grow(rng.normal(size=200), np.ones(200)) for _ in range(3)]
     out = np.ones((200, 1))
     add_trees(Walk.of(trees), x, out)

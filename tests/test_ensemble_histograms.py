@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from depthforest.ensemble.binning import bin_columns
-from depthforest.ensemble.boostplanting import BoostGrowth, Grower
+from depthforest.ensemble.boostplanting import BoostGrower, BoostGrowth
 from depthforest.ensemble.columns import N_CODES
 from depthforest.ensemble.histograms import count_rows, offsets_of, take_away
 
@@ -73,7 +73,7 @@ def stump(x, gradient, *, categorical=False, directions=None, **changes):
         **{"n_columns": n_features, "n_drawn": n_features} | changes, directions=directions, max_depth=1
     )
     binned = bin_columns(x, max_bins=255, categorical=np.full(n_features, categorical))
-    return Grower(binned, growth).grow(np.array(gradient, dtype=float), np.ones(len(x)))
+    return BoostGrower(binned, growth).grow(np.array(gradient, dtype=float), np.ones(len(x)))
 
 
 def test_the_best_cut_is_found():

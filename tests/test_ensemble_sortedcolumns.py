@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from depthforest.ensemble.binning import Binned, bin_columns
-from depthforest.ensemble.boostplanting import BoostGrowth, Grower
+from depthforest.ensemble.boostplanting import BoostGrower, BoostGrowth
 from depthforest.ensemble.sortedcolumns import part_columns, sorted_rows
 
 
@@ -26,7 +26,7 @@ def test_parting_keeps_the_order_on_both_sides(seed, n):
     middle = int(rng.integers(0, n + 1))
     rows = rng.permutation(n).astype(np.int32)
     left = set(rows[:middle].tolist())
-    part_columns(rows, 0, middle, n, np.empty(n, dtype=np.uint8), order)
+    part_columns(rows, 0, middle, n, np.empty(n, dtype=np.uint8), np.empty(n, dtype=np.int32), order)
     for k in range(3):
         wanted = [r for r in before[k] if r in left] + [r for r in before[k] if r not in left]
         assert order[k].tolist() == wanted
@@ -35,7 +35,7 @@ def test_parting_keeps_the_order_on_both_sides(seed, n):
 def test_other_nodes_are_left_alone():
     order = np.array([[5, 4, 3, 2, 1, 0]], dtype=np.int32)
     rows = np.array([9, 9, 2, 3, 9, 9], dtype=np.int32)
-    part_columns(rows, 2, 3, 4, np.zeros(10, dtype=np.uint8), order)
+    part_columns(rows, 2, 3, 4, np.zeros(10, dtype=np.uint8), np.empty(10, dtype=np.int32), order)
     assert order.tolist() == [[5, 4, 2, 3, 1, 0]]
 
 
@@ -49,7 +49,7 @@ def test_exact_splits_part_rows_as_histograms_of_all_values_do(changes):
     wide = Binned(empty, empty, binned.codes.astype(np.int32), binned.columns, binned.ranges)
     gradient, hessian = rng.normal(size=400) - np.nan_to_num(x[:, 1]) / 10, 0.1 + rng.random(400)
     growth = BoostGrowth(np.zeros(5, np.int32), 5, 5, l2=1.0, l1=0.5, **changes)
-    one, other = (Grower(b, growth).grow(gradient, hessian) for b in (binned, wide))
+    one, other = (BoostGrower(b, growth).grow(gradient, hessian) for b in (binned, wide))
     assert one.n_leaves > 6
     for name in ("feature", "child", "missing_go_to_left", "rows", "begins"):
         assert_array_equal(getattr(one, name), getattr(other, name))

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.adaboostfile import (
     ADABOOST,
     check_members,
@@ -38,15 +39,7 @@ from depthforest.ensemble.diversemembers import (
 from depthforest.ensemble.draws import DrawPlan
 from depthforest.ensemble.fitting import Seeds, member_seeds, shown
 from depthforest.ensemble.folds import plain
-from depthforest.ensemble.tables import (
-    Floats,
-    Indices,
-    checked_table,
-    checked_training_table,
-    checked_weights,
-    cut,
-    is_frame,
-)
+from depthforest.ensemble.tables import Indices, checked_table, checked_training_table, checked_weights, cut, is_frame
 from depthforest.ensemble.targets import class_codes
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treestore import Categories, Columns, save_trees

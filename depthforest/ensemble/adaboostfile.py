@@ -16,11 +16,11 @@ import numpy.typing as npt
 from depthforest.ensemble.adaboostrounds import chance_error
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier
 from depthforest.ensemble.fitting import MAX_SEED
-from depthforest.ensemble.growing import MASK_WORDS
 from depthforest.ensemble.treechecks import LARGEST
 from depthforest.ensemble.treemetadata import MAX_CATEGORIES, Codec, pack_parameters, unpack_parameters, whole
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treestore import TREE_COLUMNS, Columns, Layout, categorical_flags
+from depthforest.ensemble.treetables import MASK_WORDS
 from depthforest.errors import ModelError, UsageError
 from depthforest.modelfile import Column, shown
 

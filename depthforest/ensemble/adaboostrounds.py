@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.ensemble.tables import Floats
+from depthforest.arrays import Bools, Floats
 from depthforest.errors import UsageError
 
-Flags = npt.NDArray[np.bool_]
+Flags = Bools
 
 FORMS = ("odds", "exponential")
 

@@ -12,11 +12,10 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.members import NamedMembers, is_dropped
 from depthforest.ensemble.targets import numbers
 from depthforest.ensemble.weighting import FITTED, error_weights, given_weights, is_found, least_squares_weights
-
-Floats = npt.NDArray[np.float64]
 
 
 class AveragingRegressor(RegressorMixin, NamedMembers):  # type: ignore[misc]

@@ -2,128 +2,181 @@
 
 from __future__ import annotations
 
-import heapq
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from depthforest.ensemble.columns import DIGIT, Codes, Columns, Ranges, Sides
+from depthforest.arrays import Bytes, Counters, Floats, Longs
+from depthforest.ensemble.binning import Binned
+from depthforest.ensemble.columns import DIGIT, Sides
 from depthforest.ensemble.finding import find_split
-from depthforest.ensemble.growing import (
-    N_NODES,
-    Limits,
-    Masks,
-    Used,
-    child_key,
-    divide,
-    is_worth,
-    may_split,
-    weigh,
-    write_leaf,
-    write_node,
-    write_split,
-)
-from depthforest.ensemble.lanes import Lanes
+from depthforest.ensemble.growing import Limits, child_key, divide, is_worth, may_split, weigh
+from depthforest.ensemble.splitmemory import SplitMemory, TreeRows
 from depthforest.ensemble.splits import NO_FEATURE, Split
-from depthforest.ensemble.sweeps import Floats, Ints, Rules
-from depthforest.kernels import kernel
+from depthforest.ensemble.sweeps import Rules
+from depthforest.ensemble.treetables import N_NODES, TreeTables, write_leaf, write_node, write_split
+from depthforest.kernels import bare
 from depthforest.splitting import Counts, gain_over_terms
 
+FIRST, END, DEPTH = range(3)
+"""Columns of `places`: a node's rows, and its depth."""
 
-@kernel
+IS_SPLIT = NO_FEATURE - 1
+"""In place of the wanted column of a node that has been split."""
+
+
+class OpenNodes(NamedTuple):
+    """The nodes of a tree that grows best first, and those that may be split, as a heap.
+
+    Attributes
+    ----------
+    places : (n_nodes, 3) int64
+    keys : (n_nodes,) uint64
+        What a node draws from.
+    wanted : (n_nodes, 4) int64
+        Column, code, side of missing values and rank of the best split.
+    thresholds, gains : (n_nodes,) float64
+        Of the best split.
+    sides_of : (n_nodes, 256) uint8
+        Sides of the categories of the best split; a single row where no column is categorical.
+    heap : (n_nodes,) int64
+        Nodes that may be split: that at i gains no less than those at 2 i + 1 and 2 i + 2.
+    """
+
+    places: Longs
+    keys: Counters
+    wanted: Longs
+    thresholds: Floats
+    gains: Floats
+    sides_of: Bytes
+    heap: Longs
+
+    @classmethod
+    def of(cls, n_nodes: int, *, has_categories: bool) -> OpenNodes:
+        """Return memory for a tree of up to so many nodes."""
+        return cls(
+            places=np.empty((n_nodes, 3), dtype=np.int64),
+            keys=np.empty(n_nodes, dtype=np.uint64),
+            wanted=np.empty((n_nodes, 4), dtype=np.int64),
+            thresholds=np.empty(n_nodes),
+            gains=np.empty(n_nodes),
+            sides_of=np.empty((n_nodes if has_categories else 1, DIGIT), dtype=np.uint8),
+            heap=np.empty(n_nodes, dtype=np.int64),
+        )
+
+
+@bare
+def _is_before(gains: Floats, node: int, other: int) -> bool:
+    return bool(gains[node] > gains[other] or (gains[node] == gains[other] and node < other))
+
+
+@bare
+def push(gains: Floats, n: int, node: int, heap: Longs) -> None:
+    """Put a node into a heap of n nodes."""
+    at = n
+    while at > 0 and _is_before(gains, node, heap[(at - 1) // 2]):
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = node
+
+
+@bare
+def pop(gains: Floats, n: int, heap: Longs) -> Any:
+    """Take the node that gains most out of a heap of n nodes, of equals the lowest."""
+    best, node = heap[0], heap[n - 1]
+    at, child = 0, 1
+    while child < n - 1:
+        if child + 1 < n - 1 and _is_before(gains, heap[child + 1], heap[child]):
+            child += 1
+        if _is_before(gains, node, heap[child]):
+            break
+        heap[at] = heap[child]
+        at, child = child, 2 * child + 1
+    heap[at] = node
+    return best
+
+
+@bare
+def _open(split: Split, gain: float, node: int, sides: Sides, n_open: int, opened: OpenNodes) -> None:
+    """Remember the best split of a node, and put the node into the heap of n nodes."""
+    wanted = opened.wanted
+    wanted[node, 0], wanted[node, 1], wanted[node, 2], wanted[node, 3] = (
+        split.feature, split.code, split.missing, split.rank,
+    )  # fmt: skip
+    opened.thresholds[node], opened.gains[node] = split.threshold, gain
+    if opened.sides_of.shape[0] > 1:
+        for b in range(DIGIT):
+            opened.sides_of[node, b] = sides[1, b]
+    push(opened.gains, n_open, node, opened.heap)
+
+
+@bare
+def _remembered(opened: OpenNodes, node: int, sides: Sides) -> Split:
+    """Return the best split of a node, its categories in `sides`, and mark the node as split."""
+    wanted = opened.wanted
+    if opened.sides_of.shape[0] > 1:
+        for b in range(DIGIT):
+            sides[1, b] = opened.sides_of[node, b]
+    feature = wanted[node, 0]
+    wanted[node, 0] = IS_SPLIT
+    return Split(feature, wanted[node, 1], opened.thresholds[node], 0.0, wanted[node, 2], wanted[node, 3])
+
+
+@bare
 def grow_best(
     table: Counts,
     rules: Rules,
     limits: Limits,
     max_leaves: int,
-    codes: Codes,
-    by_row: Codes,
-    wide: Ints,
-    columns: Columns,
-    ranges: Ranges,
-    rows: Ints,
-    channels: Ints,
-    amounts: Floats,
+    binned: Binned,
+    rows: TreeRows,
     key: np.uint64,
-    present: Ints,
-    ends: Ints,
-    ints: Ints,
-    sums: Floats,
-    bins: Floats,
-    cuts: Floats,
-    places: Ints,
-    keys: Codes,
-    lanes: Lanes,
-    at: Floats,
-    sides: Sides,
-    drawn: Ints,
-    spare: Floats,
-    node_ints: Ints,
-    node_floats: Floats,
-    values: Floats,
-    masks: Masks,
-    used: Used,
+    memory: SplitMemory,
+    opened: OpenNodes,
+    tree: TreeTables,
 ) -> None:
     """Grow a tree of up to `max_leaves` leaves: the node whose split gains most is split next, of equals the first."""
-    room = node_ints.shape[0]
-    places_of = np.empty((room, 3), dtype=np.int64)  # begin, end, depth
-    own_keys = np.empty(room, dtype=np.uint64)
-    wanted = np.empty((room, 4), dtype=np.int64)  # feature, code, missing, rank
-    thresholds = np.empty(room)
-    sides_of = np.empty((room if masks.shape[0] > 0 else 1, DIGIT), dtype=np.uint8)
-    places_of[0, 0], places_of[0, 1], places_of[0, 2] = 0, len(rows), 0
-    own_keys[0] = key
-    heap: list[tuple[float, Any]] = [(0.0, np.int64(0))]  # so that its type is known
-    heap.pop()
+    places, keys, sides, used = opened.places, opened.keys, memory.sides, tree.used
+    places[0, FIRST], places[0, END], places[0, DEPTH] = 0, len(rows.ids), 0
+    keys[0] = key
     used[N_NODES] = 1
-    node, n_leaves = np.int64(0), 1
-    n_new = 1
+    n_open, n_leaves = np.int64(0), 1
+    first_new = np.int64(0)
     while True:
-        for k in range(node, node + n_new):
-            begin, end, depth = places_of[k, 0], places_of[k, 1], places_of[k, 2]
-            weight, terms, impurity, is_pure = weigh(table, rules, channels, amounts, begin, end, present, ends, sums)
-            write_node(k, begin, end, impurity, weight, node_ints, node_floats)
-            wanted[k, 0] = NO_FEATURE
-            if may_split(rules, limits, end - begin, depth, weight, is_pure):
-                split = find_split(
-                    table, rules, codes, by_row, wide, columns, ranges, rows, channels, amounts, begin, end, weight,
-                    terms, own_keys[k], 0, 1, present, ends, ints, sums, bins, cuts, places, keys, lanes, at, sides,
-                    drawn,
-                )  # fmt: skip
+        for node in range(first_new, used[N_NODES]):
+            begin, end = places[node, FIRST], places[node, END]
+            weight, terms, impurity, is_pure = weigh(
+                table, rules, rows.channels, rows.amounts, begin, end, memory.present, memory.ends, memory.sums
+            )
+            write_node(node, begin, end, impurity, weight, tree.node_ints, tree.node_floats)
+            opened.wanted[node, 0] = NO_FEATURE
+            if may_split(rules, limits, end - begin, places[node, DEPTH], weight, is_pure):
+                split = find_split(table, rules, binned, rows, begin, end, weight, terms, keys[node], 0, 1, memory)
                 gain = gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
                 if split.feature != NO_FEATURE and is_worth(limits, gain):
-                    wanted[k, 0], wanted[k, 1], wanted[k, 2] = split.feature, split.code, split.missing
-                    wanted[k, 3] = split.rank
-                    thresholds[k] = split.threshold
-                    if masks.shape[0] > 0:
-                        for b in range(DIGIT):
-                            sides_of[k, b] = sides[1, b]
-                    heapq.heappush(heap, (-gain, k))
-        if len(heap) == 0 or n_leaves == max_leaves:
+                    _open(split, gain, node, sides, n_open, opened)
+                    n_open += 1
+        if n_open == 0 or n_leaves == max_leaves:
             break
-        _, parent = heapq.heappop(heap)
-        split = Split(
-            wanted[parent, 0], wanted[parent, 1], thresholds[parent], 0.0, wanted[parent, 2], wanted[parent, 3]
+        parent = pop(opened.gains, n_open, opened.heap)
+        n_open, n_leaves, first_new = n_open - 1, n_leaves + 1, used[N_NODES]
+        split = _remembered(opened, parent, sides)
+        begin, end = places[parent, FIRST], places[parent, END]
+        middle = divide(rules, binned, rows, begin, end, split, sides, memory)
+        write_split(
+            binned.columns, split, middle - begin > end - middle, parent, sides, tree.node_ints, tree.node_floats,
+            tree.masks, used,
         )  # fmt: skip
-        if masks.shape[0] > 0:
-            for b in range(DIGIT):
-                sides[1, b] = sides_of[parent, b]
-        begin, end = places_of[parent, 0], places_of[parent, 1]
-        middle = divide(
-            rules, codes, by_row, wide, columns, rows, channels, amounts, begin, end, split, sides, ints, spare
-        )
-        node = used[N_NODES]
-        write_split(columns, split, middle - begin > end - middle, parent, sides, node_ints, node_floats, masks, used)
-        n_new, n_leaves = 2, n_leaves + 1
-        wanted[parent, 0] = NO_FEATURE - 1
         for side in range(2):
-            places_of[node + side, 0] = begin if side == 0 else middle
-            places_of[node + side, 1] = middle if side == 0 else end
-            places_of[node + side, 2] = places_of[parent, 2] + 1
-            own_keys[node + side] = child_key(own_keys[parent], side)
-    for k in range(used[N_NODES]):
-        if wanted[k, 0] >= NO_FEATURE:  # was never split
+            child = first_new + side
+            places[child, FIRST] = begin if side == 0 else middle
+            places[child, END] = middle if side == 0 else end
+            places[child, DEPTH] = places[parent, DEPTH] + 1
+            keys[child] = child_key(keys[parent], side)
+    for node in range(used[N_NODES]):
+        if opened.wanted[node, 0] != IS_SPLIT:
             _, _, _, is_pure = weigh(
-                table, rules, channels, amounts, places_of[k, 0], places_of[k, 1], present, ends, sums
+                table, rules, rows.channels, rows.amounts, places[node, FIRST], places[node, END], memory.present,
+                memory.ends, memory.sums,
             )  # fmt: skip
-            write_leaf(rules, is_pure, k, sums, node_ints, node_floats, values, used)
+            write_leaf(rules, is_pure, node, memory.sums, tree.node_ints, tree.node_floats, tree.values, used)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.arrays import Bools, Bytes, Ints, Longs, Singles
 from depthforest.checks import is_whole
 from depthforest.ensemble.columns import HIGH, LOW, N_CODES, START
 from depthforest.errors import UsageError
@@ -52,11 +53,11 @@ class Binned(NamedTuple):
         Smallest and largest value of a code. Of a category: its number.
     """
 
-    codes: npt.NDArray[np.uint8]
-    by_row: npt.NDArray[np.uint8]
-    wide: npt.NDArray[np.int32]
-    columns: npt.NDArray[np.int64]
-    ranges: npt.NDArray[np.float32]
+    codes: Bytes
+    by_row: Bytes
+    wide: Ints
+    columns: Longs
+    ranges: Singles
 
     @property
     def n_rows(self) -> int:
@@ -81,10 +82,10 @@ def check_max_bins(max_bins: Any) -> int | None:
 
 
 def bin_columns(
-    x: npt.NDArray[np.float32],
+    x: Singles,
     *,
     max_bins: int | None,
-    categorical: npt.NDArray[np.bool_] | None = None,
+    categorical: Bools | None = None,
     threads: int = 1,
 ) -> Binned:
     """Code the columns of a table.
@@ -107,7 +108,7 @@ def bin_columns(
         rows = np.sort(np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False))
     blocks = [range(first, min(first + _BLOCK, n_features)) for first in range(0, n_features, _BLOCK)]
 
-    def find(block: range) -> list[npt.NDArray[np.float32]]:
+    def find(block: range) -> list[Singles]:
         sample = np.sort(np.ascontiguousarray(x[rows, block.start : block.stop].T), axis=1)
         return [
             _category_edges(x[:, f]) if is_categorical[f] else _edges(x[:, f], sample[f - block.start], max_bins)
@@ -143,7 +144,7 @@ def bin_columns(
     return Binned(codes, by_row, wide, columns, ranges)
 
 
-def _edges(column: npt.NDArray[Any], sample: npt.NDArray[Any], max_bins: int | None) -> npt.NDArray[np.float32]:
+def _edges(column: npt.NDArray[Any], sample: npt.NDArray[Any], max_bins: int | None) -> Singles:
     """Return the largest value of every code but the last, ascending; `sample` is sorted, NaN at its end."""
     sample = sample[: np.searchsorted(sample, np.nan)]
     values = _distinct(sample)
@@ -162,19 +163,19 @@ def _edges(column: npt.NDArray[Any], sample: npt.NDArray[Any], max_bins: int | N
     return values[:-1]
 
 
-def _distinct(ascending: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def _distinct(ascending: npt.NDArray[Any]) -> Singles:
     is_new = np.ones(len(ascending), dtype=bool)
     is_new[1:] = ascending[1:] != ascending[:-1]
     return ascending[is_new]
 
 
-def _category_edges(column: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def _category_edges(column: npt.NDArray[Any]) -> Singles:
     """Return edges that give category k the code k."""
     largest = np.nanmax(column) if np.isfinite(column).any() else 0
     return np.arange(int(largest), dtype=np.float32)
 
 
-def _check_categories(x: npt.NDArray[Any], is_categorical: npt.NDArray[np.bool_]) -> None:
+def _check_categories(x: npt.NDArray[Any], is_categorical: Bools) -> None:
     for f in np.flatnonzero(is_categorical):
         column = x[:, f]
         known = column[~np.isnan(column)]
@@ -187,7 +188,7 @@ def _check_categories(x: npt.NDArray[Any], is_categorical: npt.NDArray[np.bool_]
 
 
 @kernel
-def _search(edges: npt.NDArray[np.float32], value: float) -> np.uint32:
+def _search(edges: Singles, value: float) -> np.uint32:
     """Return how many of 256 ascending edges are below a value: sums, because branches would be mispredicted."""
     n = np.uint32(128) * np.uint32(edges[127] < value)
     n += np.uint32(64) * np.uint32(edges[n + np.uint32(63)] < value)
@@ -201,13 +202,13 @@ def _search(edges: npt.NDArray[np.float32], value: float) -> np.uint32:
 
 @kernel
 def _code_columns(
-    x: npt.NDArray[np.float32],
+    x: Singles,
     first: int,
-    table: npt.NDArray[np.float32],
-    columns: npt.NDArray[np.int64],
-    ranges: npt.NDArray[np.float32],
-    codes: npt.NDArray[np.uint8],
-    by_row: npt.NDArray[np.uint8],
+    table: Singles,
+    columns: Longs,
+    ranges: Singles,
+    codes: Bytes,
+    by_row: Bytes,
 ) -> None:
     """Code columns `first` on, as many as `table` has rows: a value's code is the number of edges below it."""
     n_columns = table.shape[0]
@@ -238,12 +239,12 @@ def _code_columns(
 
 @kernel
 def _find_ranges(
-    x: npt.NDArray[np.float32],
+    x: Singles,
     column: int,
     start: int,
     n_codes: int,
-    codes: npt.NDArray[np.int32],
-    ranges: npt.NDArray[np.float32],
+    codes: Ints,
+    ranges: Singles,
 ) -> None:
     """Find the smallest and largest value of every code of a column; its codes begin at `start` in `ranges`."""
     for r in range(x.shape[0]):

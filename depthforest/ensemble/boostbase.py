@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.arrays import Floats, Longs
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.binning import bin_columns, check_max_bins
 from depthforest.ensemble.boostfile import check_own_loss, pack_boosted, unpack_boosted
@@ -28,8 +29,6 @@ from depthforest.ensemble.treestore import Categories, Columns, categorical_flag
 from depthforest.ensemble.walking import Table, Walk
 from depthforest.ensemble.warmstart import check_count, check_same, continued_seeds, kept_members, known_values
 from depthforest.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 INITS = (None, "zero")
 
@@ -267,7 +266,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
             add_trees(self._walk, table, out, first=r * n, last=(r + 1) * n, threads=threads)
             yield out.copy()
 
-    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+    def apply(self, X: Any) -> Longs:
         """Return the leaf of every row in every tree, (n, n_rounds, n_outputs)."""
         table = predict_table(self, X)
         leaves = self._walk.leaves(table, threads=job_count(self.n_jobs, in_threads=True))

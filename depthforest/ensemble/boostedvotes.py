@@ -15,8 +15,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.adaboostrounds import Ledger, error_bounds
-from depthforest.ensemble.tables import Floats, Indices
+from depthforest.ensemble.tables import Indices
 
 
 class BoostedVotes(ClassifierMixin):  # type: ignore[misc]

@@ -2,7 +2,8 @@
 
 `advance` grows until the tree is done, or until a node of many rows is to be counted: then it returns that node, so
 that the caller can spread its columns over threads, and goes on when it is called again. What a node draws depends on
-(seed, place) alone. Tables of nodes are those of `growing`; kernels check nothing.
+(seed, place) alone. Arrays come bundled by role: columns (`Binned`), what the tree is grown from (`TreeSample`),
+scratch (`SearchMemory`), open nodes (`NodeTables`) and the tree (`TreeTables`). Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats, Ints
+from depthforest.ensemble.binning import Binned
+from depthforest.ensemble.boostmemory import SearchMemory, TreeSample
 from depthforest.ensemble.boostnodes import (
     COUNT,
     GAIN,
@@ -32,8 +35,8 @@ from depthforest.ensemble.boostnodes import (
     WANTED_FEATURE,
     WANTED_MISSING,
     WANTED_THRESHOLD,
-    Longs,
-    Plan,
+    NodeTables,
+    TreePlan,
     bound_children,
     draw_columns,
     give_slot,
@@ -44,27 +47,23 @@ from depthforest.ensemble.boostnodes import (
     settle_side,
     take_slot,
 )
-from depthforest.ensemble.columns import (
-    DIGIT,
-    IS_CATEGORICAL,
-    Codes,
-    Columns,
-    Ranges,
-    Sides,
-    threshold_between,
-)
+from depthforest.ensemble.columns import DIGIT, IS_CATEGORICAL, threshold_between
 from depthforest.ensemble.gains import (
     GRADIENT,
     HESSIAN,
     LOWER,
     UPPER,
-    Floats,
+    NodeSums,
     Penalties,
     bounded_weight,
     least_hessian,
     score_at,
 )
-from depthforest.ensemble.growing import (
+from depthforest.ensemble.growing import child_key
+from depthforest.ensemble.histograms import CODE, MISSING, NEXT_CODE, UNSURE, count_rows, search_histogram, take_away
+from depthforest.ensemble.sortedcolumns import part_columns, search_sorted
+from depthforest.ensemble.splits import Split
+from depthforest.ensemble.treetables import (
     CHILD,
     FEATURE,
     IMPURITY,
@@ -75,20 +74,14 @@ from depthforest.ensemble.growing import (
     N_VALUES,
     NODE_WEIGHT,
     THRESHOLD,
-    Masks,
-    Used,
-    child_key,
+    TreeTables,
     write_node,
     write_split,
 )
-from depthforest.ensemble.histograms import CODE, MISSING, NEXT_CODE, UNSURE, count_rows, search_histogram, take_away
-from depthforest.ensemble.sortedcolumns import part_columns, search_sorted
-from depthforest.ensemble.splits import Split
-from depthforest.ensemble.sweeps import Ints
-from depthforest.kernels import kernel
+from depthforest.kernels import bare, inlined
 
 
-@kernel
+@bare
 def _total(rows: Ints, amounts: Floats) -> tuple[Any, Any]:
     gradient, hessian = 0.0, 0.0
     for i in range(len(rows)):
@@ -97,237 +90,191 @@ def _total(rows: Ints, amounts: Floats) -> tuple[Any, Any]:
     return gradient, hessian
 
 
-@kernel
-def _search(
-    plan: Plan,
-    penalties: Penalties,
-    wide: Ints,
-    columns: Columns,
-    ranges: Ranges,
-    directions: Ints,
-    chosen: Ints,
-    offsets: Longs,
-    orders: Ints,
-    amounts: Floats,
-    node: int,
-    found: Ints,
-    left: Floats,
-    category_order: Ints,
-    bins: Floats,
-    scratch: Floats,
-    cuts: Floats,
-    sides: Sides,
-    drawn: Ints,
-    sums: Floats,
-    spots: Longs,
-    totals: Floats,
-    bounds: Floats,
-    keys: npt.NDArray[np.uint64],
-    wanted: Longs,
-    gained: Floats,
-    sides_of: Sides,
-    opened: Longs,
-    free: Longs,
-    state: Longs,
-) -> None:
-    """Find the best split of a node, and open the node if there is one."""
-    gradient, hessian = totals[node, GRADIENT], totals[node, HESSIAN]
-    lower, upper = bounds[node, LOWER], bounds[node, UPPER]
-    least = least_hessian(penalties, hessian, spots[node, NODE_END] - spots[node, NODE_BEGIN])
-    own = score_at(penalties, gradient, hessian, bounded_weight(penalties, gradient, hessian, lower, upper))
-    draw_columns(plan, keys[node], drawn)
-    if plan.is_exact:
-        score, feature = search_sorted(
-            penalties, columns, directions, chosen, drawn, plan.n_drawn, orders, wide, amounts, spots[node, NODE_BEGIN],
-            spots[node, NODE_END], sums[SPARE_SLOT], gradient, hessian, least, lower, upper, own, found, left,
-            category_order, bins, scratch, sides,
-        )  # fmt: skip
-    else:
-        score, feature = search_histogram(
-            penalties, columns, directions, chosen, offsets, drawn, plan.n_drawn, sums[spots[node, NODE_SLOT]],
-            gradient, hessian, least, lower, upper, own, found, left, category_order, bins, scratch, cuts, sides,
-        )  # fmt: skip
-    if spots[node, NODE_SLOT] == SPARE_SLOT:
-        spots[node, NODE_SLOT] = NOTHING
-    if feature < 0:
-        give_slot(node, free, spots, state)
-        return
-    wanted[node, WANTED_FEATURE], wanted[node, WANTED_CODE] = feature, found[CODE]
-    wanted[node, WANTED_MISSING] = found[MISSING]
-    gained[node, GAIN] = score - own
-    gained[node, LEFT_GRADIENT], gained[node, LEFT_HESSIAN] = left[GRADIENT], left[HESSIAN]
-    gained[node, WANTED_THRESHOLD] = threshold_between(
-        columns, ranges, feature, np.int64(found[CODE]), np.int64(found[NEXT_CODE])
-    )
-    if sides_of.shape[0] > 1:
-        for b in range(DIGIT):
-            sides_of[node, b] = sides[1, b]
-    opened[state[N_OPEN]] = node
-    state[N_OPEN] += 1
-
-
-@kernel
+@bare
 def begin_tree(
-    key: np.uint64,
-    rows: Ints,
-    amounts: Floats,
-    plan: Plan,
-    penalties: Penalties,
-    spots: Longs,
-    totals: Floats,
-    bounds: Floats,
-    keys: npt.NDArray[np.uint64],
-    node_ints: Ints,
-    node_floats: Floats,
-    used: Used,
-    free: Longs,
-    state: Longs,
+    key: np.uint64, plan: TreePlan, penalties: Penalties, sample: TreeSample, nodes: NodeTables, tree: TreeTables
 ) -> None:
     """Make a tree of one node of all rows; all slots but the spare one are free."""
-    n = len(rows)
+    spots, totals, bounds, free, state = nodes.spots, nodes.totals, nodes.bounds, nodes.free, nodes.state
+    n, root = len(sample.rows), np.int64(0)  # typed: a literal would compile kernels a second time
     for slot in range(1, len(free)):
         free[slot - 1] = slot
     for k in range(len(state)):
         state[k] = 0
+    for k in range(len(tree.used)):
+        tree.used[k] = 0
     state[N_LEAVES], state[COUNT], state[OTHER], state[N_FREE] = 1, NOTHING, NOTHING, len(free) - 1
-    used[N_NODES] = 1
+    tree.used[N_NODES] = 1
     spots[0, NODE_BEGIN], spots[0, NODE_END], spots[0, NODE_DEPTH], spots[0, NODE_SLOT] = 0, n, 0, NOTHING
-    totals[0, GRADIENT], totals[0, HESSIAN] = _total(rows, amounts)
+    totals[0, GRADIENT], totals[0, HESSIAN] = _total(sample.rows, sample.amounts)
     bounds[0, LOWER], bounds[0, UPPER] = -np.inf, np.inf
-    keys[0] = key
-    node_ints[0, FEATURE] = LEAF
-    write_node(0, 0, n, 0.0, totals[0, HESSIAN], node_ints, node_floats)
-    if is_splittable(plan, penalties, spots, totals, state, 0):
+    nodes.keys[0] = key
+    tree.node_ints[0, FEATURE] = LEAF
+    write_node(root, root, n, 0.0, totals[0, HESSIAN], tree.node_ints, tree.node_floats)
+    if is_splittable(plan, penalties, nodes, root):
         state[COUNT] = 0
-        spots[0, NODE_SLOT] = take_slot(free, state)
+        spots[0, NODE_SLOT] = take_slot(nodes)
 
 
-@kernel
-def advance(
-    plan: Plan,
+@bare
+def _search(
+    plan: TreePlan,
     penalties: Penalties,
-    codes: Codes,
-    by_row: Codes,
-    wide: Ints,
-    columns: Columns,
-    ranges: Ranges,
-    directions: Ints,
-    chosen: Ints,
-    offsets: Longs,
-    rows: Ints,
-    amounts: Floats,
-    orders: Ints,
-    is_left: npt.NDArray[np.uint8],
-    found: Ints,
-    left: Floats,
-    category_order: Ints,
-    bins: Floats,
-    scratch: Floats,
-    cuts: Floats,
-    sides: Sides,
-    drawn: Ints,
-    spare: Ints,
-    sums: Floats,
-    spots: Longs,
-    totals: Floats,
-    bounds: Floats,
-    keys: npt.NDArray[np.uint64],
-    wanted: Longs,
-    gained: Floats,
-    sides_of: Sides,
-    opened: Longs,
-    free: Longs,
-    state: Longs,
-    node_ints: Ints,
-    node_floats: Floats,
-    masks: Masks,
-    used: Used,
+    binned: Binned,
+    sample: TreeSample,
+    memory: SearchMemory,
+    nodes: NodeTables,
+    node: int,
+) -> None:
+    """Find the best split of a node, and open the node if there is one."""
+    spots, totals, bounds, gained, state = nodes.spots, nodes.totals, nodes.bounds, nodes.gained, nodes.state
+    gradient, hessian = totals[node, GRADIENT], totals[node, HESSIAN]
+    begin, end = spots[node, NODE_BEGIN], spots[node, NODE_END]
+    lower, upper = bounds[node, LOWER], bounds[node, UPPER]
+    sums = NodeSums(gradient, hessian, least_hessian(penalties, hessian, end - begin), lower, upper)
+    own = score_at(penalties, gradient, hessian, bounded_weight(penalties, gradient, hessian, lower, upper))
+    draw_columns(plan, nodes.keys[node], len(sample.chosen), memory.drawn)
+    if plan.is_exact:
+        score, feature = search_sorted(
+            penalties, binned, sample, plan.n_drawn, sums, begin, end, memory.sums[SPARE_SLOT], own, memory
+        )  # fmt: skip
+    else:
+        histogram = memory.sums[spots[node, NODE_SLOT]]
+        score, feature = search_histogram(
+            penalties, binned.columns, sample, plan.n_drawn, sums, histogram, own, memory
+        )  # fmt: skip
+    if spots[node, NODE_SLOT] == SPARE_SLOT:
+        spots[node, NODE_SLOT] = NOTHING
+    if feature < 0:
+        give_slot(nodes, node)
+        return
+    code, next_code = np.int64(memory.found[CODE]), np.int64(memory.found[NEXT_CODE])
+    nodes.wanted[node, WANTED_FEATURE], nodes.wanted[node, WANTED_CODE] = feature, code
+    nodes.wanted[node, WANTED_MISSING] = memory.found[MISSING]
+    gained[node, GAIN] = score - own
+    gained[node, LEFT_GRADIENT], gained[node, LEFT_HESSIAN] = memory.left[GRADIENT], memory.left[HESSIAN]
+    gained[node, WANTED_THRESHOLD] = threshold_between(binned.columns, binned.ranges, feature, code, next_code)
+    if nodes.sides_of.shape[0] > 1:
+        for b in range(DIGIT):
+            nodes.sides_of[node, b] = memory.sides[1, b]
+    nodes.opened[state[N_OPEN]] = node
+    state[N_OPEN] += 1
+
+
+@inlined
+def _search_children(
+    plan: TreePlan, penalties: Penalties, binned: Binned, sample: TreeSample, memory: SearchMemory, nodes: NodeTables
+) -> None:
+    """Search the node that was counted last, and its sibling where what is left of their parent is the sibling's."""
+    spots, state, sums = nodes.spots, nodes.state, memory.sums
+    node, other = state[COUNT], state[OTHER]
+    state[IS_COUNTED] = 0
+    state[COUNT], state[OTHER] = NOTHING, NOTHING
+    if other >= 0:
+        if spots[other, NODE_SLOT] >= 0 and not plan.is_exact:
+            take_away(sums[spots[node, NODE_SLOT]], sample.offsets[-1], sums[spots[other, NODE_SLOT]])
+        else:
+            state[COUNT] = other
+    for k in range(2):
+        which = node if k == 0 else other
+        # a sibling that was only counted for the difference is not searched; one still to count is not yet
+        if which < 0 or which == state[COUNT]:
+            continue
+        if is_splittable(plan, penalties, nodes, which):
+            _search(plan, penalties, binned, sample, memory, nodes, which)
+        else:
+            give_slot(nodes, which)
+    if state[COUNT] >= 0 and not plan.is_exact:
+        spots[other, NODE_SLOT] = take_slot(nodes)
+
+
+@inlined
+def _split_node(
+    plan: TreePlan,
+    penalties: Penalties,
+    binned: Binned,
+    sample: TreeSample,
+    memory: SearchMemory,
+    nodes: NodeTables,
+    tree: TreeTables,
+    node: int,
+) -> None:
+    """Make the best split of a node, and say which of its children are to be searched."""
+    spots, totals, gained, sides, rows = nodes.spots, nodes.totals, nodes.gained, memory.sides, sample.rows
+    feature = nodes.wanted[node, WANTED_FEATURE]
+    split = Split(
+        feature, nodes.wanted[node, WANTED_CODE], gained[node, WANTED_THRESHOLD], 0.0,
+        nodes.wanted[node, WANTED_MISSING], np.int64(0),
+    )  # fmt: skip
+    if nodes.sides_of.shape[0] > 1:
+        for b in range(DIGIT):
+            sides[1, b] = nodes.sides_of[node, b]
+    begin, end = spots[node, NODE_BEGIN], spots[node, NODE_END]
+    middle = part_rows(binned.codes, binned.wide, binned.columns, begin, end, split, sides, rows, memory.spare)
+    if middle in (begin, end):  # sums were rounding: nothing was there to be parted
+        give_slot(nodes, node)
+        return
+    if split.missing == UNSURE or binned.columns[feature, IS_CATEGORICAL] == 1:
+        side_of_missing = settle_side(binned.codes, binned.wide, binned.columns, rows, middle, end, split, sides)
+        split = Split(feature, split.code, split.threshold, 0.0, side_of_missing, np.int64(0))
+    if plan.is_exact:
+        part_columns(rows, begin, middle, end, memory.is_left, memory.spare, sample.orders)
+    first_child, is_larger_left = tree.used[N_NODES], middle - begin > end - middle
+    write_split(
+        binned.columns, split, is_larger_left, node, sides, tree.node_ints, tree.node_floats, tree.masks, tree.used
+    )  # fmt: skip
+    nodes.state[N_LEAVES] += 1
+    for side in range(2):
+        child = first_child + side
+        first, last = (begin, middle) if side == 0 else (middle, end)
+        spots[child, NODE_BEGIN], spots[child, NODE_END] = first, last
+        spots[child, NODE_DEPTH], spots[child, NODE_SLOT] = spots[node, NODE_DEPTH] + 1, NOTHING
+        totals[child, GRADIENT], totals[child, HESSIAN] = gained[node, LEFT_GRADIENT], gained[node, LEFT_HESSIAN]
+        if side == 1:
+            totals[child, GRADIENT] = totals[node, GRADIENT] - totals[child, GRADIENT]
+            totals[child, HESSIAN] = totals[node, HESSIAN] - totals[child, HESSIAN]
+        nodes.keys[child] = child_key(nodes.keys[node], side)
+        tree.node_ints[child, FEATURE] = LEAF
+        write_node(child, first, last, 0.0, totals[child, HESSIAN], tree.node_ints, tree.node_floats)
+    bound_children(penalties, sample.directions[feature], nodes, node, first_child)
+    queue_children(plan, penalties, nodes, node, first_child)
+
+
+@bare
+def advance(
+    plan: TreePlan,
+    penalties: Penalties,
+    binned: Binned,
+    sample: TreeSample,
+    memory: SearchMemory,
+    nodes: NodeTables,
+    tree: TreeTables,
 ) -> Any:
     """Grow a tree; return the node that the caller must count before the next call, -1 when the tree is done."""
+    spots, state = nodes.spots, nodes.state
     while True:
         while state[COUNT] >= 0:
-            node, other = state[COUNT], state[OTHER]
+            node = state[COUNT]
             if not plan.is_exact and not state[IS_COUNTED]:
                 begin, end = spots[node, NODE_BEGIN], spots[node, NODE_END]
                 if end - begin >= plan.spread_rows:
                     return node
                 count_rows(
-                    by_row, rows, amounts, begin, end, chosen, offsets, 0, len(chosen), sums[spots[node, NODE_SLOT]]
+                    binned.by_row, sample.rows, sample.amounts, begin, end, sample.chosen, sample.offsets, 0,
+                    len(sample.chosen), memory.sums[spots[node, NODE_SLOT]],
                 )  # fmt: skip
-            state[IS_COUNTED] = 0
-            state[COUNT], state[OTHER] = NOTHING, NOTHING
-            if other >= 0:
-                if spots[other, NODE_SLOT] >= 0 and not plan.is_exact:
-                    take_away(sums[spots[node, NODE_SLOT]], offsets[-1], sums[spots[other, NODE_SLOT]])
-                else:
-                    state[COUNT] = other
-            for k in range(2):
-                which = node if k == 0 else other
-                # a sibling that was only counted for the difference is not searched; one still to count is not yet
-                if which < 0 or which == state[COUNT]:
-                    continue
-                if not is_splittable(plan, penalties, spots, totals, state, which):
-                    give_slot(which, free, spots, state)
-                    continue
-                _search(
-                    plan, penalties, wide, columns, ranges, directions, chosen, offsets, orders, amounts, which, found,
-                    left, category_order, bins, scratch, cuts, sides, drawn, sums, spots, totals, bounds, keys, wanted,
-                    gained, sides_of, opened, free, state,
-                )  # fmt: skip
-            if state[COUNT] >= 0 and not plan.is_exact:
-                spots[other, NODE_SLOT] = take_slot(free, state)
-        node = next_node(plan, gained, opened, state)
+            _search_children(plan, penalties, binned, sample, memory, nodes)
+        node = next_node(plan, nodes)
         if node < 0:
             return np.int64(NOTHING)
-        split = Split(
-            wanted[node, WANTED_FEATURE], wanted[node, WANTED_CODE], gained[node, WANTED_THRESHOLD], 0.0,
-            wanted[node, WANTED_MISSING], np.int64(0),
-        )  # fmt: skip
-        if sides_of.shape[0] > 1:
-            for b in range(DIGIT):
-                sides[1, b] = sides_of[node, b]
-        begin, end = spots[node, NODE_BEGIN], spots[node, NODE_END]
-        middle = part_rows(codes, wide, columns, begin, end, split, sides, rows, spare)
-        if middle in (begin, end):  # sums were rounding: nothing was there to be parted
-            give_slot(node, free, spots, state)
-            continue
-        if split.missing == UNSURE or columns[split.feature, IS_CATEGORICAL] == 1:
-            side_of_missing = settle_side(codes, wide, columns, rows, middle, end, split, sides)
-            split = Split(split.feature, split.code, split.threshold, 0.0, side_of_missing, np.int64(0))
-        if plan.is_exact:
-            part_columns(rows, begin, middle, end, is_left, orders)
-        first_child = used[N_NODES]
-        write_split(columns, split, middle - begin > end - middle, node, sides, node_ints, node_floats, masks, used)
-        state[N_LEAVES] += 1
-        for side in range(2):
-            child = first_child + side
-            first, last = (begin, middle) if side == 0 else (middle, end)
-            spots[child, NODE_BEGIN], spots[child, NODE_END] = first, last
-            spots[child, NODE_DEPTH], spots[child, NODE_SLOT] = spots[node, NODE_DEPTH] + 1, NOTHING
-            totals[child, GRADIENT], totals[child, HESSIAN] = gained[node, LEFT_GRADIENT], gained[node, LEFT_HESSIAN]
-            if side == 1:
-                totals[child, GRADIENT] = totals[node, GRADIENT] - totals[child, GRADIENT]
-                totals[child, HESSIAN] = totals[node, HESSIAN] - totals[child, HESSIAN]
-            keys[child] = child_key(keys[node], side)
-            node_ints[child, FEATURE] = LEAF
-            write_node(child, first, last, 0.0, totals[child, HESSIAN], node_ints, node_floats)
-        bound_children(penalties, directions[split.feature], node, first_child, totals, bounds)
-        queue_children(plan, penalties, node, first_child, totals, free, spots, state)
+        _split_node(plan, penalties, binned, sample, memory, nodes, tree, node)
 
 
-@kernel
-def finish_tree(
-    penalties: Penalties,
-    gamma: float,
-    totals: Floats,
-    bounds: Floats,
-    gained: Floats,
-    node_ints: Ints,
-    node_floats: Floats,
-    values: Floats,
-    used: Used,
-) -> None:
+@bare
+def finish_tree(penalties: Penalties, gamma: float, nodes: NodeTables, tree: TreeTables) -> None:
     """Take back splits that gain less than gamma, from below; then write leaves, and as impurity what lies below."""
+    totals, bounds, gained = nodes.totals, nodes.bounds, nodes.gained
+    node_ints, node_floats, values, used = tree.node_ints, tree.node_floats, tree.values, tree.used
     used[N_VALUES] = 0
     for node in range(used[N_NODES] - 1, -1, -1):
         child = node_ints[node, CHILD]

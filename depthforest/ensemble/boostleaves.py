@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.growing import LEAF
+from depthforest.arrays import Floats, Ints, Words
 from depthforest.ensemble.lossbase import Loss
-from depthforest.ensemble.sweeps import Floats, Ints
 from depthforest.ensemble.trees import Tree
-from depthforest.ensemble.walking import CHILD, FEATURE, MORE, THRESHOLD, Table, Walk, goes_right
+from depthforest.ensemble.treetables import LEAF
+from depthforest.ensemble.walking import WALK_CHILD, WALK_FEATURE, WALK_MORE, WALK_THRESHOLD, Table, Walk, goes_right
 from depthforest.kernels import kernel
 from depthforest.threads import map_in_order
 
@@ -103,12 +103,14 @@ def _fill_numbers(feature: Ints, child: Ints, begins: Ints, counts: Ints, rows: 
 
 
 @kernel
-def _walk_rows(x: Table, rows: Ints, nodes: Ints, masks: npt.NDArray[np.uint32], values: Floats, raw: Floats) -> None:
+def _walk_rows(x: Table, rows: Ints, nodes: Ints, masks: Words, values: Floats, raw: Floats) -> None:
     """Walk rows through one tree, and add its values to theirs."""
     thresholds = nodes.view(np.float32)
     for i in range(len(rows)):
         row, node = rows[i], np.int64(0)
-        while nodes[node, CHILD] != node:
-            value = x[row, nodes[node, FEATURE]]
-            node = nodes[node, CHILD] + goes_right(value, thresholds[node, THRESHOLD], nodes[node, MORE], masks)
-        raw[row] += values[nodes[node, MORE] >> 1, 0]
+        while nodes[node, WALK_CHILD] != node:
+            value = x[row, nodes[node, WALK_FEATURE]]
+            node = nodes[node, WALK_CHILD] + goes_right(
+                value, thresholds[node, WALK_THRESHOLD], nodes[node, WALK_MORE], masks
+            )
+        raw[row] += values[nodes[node, WALK_MORE] >> 1, 0]

@@ -8,26 +8,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.ensemble.columns import ABSENT, IS_CATEGORICAL, LEFT, N_CODES, RIGHT, Codes, Columns, Sides
-from depthforest.ensemble.gains import (
-    GRADIENT,
-    HESSIAN,
-    LOWER,
-    UPPER,
-    Floats,
-    Penalties,
-    bar_over,
-    bounded_weight,
-)
+from depthforest.arrays import Bytes, Counters, Floats, Ints, Longs
+from depthforest.ensemble.columns import ABSENT, DIGIT, IS_CATEGORICAL, LEFT, N_CODES, RIGHT, Codes, Columns, Sides
+from depthforest.ensemble.gains import GRADIENT, HESSIAN, LOWER, UPPER, Penalties, bar_over, bounded_weight
 from depthforest.ensemble.histograms import UNSURE
 from depthforest.ensemble.splits import Split
-from depthforest.ensemble.sweeps import Ints
-from depthforest.kernels import kernel
+from depthforest.kernels import bare
 from depthforest.mixing import GOLDEN, mix, number_below
-
-Longs = npt.NDArray[np.int64]
 
 N_OPEN, HEAD, N_LEAVES, COUNT, IS_COUNTED, OTHER, N_FREE = range(7)
 """Entries of `state`: nodes in `opened`, the first of them, leaves, the node to be counted next (-1: none) and whether
@@ -51,7 +39,7 @@ SPARE_SLOT = 0
 NOTHING = -1
 
 
-class Plan(NamedTuple):
+class TreePlan(NamedTuple):
     """How far a tree is grown, and in which order."""
 
     order: int
@@ -66,7 +54,58 @@ class Plan(NamedTuple):
     is_exact: bool
 
 
-@kernel
+class NodeTables(NamedTuple):
+    """What is known of the nodes of a growing tree, a row for each, and which of them are open.
+
+    Attributes
+    ----------
+    spots : (n_nodes, 4) int64
+    totals : (n_nodes, 2) float64
+        Sums of gradients and hessians.
+    bounds : (n_nodes, 2) float64
+        Between which the weight of a node must lie.
+    keys : (n_nodes,) uint64
+        What a node draws its columns from.
+    wanted : (n_nodes, 3) int64
+    gained : (n_nodes, 4) float64
+    sides_of : (n_nodes, 256) uint8
+        Sides of the categories of the best split; a single row where no column is categorical.
+    opened : (n_nodes,) int64
+        Nodes that may be split.
+    free : (n_slots,) int64
+        Slots of histograms that no node has.
+    state : (7,) int64
+    """
+
+    spots: Longs
+    totals: Floats
+    bounds: Floats
+    keys: Counters
+    wanted: Longs
+    gained: Floats
+    sides_of: Bytes
+    opened: Longs
+    free: Longs
+    state: Longs
+
+    @classmethod
+    def of(cls, n_nodes: int, n_slots: int, *, has_categories: bool) -> NodeTables:
+        """Return memory for a tree of up to so many nodes and histograms."""
+        return cls(
+            spots=np.empty((n_nodes, 4), dtype=np.int64),
+            totals=np.empty((n_nodes, 2)),
+            bounds=np.empty((n_nodes, 2)),
+            keys=np.empty(n_nodes, dtype=np.uint64),
+            wanted=np.empty((n_nodes, 3), dtype=np.int64),
+            gained=np.empty((n_nodes, 4)),
+            sides_of=np.empty((n_nodes if has_categories else 1, DIGIT), dtype=np.uint8),
+            opened=np.empty(n_nodes, dtype=np.int64),
+            free=np.empty(n_slots, dtype=np.int64),
+            state=np.empty(7, dtype=np.int64),
+        )
+
+
+@bare
 def part_rows(
     codes: Codes,
     wide: Ints,
@@ -110,7 +149,7 @@ def part_rows(
     return np.int64(at)
 
 
-@kernel
+@bare
 def settle_side(
     codes: Codes, wide: Ints, columns: Columns, rows: Ints, middle: int, end: int, split: Split, sides: Sides
 ) -> Any:
@@ -129,40 +168,42 @@ def settle_side(
     return np.int64(side)
 
 
-@kernel
-def is_splittable(plan: Plan, penalties: Penalties, spots: Longs, totals: Floats, state: Longs, node: int) -> bool:
+@bare
+def is_splittable(plan: TreePlan, penalties: Penalties, nodes: NodeTables, node: int) -> bool:
     """Return whether a node is large and shallow enough to be split, and there may be another leaf."""
+    n_rows = nodes.spots[node, NODE_END] - nodes.spots[node, NODE_BEGIN]
     return bool(
-        state[N_LEAVES] < plan.max_leaves
-        and spots[node, NODE_DEPTH] < plan.max_depth
-        and spots[node, NODE_END] - spots[node, NODE_BEGIN] >= 2
-        and spots[node, NODE_END] - spots[node, NODE_BEGIN] >= 2.0 * penalties.min_rows
-        and totals[node, HESSIAN] >= 2.0 * penalties.min_weight
+        nodes.state[N_LEAVES] < plan.max_leaves
+        and nodes.spots[node, NODE_DEPTH] < plan.max_depth
+        and n_rows >= 2
+        and n_rows >= 2.0 * penalties.min_rows
+        and nodes.totals[node, HESSIAN] >= 2.0 * penalties.min_weight
     )
 
 
-@kernel
-def take_slot(free: Longs, state: Longs) -> Any:
+@bare
+def take_slot(nodes: NodeTables) -> Any:
     """Return a place for a histogram: the spare one if no other is free."""
+    free, state = nodes.free, nodes.state
     if state[N_FREE] == 0:
         return np.int64(SPARE_SLOT)
     state[N_FREE] -= 1
     return free[state[N_FREE]]
 
 
-@kernel
-def give_slot(node: int, free: Longs, spots: Longs, state: Longs) -> None:
+@bare
+def give_slot(nodes: NodeTables, node: int) -> None:
     """Free the histogram of a node that needs it no more."""
+    free, spots, state = nodes.free, nodes.spots, nodes.state
     if spots[node, NODE_SLOT] > SPARE_SLOT:
         free[state[N_FREE]] = spots[node, NODE_SLOT]
         state[N_FREE] += 1
     spots[node, NODE_SLOT] = NOTHING
 
 
-@kernel
-def draw_columns(plan: Plan, key: np.uint64, drawn: Ints) -> None:
-    """Put the places of the columns that a node looks at in front."""
-    n = len(drawn)
+@bare
+def draw_columns(plan: TreePlan, key: np.uint64, n: int, drawn: Ints) -> None:
+    """Put the places of the columns that a node looks at in front of those of all n columns of its tree."""
     for k in range(n):
         drawn[k] = k
     if plan.n_drawn == n and not plan.is_shuffled:
@@ -172,9 +213,10 @@ def draw_columns(plan: Plan, key: np.uint64, drawn: Ints) -> None:
         drawn[k], drawn[other] = drawn[other], drawn[k]
 
 
-@kernel
-def next_node(plan: Plan, gained: Floats, opened: Longs, state: Longs) -> Any:
+@bare
+def next_node(plan: TreePlan, nodes: NodeTables) -> Any:
     """Take the node that is split next off the open ones; -1 if there is none."""
+    gained, opened, state = nodes.gained, nodes.opened, nodes.state
     if state[N_OPEN] == state[HEAD] or state[N_LEAVES] >= plan.max_leaves:
         return np.int64(NOTHING)
     if plan.order == FIRST_FIRST:
@@ -197,9 +239,10 @@ def next_node(plan: Plan, gained: Floats, opened: Longs, state: Longs) -> Any:
     return node
 
 
-@kernel
-def bound_children(penalties: Penalties, direction: int, node: int, left: int, totals: Floats, bounds: Floats) -> None:
+@bare
+def bound_children(penalties: Penalties, direction: int, nodes: NodeTables, node: int, left: int) -> None:
     """Give children their bounds: where a split may only raise, all of the left stays below all of the right."""
+    totals, bounds = nodes.totals, nodes.bounds
     for child in range(left, left + 2):
         bounds[child, LOWER], bounds[child, UPPER] = bounds[node, LOWER], bounds[node, UPPER]
     if direction == 0:
@@ -214,40 +257,32 @@ def bound_children(penalties: Penalties, direction: int, node: int, left: int, t
     bounds[left + left + 1 - lower_child, LOWER] = middle
 
 
-@kernel
-def queue_children(
-    plan: Plan,
-    penalties: Penalties,
-    node: int,
-    left: int,
-    totals: Floats,
-    free: Longs,
-    spots: Longs,
-    state: Longs,
-) -> None:
+@bare
+def queue_children(plan: TreePlan, penalties: Penalties, nodes: NodeTables, node: int, left: int) -> None:
     """Say which children are to be counted and searched, and where: the smaller is counted, the other what is left."""
+    spots, state = nodes.spots, nodes.state
     n_left = spots[left, NODE_END] - spots[left, NODE_BEGIN]
     small = left if n_left <= spots[left + 1, NODE_END] - spots[left + 1, NODE_BEGIN] else left + 1
     large = left + left + 1 - small
-    needs_small = is_splittable(plan, penalties, spots, totals, state, small)
-    needs_large = is_splittable(plan, penalties, spots, totals, state, large)
+    needs_small = is_splittable(plan, penalties, nodes, small)
+    needs_large = is_splittable(plan, penalties, nodes, large)
     if not needs_large:
         if needs_small:
             spots[small, NODE_SLOT] = spots[node, NODE_SLOT]
             if spots[small, NODE_SLOT] < 0:
-                spots[small, NODE_SLOT] = take_slot(free, state)
+                spots[small, NODE_SLOT] = take_slot(nodes)
             spots[node, NODE_SLOT] = NOTHING
             state[COUNT] = small
         else:
-            give_slot(node, free, spots, state)
+            give_slot(nodes, node)
         return
     if spots[node, NODE_SLOT] >= 0:
         spots[large, NODE_SLOT] = spots[node, NODE_SLOT]
-        spots[small, NODE_SLOT] = take_slot(free, state) if needs_small else SPARE_SLOT
+        spots[small, NODE_SLOT] = take_slot(nodes) if needs_small else SPARE_SLOT
         spots[node, NODE_SLOT] = NOTHING
         state[COUNT], state[OTHER] = small, large
         return
-    spots[large, NODE_SLOT] = take_slot(free, state)
+    spots[large, NODE_SLOT] = take_slot(nodes)
     state[COUNT] = large
     if needs_small:
         state[OTHER] = small

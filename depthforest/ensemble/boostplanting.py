@@ -1,7 +1,7 @@
 """Boosted planting: trees of one boosting run, grown one after the other from new gradients and hessians.
 
-A `Grower` keeps what every tree needs again: the coded columns and the memory of histograms and nodes. One grows a tree
-at a time; the trees of several outputs are grown side by side by as many growers.
+A `BoostGrower` keeps what every tree needs again: the coded columns and the memory of histograms and nodes. One grows a
+tree at a time; the trees of several outputs are grown side by side by as many growers.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Bools, Floats, Ints
 from depthforest.ensemble.binning import Binned
 from depthforest.ensemble.boostgrowing import advance, begin_tree, finish_tree
+from depthforest.ensemble.boostmemory import SearchMemory, TreeSample
 from depthforest.ensemble.boostnodes import (
     BEST_FIRST,
     DEEPEST_FIRST,
@@ -21,16 +22,16 @@ from depthforest.ensemble.boostnodes import (
     NODE_BEGIN,
     NODE_END,
     NODE_SLOT,
-    Plan,
+    NodeTables,
+    TreePlan,
 )
-from depthforest.ensemble.columns import ABSENT, DIGIT, IS_CATEGORICAL, N_CODES
+from depthforest.ensemble.columns import DIGIT, IS_CATEGORICAL, N_CODES
 from depthforest.ensemble.gains import GRADIENT, HESSIAN, Penalties
-from depthforest.ensemble.growing import MASK_WORDS
 from depthforest.ensemble.histograms import count_rows, offsets_of
 from depthforest.ensemble.planting import UNLIMITED
 from depthforest.ensemble.sortedcolumns import sorted_rows
-from depthforest.ensemble.sweeps import Floats, Ints
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treetables import TreeTables
 from depthforest.mixing import GOLDEN, mix
 from depthforest.threads import run_parts
 
@@ -90,7 +91,7 @@ class BoostGrowth:
         )
 
 
-class Grower:
+class BoostGrower:
     """Grows trees one after the other.
 
     Parameters
@@ -107,35 +108,18 @@ class Grower:
         self.max_leaves = max(1, min(n, growth.max_leaves, deepest))
         is_limited = growth.max_leaves < min(n, deepest)
         self._order = (BEST_FIRST if growth.is_leaf_wise else FIRST_FIRST) if is_limited else DEEPEST_FIRST
-        room = 2 * self.max_leaves - 1
+        n_nodes = 2 * self.max_leaves - 1
         has_categories = bool(binned.columns[:, IS_CATEGORICAL].any())
         self._amounts = np.empty((n, 2))
-        self._is_left = np.empty(n if self._is_exact else 0, dtype=np.uint8)
-        self._scratch = (
-            np.empty(3, dtype=np.int32),  # found
-            np.empty(2),  # left
-            np.empty((5, DIGIT), dtype=np.int32),  # category_order
-            np.empty((DIGIT, 3)),  # bins
-            np.zeros((5, 1)),  # scratch
-            np.empty((3, DIGIT)),  # cuts
-            np.full((2, DIGIT), ABSENT, dtype=np.uint8),  # sides
-        )
-        self._drawn, self._spare = np.empty(n_columns, dtype=np.int32), np.empty(n, dtype=np.int32)
         # as much as any columns that a tree draws can need; of exact splits that of a column of categories
         sizes = np.sort(2 * (binned.columns[:, N_CODES] + 1))[::-1]
         n_numbers = 2 * DIGIT if self._is_exact else int(sizes[:n_columns].sum())
-        self._sums = np.empty((self._slot_count(n_numbers), n_numbers))
+        n_slots = self._slot_count(n_numbers)
+        self._memory = SearchMemory.of(n, n_columns, n_slots, n_numbers, is_exact=self._is_exact)
+        self._nodes = NodeTables.of(n_nodes, n_slots, has_categories=has_categories)
+        tables = TreeTables.of(self.max_leaves, 1, 0, has_categories=has_categories)
+        self._tables = tables._replace(values=np.empty((n_nodes, 1)))  # leaves that are taken back have had theirs
         self._varies = _varying(binned)
-        self._spots = np.empty((room, 4), dtype=np.int64)
-        self._totals, self._bounds = np.empty((room, 2)), np.empty((room, 2))
-        self._keys = np.empty(room, dtype=np.uint64)
-        self._wanted, self._gained = np.empty((room, 3), dtype=np.int64), np.empty((room, 4))
-        self._sides_of = np.empty((room if has_categories else 1, DIGIT), dtype=np.uint8)
-        self._opened, self._state = np.empty(room, dtype=np.int64), np.empty(7, dtype=np.int64)
-        self._free = np.empty(len(self._sums), dtype=np.int64)
-        self._node_ints, self._node_floats = np.empty((room, 6), dtype=np.int32), np.empty((room, 3))
-        self._values = np.empty((room, 1))  # leaves that are taken back have had theirs
-        self._masks = np.empty((self.max_leaves if has_categories else 0, MASK_WORDS), dtype=np.uint32)
 
     def _slot_count(self, n_numbers: int) -> int:
         if self._is_exact:
@@ -160,48 +144,34 @@ class Grower:
         threads : int
             Within this tree; the result does not depend on it.
         """
+        penalties = self.growth.penalties
+        plan, sample = self._plan_tree(gradient, hessian, rows, seed, threads)
+        key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
+        begin_tree(key, plan, penalties, sample, self._nodes, self._tables)
+        while True:
+            node = advance(plan, penalties, self.binned, sample, self._memory, self._nodes, self._tables)
+            if node < 0:
+                break
+            self._count(node, sample, threads)
+        finish_tree(penalties, float(self.growth.gamma), self._nodes, self._tables)
+        return Tree.of(self._tables, 0, sample.rows)
+
+    def _plan_tree(
+        self, gradient: Floats, hessian: Floats, rows: Ints | None, seed: int, threads: int
+    ) -> tuple[TreePlan, TreeSample]:
+        """Return how a tree is grown, and from what."""
         b, growth = self.binned, self.growth
         rows = np.arange(b.n_rows, dtype=np.int32) if rows is None else rows.copy()
-        amounts = self._amounts
-        amounts[:, GRADIENT], amounts[:, HESSIAN] = gradient, hessian
-        key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
+        self._amounts[:, GRADIENT], self._amounts[:, HESSIAN] = gradient, hessian
         chosen = self._draw_tree_columns(seed)
-        offsets = offsets_of(b.columns, chosen)
         orders = sorted_rows(b.wide, rows, chosen) if self._is_exact else np.empty((0, 0), dtype=np.int32)
         n_drawn = min(growth.n_drawn, len(chosen))
         spread_rows = max(_SPREAD_ROWS, _SPREAD_CELLS // len(chosen)) if threads > 1 else UNLIMITED
-        plan = Plan(
+        plan = TreePlan(
             self._order, growth.max_depth, self.max_leaves, n_drawn, growth.is_shuffled, spread_rows, self._is_exact
         )
-        used = np.zeros(3, dtype=np.int64)
-        begin_tree(
-            key, rows, amounts, plan, growth.penalties, self._spots, self._totals, self._bounds, self._keys,
-            self._node_ints, self._node_floats, used, self._free, self._state,
-        )  # fmt: skip
-        while True:
-            node = advance(
-                plan, growth.penalties, b.codes, b.by_row, b.wide, b.columns, b.ranges, growth.directions, chosen,
-                offsets, rows, amounts, orders, self._is_left, *self._scratch, self._drawn[: len(chosen)], self._spare,
-                self._sums, self._spots, self._totals, self._bounds, self._keys, self._wanted, self._gained,
-                self._sides_of, self._opened, self._free, self._state, self._node_ints, self._node_floats,
-                self._masks, used,
-            )  # fmt: skip
-            if node < 0:
-                break
-            self._count(node, rows, amounts, chosen, offsets, threads)
-        finish_tree(
-            growth.penalties, float(growth.gamma), self._totals, self._bounds, self._gained, self._node_ints,
-            self._node_floats, self._values, used,
-        )  # fmt: skip
-        n_nodes, n_values, n_masks = used
-        return Tree.of(
-            self._node_ints[:n_nodes],
-            self._node_floats[:n_nodes],
-            self._values[:n_values],
-            self._masks[:n_masks],
-            0,
-            rows,
-        )
+        offsets = offsets_of(b.columns, chosen)
+        return plan, TreeSample(growth.directions, chosen, offsets, rows, self._amounts, orders)
 
     def _draw_tree_columns(self, seed: int) -> Ints:
         """Return the columns that a tree may use, ascending; those that never vary are left out, if others are left."""
@@ -212,24 +182,23 @@ class Grower:
         is_useful = is_drawn & self._varies
         return np.flatnonzero(is_useful if is_useful.any() else is_drawn).astype(np.int32)
 
-    def _count(
-        self, node: int, rows: Ints, amounts: Floats, chosen: Ints, offsets: npt.NDArray[np.int64], threads: int
-    ) -> None:
+    def _count(self, node: int, sample: TreeSample, threads: int) -> None:
         """Count a large node on several threads, each some of the columns."""
-        spot = self._spots[node]
-        edges = np.linspace(0, len(chosen), min(threads, len(chosen)) + 1).astype(int)
+        spot = self._nodes.spots[node]
+        n_chosen = len(sample.chosen)
+        edges = np.linspace(0, n_chosen, min(threads, n_chosen) + 1).astype(int)
 
         def count(part: int) -> None:
             count_rows(
-                self.binned.by_row, rows, amounts, spot[NODE_BEGIN], spot[NODE_END], chosen, offsets,
-                edges[part], edges[part + 1], self._sums[spot[NODE_SLOT]],
+                self.binned.by_row, sample.rows, sample.amounts, spot[NODE_BEGIN], spot[NODE_END], sample.chosen,
+                sample.offsets, edges[part], edges[part + 1], self._memory.sums[spot[NODE_SLOT]],
             )  # fmt: skip
 
         run_parts(count, len(edges) - 1)
-        self._state[IS_COUNTED] = 1
+        self._nodes.state[IS_COUNTED] = 1
 
 
-def _varying(binned: Binned) -> npt.NDArray[np.bool_]:
+def _varying(binned: Binned) -> Bools:
     """Return which columns have two codes, or one and missing values."""
     varies = binned.columns[:, N_CODES] > 1
     for column in np.flatnonzero(~varies):

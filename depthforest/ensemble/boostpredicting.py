@@ -11,12 +11,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.boostbase import BaseBoosting
 from depthforest.ensemble.inputs import fit_classes
 from depthforest.ensemble.walking import Table
 from depthforest.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 
 def _has_probabilities(estimator: Any) -> bool:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.arrays import Floats, Ints
 from depthforest.ensemble.binning import Binned
 from depthforest.ensemble.boostleaves import add_grown, add_walked, leaf_steps
-from depthforest.ensemble.boostplanting import BoostGrowth, Grower
+from depthforest.ensemble.boostplanting import BoostGrower, BoostGrowth
 from depthforest.ensemble.lossbase import Loss
-from depthforest.ensemble.sweeps import Floats, Ints
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.walking import Table, Walk
 from depthforest.threads import map_in_order
@@ -102,9 +102,9 @@ class Rounds:
         self._in_bag: Ints | None = None
         self._out_of_bag: Ints | None = None
         self._within = 1 if n_outputs > 1 else self.threads
-        self._growers: SimpleQueue[Grower] = SimpleQueue()
+        self._growers: SimpleQueue[BoostGrower] = SimpleQueue()
         for _ in range(min(self.threads, n_outputs)):
-            self._growers.put(Grower(self.binned, self.growth))
+            self._growers.put(BoostGrower(self.binned, self.growth))
         self._is_weighted = bool((self.rows.weights != 1.0).any())
         self._gradient = np.empty(self.rows.raw.shape)
         # gradient boosting fits trees by least squares: a row counts as much as its weight
@@ -162,7 +162,7 @@ class Rounds:
         for _ in map_in_order(fill, rows.blocks(), threads=self.threads):
             pass
 
-    def _grow(self, grower: Grower, k: int, seed: int) -> Tree:
+    def _grow(self, grower: BoostGrower, k: int, seed: int) -> Tree:
         """Return the tree of an output, its leaves' values multiplied by the learning rate."""
         rows = self.rows
         many = rows.raw.ndim > 1

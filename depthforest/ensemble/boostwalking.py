@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.ensemble.sweeps import Floats, Ints
-from depthforest.ensemble.walking import LANES, MORE, Table, Walk, in_blocks, is_plain_table, walk_lanes
+from depthforest.arrays import Floats, Ints, Longs, Words
+from depthforest.ensemble.walking import LANES, WALK_MORE, Table, Walk, in_blocks, is_plain_table, walk_lanes
 from depthforest.kernels import kernel
 
 
@@ -27,11 +26,11 @@ def add_trees(walk: Walk, x: Table, out: Floats, *, first: int = 0, last: int | 
 def _add_block(
     x: Table,
     nodes: Ints,
-    roots: npt.NDArray[np.int64],
+    roots: Longs,
     first_tree: int,
     last_tree: int,
     values: Floats,
-    masks: npt.NDArray[np.uint32],
+    masks: Words,
     out: Floats,
 ) -> None:
     at = np.empty(LANES, dtype=np.uint64)
@@ -42,4 +41,4 @@ def _add_block(
             n = min(LANES, x.shape[0] - first)
             walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, is_plain, at)
             for lane in range(n):
-                out[first + lane, t % out.shape[1]] += values[nodes[at[lane], MORE] >> 1, 0]
+                out[first + lane, t % out.shape[1]] += values[nodes[at[lane], WALK_MORE] >> 1, 0]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Bools, Floats, Ints, Longs
 from depthforest.ensemble.linesearch import crossing_intervals, leaf_sums, stepped_back, zero_slopes
 from depthforest.ensemble.lossbase import Loss
 from depthforest.ensemble.lossderivatives import (
@@ -18,7 +18,6 @@ from depthforest.ensemble.lossderivatives import (
     sum_logistic,
     sum_slopes,
 )
-from depthforest.ensemble.sweeps import Floats, Ints
 
 MAX_LOG_ODDS = 2.0
 """No leaf moves the log-odds of its rows further in one round: the minimum of a pure leaf is infinitely far.
@@ -40,7 +39,7 @@ NO_HESSIAN = np.empty(0)
 class MarginLoss(Loss):
     """A loss of the margin of two classes, whose sign decides."""
 
-    def decide(self, raw: Floats) -> npt.NDArray[np.int64]:
+    def decide(self, raw: Floats) -> Longs:
         """Return 1 where the raw value is above 0, else 0."""
         return (raw > 0).astype(np.int64)
 
@@ -69,7 +68,7 @@ class Logistic(MarginLoss):
     def _minima(self, y: Ints, raw: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
         """Return the minimum of every leaf within `MAX_LOG_ODDS` of 0; Newton's step where it lies beyond."""
 
-        def slopes(at: Floats, is_open: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        def slopes(at: Floats, is_open: Bools) -> tuple[Floats, Floats]:
             sums = np.zeros((n_leaves, 2))
             sum_logistic(y, raw, weights, leaf_of, at, is_open.astype(np.int32), sums)
             return sums[:, 0], sums[:, 1]
@@ -230,7 +229,7 @@ class Multinomial(Loss):
         """Return the softmax of the raw values."""
         return softmax(raw)
 
-    def decide(self, raw: Floats) -> npt.NDArray[np.int64]:
+    def decide(self, raw: Floats) -> Longs:
         """Return the class of the largest raw value."""
         return np.asarray(np.argmax(raw, axis=0), dtype=np.int64)
 

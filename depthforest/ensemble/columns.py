@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Bytes, Floats, Ints, Longs, Singles
 from depthforest.ensemble.sweeps import (
     DIRECTION,
     KEYS,
@@ -19,18 +19,17 @@ from depthforest.ensemble.sweeps import (
     SORTED,
     SPARE_KEYS,
     SPARE_ORDER,
+    STEP,
     TARGET,
     WEIGHT,
-    Floats,
-    Ints,
 )
-from depthforest.kernels import inlined, kernel
+from depthforest.kernels import bare, inlined
 from depthforest.mixing import GOLDEN, mix, number_below
 
-Codes = npt.NDArray[np.uint8]
-Columns = npt.NDArray[np.int64]
-Ranges = npt.NDArray[np.float32]
-Sides = npt.NDArray[np.uint8]
+Codes = Bytes
+Columns = Longs
+Ranges = Singles
+Sides = Bytes
 
 START, N_CODES, IS_CATEGORICAL = range(3)
 LOW, HIGH = 0, 1
@@ -90,7 +89,7 @@ def gather(
     return np.int64(low), np.int64(high), n_missing
 
 
-@kernel
+@bare
 def sort(n: int, low: int, high: int, places: Ints, ints: Ints) -> None:
     """Fill in a node's keys in ascending order and their positions, equal ones as they stand."""
     if n <= _INSERTION:
@@ -135,7 +134,7 @@ def sort(n: int, low: int, high: int, places: Ints, ints: Ints) -> None:
             ints[ORDER, i] = ints[SPARE_ORDER, i]
 
 
-@kernel
+@bare
 def count(
     n_channels: int, channels: Ints, amounts: Floats, begin: int, n: int, low: int, high: int, ints: Ints, bins: Floats
 ) -> None:
@@ -151,7 +150,7 @@ def count(
         bins[b, n_channels + 1] += 1.0
 
 
-@kernel
+@bare
 def threshold_between(columns: Columns, ranges: Ranges, feature: int, code: int, next_code: int) -> float:
     """Return the middle between the values of two codes, a float32; infinity where only missing values go right."""
     if next_code == columns[feature, N_CODES]:
@@ -162,7 +161,7 @@ def threshold_between(columns: Columns, ranges: Ranges, feature: int, code: int,
     return middle if below <= middle < above else below
 
 
-@kernel
+@bare
 def _along(n_channels: int, bins: Floats, b: int, sums: Floats) -> Any:
     """Return where a category lies along the direction that orders them."""
     total = 0.0
@@ -171,7 +170,7 @@ def _along(n_channels: int, bins: Floats, b: int, sums: Floats) -> Any:
     return total / bins[b, n_channels]
 
 
-@kernel
+@bare
 def _find_direction(n_channels: int, n: int, ints: Ints, bins: Floats, sums: Floats) -> None:
     """Find the direction in which the shares of the classes vary most from category to category."""
     weight = 0.0
@@ -186,28 +185,27 @@ def _find_direction(n_channels: int, n: int, ints: Ints, bins: Floats, sums: Flo
         sums[MEANS, c] /= weight
         # no symmetric start: it might be at right angles to what is sought
         sums[DIRECTION, c] = sums[MEANS, c] * (1.0 + c)
-    step = np.empty(n_channels)
     for _ in range(_POWER_STEPS):
         offset = 0.0
         for c in range(n_channels):
-            step[c] = 0.0
+            sums[STEP, c] = 0.0
             offset += sums[MEANS, c] * sums[DIRECTION, c]
         for i in range(n):
             b = ints[ORDER, i]
             along = _along(n_channels, bins, b, sums) - offset
             for c in range(n_channels):
-                step[c] += along * (bins[b, c] - bins[b, n_channels] * sums[MEANS, c])
+                sums[STEP, c] += along * (bins[b, c] - bins[b, n_channels] * sums[MEANS, c])
         size = 0.0
         for c in range(n_channels):
-            size += step[c] * step[c]
+            size += sums[STEP, c] * sums[STEP, c]
         size = np.sqrt(size)
         if size == 0.0:
             return
         for c in range(n_channels):
-            sums[DIRECTION, c] = step[c] / size
+            sums[DIRECTION, c] = sums[STEP, c] / size
 
 
-@kernel
+@bare
 def order_categories(n_channels: int, n_codes: int, ints: Ints, bins: Floats, sums: Floats) -> int:
     """Put the categories that a node has into an order in which its best split is sought; return their number.
 
@@ -235,7 +233,7 @@ def order_categories(n_channels: int, n_codes: int, ints: Ints, bins: Floats, su
     return n
 
 
-@kernel
+@bare
 def draw_categories(
     n: int, n_codes: int, n_missing: int, is_missing_left: bool, key: np.uint64, lane: int, keys: Codes, sides: Sides
 ) -> None:

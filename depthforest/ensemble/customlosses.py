@@ -9,13 +9,12 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Bools, Floats, Ints
 from depthforest.ensemble.classlosses import MAX_LOG_ODDS, MarginLoss
 from depthforest.ensemble.linesearch import leaf_sums, stepped_back, zero_slopes
 from depthforest.ensemble.lossbase import Targets
 from depthforest.ensemble.lossderivatives import HESSIAN_FLOOR
-from depthforest.ensemble.sweeps import Floats, Ints
 from depthforest.errors import UsageError
 
 CHECKED_ROWS = 50
@@ -114,7 +113,7 @@ class CustomLoss(MarginLoss):
         if callable(getattr(self.loss, "leaf_value", None)):
             return self._own_leaf_values(y, raw, weights, leaf_of, n_leaves)
 
-        def slopes(at: Floats, is_open: npt.NDArray[np.bool_]) -> tuple[Floats, Floats | None]:
+        def slopes(at: Floats, is_open: Bools) -> tuple[Floats, Floats | None]:
             rows = is_open[leaf_of]
             leaves, moved = leaf_of[rows], (raw + at[leaf_of])[rows]
             first = leaf_sums(weights[rows] * self._asked("gradient", y[rows], moved), leaves, n_leaves)

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.arrays import Floats, Longs, Singles
 from depthforest.ensemble.amounts import number
 from depthforest.ensemble.binning import Binned, bin_columns, check_max_bins
 from depthforest.ensemble.fitting import MAX_SEED
@@ -30,8 +31,6 @@ from depthforest.ensemble.planting import plant
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treestore import CLASS_TREE, NUMBER_TREE, Categories, Columns, categorical_flags, save_trees
 from depthforest.ensemble.walking import Walk
-
-Floats = npt.NDArray[np.float64]
 
 OF_COLUMNS = ("n_features_in_", "feature_names_in_", "is_categorical_", "categories_")
 """What a tree knows of the columns of its table."""
@@ -73,7 +72,7 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
 
     def _grow(
         self,
-        table: npt.NDArray[np.float32],
+        table: Singles,
         channels: Any,
         targets: Floats,
         weights: Floats,
@@ -101,7 +100,7 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
         self.tree_ = replace(tree, category_values=self.categories_) if self.categories_ else tree
         self._walk = Walk.of([tree])
 
-    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+    def apply(self, X: Any) -> Longs:
         """Return the leaf of every row, (n,): the number of a node of `tree_`."""
         return self._walk.leaves(predict_table(self, X))[:, 0]
 

@@ -15,10 +15,10 @@ from sklearn.metrics import accuracy_score, mean_squared_error, r2_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.diversebase import DiverseEnsemble
 from depthforest.ensemble.diversemembers import ClassVotes, MemberAnswer, predicted_values
 from depthforest.ensemble.draws import ParameterDistributions
-from depthforest.ensemble.tables import Floats
 from depthforest.errors import UsageError
 
 

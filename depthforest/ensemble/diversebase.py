@@ -21,6 +21,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.arrays import Floats
 from depthforest.checks import is_whole
 from depthforest.ensemble.amounts import is_flag, number, resolved_count, whole
 from depthforest.ensemble.diversemembers import (
@@ -37,7 +38,6 @@ from depthforest.ensemble.diversemembers import (
 from depthforest.ensemble.draws import DrawPlan, ParameterDistributions, column_spread, target_spread
 from depthforest.ensemble.fitting import in_parallel, job_count, member_seeds, shown
 from depthforest.ensemble.tables import (
-    Floats,
     Indices,
     checked_table,
     checked_training_table,

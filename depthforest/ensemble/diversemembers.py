@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.draws import (
     DrawPlan,
     ParameterDistributions,
@@ -25,7 +26,7 @@ from depthforest.ensemble.draws import (
     noisy_inputs,
     smeared_targets,
 )
-from depthforest.ensemble.tables import Floats, Indices, cut, cut_metadata
+from depthforest.ensemble.tables import Indices, cut, cut_metadata
 from depthforest.errors import UsageError
 
 

@@ -19,8 +19,9 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils import check_random_state
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.fitting import MAX_SEED, member_seeds
-from depthforest.ensemble.tables import Floats, Indices, is_frame
+from depthforest.ensemble.tables import Indices, is_frame
 from depthforest.errors import UsageError
 
 ParameterDistributions = Mapping[str, Any] | Sequence[Mapping[str, Any]]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from depthforest.ensemble.binning import Binned
 from depthforest.ensemble.columns import (
     ABSENT,
     DIGIT,
@@ -14,20 +15,16 @@ from depthforest.ensemble.columns import (
     LEFT,
     N_CODES,
     RIGHT,
-    Codes,
-    Columns,
-    Ranges,
-    Sides,
     count,
     gather,
     order_categories,
     sort,
     threshold_between,
 )
-from depthforest.ensemble.lanes import Lanes
 from depthforest.ensemble.randomsplits import find_random
+from depthforest.ensemble.splitmemory import SplitMemory, TreeRows
 from depthforest.ensemble.splits import Split, draw_column, no_split, perfect_score, put_back
-from depthforest.ensemble.sweeps import ORDER, SORTED, Floats, Ints, Rules, sweep_bins, sweep_rows
+from depthforest.ensemble.sweeps import ORDER, SORTED, Rules, sweep_bins, sweep_rows
 from depthforest.kernels import inlined
 from depthforest.mixing import GOLDEN, mix
 from depthforest.splitting import Counts
@@ -40,8 +37,7 @@ BIN_COST, CHANNEL_COST = 0.5, 0.25
 def _best_set(
     table: Counts,
     rules: Rules,
-    channels: Ints,
-    amounts: Floats,
+    rows: TreeRows,
     begin: int,
     n: int,
     feature: int,
@@ -51,14 +47,11 @@ def _best_set(
     weight: float,
     terms: float,
     best: Split,
-    present: Ints,
-    ints: Ints,
-    sums: Floats,
-    bins: Floats,
-    sides: Sides,
+    memory: SplitMemory,
 ) -> Split:
     """Return the best split of a categorical column if it beats `best`, else `best`."""
-    count(rules.n_channels, channels, amounts, begin, n, 0, n_codes, ints, bins)
+    present, ints, sums, bins, sides = memory.present, memory.ints, memory.sums, memory.bins, memory.sides
+    count(rules.n_channels, rows.channels, rows.amounts, begin, n, 0, n_codes, ints, bins)
     n_here = order_categories(rules.n_channels, n_codes, ints, bins, sums)
     for missing in range(2 if n_missing > 0 else 1):
         score, at = sweep_bins(
@@ -78,10 +71,8 @@ def _best_set(
 def _best_cut(
     table: Counts,
     rules: Rules,
-    columns: Columns,
-    ranges: Ranges,
-    channels: Ints,
-    amounts: Floats,
+    binned: Binned,
+    rows: TreeRows,
     begin: int,
     n: int,
     feature: int,
@@ -91,24 +82,20 @@ def _best_cut(
     n_missing: int,
     weight: float,
     terms: float,
-    is_wide: bool,
     best: Split,
-    present: Ints,
-    ints: Ints,
-    sums: Floats,
-    bins: Floats,
-    cuts: Floats,
-    places: Ints,
+    memory: SplitMemory,
 ) -> Split:
     """Return the best split of a column of numbers if it beats `best`, else `best`."""
-    missing_code = columns[feature, N_CODES]
+    present, ints, sums, bins = memory.present, memory.ints, memory.sums, memory.bins
+    channels, amounts = rows.channels, rows.amounts
+    missing_code = binned.columns[feature, N_CODES]
     span = high - low + 1
     last = missing_code if n_missing > 0 else high
-    has_bins = not is_wide and n > span * (BIN_COST + present[0] * CHANNEL_COST)
+    has_bins = binned.codes.shape[0] > 0 and n > span * (BIN_COST + present[0] * CHANNEL_COST)
     if has_bins:
         count(rules.n_channels, channels, amounts, begin, n, low, last, ints, bins)
     else:
-        sort(n, low, last, places, ints)
+        sort(n, low, last, memory.places, ints)
     for missing in range(2 if n_missing > 0 else 1):
         if has_bins:
             score, at = sweep_bins(
@@ -118,7 +105,7 @@ def _best_cut(
         else:
             score, at = sweep_rows(
                 table, rules, channels, amounts, begin, n, n_missing, missing == LEFT, weight, terms, best.score,
-                present, ints, sums, cuts,
+                present, ints, sums, memory.cuts,
             )  # fmt: skip
         if at < 0:
             continue
@@ -129,7 +116,7 @@ def _best_cut(
             next_code = after if after <= high else missing_code
         else:
             code, next_code = np.int64(ints[SORTED, at]), np.int64(ints[SORTED, at + 1])
-        threshold = threshold_between(columns, ranges, feature, code, next_code)
+        threshold = threshold_between(binned.columns, binned.ranges, feature, code, next_code)
         best = Split(feature, np.int64(code), threshold, score, missing if n_missing > 0 else ABSENT, rank)
     return best
 
@@ -138,14 +125,8 @@ def _best_cut(
 def find_split(
     table: Counts,
     rules: Rules,
-    codes: Codes,
-    by_row: Codes,
-    wide: Ints,
-    columns: Columns,
-    ranges: Ranges,
-    ids: Ints,
-    channels: Ints,
-    amounts: Floats,
+    binned: Binned,
+    rows: TreeRows,
     begin: int,
     end: int,
     weight: float,
@@ -153,34 +134,20 @@ def find_split(
     key: np.uint64,
     part: int,
     n_parts: int,
-    present: Ints,
-    ends: Ints,
-    ints: Ints,
-    sums: Floats,
-    bins: Floats,
-    cuts: Floats,
-    places: Ints,
-    keys: Codes,
-    lanes: Lanes,
-    at: Floats,
-    sides: Sides,
-    drawn: Ints,
+    memory: SplitMemory,
 ) -> Split:
     """Return the best split of the rows from `begin` to `end`; its feature is NO_FEATURE where no split is allowed.
 
-    `sums[TOTALS]` holds the node's channels. Columns are drawn one after the other, without replacement; `max_features`
-    of them are looked at, and more until one of them varies. Of equal scores the first stays. Of several threads, each
-    looks at every n_parts-th column.
+    `memory.sums[TOTALS]` holds the node's channels. Columns are drawn one after the other, without replacement;
+    `max_features` of them are looked at, and more until one of them varies. Of equal scores the first stays. Of several
+    threads, each looks at every n_parts-th column.
     """
     if rules.is_random:
-        found: Split = find_random(
-            table, rules, codes, by_row, wide, columns, ranges, ids, amounts, begin, end, weight, key, part, n_parts,
-            present, ends, ints, sums, cuts, keys, lanes, at, sides, drawn,
-        )  # fmt: skip
+        found: Split = find_random(table, rules, binned, rows, begin, end, weight, key, part, n_parts, memory)
         return found
+    columns, drawn = binned.columns, memory.drawn
     n = end - begin
     n_features = drawn.shape[1]
-    is_wide = codes.shape[0] == 0
     best: Split = no_split()
     n_drawn, has_varying = 0, n_parts > 1  # for all that one of several threads knows
     perfect = perfect_score(rules, n, weight)
@@ -189,19 +156,21 @@ def find_split(
         n_drawn += 1
         if n_drawn % n_parts != part:
             continue
-        low, high, n_missing = gather(codes, by_row, wide, feature, columns[feature, N_CODES], ids, begin, n, ints)
+        n_codes = columns[feature, N_CODES]
+        low, high, n_missing = gather(
+            binned.codes, binned.by_row, binned.wide, feature, n_codes, rows.ids, begin, n, memory.ints
+        )
         if n_missing == n or (low == high and n_missing == 0):
             continue
         has_varying = True
         if columns[feature, IS_CATEGORICAL] == 1:
             best = _best_set(
-                table, rules, channels, amounts, begin, n, feature, n_drawn, columns[feature, N_CODES], n_missing,
-                weight, terms, best, present, ints, sums, bins, sides,
-            )  # fmt: skip
+                table, rules, rows, begin, n, feature, n_drawn, n_codes, n_missing, weight, terms, best, memory
+            )
         else:
             best = _best_cut(
-                table, rules, columns, ranges, channels, amounts, begin, n, feature, n_drawn, low, high, n_missing,
-                weight, terms, is_wide, best, present, ints, sums, bins, cuts, places,
+                table, rules, binned, rows, begin, n, feature, n_drawn, low, high, n_missing, weight, terms, best,
+                memory,
             )  # fmt: skip
     put_back(n_drawn, drawn)
     return best

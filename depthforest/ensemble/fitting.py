@@ -7,18 +7,18 @@ from multiprocessing import current_process
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from joblib import effective_n_jobs, parallel_config
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from depthforest.arrays import Longs
 from depthforest.checks import is_whole
 from depthforest.errors import UsageError
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-Seeds = npt.NDArray[np.int64]
+Seeds = Longs
 
 MAX_SEED = np.iinfo(np.int32).max
 

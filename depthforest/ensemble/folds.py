@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
+from depthforest.arrays import Longs
 from depthforest.checks import is_whole
 from depthforest.errors import UsageError
 
-Rows = npt.NDArray[np.int64]
+Rows = Longs
 Fold = tuple[Rows, Rows]
 
 # the word for members that are fitted already: what they are asked about is data they have not seen

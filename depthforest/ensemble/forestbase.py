@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.arrays import Floats, Longs, Singles
 from depthforest.checks import is_whole
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.binning import bin_columns, check_max_bins
@@ -35,8 +36,6 @@ from depthforest.ensemble.walking import Walk
 from depthforest.ensemble.warmstart import check_count, check_same, continued_seeds, kept_members, known_values
 from depthforest.errors import UsageError
 from depthforest.threads import map_in_order
-
-Floats = npt.NDArray[np.float64]
 
 TREE_PARAMETERS = (
     "criterion", "splitter", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
@@ -74,9 +73,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     # -- fitting -------------------------------------------------------------------------------------------------------
 
-    def _fit(
-        self, table: npt.NDArray[np.float32], channels: Any, targets: Floats, weights: Floats, n_channels: int
-    ) -> None:
+    def _fit(self, table: Singles, channels: Any, targets: Floats, weights: Floats, n_channels: int) -> None:
         """Grow the trees that are wanted and not there yet."""
         for name in OUT_OF_BAG:  # of the last fit
             self.__dict__.pop(name, None)
@@ -128,7 +125,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     def _grown(
         self,
-        table: npt.NDArray[np.float32],
+        table: Singles,
         channels: Any,
         targets: Floats,
         weights: Floats,
@@ -175,7 +172,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
             raise UsageError(f"max_samples must be at most the {n} rows that have weight, got {max_samples}")
         return count
 
-    def _drawn_rows(self, t: int) -> npt.NDArray[np.int64]:
+    def _drawn_rows(self, t: int) -> Longs:
         """Return the rows that a tree is grown from, some more than once: rows without weight are never drawn."""
         if not self.bootstrap:
             return np.arange(self.n_rows_) if self._positive is None else self._positive
@@ -189,7 +186,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
             return weights
         return np.bincount(self._drawn_rows(t), minlength=self.n_rows_) * weights
 
-    def _unseen_rows(self, t: int) -> npt.NDArray[np.int64]:
+    def _unseen_rows(self, t: int) -> Longs:
         """Return the rows that a tree has not seen."""
         is_seen = np.zeros(self.n_rows_, dtype=bool)
         is_seen[self._drawn_rows(t)] = True
@@ -223,7 +220,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     @property
-    def estimators_samples_(self) -> list[npt.NDArray[np.int64]]:
+    def estimators_samples_(self) -> list[Longs]:
         """Rows that each tree was grown from."""
         check_is_fitted(self)
         return [self._drawn_rows(t) for t in range(len(self.trees_))]
@@ -235,7 +232,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         mean = np.mean([tree.compute_feature_importances(self.n_features_in_) for tree in self.trees_], axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
-    def apply(self, X: Any) -> npt.NDArray[np.int64]:
+    def apply(self, X: Any) -> Longs:
         """Return the leaf of every row in every tree, (n, n_trees)."""
         table = predict_table(self, X)
         return self._walk.leaves(table, threads=job_count(self.n_jobs, in_threads=True))

@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats, Ints
 from depthforest.ensemble.fitting import MAX_SEED
-from depthforest.ensemble.growing import LEAF
 from depthforest.ensemble.outofbag import error_bound
 from depthforest.ensemble.treemetadata import pack_number, unpack_number, whole
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treestore import TREE_COLUMNS, Columns, Layout
+from depthforest.ensemble.treetables import LEAF
 from depthforest.errors import ModelError
 from depthforest.kernels import kernel
 from depthforest.modelfile import Column, shown
@@ -45,8 +45,6 @@ OF_CLASSES = (*OF_NUMBERS, "strength", "correlation")
 
 CLASS_FOREST = Layout(TREE_COLUMNS | FOREST_COLUMNS, OF_CLASSES, has_classes=True, has_shares=True)
 NUMBER_FOREST = Layout(TREE_COLUMNS | FOREST_COLUMNS | QUANTILE_COLUMNS, OF_NUMBERS)
-
-Floats = npt.NDArray[np.float64]
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -156,10 +154,10 @@ def _check_kept(estimator: Any, trees: list[Tree], targets: Floats, weights: Flo
 
 @kernel
 def _fill_begins(
-    feature: npt.NDArray[np.int32],
-    child: npt.NDArray[np.int32],
-    n_node_samples: npt.NDArray[np.int32],
-    begins: npt.NDArray[np.int32],
+    feature: Ints,
+    child: Ints,
+    n_node_samples: Ints,
+    begins: Ints,
 ) -> None:
     """Say where the rows of nodes begin: those of the left child first, then those of the right."""
     for node in range(len(feature)):

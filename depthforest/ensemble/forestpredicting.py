@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.decisiontrees import DecisionTreeClassifier, DecisionTreeRegressor
 from depthforest.ensemble.fitting import job_count
 from depthforest.ensemble.forestbase import BaseForest
@@ -33,8 +34,6 @@ from depthforest.ensemble.quantiles import forest_quantiles
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.treestore import Columns
 from depthforest.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 SUBSAMPLE = "balanced_subsample"
 

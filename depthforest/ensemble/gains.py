@@ -13,12 +13,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from depthforest.ensemble.sweeps import NEGLIGIBLE
 from depthforest.kernels import kernel
-
-Floats = npt.NDArray[np.float64]
 
 GRADIENT, HESSIAN = 0, 1
 """Columns of `amounts` (n, 2), of the rows, and the order of the two numbers of a bin."""
@@ -52,6 +49,26 @@ class Penalties(NamedTuple):
     min_weight: float
     min_rows: float
     has_bounds: bool
+
+
+class NodeSums(NamedTuple):
+    """What the splits of a node are judged by.
+
+    Attributes
+    ----------
+    gradient, hessian : float
+        Sums over its rows.
+    least : float
+        Sum of hessians that each side must have.
+    lower, upper : float
+        Between which the weights of both sides must lie.
+    """
+
+    gradient: float
+    hessian: float
+    least: float
+    lower: float
+    upper: float
 
 
 @kernel

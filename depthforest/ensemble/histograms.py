@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats, Ints, Longs
+from depthforest.ensemble.boostmemory import SearchMemory, TreeSample
 from depthforest.ensemble.columns import (
     ABSENT,
     DIGIT,
@@ -27,14 +28,14 @@ from depthforest.ensemble.columns import (
 from depthforest.ensemble.gains import (
     GRADIENT,
     HESSIAN,
-    Floats,
+    NodeSums,
     Penalties,
     bar_over,
     best_score,
     bounded_split,
 )
-from depthforest.ensemble.sweeps import NEGLIGIBLE, ORDER, Ints
-from depthforest.kernels import kernel
+from depthforest.ensemble.sweeps import NEGLIGIBLE, ORDER
+from depthforest.kernels import bare
 
 _BLOCK = 32_768
 """Numbers of histograms that are counted together: they fit half of a second cache of 512 KiB."""
@@ -49,19 +50,19 @@ UNSURE = 3
 """Side of missing values whose hessians are rounding, or vanish beside the others': rows tell if there are any."""
 
 
-@kernel
+@bare
 def _missing_side(side: int, has_missing: bool, missing_hessian: float) -> Any:
     if has_missing:
         return side
     return ABSENT if missing_hessian == 0.0 else UNSURE
 
 
-def offsets_of(columns: Columns, chosen: Ints) -> npt.NDArray[np.int64]:
+def offsets_of(columns: Columns, chosen: Ints) -> Longs:
     """Return where the histograms of chosen columns begin, (n_chosen + 1,)."""
     return np.concatenate(([0], np.cumsum(2 * (columns[chosen, N_CODES] + 1)))).astype(np.int64)
 
 
-@kernel
+@bare
 def count_rows(
     by_row: Codes,
     rows: Ints,
@@ -69,7 +70,7 @@ def count_rows(
     begin: int,
     end: int,
     chosen: Ints,
-    offsets: npt.NDArray[np.int64],
+    offsets: Longs,
     first: int,
     last: int,
     sums: Floats,
@@ -117,25 +118,21 @@ def count_rows(
         low = high
 
 
-@kernel
+@bare
 def take_away(part: Floats, n: int, sums: Floats) -> None:
     """Take a child's histogram of n numbers off its parent's, which leaves the other child's."""
     for at in range(n):
         sums[at] -= part[at]
 
 
-@kernel
+@bare
 def best_cut(
     penalties: Penalties,
     sums: Floats,
     start: int,
     n_codes: int,
-    gradient: float,
-    hessian: float,
-    least: float,
     direction: int,
-    lower: float,
-    upper: float,
+    node: NodeSums,
     best: float,
     found: Ints,
     left: Floats,
@@ -147,6 +144,7 @@ def best_cut(
     values go right, and then left, if there are any. `cuts` (3, 256) is memory for what lies left of each cut, so that
     the scores are worked out in a loop without branches.
     """
+    gradient, hessian = node.gradient, node.hessian
     missing_gradient, missing_hessian = sums[start + 2 * n_codes], sums[start + 2 * n_codes + 1]
     bar = bar_over(best)
     has_missing = missing_hessian > NEGLIGIBLE * hessian
@@ -164,7 +162,7 @@ def best_cut(
             for code in range(n_cuts):
                 cuts[2, code] = bounded_split(
                     penalties, cuts[0, code], cuts[1, code], gradient - cuts[0, code], hessian - cuts[1, code],
-                    direction, lower, upper,
+                    direction, node.lower, node.upper,
                 )  # fmt: skip
         elif penalties.l1 == 0.0:
             for code in range(n_cuts):
@@ -178,7 +176,7 @@ def best_cut(
                     penalties, gradient - cuts[0, code], hessian - cuts[1, code]
                 )
         for code in range(n_cuts):
-            if cuts[2, code] > bar and min(cuts[1, code], hessian - cuts[1, code]) >= least:
+            if cuts[2, code] > bar and min(cuts[1, code], hessian - cuts[1, code]) >= node.least:
                 best = cuts[2, code]
                 bar = bar_over(best)
                 left[GRADIENT], left[HESSIAN] = cuts[0, code], cuts[1, code]
@@ -187,17 +185,13 @@ def best_cut(
     return best
 
 
-@kernel
+@bare
 def best_set(
     penalties: Penalties,
     sums: Floats,
     start: int,
     n_codes: int,
-    gradient: float,
-    hessian: float,
-    least: float,
-    lower: float,
-    upper: float,
+    node: NodeSums,
     best: float,
     found: Ints,
     left: Floats,
@@ -209,8 +203,9 @@ def best_set(
     """Return the score of the best split of a categorical column; its sides go to `sides[1]`, as `finding` has them.
 
     Categories stand in the order of gradient / hessian, which without penalties holds the best of all splits. `bins`
-    (256, 3), `order` (5, 256) and `scratch` (5, 1) are what `order_categories` works on.
+    (256, 3), `order` (5, 256) and `scratch` (6, 1) are what `order_categories` works on.
     """
+    gradient, hessian = node.gradient, node.hessian
     bar = bar_over(best)
     for code in range(n_codes):
         bins[code, 0], bins[code, 1] = sums[start + 2 * code], sums[start + 2 * code + 1]
@@ -226,12 +221,12 @@ def best_set(
         for i in range(n_here):
             left_gradient += bins[order[ORDER, i], 0]
             left_hessian += bins[order[ORDER, i], 1]
-            if min(left_hessian, hessian - left_hessian) < least:
+            if min(left_hessian, hessian - left_hessian) < node.least:
                 continue
             if penalties.has_bounds:
                 score = bounded_split(
                     penalties, left_gradient, left_hessian, gradient - left_gradient, hessian - left_hessian, 0,
-                    lower, upper,
+                    node.lower, node.upper,
                 )  # fmt: skip
             else:
                 score = best_score(penalties, left_gradient, left_hessian) + best_score(
@@ -252,35 +247,25 @@ def best_set(
     return best
 
 
-@kernel
+@bare
 def search_histogram(
     penalties: Penalties,
     columns: Columns,
-    directions: Ints,
-    chosen: Ints,
-    offsets: npt.NDArray[np.int64],
-    drawn: Ints,
+    sample: TreeSample,
     n_drawn: int,
+    node: NodeSums,
     sums: Floats,
-    gradient: float,
-    hessian: float,
-    least: float,
-    lower: float,
-    upper: float,
     least_score: float,
-    found: Ints,
-    left: Floats,
-    order: Ints,
-    bins: Floats,
-    scratch: Floats,
-    cuts: Floats,
-    sides: Sides,
+    memory: SearchMemory,
 ) -> tuple[Any, Any]:
-    """Return score and column of a node's best split, (least_score, -1) if none beats it; `drawn` are places in chosen.
+    """Return score and column of a node's best split, (least_score, -1) if none beats it.
 
-    `found` holds its code and the side of missing values, `left` the sums of its left side. Of equal scores the first
-    drawn stays.
+    `memory.drawn` are the places in `sample.chosen` of the columns to look at. `memory.found` gets the code of the
+    split and the side of missing values, `memory.left` the sums of its left side. Of equal scores the first drawn
+    stays.
     """
+    chosen, offsets, directions, drawn = sample.chosen, sample.offsets, sample.directions, memory.drawn
+    found, left, cuts = memory.found, memory.left, memory.cuts
     best, feature = least_score, np.int64(-1)
     for i in range(n_drawn):
         k = drawn[i]
@@ -288,13 +273,12 @@ def search_histogram(
         n_codes, start = columns[column, N_CODES], offsets[k]
         if columns[column, IS_CATEGORICAL] == 1:
             score = best_set(
-                penalties, sums, start, n_codes, gradient, hessian, least, lower, upper, best, found, left, order, bins,
-                scratch, sides,
+                penalties, sums, start, n_codes, node, best, found, left, memory.category_order, memory.category_bins,
+                memory.category_sums, memory.sides,
             )  # fmt: skip
         else:
             score = best_cut(
-                penalties, sums, start, n_codes, gradient, hessian, least, np.int64(directions[column]), lower, upper,
-                best, found, left, cuts,
+                penalties, sums, start, n_codes, np.int64(directions[column]), node, best, found, left, cuts
             )  # fmt: skip
         if score > best:
             best, feature = score, column

@@ -23,10 +23,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from depthforest.arrays import Floats, Ints, Singles
 from depthforest.ensemble.binning import MAX_BINS
 from depthforest.errors import UsageError
 
-Table = npt.NDArray[np.float32]
+Table = Singles
 
 FINITE = "allow-nan"
 
@@ -103,7 +104,7 @@ def _plain(table: Any) -> Table:
     return np.require(table, dtype=np.float32, requirements=["C", "A", "W"])
 
 
-def check_weights(sample_weight: Any, x: Table) -> npt.NDArray[np.float64]:
+def check_weights(sample_weight: Any, x: Table) -> Floats:
     """Return the weights of rows, (n,) float64: ones where none are given, 0 or more, and not all 0."""
     if sample_weight is not None and not np.asarray(sample_weight).any():
         raise UsageError("sample_weight must not all be zero: there would be nothing to learn from")
@@ -113,7 +114,7 @@ def check_weights(sample_weight: Any, x: Table) -> npt.NDArray[np.float64]:
     return weights
 
 
-def fit_classes(y: Any, table: Table) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
+def fit_classes(y: Any, table: Table) -> tuple[npt.NDArray[Any], Ints]:
     """Return the classes in their order, and the class of every row as a number."""
     labels = column_or_1d(y, warn=True)
     assert_all_finite(labels, input_name="y")
@@ -123,9 +124,7 @@ def fit_classes(y: Any, table: Table) -> tuple[npt.NDArray[Any], npt.NDArray[np.
     return classes, codes.astype(np.int32)
 
 
-def weighed_classes(
-    weights: npt.NDArray[np.float64], class_weight: Any, classes: npt.NDArray[Any], codes: npt.NDArray[np.int32]
-) -> npt.NDArray[np.float64]:
+def weighed_classes(weights: Floats, class_weight: Any, classes: npt.NDArray[Any], codes: Ints) -> Floats:
     """Return the weights of rows times those of their classes; fractions are scaled to a mean of 1.
 
     Scaling changes no split, and keeps entropy, which is summed in fixed point, as fine as it is for whole numbers.
@@ -139,7 +138,7 @@ def weighed_classes(
     return weights
 
 
-def fit_numbers(y: Any, table: Table) -> tuple[npt.NDArray[np.float64], float]:
+def fit_numbers(y: Any, table: Table) -> tuple[Floats, float]:
     """Return targets about one of them in their middle, so that sums of squares do not cancel, and that one.
 
     A middle one, not their mean: differences of whole numbers stay whole, and weights change nothing.

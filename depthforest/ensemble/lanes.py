@@ -6,17 +6,17 @@ What waits for memory is done for all columns of a batch together, so that the w
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats, Ints, Longs
 from depthforest.ensemble.columns import N_CODES, Codes, Columns, reads_rows
 from depthforest.ensemble.splits import draw_column
-from depthforest.ensemble.sweeps import KEYS, Floats, Ints, Rules
-from depthforest.kernels import inlined, kernel
+from depthforest.ensemble.sweeps import KEYS, Rules
+from depthforest.kernels import bare, inlined
 from depthforest.mixing import GOLDEN, mix, share_of
 
-Lanes = npt.NDArray[np.int64]
+Lanes = Longs
 
-FEATURE, RANK, OWN, BOTTOM, TOP, N_MISSING, BEGIN, CODE, SPAN = range(9)
+LANE_FEATURE, LANE_RANK, LANE_OWN, LANE_BOTTOM, LANE_TOP, LANE_N_MISSING, LANE_BEGIN, LANE_CODE, LANE_SPAN = range(9)
 """Rows of `lanes` (9, BATCH) int64: the columns of a batch, their draws' numbers and keys, smallest and largest known
 code, missing rows; and of random cuts the first place in `ranges`, and the code with how many more are in question."""
 
@@ -32,7 +32,7 @@ _ROWS = 64
 """Rows read at a time, column after column: their lines stay in the first cache."""
 
 
-@kernel
+@bare
 def draw_batch(
     rules: Rules,
     is_wide: bool,
@@ -58,13 +58,17 @@ def draw_batch(
         n_drawn += 1
         if n_drawn % n_parts != part:
             continue
-        lanes[FEATURE, n_lanes], lanes[RANK, n_lanes], lanes[OWN, n_lanes] = feature, n_drawn, np.int64(own)
+        lanes[LANE_FEATURE, n_lanes], lanes[LANE_RANK, n_lanes], lanes[LANE_OWN, n_lanes] = (
+            feature,
+            n_drawn,
+            np.int64(own),
+        )
         at[n_lanes] = share_of(mix(own - GOLDEN))
         n_lanes += 1
     return n_drawn, n_lanes
 
 
-@kernel
+@bare
 def read_batch(
     codes: Codes,
     by_row: Codes,
@@ -83,26 +87,26 @@ def read_batch(
         for first in range(0, n, _ROWS):
             last = min(n, first + _ROWS)
             for lane in range(n_lanes):
-                column = np.uint64(lanes[FEATURE, lane])
+                column = np.uint64(lanes[LANE_FEATURE, lane])
                 for i in range(first, last):
                     keys[lane, i] = by_row[np.uint64(ids[base + np.uint64(i)]), column]
     elif codes.shape[0] > 0:
         for lane in range(n_lanes):
-            column = np.uint64(lanes[FEATURE, lane])
+            column = np.uint64(lanes[LANE_FEATURE, lane])
             for i in range(n):
                 keys[lane, i] = codes[column, np.uint64(ids[base + np.uint64(i)])]
     else:
         for i in range(n):
-            k = wide[lanes[FEATURE, 0], ids[begin + i]]
+            k = wide[lanes[LANE_FEATURE, 0], ids[begin + i]]
             ints[KEYS, i] = k
             keys[0, i] = np.uint8(k)
 
 
-@kernel
+@bare
 def bound_batch(columns: Columns, is_wide: bool, n: int, n_lanes: int, lanes: Lanes, ints: Ints, keys: Codes) -> None:
     """Fill in the smallest and largest known code of every column, and how many rows are missing."""
     for lane in range(n_lanes):
-        missing = columns[lanes[FEATURE, lane], N_CODES]
+        missing = columns[lanes[LANE_FEATURE, lane], N_CODES]
         bottom, top, n_missing = np.int64(missing), np.int64(0), 0
         if is_wide:
             for i in range(n):
@@ -121,11 +125,11 @@ def bound_batch(columns: Columns, is_wide: bool, n: int, n_lanes: int, lanes: La
                 n_missing += k == missing
                 if k != missing:
                     top = max(top, k)
-        lanes[BOTTOM, lane], lanes[TOP, lane], lanes[N_MISSING, lane] = bottom, top, n_missing
+        lanes[LANE_BOTTOM, lane], lanes[LANE_TOP, lane], lanes[LANE_N_MISSING, lane] = bottom, top, n_missing
 
 
 @inlined
 def is_constant(n: int, lane: int, lanes: Lanes) -> bool:
     """Return whether a column has one value in all rows of a node, or none."""
-    n_missing = lanes[N_MISSING, lane]
-    return bool(n_missing == n or (lanes[BOTTOM, lane] == lanes[TOP, lane] and n_missing == 0))
+    n_missing = lanes[LANE_N_MISSING, lane]
+    return bool(n_missing == n or (lanes[LANE_BOTTOM, lane] == lanes[LANE_TOP, lane] and n_missing == 0))

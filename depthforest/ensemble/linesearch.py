@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.ensemble.sweeps import Floats, Ints
+from depthforest.arrays import Bools, Floats, Ints, Longs
 from depthforest.kernels import kernel
 
-Slopes = Callable[[Floats, npt.NDArray[np.bool_]], tuple[Floats, Floats | None]]
+Slopes = Callable[[Floats, Bools], tuple[Floats, Floats | None]]
 
 MAX_STEPS = 200
 """Bisection alone ends after some 60; each step at least halves what is left, or is a good Newton step."""
@@ -91,7 +90,7 @@ def _find_ranges(values: Floats, weights: Floats, leaf_of: Ints, low: Floats, hi
 
 @kernel
 def _find_crossings(
-    order: npt.NDArray[np.int64],
+    order: Longs,
     points: Floats,
     weights: Floats,
     leaf_of: Ints,

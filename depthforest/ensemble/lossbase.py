@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.sweeps import Floats, Ints
+from depthforest.arrays import Floats, Ints, Longs
 from depthforest.errors import UsageError
 
 Targets = npt.NDArray[Any]
@@ -96,6 +96,6 @@ class Loss:
         """Return the probability of every class, (n, n_classes) float64."""
         raise UsageError(f"loss {self.name!r} gives no probabilities: use decision_function, or loss='log_loss'")
 
-    def decide(self, raw: Floats) -> npt.NDArray[np.int64]:
+    def decide(self, raw: Floats) -> Longs:
         """Return the class codes, (n,) int64; the lower one of two that are equal."""
         raise NotImplementedError

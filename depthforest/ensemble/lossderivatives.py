@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from depthforest.ensemble.sweeps import Floats, Ints
+from depthforest.arrays import Floats, Ints
 from depthforest.errors import UsageError
 from depthforest.kernels import kernel
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.ensemble.sweeps import Ints
+from depthforest.arrays import Ints
 from depthforest.errors import UsageError
 
 

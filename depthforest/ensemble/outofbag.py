@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch
 
+from depthforest.arrays import Floats, Ints, Longs, Singles
 from depthforest.ensemble.trees import Tree
 from depthforest.ensemble.walking import Walk
 from depthforest.errors import UsageError
 from depthforest.threads import map_in_order
 
-Floats = npt.NDArray[np.float64]
-Table = npt.NDArray[np.float32]
-Unseen = Callable[[int], npt.NDArray[np.int64]]
+Table = Singles
+Unseen = Callable[[int], Longs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ def ask(trees: Sequence[Tree], unseen: Unseen, table: Table, truth: npt.NDArray[
     losses = np.zeros(len(table))
     errors = np.full(len(trees), np.nan)
 
-    def answer(t: int) -> tuple[npt.NDArray[np.int64], Floats]:
+    def answer(t: int) -> tuple[Longs, Floats]:
         rows = unseen(t)
         return rows, Walk.of([trees[t]]).mean(table[rows])
 
@@ -77,7 +77,7 @@ def ask(trees: Sequence[Tree], unseen: Unseen, table: Table, truth: npt.NDArray[
 
 
 def strength_and_correlation(
-    trees: Sequence[Tree], unseen: Unseen, table: Table, codes: npt.NDArray[np.int32], *, threads: int
+    trees: Sequence[Tree], unseen: Unseen, table: Table, codes: Ints, *, threads: int
 ) -> tuple[float, float]:
     """Return Breiman's strength s and mean correlation rho of a forest of classes, out of bag.
 
@@ -88,9 +88,9 @@ def strength_and_correlation(
     """
     n_classes = trees[0].values.shape[1]
     votes = np.zeros((len(table), n_classes))
-    own: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
+    own: list[tuple[Longs, Longs]] = []
 
-    def answer(t: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def answer(t: int) -> tuple[Longs, Longs]:
         rows = unseen(t)
         return rows, Walk.of([trees[t]]).mean(table[rows]).argmax(axis=1)
 

@@ -7,40 +7,31 @@ are then grown side by side. `Tree.of` numbers the nodes afterwards, so that no 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.ensemble.bestfirst import grow_best
+from depthforest.arrays import Floats, Ints
+from depthforest.ensemble.bestfirst import OpenNodes, grow_best
 from depthforest.ensemble.binning import Binned
-from depthforest.ensemble.columns import ABSENT, DIGIT
+from depthforest.ensemble.columns import IS_CATEGORICAL
 from depthforest.ensemble.finding import find_split
-from depthforest.ensemble.growing import (
+from depthforest.ensemble.growing import Limits, child_key, divide, grow_deep, is_worth, may_split, weigh
+from depthforest.ensemble.splitmemory import SplitMemory, TreeRows
+from depthforest.ensemble.splits import NO_FEATURE, Split
+from depthforest.ensemble.sweeps import TARGET, WEIGHT, Rules
+from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treetables import (
     CHILD,
     FEATURE,
     LEAF,
     MASK,
-    MASK_WORDS,
     N_MASKS,
     N_NODES,
     N_VALUES,
-    Limits,
-    Masks,
-    Used,
-    child_key,
-    divide,
-    grow_deep,
-    is_worth,
-    may_split,
-    weigh,
+    TreeTables,
     write_node,
     write_split,
 )
-from depthforest.ensemble.lanes import BATCH, N_LANE_ROWS, Lanes
-from depthforest.ensemble.splits import NO_FEATURE, Split
-from depthforest.ensemble.sweeps import TARGET, WEIGHT, Floats, Ints, Rules
-from depthforest.ensemble.trees import Tree
 from depthforest.mixing import GOLDEN, mix
 from depthforest.splitting import gain_over_terms, information_table
 from depthforest.threads import map_in_order
@@ -109,72 +100,6 @@ class Growth:
         return 0 if self.criterion == "squared_error" else self.n_channels
 
 
-class Scratch(NamedTuple):
-    """Memory that finding a split needs, of one thread; the kernels' modules say what each is."""
-
-    present: Ints
-    ends: Ints
-    ints: Ints
-    sums: Floats
-    bins: Floats
-    cuts: Floats
-    places: Ints
-    keys: npt.NDArray[np.uint8]
-    lanes: Lanes
-    at: Floats
-    sides: npt.NDArray[np.uint8]
-    drawn: Ints
-
-    @classmethod
-    def of(cls, n_rows: int, n_features: int, n_codes: int, n_channels: int) -> Scratch:
-        """Return memory for nodes of up to so many rows."""
-        return cls(
-            present=np.zeros(n_channels + 1, dtype=np.int32),
-            ends=np.zeros(n_channels + 1, dtype=np.int32),
-            ints=np.empty((5, n_rows), dtype=np.int32),
-            sums=np.zeros((5, n_channels)),
-            bins=np.empty((min(n_codes, DIGIT) + 1, n_channels + 2)),
-            cuts=np.empty((3, n_rows)),
-            places=np.empty(DIGIT, dtype=np.int32),
-            keys=np.empty((BATCH, n_rows), dtype=np.uint8),
-            lanes=np.empty((N_LANE_ROWS, BATCH), dtype=np.int64),
-            at=np.empty(BATCH),
-            sides=np.full((2, DIGIT), ABSENT, dtype=np.uint8),
-            drawn=np.stack([np.arange(n_features, dtype=np.int32)] * 2),
-        )
-
-
-class _Tables(NamedTuple):
-    """Memory of a growing tree. What is not written costs nothing."""
-
-    node_ints: Ints
-    node_floats: Floats
-    values: Floats
-    masks: Masks
-    used: Used
-
-    @classmethod
-    def of(cls, n_leaves: int, growth: Growth, *, has_categories: bool) -> _Tables:
-        n_nodes, n_shared, n_channels = 2 * n_leaves - 1, growth.n_shared, growth.n_channels
-        values = np.empty((n_leaves + n_shared, n_channels))
-        values[:n_shared] = np.eye(n_shared, n_channels)
-        masks = np.empty((n_leaves if has_categories else 0, MASK_WORDS), dtype=np.uint32)
-        return cls(np.empty((n_nodes, 6), np.int32), np.empty((n_nodes, 3)), values, masks, np.array([1, n_shared, 0]))
-
-    def tree(self, growth: Growth, rows: Ints) -> Tree:
-        """Return what was grown."""
-        n_nodes, n_values, n_masks = self.used
-        kept = rows if growth.keeps_rows else rows[:0]
-        return Tree.of(
-            self.node_ints[:n_nodes],
-            self.node_floats[:n_nodes],
-            self.values[:n_values],
-            self.masks[:n_masks],
-            growth.n_shared,
-            kept,
-        )
-
-
 def plant(
     binned: Binned,
     channels: Ints,
@@ -217,14 +142,14 @@ def plant(
         growth.max_depth, growth.min_samples_split, float(growth.min_decrease), float(amounts[:, WEIGHT].sum())
     )
     rules = growth.rules(is_even=bool((amounts[:, WEIGHT] == 1.0).all()))
-    planting = _Planting(binned, growth, rules, limits, rows, channels[rows], amounts)
+    planting = _Planting(binned, growth, rules, limits, TreeRows(rows, channels[rows], amounts))
     key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
     if growth.max_leaves is not None:
         tree = planting.best_first(key)
     elif threads > 1 and len(rows) >= 2 * _TOP_ROWS:
         tree = planting.spread(key, threads)
     else:
-        tree = planting.subtree(0, len(rows), 0, key).tree(growth, rows)
+        tree = planting.tree(planting.subtree(0, len(rows), 0, key))
     if offset:
         tree.values[:] += offset
     return tree
@@ -238,87 +163,88 @@ class _Planting:
     growth: Growth
     rules: Rules
     limits: Limits
-    rows: Ints
-    channels: Ints
-    amounts: Floats
+    rows: TreeRows
 
     @property
     def _has_categories(self) -> bool:
-        return bool(self.binned.columns[:, 2].any())
+        return bool(self.binned.columns[:, IS_CATEGORICAL].any())
 
-    def _scratch(self, n_rows: int) -> Scratch:
-        return Scratch.of(n_rows, len(self.binned.columns), self.binned.n_codes, self.growth.n_channels)
+    def _memory(self, n_rows: int) -> SplitMemory:
+        return SplitMemory.of(n_rows, len(self.binned.columns), self.binned.n_codes, self.growth.n_channels)
 
-    def subtree(self, begin: int, end: int, depth: int, key: np.uint64) -> _Tables:
+    def _tables(self, n_leaves: int) -> TreeTables:
+        n_channels, n_shared = self.growth.n_channels, self.growth.n_shared
+        return TreeTables.of(n_leaves, n_channels, n_shared, has_categories=self._has_categories)
+
+    def tree(self, tables: TreeTables) -> Tree:
+        """Return what was grown."""
+        ids = self.rows.ids
+        return Tree.of(tables, self.growth.n_shared, ids if self.growth.keeps_rows else ids[:0])
+
+    def subtree(self, begin: int, end: int, depth: int, key: np.uint64) -> TreeTables:
         """Grow the tree of the rows from `begin` to `end` on this thread."""
-        n, b = end - begin, self.binned
-        tables = _Tables.of(n, self.growth, has_categories=self._has_categories)
+        tables, memory = self._tables(end - begin), self._memory(end - begin)
         grow_deep(
-            information_table(), self.rules, self.limits, b.codes, b.by_row, b.wide, b.columns, b.ranges,
-            self.rows, self.channels, self.amounts, begin, end, depth, key, *self._scratch(n), np.empty((n, 2)),
-            *tables,
-        )  # fmt: skip
+            information_table(), self.rules, self.limits, self.binned, self.rows, begin, end, depth, key, memory, tables
+        )
         return tables
 
     def best_first(self, key: np.uint64) -> Tree:
         """Grow a tree of a limited number of leaves."""
-        n, b = len(self.rows), self.binned
+        n = len(self.rows.ids)
         n_leaves = min(n, self.growth.max_leaves or n)
-        tables = _Tables.of(n_leaves, self.growth, has_categories=self._has_categories)
+        tables, memory = self._tables(n_leaves), self._memory(n)
+        opened = OpenNodes.of(len(tables.node_ints), has_categories=self._has_categories)
         grow_best(
-            information_table(), self.rules, self.limits, n_leaves, b.codes, b.by_row, b.wide, b.columns, b.ranges,
-            self.rows, self.channels, self.amounts, key, *self._scratch(n), np.empty((n, 2)), *tables,
-        )  # fmt: skip
-        return tables.tree(self.growth, self.rows)
+            information_table(), self.rules, self.limits, n_leaves, self.binned, self.rows, key, memory, opened, tables
+        )
+        return self.tree(tables)
 
     # -- several threads -----------------------------------------------------------------------------------------------
 
     def spread(self, key: np.uint64, threads: int) -> Tree:
         """Grow a tree on several threads."""
-        top = _Tables.of(_SEGMENTS * threads + 1, self.growth, has_categories=self._has_categories)
-        scratches = [self._scratch(len(self.rows)) for _ in range(threads)]
-        spare = np.empty((len(self.rows), 2))
-        segments = [(0, 0, len(self.rows), 0, key)]  # node, begin, end, depth, key
+        n = len(self.rows.ids)
+        top = self._tables(_SEGMENTS * threads + 1)
+        memories = [self._memory(n) for _ in range(threads)]
+        segments = [(0, 0, n, 0, key)]  # node, begin, end, depth, key
         done: list[tuple[int, int, int, int, np.uint64]] = []
         while segments and len(segments) + len(done) < _SEGMENTS * threads:
             segments.sort(key=lambda segment: (segment[2] - segment[1], -segment[0]))
             node, begin, end, depth, own = segments.pop()
-            split = self._split_top(begin, end, depth, own, scratches) if end - begin >= _TOP_ROWS else None
+            split = self._split_top(begin, end, depth, own, memories) if end - begin >= _TOP_ROWS else None
             if split is None:
                 done.append((node, begin, end, depth, own))
                 continue
-            middle = self._divide_top(split, node, begin, end, scratches[0], spare, top)
+            middle = self._divide_top(split, node, begin, end, memories[0], top)
             left = int(top.node_ints[node, CHILD])
             segments.append((left, begin, middle, depth + 1, np.uint64(child_key(own, 0))))
             segments.append((left + 1, middle, end, depth + 1, np.uint64(child_key(own, 1))))
         segments = sorted(segments + done, key=lambda segment: segment[1] - segment[2])
         grown = map_in_order(lambda segment: self.subtree(*segment[1:]), segments, threads=threads)
-        return _joined(top, [s[0] for s in segments], list(grown), self.growth).tree(self.growth, self.rows)
+        return self.tree(_joined(top, [s[0] for s in segments], list(grown), self.growth.n_shared))
 
     def _split_top(
-        self, begin: int, end: int, depth: int, key: np.uint64, scratches: list[Scratch]
-    ) -> tuple[Split, Scratch, float, float] | None:
+        self, begin: int, end: int, depth: int, key: np.uint64, memories: list[SplitMemory]
+    ) -> tuple[Split, SplitMemory, float, float] | None:
         """Find a node's best split, its columns spread over the threads; None where it has none."""
-        b, table, rules = self.binned, information_table(), self.rules
+        table, rules, rows = information_table(), self.rules, self.rows
 
-        def search(part: int, n_parts: int) -> tuple[Split, Scratch, float, float] | None:
-            scratch = scratches[part]
+        def search(part: int, n_parts: int) -> tuple[Split, SplitMemory, float, float] | None:
+            memory = memories[part]
             weight, terms, impurity, is_pure = weigh(
-                table, rules, self.channels, self.amounts, begin, end, scratch.present, scratch.ends, scratch.sums
+                table, rules, rows.channels, rows.amounts, begin, end, memory.present, memory.ends, memory.sums
             )
             if not may_split(rules, self.limits, end - begin, depth, weight, is_pure):
                 return None
-            split = find_split(
-                table, rules, b.codes, b.by_row, b.wide, b.columns, b.ranges, self.rows, self.channels, self.amounts,
-                begin, end, weight, terms, key, part, n_parts, *scratch,
-            )  # fmt: skip
+            split = find_split(table, rules, self.binned, rows, begin, end, weight, terms, key, part, n_parts, memory)
             if split.feature == NO_FEATURE or not is_worth(
                 self.limits, gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
             ):
                 return None
-            return split, scratch, weight, impurity
+            return split, memory, weight, impurity
 
-        n = len(scratches)
+        n = len(memories)
         found = [f for f in map_in_order(lambda part: search(part, n), range(n), threads=n) if f is not None]
         if not found:
             return search(0, 1)  # perhaps none of the first columns varies
@@ -326,31 +252,25 @@ class _Planting:
 
     def _divide_top(
         self,
-        found: tuple[Split, Scratch, float, float],
+        found: tuple[Split, SplitMemory, float, float],
         node: int,
         begin: int,
         end: int,
-        scratch: Scratch,
-        spare: Floats,
-        top: _Tables,
+        memory: SplitMemory,
+        top: TreeTables,
     ) -> int:
         split, its, weight, impurity = found
-        b = self.binned
-        middle = int(divide(
-            self.rules, b.codes, b.by_row, b.wide, b.columns, self.rows, self.channels, self.amounts, begin, end, split,
-            its.sides, scratch.ints, spare,
-        ))  # fmt: skip
+        middle = int(divide(self.rules, self.binned, self.rows, begin, end, split, its.sides, memory))
         write_node(node, begin, end, impurity, weight, top.node_ints, top.node_floats)
         write_split(
-            b.columns, split, middle - begin > end - middle, node, its.sides, top.node_ints, top.node_floats,
+            self.binned.columns, split, middle - begin > end - middle, node, its.sides, top.node_ints, top.node_floats,
             top.masks, top.used,
         )  # fmt: skip
         return middle
 
 
-def _joined(top: _Tables, roots: list[int], subtrees: list[_Tables], growth: Growth) -> _Tables:
+def _joined(top: TreeTables, roots: list[int], subtrees: list[TreeTables], n_shared: int) -> TreeTables:
     """Return one table of the top of a tree and the subtrees that hang at some of its nodes."""
-    n_shared = growth.n_shared
     node_ints = [top.node_ints[: top.used[N_NODES]].copy()]
     node_floats = [top.node_floats[: top.used[N_NODES]].copy()]
     values, masks = [top.values[:n_shared]], [top.masks[: top.used[N_MASKS]]]
@@ -369,7 +289,7 @@ def _joined(top: _Tables, roots: list[int], subtrees: list[_Tables], growth: Gro
         n_nodes += len(ints) - 1
         n_values += int(subtree.used[N_VALUES]) - n_shared
         n_masks += int(subtree.used[N_MASKS])
-    return _Tables(
+    return TreeTables(
         np.concatenate(node_ints),
         np.concatenate(node_floats),
         np.concatenate(values),

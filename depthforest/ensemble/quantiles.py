@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.ensemble.sweeps import Floats, Ints
+from depthforest.arrays import Floats, Ints, Longs
 from depthforest.ensemble.trees import Tree
 from depthforest.kernels import kernel
 
 
 def forest_quantiles(
     trees: Sequence[Tree],
-    leaves: npt.NDArray[np.int64],
+    leaves: Longs,
     targets: Floats,
     weights: Sequence[Floats],
     quantiles: Floats,
@@ -49,8 +48,8 @@ def forest_quantiles(
 
 @kernel
 def _fill_quantiles(
-    begins: npt.NDArray[np.int64],
-    counts: npt.NDArray[np.int64],
+    begins: Longs,
+    counts: Longs,
     rows: Ints,
     weights: Floats,
     targets: Floats,

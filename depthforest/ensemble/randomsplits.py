@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from depthforest.arrays import Floats, Ints
+from depthforest.ensemble.binning import Binned
 from depthforest.ensemble.columns import (
     ABSENT,
     DIGIT,
@@ -27,21 +29,22 @@ from depthforest.ensemble.columns import (
     threshold_between,
 )
 from depthforest.ensemble.lanes import (
-    BEGIN,
-    BOTTOM,
-    CODE,
-    FEATURE,
-    N_MISSING,
-    OWN,
-    RANK,
-    SPAN,
-    TOP,
+    LANE_BEGIN,
+    LANE_BOTTOM,
+    LANE_CODE,
+    LANE_FEATURE,
+    LANE_N_MISSING,
+    LANE_OWN,
+    LANE_RANK,
+    LANE_SPAN,
+    LANE_TOP,
     Lanes,
     bound_batch,
     draw_batch,
     is_constant,
     read_batch,
 )
+from depthforest.ensemble.splitmemory import SplitMemory, TreeRows
 from depthforest.ensemble.splits import Split, no_split, perfect_score, put_back
 from depthforest.ensemble.sweeps import (
     KEYS,
@@ -50,18 +53,16 @@ from depthforest.ensemble.sweeps import (
     TARGET,
     TOTALS,
     WEIGHT,
-    Floats,
-    Ints,
     Rules,
     judge,
     term,
 )
-from depthforest.kernels import inlined, kernel
+from depthforest.kernels import bare, inlined
 from depthforest.mixing import GOLDEN, mix, number_below
 from depthforest.splitting import Counts
 
 
-@kernel
+@bare
 def _cut_batch(columns: Columns, ranges: Ranges, n_lanes: int, lanes: Lanes, at: Floats) -> None:
     """Find the code of every cut; `at` holds shares of the way from smallest to largest value, then the places.
 
@@ -70,23 +71,23 @@ def _cut_batch(columns: Columns, ranges: Ranges, n_lanes: int, lanes: Lanes, at:
     """
     widest = np.int64(1)
     for lane in range(n_lanes):  # all alike, also where there is nothing to cut: within the column's codes
-        feature = lanes[FEATURE, lane]
+        feature = lanes[LANE_FEATURE, lane]
         start, n_codes = columns[feature, START], columns[feature, N_CODES]
-        low, high = min(lanes[BOTTOM, lane], n_codes - 1), max(lanes[TOP, lane], 0)
+        low, high = min(lanes[LANE_BOTTOM, lane], n_codes - 1), max(lanes[LANE_TOP, lane], 0)
         bottom, top = np.float64(ranges[LOW, start + low]), np.float64(ranges[HIGH, start + high])
         at[lane] = bottom + at[lane] * (top - bottom)
-        lanes[BEGIN, lane], lanes[CODE, lane], lanes[SPAN, lane] = start, low, max(high - low, 1)
+        lanes[LANE_BEGIN, lane], lanes[LANE_CODE, lane], lanes[LANE_SPAN, lane] = start, low, max(high - low, 1)
         widest = max(widest, high - low)
     while widest > 1:
         for lane in range(n_lanes):
-            code, half = lanes[CODE, lane], lanes[SPAN, lane] >> 1
-            is_up_to = ranges[HIGH, np.uint64(lanes[BEGIN, lane] + code + half)] <= at[lane]
-            lanes[CODE, lane] = code + half * np.int64(is_up_to)
-            lanes[SPAN, lane] -= half
+            code, half = lanes[LANE_CODE, lane], lanes[LANE_SPAN, lane] >> 1
+            is_up_to = ranges[HIGH, np.uint64(lanes[LANE_BEGIN, lane] + code + half)] <= at[lane]
+            lanes[LANE_CODE, lane] = code + half * np.int64(is_up_to)
+            lanes[LANE_SPAN, lane] -= half
         widest -= widest >> 1
 
 
-@kernel
+@bare
 def _threshold_at(columns: Columns, ranges: Ranges, feature: int, code: int, at: float) -> float:
     """Return the threshold of a drawn cut: a float32 between the values of a code and those of the next."""
     start = columns[feature, START]
@@ -96,7 +97,7 @@ def _threshold_at(columns: Columns, ranges: Ranges, feature: int, code: int, at:
     return np.float64(threshold_between(columns, ranges, feature, code, code + 1))
 
 
-@kernel
+@bare
 def _recode(
     is_wide: bool,
     is_categorical: bool,
@@ -131,17 +132,14 @@ def _sum_sides(
     least: float,
     lane: int,
     last: Any,
-    present: Ints,
-    ends: Ints,
-    ints: Ints,
-    sums: Floats,
-    cuts: Floats,
-    keys: Codes,
+    memory: SplitMemory,
 ) -> tuple[float, float, float, float]:
     """Return summed terms and weight of both sides, or 0s if not allowed; keys up to `last` go left.
 
     Rows stand in the order of their channels: what a channel has on the left is the difference of two running sums.
     """
+    present, ends, ints, sums, cuts = memory.present, memory.ends, memory.ints, memory.sums, memory.cuts
+    keys = memory.keys
     base = np.uint64(begin)
     n_left, left_weight, left_sum, right_sum = np.int64(0), 0.0, 0.0, 0.0
     if rules.is_number and rules.is_even:
@@ -200,41 +198,29 @@ def _sum_sides(
 def find_random(
     table: Counts,
     rules: Rules,
-    codes: Codes,
-    by_row: Codes,
-    wide: Ints,
-    columns: Columns,
-    ranges: Ranges,
-    ids: Ints,
-    amounts: Floats,
+    binned: Binned,
+    rows: TreeRows,
     begin: int,
     end: int,
     weight: float,
     key: np.uint64,
     part: int,
     n_parts: int,
-    present: Ints,
-    ends: Ints,
-    ints: Ints,
-    sums: Floats,
-    cuts: Floats,
-    keys: Codes,
-    lanes: Lanes,
-    at: Floats,
-    sides: Sides,
-    drawn: Ints,
+    memory: SplitMemory,
 ) -> Split:
     """Return the best of the random splits of the columns that a node draws, as `finding.find_split` does."""
+    columns, ranges = binned.columns, binned.ranges
+    ints, keys, lanes, at, sides, drawn = memory.ints, memory.keys, memory.lanes, memory.at, memory.sides, memory.drawn
     n = end - begin
     n_features = drawn.shape[1]
-    is_wide = codes.shape[0] == 0
+    is_wide = binned.codes.shape[0] == 0
     best: Split = no_split()
     n_drawn, has_varying = 0, n_parts > 1  # for all that one of several threads knows
     least = max(rules.min_weight, NEGLIGIBLE * weight)
     perfect = perfect_score(rules, n, weight)
     while n_drawn < n_features and (n_drawn < rules.max_features or not has_varying) and best.score < perfect:
         n_drawn, n_lanes = draw_batch(rules, is_wide, key, n, n_drawn, part, n_parts, lanes, at, drawn)
-        read_batch(codes, by_row, wide, ids, begin, n, n_lanes, lanes, ints, keys)
+        read_batch(binned.codes, binned.by_row, binned.wide, rows.ids, begin, n, n_lanes, lanes, ints, keys)
         bound_batch(columns, is_wide, n, n_lanes, lanes, ints, keys)
         _cut_batch(columns, ranges, n_lanes, lanes, at)
         for lane in range(n_lanes):
@@ -243,24 +229,24 @@ def find_random(
             has_varying = True
             if best.score >= perfect:
                 break
-            feature, n_missing = lanes[FEATURE, lane], lanes[N_MISSING, lane]
-            is_single = lanes[BOTTOM, lane] >= lanes[TOP, lane]
-            code, threshold = lanes[CODE, lane], at[lane]
+            feature, n_missing = lanes[LANE_FEATURE, lane], lanes[LANE_N_MISSING, lane]
+            is_single = lanes[LANE_BOTTOM, lane] >= lanes[LANE_TOP, lane]
+            code, threshold = lanes[LANE_CODE, lane], at[lane]
             is_categorical = columns[feature, IS_CATEGORICAL] == 1
             is_missing_left = False
             last = np.uint8(code)
             if is_wide or is_categorical or n_missing > 0:
                 missing = columns[feature, N_CODES]
-                own = np.uint64(lanes[OWN, lane])
+                own = np.uint64(lanes[LANE_OWN, lane])
                 is_missing_left = n_missing > 0 and number_below(mix(own + GOLDEN), 2) == LEFT
                 if is_categorical:
                     draw_categories(n, missing, n_missing, is_missing_left, own, lane, keys, sides)
                 elif is_single:  # all that is known has one value: known or missing
-                    code, threshold, is_missing_left = lanes[BOTTOM, lane], np.inf, False
+                    code, threshold, is_missing_left = lanes[LANE_BOTTOM, lane], np.inf, False
                 _recode(is_wide, is_categorical, is_missing_left, missing, code, n, lane, ints, sides, keys)
                 last = np.uint8(0)
             left_sum, left_weight, right_sum, right_weight = _sum_sides(
-                table, rules, amounts, begin, n, weight, least, lane, last, present, ends, ints, sums, cuts, keys
+                table, rules, rows.amounts, begin, n, weight, least, lane, last, memory
             )  # fmt: skip
             if left_weight == 0.0:
                 continue
@@ -276,6 +262,6 @@ def find_random(
             side = ABSENT
             if n_missing > 0:
                 side = LEFT if is_missing_left else RIGHT
-            best = Split(feature, code, threshold, score, np.int64(side), lanes[RANK, lane])
+            best = Split(feature, code, threshold, score, np.int64(side), lanes[LANE_RANK, lane])
     put_back(n_drawn, drawn)
     return best

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Bools, Floats, Ints
 from depthforest.ensemble.linesearch import (
     crossing_intervals,
     leaf_ranges,
@@ -14,7 +14,6 @@ from depthforest.ensemble.linesearch import (
     zero_slopes,
 )
 from depthforest.ensemble.lossbase import Loss
-from depthforest.ensemble.sweeps import Floats, Ints
 from depthforest.kernels import kernel
 
 
@@ -129,7 +128,7 @@ class Huber(Loss):
         """Return the minimum of every leaf: Newton steps, exact once the right rows count as outliers."""
         residual = y - raw
 
-        def slopes(at: Floats, is_open: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        def slopes(at: Floats, is_open: Bools) -> tuple[Floats, Floats]:
             sums = np.zeros((n_leaves, 2))
             _sum_huber(residual, weights, leaf_of, self.delta, at, is_open.astype(np.int32), sums)
             return sums[:, 0], sums[:, 1]

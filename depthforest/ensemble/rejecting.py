@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.arrays import Bools, Floats
 from depthforest.checks import is_number
 from depthforest.ensemble.folds import plain
 from depthforest.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 # which kinds of NumPy type a reject label may have beside each kind of class label, so that one array holds both
 _FITTING_KINDS = {"i": "iu", "u": "iu", "f": "iuf", "U": "U", "O": "U", "S": "S"}
@@ -50,7 +49,7 @@ class RejectCurve:
         return ax
 
 
-def reject_curve(share: Floats, right: npt.NDArray[np.bool_], sample_weight: Floats | None = None) -> RejectCurve:
+def reject_curve(share: Floats, right: Bools, sample_weight: Floats | None = None) -> RejectCurve:
     """Return the curve of rejecting rows whose winner has at most a given share of the votes.
 
     Parameters
@@ -83,7 +82,7 @@ def reject_curve(share: Floats, right: npt.NDArray[np.bool_], sample_weight: Flo
     )
 
 
-def with_rejects(labels: npt.NDArray[Any], rejected: npt.NDArray[np.bool_], reject_label: Any) -> npt.NDArray[Any]:
+def with_rejects(labels: npt.NDArray[Any], rejected: Bools, reject_label: Any) -> npt.NDArray[Any]:
     """Return the labels, (n,), with `reject_label` where `rejected`; the type widens where it must."""
     mark = np.asarray(reject_label)
     out = labels.astype(np.result_type(labels.dtype, mark.dtype))

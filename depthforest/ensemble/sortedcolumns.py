@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.ensemble.columns import ABSENT, IS_CATEGORICAL, LEFT, N_CODES, Columns, Sides
-from depthforest.ensemble.gains import GRADIENT, HESSIAN, Floats, Penalties, bar_over, best_score, bounded_split
+from depthforest.arrays import Bytes, Floats, Ints
+from depthforest.ensemble.binning import Binned
+from depthforest.ensemble.boostmemory import SearchMemory, TreeSample
+from depthforest.ensemble.columns import ABSENT, IS_CATEGORICAL, LEFT, N_CODES
+from depthforest.ensemble.gains import GRADIENT, HESSIAN, NodeSums, Penalties, bar_over, best_score, bounded_split
 from depthforest.ensemble.histograms import CODE, MISSING, NEXT_CODE, best_set
-from depthforest.ensemble.sweeps import Ints
-from depthforest.kernels import kernel
+from depthforest.kernels import bare
 
 
 def sorted_rows(wide: Ints, rows: Ints, chosen: Ints) -> Ints:
@@ -23,12 +24,11 @@ def sorted_rows(wide: Ints, rows: Ints, chosen: Ints) -> Ints:
     return np.stack([rows[np.argsort(wide[column, rows], kind="stable")] for column in chosen])
 
 
-@kernel
-def part_columns(rows: Ints, begin: int, middle: int, end: int, is_left: npt.NDArray[np.uint8], order: Ints) -> None:
+@bare
+def part_columns(rows: Ints, begin: int, middle: int, end: int, is_left: Bytes, spare: Ints, order: Ints) -> None:
     """Part a node's stretch of every column into its children's; `rows` are parted already."""
     for i in range(begin, end):
         is_left[rows[i]] = i < middle
-    spare = np.empty(end - middle, dtype=np.int32)
     for k in range(order.shape[0]):
         at, n_right = begin, 0
         for i in range(begin, end):
@@ -43,7 +43,7 @@ def part_columns(rows: Ints, begin: int, middle: int, end: int, is_left: npt.NDA
             order[k, middle + i] = spare[i]
 
 
-@kernel
+@bare
 def _best_cut(
     penalties: Penalties,
     order: Ints,
@@ -54,17 +54,14 @@ def _best_cut(
     amounts: Floats,
     begin: int,
     end: int,
-    gradient: float,
-    hessian: float,
-    least: float,
     direction: int,
-    lower: float,
-    upper: float,
+    node: NodeSums,
     best: float,
     found: Ints,
     left: Floats,
 ) -> Any:
     """Return the score of the best cut of a column of numbers, as `histograms.best_cut` does."""
+    gradient, hessian = node.gradient, node.hessian
     bar = bar_over(best)
     known = end
     missing_gradient, missing_hessian = 0.0, 0.0
@@ -84,12 +81,12 @@ def _best_cut(
             left_hessian += amounts[row, HESSIAN]
             code = wide[column, row]
             following = wide[column, order[k, i + 1]]
-            if code == following or min(left_hessian, hessian - left_hessian) < least:
+            if code == following or min(left_hessian, hessian - left_hessian) < node.least:
                 continue
             if penalties.has_bounds:
                 score = bounded_split(
                     penalties, left_gradient, left_hessian, gradient - left_gradient, hessian - left_hessian,
-                    direction, lower, upper,
+                    direction, node.lower, node.upper,
                 )  # fmt: skip
             else:
                 score = best_score(penalties, left_gradient, left_hessian) + best_score(
@@ -104,38 +101,26 @@ def _best_cut(
     return best
 
 
-@kernel
+@bare
 def search_sorted(
     penalties: Penalties,
-    columns: Columns,
-    directions: Ints,
-    chosen: Ints,
-    drawn: Ints,
+    binned: Binned,
+    sample: TreeSample,
     n_drawn: int,
-    order: Ints,
-    wide: Ints,
-    amounts: Floats,
+    node: NodeSums,
     begin: int,
     end: int,
     sums: Floats,
-    gradient: float,
-    hessian: float,
-    least: float,
-    lower: float,
-    upper: float,
     least_score: float,
-    found: Ints,
-    left: Floats,
-    orders: Ints,
-    bins: Floats,
-    scratch: Floats,
-    sides: Sides,
+    memory: SearchMemory,
 ) -> tuple[Any, Any]:
     """Return score and column of a node's best split, as `histograms.search_histogram` does.
 
-    `amounts` (n_table_rows, 2) holds gradients and hessians by the number of the row. `sums` is memory for the
-    histogram of a column of categories.
+    The node is the stretch from `begin` to `end` of every column. `sums` is memory for the histogram of a column of
+    categories.
     """
+    wide, columns, orders, amounts = binned.wide, binned.columns, sample.orders, sample.amounts
+    chosen, directions, drawn, found, left = sample.chosen, sample.directions, memory.drawn, memory.found, memory.left
     best, feature = least_score, np.int64(-1)
     for i in range(n_drawn):
         k = drawn[i]
@@ -145,17 +130,17 @@ def search_sorted(
             for at in range(2 * n_codes + 2):
                 sums[at] = 0.0
             for j in range(begin, end):
-                row = order[k, j]
+                row = orders[k, j]
                 sums[2 * wide[column, row]] += amounts[row, GRADIENT]
                 sums[2 * wide[column, row] + 1] += amounts[row, HESSIAN]
             score = best_set(
-                penalties, sums, 0, n_codes, gradient, hessian, least, lower, upper, best, found, left, orders, bins,
-                scratch, sides,
+                penalties, sums, np.int64(0), n_codes, node, best, found, left, memory.category_order,
+                memory.category_bins, memory.category_sums, memory.sides,
             )  # fmt: skip
         else:
             score = _best_cut(
-                penalties, order, k, wide, column, n_codes, amounts, begin, end, gradient, hessian, least,
-                np.int64(directions[column]), lower, upper, best, found, left,
+                penalties, orders, k, wide, column, n_codes, amounts, begin, end, np.int64(directions[column]), node,
+                best, found, left,
             )  # fmt: skip
         if score > best:
             best, feature = score, column

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from depthforest.arrays import Ints
 from depthforest.ensemble.columns import ABSENT
-from depthforest.ensemble.sweeps import Ints, Rules
-from depthforest.kernels import inlined, kernel
+from depthforest.ensemble.sweeps import Rules
+from depthforest.kernels import bare, inlined
 from depthforest.mixing import number_below
 
 NO_FEATURE = -1
@@ -36,13 +37,13 @@ class Split(NamedTuple):
     """Which of the drawn columns it was: of equal scores the first drawn stays."""
 
 
-@kernel
+@bare
 def no_split() -> Split:
     """Return the split of a node that has none."""
     return Split(np.int64(NO_FEATURE), np.int64(0), 0.0, -np.inf, np.int64(ABSENT), np.int64(0))
 
 
-@kernel
+@bare
 def perfect_score(rules: Rules, n: int, weight: float) -> float:
     """Return a score that no split can beat, so that the search may end there: of equal scores the first stays."""
     if n == 2:  # there is one way to part two rows

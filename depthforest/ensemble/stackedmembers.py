@@ -16,11 +16,10 @@ from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.memberfits import Answers, fit_named
 from depthforest.ensemble.members import NamedMembers, has_trait, routing_enabled
 from depthforest.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 
 class StackedMembers(NamedMembers):

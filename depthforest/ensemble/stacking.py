@@ -13,12 +13,11 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.memberfits import Answers
 from depthforest.ensemble.stackedmembers import StackedMembers
 from depthforest.ensemble.targets import check_code_classes, class_codes, codes_of, numbers, shared_classes
 from depthforest.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 # what 'auto' asks a member by: the first that it has
 _AUTO = ("predict_proba", "decision_function", "predict")

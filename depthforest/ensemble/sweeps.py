@@ -4,8 +4,7 @@ Every row of a node adds weight times target to a channel. For classes the chann
 numbers there is one channel. The score of a split by gini, and by squared error, is then sum of squares / weight,
 summed over both sides; by entropy it is that of `splitting`. The same kernels find all three.
 
-Kernels check nothing, and take plain arrays: taking an array out of a tuple counts a reference, which costs more than a
-small node.
+Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -13,13 +12,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.kernels import inlined, kernel
+from depthforest.arrays import Floats, Ints
+from depthforest.kernels import bare, inlined
 from depthforest.splitting import Counts, entropy_score, gini_score, weighed_information
-
-Ints = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 TARGET, WEIGHT = 0, 1
 """Columns of `amounts` (n, 2), of the rows."""
@@ -27,8 +23,8 @@ TARGET, WEIGHT = 0, 1
 KEYS, SORTED, ORDER, SPARE_KEYS, SPARE_ORDER = range(5)
 """Rows of `ints` (5, n): codes of a node's rows, the same in order, their positions in order, and two for moving."""
 
-TOTALS, LEFT_SUMS, RIGHT_SUMS, DIRECTION, MEANS = range(5)
-"""Rows of `sums` (5, n_channels): of the node, of the sides, and two for the order of categories."""
+TOTALS, LEFT_SUMS, RIGHT_SUMS, DIRECTION, MEANS, STEP = range(6)
+"""Rows of `sums` (6, n_channels): of the node, of the sides, and three for the order of categories."""
 
 
 # `present` (n_channels + 1,) int32 says how many channels a node has, and then which; `ends` (n_channels + 1,) int32,
@@ -90,7 +86,7 @@ def judge(table: Counts, is_entropy: bool, left_sum: float, left: float, right_s
     return gini_score(left_sum, left, right_sum, right)
 
 
-@kernel
+@bare
 def _move(
     table: Counts, rules: Rules, c: int, amount: float, sums: Floats, left_sum: float, right_sum: float
 ) -> tuple[float, float]:
@@ -107,7 +103,7 @@ def _move(
     return left_sum + amount * (2.0 * left + amount), right_sum + amount * (amount - 2.0 * right)
 
 
-@kernel
+@bare
 def _start(present: Ints, sums: Floats) -> None:
     """Put all of a node on the right side."""
     for k in range(1, present[0] + 1):
@@ -116,7 +112,7 @@ def _start(present: Ints, sums: Floats) -> None:
         sums[RIGHT_SUMS, c] = sums[TOTALS, c]
 
 
-@kernel
+@bare
 def sweep_rows(
     table: Counts,
     rules: Rules,
@@ -171,7 +167,7 @@ def sweep_rows(
     return best, found
 
 
-@kernel
+@bare
 def sweep_bins(
     table: Counts,
     rules: Rules,

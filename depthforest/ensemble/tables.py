@@ -14,10 +14,10 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
+from depthforest.arrays import Floats
 from depthforest.errors import UsageError
 
 Indices = npt.NDArray[np.intp]
-Floats = npt.NDArray[np.float64]
 
 _ARRAY_CHECKS = {"accept_sparse": ["csr", "csc"], "dtype": None}
 

@@ -14,12 +14,12 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from depthforest.arrays import Floats, Longs
 from depthforest.ensemble.folds import plain
 from depthforest.errors import UsageError
 
 Labels = npt.NDArray[Any]
-Codes = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+Codes = Longs
 
 SHOWN_CLASSES = 6  # of each side, in messages
 

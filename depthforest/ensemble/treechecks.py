@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.growing import LEAF
+from depthforest.arrays import Bools
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treetables import LEAF
 from depthforest.errors import ModelError
 from depthforest.links import Broken, find_fault
 
@@ -18,8 +19,6 @@ TOLERANCE = 1e-6
 
 LARGEST = 1e300
 """Of values and of impurities, times their weight: sums over all nodes, and over all trees, stay finite."""
-
-Bools = npt.NDArray[np.bool_]
 
 
 def check_tree(tree: Tree, n_features: int, is_categorical: Bools) -> None:

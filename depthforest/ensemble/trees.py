@@ -1,7 +1,7 @@
 """Trees: the flat columns of a grown tree, and what can be said of it without data.
 
 Children stand side by side, after their parent; the numbering is that of growing depth first, whichever way a tree was
-grown. Growing writes other, wider tables (`growing`); `Tree.of` makes columns of them.
+grown. Growing writes other, wider tables (`treetables`); `Tree.of` makes columns of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.growing import (
+from depthforest.arrays import Bools, Bytes, Floats, Ints, Longs, Singles, Words
+from depthforest.ensemble.treetables import (
     BEGIN,
     CHILD,
     FEATURE,
@@ -28,10 +29,8 @@ from depthforest.ensemble.growing import (
     N_VALUES,
     NODE_WEIGHT,
     THRESHOLD,
-    Masks,
-    Used,
+    TreeTables,
 )
-from depthforest.ensemble.sweeps import Floats, Ints
 from depthforest.kernels import kernel
 
 
@@ -68,34 +67,39 @@ class Tree:
     """
 
     feature: Ints
-    threshold: npt.NDArray[np.float32]
+    threshold: Singles
     child: Ints
-    missing_go_to_left: npt.NDArray[np.uint8]
+    missing_go_to_left: Bytes
     mask: Ints
     impurity: Floats
     n_node_samples: Ints
     weighted_n_node_samples: Floats
     values: Floats
-    masks: Masks
+    masks: Words
     begins: Ints
     rows: Ints
     n_shared: int
     category_values: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, node_ints: Ints, node_floats: Floats, values: Floats, masks: Masks, n_shared: int, rows: Ints) -> Tree:
+    def of(cls, tables: TreeTables, n_shared: int, rows: Ints) -> Tree:
         """Return the tree of grown tables, numbered as if it had been grown depth first.
 
         Nodes that the root does not reach are left out. `n_shared` is the number of rows of values that leaves share,
         those of pure classes; `rows` may be empty.
         """
-        out_ints, out_floats = np.empty_like(node_ints), np.empty_like(node_floats)
-        out_values, out_masks = np.empty_like(values), np.empty_like(masks)
-        out_values[:n_shared] = values[:n_shared]
-        used = np.array([1, n_shared, 0])
-        _renumber(node_ints, node_floats, values, masks, n_shared, out_ints, out_floats, out_values, out_masks, used)
-        ints = np.ascontiguousarray(out_ints[: used[N_NODES]].T)
-        floats = np.ascontiguousarray(out_floats[: used[N_NODES]].T)
+        grown, used = tables.taken(), np.array([1, n_shared, 0])
+        out = TreeTables(
+            np.empty_like(grown.node_ints),
+            np.empty_like(grown.node_floats),
+            np.empty_like(grown.values),
+            np.empty_like(grown.masks),
+            used,
+        )
+        out.values[:n_shared] = grown.values[:n_shared]
+        _renumber(grown, n_shared, out)
+        ints = np.ascontiguousarray(out.node_ints[: used[N_NODES]].T)
+        floats = np.ascontiguousarray(out.node_floats[: used[N_NODES]].T)
         return cls(
             feature=ints[FEATURE],
             threshold=floats[THRESHOLD].astype(np.float32),
@@ -105,8 +109,8 @@ class Tree:
             impurity=floats[IMPURITY],
             n_node_samples=ints[N_ROWS],
             weighted_n_node_samples=floats[NODE_WEIGHT],
-            values=out_values[: used[N_VALUES]].copy(),
-            masks=out_masks[: used[N_MASKS]].copy(),
+            values=out.values[: used[N_VALUES]].copy(),
+            masks=out.masks[: used[N_MASKS]].copy(),
             begins=ints[BEGIN] if len(rows) else np.empty(0, dtype=np.int32),
             rows=rows,
             n_shared=n_shared,
@@ -118,7 +122,7 @@ class Tree:
         return len(self.feature)
 
     @property
-    def is_leaf(self) -> npt.NDArray[np.bool_]:
+    def is_leaf(self) -> Bools:
         """Which nodes are leaves, (n_nodes,)."""
         return np.asarray(self.feature == LEAF)
 
@@ -128,17 +132,17 @@ class Tree:
         return int(np.count_nonzero(self.is_leaf))
 
     @property
-    def children_left(self) -> npt.NDArray[np.int64]:
+    def children_left(self) -> Longs:
         """Left children, (n_nodes,); -1 at leaves."""
         return np.where(self.is_leaf, -1, self.child).astype(np.int64)
 
     @property
-    def children_right(self) -> npt.NDArray[np.int64]:
+    def children_right(self) -> Longs:
         """Right children, (n_nodes,); -1 at leaves."""
         return np.where(self.is_leaf, -1, self.child + 1).astype(np.int64)
 
     @cached_property
-    def parents(self) -> npt.NDArray[np.int64]:
+    def parents(self) -> Longs:
         """Parent of every node, (n_nodes,); -1 of the root."""
         parents = np.full(self.node_count, -1, dtype=np.int64)
         inner = np.flatnonzero(~self.is_leaf)
@@ -147,7 +151,7 @@ class Tree:
         return parents
 
     @cached_property
-    def depths(self) -> npt.NDArray[np.int64]:
+    def depths(self) -> Longs:
         """Depth of every node, (n_nodes,); 0 of the root."""
         depths = np.zeros(self.node_count, dtype=np.int64)
         _fill_depths(self.feature, self.child, depths)
@@ -215,23 +219,15 @@ class Tree:
         threshold = np.where(becomes_leaf, np.inf, self.threshold)
         node_floats = np.stack((threshold, self.impurity, self.weighted_n_node_samples), axis=1)
         values = np.concatenate((self.values, self.value[nodes, 0]))
-        return Tree.of(node_ints, node_floats, values, self.masks, self.n_shared, self.rows)
+        used = np.array([self.node_count, len(values), len(self.masks)])
+        return Tree.of(TreeTables(node_ints, node_floats, values, self.masks, used), self.n_shared, self.rows)
 
 
 @kernel
-def _renumber(
-    node_ints: Ints,
-    node_floats: Floats,
-    values: Floats,
-    masks: Masks,
-    n_shared: int,
-    out_ints: Ints,
-    out_floats: Floats,
-    out_values: Floats,
-    out_masks: Masks,
-    used: Used,
-) -> None:
+def _renumber(grown: TreeTables, n_shared: int, out: TreeTables) -> None:
     """Copy the nodes that the root reaches: the children of a node together, then all below the left one."""
+    node_ints, node_floats, values, masks = grown.node_ints, grown.node_floats, grown.values, grown.masks
+    out_ints, out_floats, out_values, out_masks, used = out.node_ints, out.node_floats, out.values, out.masks, out.used
     stack = np.empty((len(node_ints), 2), dtype=np.int64)
     stack[0, 0], stack[0, 1] = 0, 0
     n = 1
@@ -263,7 +259,7 @@ def _renumber(
 
 
 @kernel
-def _fill_depths(feature: Ints, child: Ints, depths: npt.NDArray[np.int64]) -> None:
+def _fill_depths(feature: Ints, child: Ints, depths: Longs) -> None:
     for node in range(len(feature)):
         if feature[node] != LEAF:
             depths[child[node]] = depths[node] + 1
@@ -271,7 +267,7 @@ def _fill_depths(feature: Ints, child: Ints, depths: npt.NDArray[np.int64]) -> N
 
 
 @kernel
-def _prune(feature: Ints, child: Ints, cost: Floats, alpha: float, becomes_leaf: npt.NDArray[np.bool_]) -> None:
+def _prune(feature: Ints, child: Ints, cost: Floats, alpha: float, becomes_leaf: Bools) -> None:
     """Mark the inner nodes that are worth no branch: the cost of a branch is that of its leaves, and alpha for each."""
     least = np.empty(len(feature))
     for node in range(len(feature) - 1, -1, -1):

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest import modelfile
-from depthforest.ensemble.growing import MASK_WORDS
-from depthforest.ensemble.treechecks import Bools, check_tree
+from depthforest.arrays import Bools
+from depthforest.ensemble.treechecks import check_tree
 from depthforest.ensemble.treemetadata import (
     MAX_FEATURES,
     Codec,
@@ -34,6 +34,7 @@ from depthforest.ensemble.treemetadata import (
     whole,
 )
 from depthforest.ensemble.trees import Tree
+from depthforest.ensemble.treetables import MASK_WORDS
 from depthforest.errors import DepthForestError, ModelError, UsageError
 from depthforest.modelfile import Column, ModelFile, Schema, shown
 

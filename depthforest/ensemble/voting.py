@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from depthforest.arrays import Floats, Longs
 from depthforest.ensemble.memberfits import Answers, Member
 from depthforest.ensemble.members import NamedMembers, is_dropped
 from depthforest.ensemble.rejecting import RejectCurve, check_majority, check_reject_label, reject_curve, with_rejects
@@ -20,8 +21,7 @@ from depthforest.ensemble.targets import check_code_classes, class_codes, codes_
 from depthforest.ensemble.weighting import FITTED, accuracy_weights, given_weights, is_found, least_squares_weights
 from depthforest.errors import UsageError
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
+Codes = Longs
 
 # voting -> what members are asked by
 _METHODS = {"hard": "predict", "soft": "predict_proba", "confidence": "predict_proba"}

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.sweeps import Floats, Ints
+from depthforest.arrays import Counters, Floats, Ints, Longs, Singles, Words
 from depthforest.ensemble.trees import Tree
 from depthforest.kernels import kernel
 from depthforest.threads import map_in_order
 
-Table = npt.NDArray[np.float32]
+Table = Singles
 
-FEATURE, THRESHOLD, CHILD, MORE = range(4)
-"""Columns of `nodes`. THRESHOLD holds the bits of a float32. MORE is 2 (mask + 1) + (missing values go left) of inner
-nodes, 2 (row of values) + 1 of leaves."""
+WALK_FEATURE, WALK_THRESHOLD, WALK_CHILD, WALK_MORE = range(4)
+"""Columns of `nodes`, packed for walking; a growing tree has others (`treetables`). WALK_THRESHOLD holds the bits of a
+float32. WALK_MORE is 2 (mask + 1) + (missing values go left) of inner nodes, 2 (row of values) + 1 of leaves."""
 
 LANES = 16
 """Rows that walk a tree together."""
@@ -53,9 +53,9 @@ class Walk:
     """
 
     nodes: Ints
-    roots: npt.NDArray[np.int64]
+    roots: Longs
     values: Floats
-    masks: npt.NDArray[np.uint32]
+    masks: Words
     n_shared: int
 
     @classmethod
@@ -70,12 +70,12 @@ class Walk:
         for tree, root in zip(trees, roots, strict=True):
             own = nodes[root : root + tree.node_count]
             is_leaf = tree.is_leaf
-            own[:, FEATURE] = np.maximum(tree.feature, 0)
-            own[:, THRESHOLD] = np.where(is_leaf, np.float32(np.inf), tree.threshold).view(np.int32)
-            own[:, CHILD] = np.where(is_leaf, np.arange(len(own)), tree.child) + root
+            own[:, WALK_FEATURE] = np.maximum(tree.feature, 0)
+            own[:, WALK_THRESHOLD] = np.where(is_leaf, np.float32(np.inf), tree.threshold).view(np.int32)
+            own[:, WALK_CHILD] = np.where(is_leaf, np.arange(len(own)), tree.child) + root
             row = np.where(tree.child < n_shared, tree.child, tree.child + n_values - n_shared)
             mask = np.where(tree.mask < 0, 0, tree.mask + n_masks + 1)
-            own[:, MORE] = np.where(is_leaf, 2 * row + 1, 2 * mask + tree.missing_go_to_left)
+            own[:, WALK_MORE] = np.where(is_leaf, 2 * row + 1, 2 * mask + tree.missing_go_to_left)
             values.append(tree.values[n_shared:])
             masks.append(tree.masks)
             n_values += len(tree.values) - n_shared
@@ -93,7 +93,7 @@ class Walk:
         in_blocks(add, x, out, threads)
         return out
 
-    def leaves(self, x: Table, *, threads: int = 1) -> npt.NDArray[np.int64]:
+    def leaves(self, x: Table, *, threads: int = 1) -> Longs:
         """Return the leaf of every row in every tree, (n, n_trees), as the number of the node in its tree."""
         out = np.empty((len(x), len(self.roots)), dtype=np.int64)
 
@@ -128,7 +128,7 @@ def goes_right(value, threshold, more, masks):  # type: ignore[no-untyped-def]  
 
 
 @kernel
-def is_plain_table(x: Table, masks: npt.NDArray[np.uint32]) -> bool:
+def is_plain_table(x: Table, masks: Words) -> bool:
     """Return whether rows can be walked by comparing alone: nothing is missing, and no split is of categories."""
     if masks.shape[0] > 0:
         return False
@@ -145,11 +145,11 @@ def walk_lanes(
     first: int,
     n: int,
     nodes: Ints,
-    thresholds: npt.NDArray[np.float32],
+    thresholds: Singles,
     root: int,
-    masks: npt.NDArray[np.uint32],
+    masks: Words,
     is_plain: bool,
-    at: npt.NDArray[np.uint64],
+    at: Counters,
 ) -> None:
     """Walk n rows to their leaves, all a step at a time."""
     for lane in range(n):
@@ -160,9 +160,9 @@ def walk_lanes(
             changed = np.uint64(0)
             for lane in range(n):
                 node = at[lane]
-                value = x[np.uint64(first + lane), np.uint64(nodes[node, np.uint64(FEATURE)])]
-                step = np.uint64(value > thresholds[node, np.uint64(THRESHOLD)])
-                following = np.uint64(nodes[node, np.uint64(CHILD)]) + step
+                value = x[np.uint64(first + lane), np.uint64(nodes[node, np.uint64(WALK_FEATURE)])]
+                step = np.uint64(value > thresholds[node, np.uint64(WALK_THRESHOLD)])
+                following = np.uint64(nodes[node, np.uint64(WALK_CHILD)]) + step
                 at[lane] = following
                 changed |= following ^ node
         return
@@ -170,11 +170,13 @@ def walk_lanes(
         changed = np.uint64(0)
         for lane in range(n):
             node = at[lane]
-            child = np.uint64(nodes[node, CHILD])
+            child = np.uint64(nodes[node, WALK_CHILD])
             if child == node:
                 continue
-            value = x[first + lane, nodes[node, FEATURE]]
-            at[lane] = child + np.uint64(goes_right(value, thresholds[node, THRESHOLD], nodes[node, MORE], masks))
+            value = x[first + lane, nodes[node, WALK_FEATURE]]
+            at[lane] = child + np.uint64(
+                goes_right(value, thresholds[node, WALK_THRESHOLD], nodes[node, WALK_MORE], masks)
+            )
             changed = np.uint64(1)
 
 
@@ -182,9 +184,9 @@ def walk_lanes(
 def _add_block(
     x: Table,
     nodes: Ints,
-    roots: npt.NDArray[np.int64],
+    roots: Longs,
     values: Floats,
-    masks: npt.NDArray[np.uint32],
+    masks: Words,
     n_shared: int,
     out: Floats,
 ) -> None:
@@ -197,7 +199,7 @@ def _add_block(
             n = min(LANES, x.shape[0] - first)
             walk_lanes(x, first, n, nodes, thresholds, roots[t], masks, is_plain, at)
             for lane in range(n):
-                row = nodes[at[lane], MORE] >> 1
+                row = nodes[at[lane], WALK_MORE] >> 1
                 if row < n_shared:
                     out[first + lane, row] += 1.0
                 else:
@@ -209,9 +211,9 @@ def _add_block(
 def _find_leaves(
     x: Table,
     nodes: Ints,
-    roots: npt.NDArray[np.int64],
-    masks: npt.NDArray[np.uint32],
-    out: npt.NDArray[np.int64],
+    roots: Longs,
+    masks: Words,
+    out: Longs,
 ) -> None:
     at = np.empty(LANES, dtype=np.uint64)
     thresholds = nodes.view(np.float32)

@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import nnls
 
+from depthforest.arrays import Bools, Floats
 from depthforest.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 VALIDATION = "validation"
 FITTED = "fitted"
@@ -66,7 +64,7 @@ def given_weights(weights: Any, kept: Sequence[bool]) -> Floats:
     return np.asarray(values / values.sum())
 
 
-def accuracy_weights(right: npt.NDArray[np.bool_], n_classes: int, sample_weight: Floats | None = None) -> Floats:
+def accuracy_weights(right: Bools, n_classes: int, sample_weight: Floats | None = None) -> Floats:
     """Return weights from validation accuracy: the log-odds against chance, which are best for independent voters.
 
     w_i = ln(p_i (K - 1) / (1 - p_i)) with p_i = (right answers + 1) / (rows + K), so that no p is 0 or 1; members that

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.ensemble.analysis.checking import Floats, checked_values, checked_weights
+from depthforest.arrays import Floats
+from depthforest.ensemble.analysis.checking import checked_values, checked_weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.arrays import Bools, Floats, Longs
 from depthforest.ensemble.amounts import is_flag
 from depthforest.errors import UsageError
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+Codes = Longs
+Flags = Bools
 Labels = npt.NDArray[Any]
 Numbers = npt.NDArray[Any]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.analysis.checking import (
     Codes,
-    Floats,
     as_labels,
     check_same_kind,
     checked_distribution,

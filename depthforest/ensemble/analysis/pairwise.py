@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.ensemble.analysis.checking import Codes, Flags, Floats, checked_votes
+from depthforest.arrays import Floats
+from depthforest.ensemble.analysis.checking import Codes, Flags, checked_votes
 
 SAMPLES_AT_ONCE = 2**16
 """In one matrix product of 0 and 1 in float32, which counts exactly up to 2^24."""

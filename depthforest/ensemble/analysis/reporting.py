@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.analysis import plots
 from depthforest.ensemble.analysis.ambiguity import error_ambiguity
 from depthforest.ensemble.analysis.biasvariance import zero_one_decomposition
-from depthforest.ensemble.analysis.checking import (
-    Floats,
-    Numbers,
-    as_labels,
-    checked_values,
-    checked_votes,
-    counts_of_votes,
-)
+from depthforest.ensemble.analysis.checking import Numbers, as_labels, checked_values, checked_votes, counts_of_votes
 from depthforest.ensemble.analysis.margins import breiman_bound, probability_margins, vote_margins
 from depthforest.ensemble.analysis.members import (
     each_probabilities,

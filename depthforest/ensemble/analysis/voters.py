@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from depthforest.ensemble.analysis.checking import Flags, Floats, between, finite, whole_number
+from depthforest.arrays import Floats
+from depthforest.ensemble.analysis.checking import Flags, between, finite, whole_number
 from depthforest.errors import UsageError
 
 TIES = {"error": 1.0, "right": 0.0, "coin": 0.5}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.amounts import whole
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
@@ -29,7 +30,6 @@ from depthforest.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = npt.NDArray[np.float64]
 
 SIZE = (9.0, 4.2)
 WEIGHTS_SIZE = (9.0, 5.0)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats
 from depthforest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ def _without_middle(text: str, kept: int) -> str:
     return text[:head].rstrip() + "…" + text[len(text) - (kept - head) :].lstrip()
 
 
-def normalized(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def normalized(rows: Floats) -> Floats:
     """Return rows that add up to one; rows of zeros stay."""
     total = rows.sum(axis=1, keepdims=True)
-    shares: npt.NDArray[np.float64] = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
+    shares: Floats = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
     return shares

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     CLASS_MARKERS,
@@ -25,7 +26,6 @@ from depthforest.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = npt.NDArray[np.float64]
 
 # cells along each side of a panel: about one for each pixel and a half in a page of 900 pixels
 CELLS = 300

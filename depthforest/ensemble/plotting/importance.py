@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.amounts import whole
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
@@ -29,7 +29,6 @@ from depthforest.errors import UsageError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = npt.NDArray[np.float64]
 
 KINDS = ("impurity", "permutation")
 # inches; a row holds a line of text and some air

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -63,7 +63,7 @@ def plot_oob(estimator: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _errors(name: object, ensemble: Any) -> npt.NDArray[np.float64]:
+def _errors(name: object, ensemble: Any) -> Floats:
     found = getattr(ensemble, "oob_errors_", None)
     if found is None:
         raise UsageError(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -19,7 +20,7 @@ from depthforest.ensemble.plotting.canvas import (
     pyplot,
     tint,
 )
-from depthforest.ensemble.ranking.groups import Floats, check_relevance, check_scores
+from depthforest.ensemble.ranking.groups import check_relevance, check_scores
 from depthforest.ensemble.ranking.lambdas import lambda_gradients
 from depthforest.ensemble.ranking.metrics import ndcg, ranked
 from depthforest.errors import UsageError

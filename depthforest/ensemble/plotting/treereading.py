@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     checked_names,
@@ -54,8 +54,8 @@ class TreeContent:
     right: Links
     feature_names: list[str]
     class_names: list[str]
-    shares: npt.NDArray[np.float64]
-    values: npt.NDArray[np.float64]
+    shares: Floats
+    values: Floats
 
     @property
     def is_classifier(self) -> bool:

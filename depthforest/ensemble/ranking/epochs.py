@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.fitting import shown
-from depthforest.ensemble.ranking.groups import Floats, Starts
+from depthforest.ensemble.ranking.groups import Starts
 from depthforest.ensemble.ranking.lambdas import PairTargets, fill_lambdas
 from depthforest.ensemble.ranking.layers import Adam, Network
 from depthforest.ensemble.ranking.metrics import ndcg_by_query

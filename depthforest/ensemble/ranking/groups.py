@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.arrays import Floats, Longs
 from depthforest.errors import UsageError
 
-Floats = npt.NDArray[np.float64]
-Starts = npt.NDArray[np.int64]
+Starts = Longs
 
 EXPONENTIAL, LINEAR = "exponential", "linear"
 GAINS = (EXPONENTIAL, LINEAR)

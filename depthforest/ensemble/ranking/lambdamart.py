@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Bools, Floats
 from depthforest.ensemble.amounts import number, resolved_count, share_count, whole
 from depthforest.ensemble.boostbase import BaseBoosting
 from depthforest.ensemble.boostfile import BOOSTED_NUMBERS
@@ -18,7 +18,6 @@ from depthforest.ensemble.monotonic import directions_of
 from depthforest.ensemble.planting import UNLIMITED
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
-    Floats,
     Starts,
     check_learnable,
     check_relevance,
@@ -295,7 +294,7 @@ class _Part:
     def __init__(self, table: Table, grades: Floats, starts: Starts, scores: Floats | None) -> None:
         self.table, self.grades, self.starts, self.scores = table, grades, starts, scores
 
-    def of(self, queries: npt.NDArray[np.bool_]) -> _Part:
+    def of(self, queries: Bools) -> _Part:
         """Return the part of some queries, given as a mask."""
         sizes = np.diff(self.starts)
         rows = np.repeat(queries, sizes)

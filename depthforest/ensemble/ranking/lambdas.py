@@ -19,13 +19,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats, Longs
 from depthforest.ensemble.amounts import is_flag, number
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
     LINEAR,
-    Floats,
     Starts,
     check_gain,
     check_relevance,
@@ -222,7 +221,7 @@ def _fill_queries(
     k: int,
     sigma: float,
     is_normalized: bool,
-    queries: npt.NDArray[np.int64],
+    queries: Longs,
     score: Floats,
     gradient: Floats,
     hessian: Floats,
@@ -244,7 +243,7 @@ def fill_lambdas(
     score: Floats,
     gradient: Floats,
     hessian: Floats,
-    queries: npt.NDArray[np.int64] | None = None,
+    queries: Longs | None = None,
 ) -> None:
     """Fill gradient and hessian of the rows of queries; rows of other queries are not touched.
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from depthforest.arrays import Floats
 from depthforest.checks import is_whole
-from depthforest.ensemble.ranking.groups import Floats
 from depthforest.errors import UsageError
 
 ACTIVATIONS = ("tanh", "relu")

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from depthforest.arrays import Floats, Longs, Singles
 from depthforest.ensemble.ranking.groups import check_relevance, group_ids, group_sizes, query_starts
 from depthforest.ensemble.treemetadata import MAX_FEATURES
 from depthforest.errors import DatasetError, UsageError
@@ -39,9 +40,9 @@ class RankingData(NamedTuple):
         The query of each row; None where the file names none.
     """
 
-    X: npt.NDArray[np.float32]
-    y: npt.NDArray[np.float64]
-    qid: npt.NDArray[np.int64] | None
+    X: Singles
+    y: Floats
+    qid: Longs | None
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -86,7 +87,7 @@ def read_letor(path: str | Path, *, n_features: int | None = None, zero_based: b
     return RankingData(x, np.asarray(grades, dtype=np.float64), _ids(path, ids, len(grades)))
 
 
-def _ids(path: Path, ids: npt.NDArray[Any], n_rows: int) -> npt.NDArray[np.int64] | None:
+def _ids(path: Path, ids: npt.NDArray[Any], n_rows: int) -> Longs | None:
     """Return the queries of rows: of the lines, else of the file beside, else None."""
     sizes_path = path.with_name(path.name + SIZES_SUFFIX)
     try:
@@ -98,7 +99,7 @@ def _ids(path: Path, ids: npt.NDArray[Any], n_rows: int) -> npt.NDArray[np.int64
         raise DatasetError(f"{path if len(ids) else sizes_path}: {error}") from None
 
 
-def read_group_sizes(path: str | Path) -> npt.NDArray[np.int64]:
+def read_group_sizes(path: str | Path) -> Longs:
     """Read the sizes of groups from a file with one whole number a line; (n_queries,) int64."""
     lines = read_bytes(Path(path), DatasetError).split(b"\n")
     sizes = []
@@ -212,7 +213,7 @@ def write_letor(path: str | Path, X: Any, y: Any, *, qid: Any = None, zero_based
         dump_svmlight_file(_short(table), grades, file, zero_based=bool(zero_based), query_id=ids)
 
 
-def _short(table: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _short(table: npt.NDArray[Any]) -> Floats:
     """Return a table as float64, single precision as the numbers of fewest digits: 0.89, not 0.8899999856948853."""
     exact = table.astype(np.float64)
     if table.dtype != np.float32:

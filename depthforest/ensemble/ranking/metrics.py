@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from depthforest.arrays import Floats, Longs
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
     LINEAR,
     MAX_GRADE,
-    Floats,
     Starts,
     check_gain,
     check_relevance,
@@ -38,13 +37,13 @@ TIES = ("mean", "order")
 
 
 @kernel
-def ranked(score: Floats) -> npt.NDArray[np.int64]:
+def ranked(score: Floats) -> Longs:
     """Return the documents of a query from the highest score to the lowest; equal ones in the order of rows."""
     return np.argsort(-score, kind="mergesort")
 
 
 @kernel
-def _tie_end(score: Floats, order: npt.NDArray[np.int64], begin: int, is_mean: bool) -> int:
+def _tie_end(score: Floats, order: Longs, begin: int, is_mean: bool) -> int:
     """Return where the documents that share the score of the one at `begin` end."""
     end = begin + 1
     while is_mean and end < len(order) and score[order[end]] == score[order[begin]]:

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.amounts import number, whole
 from depthforest.ensemble.ranking.epochs import History, Queries, TrainingSettings, rows_of, train
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
-    Floats,
     Starts,
     check_learnable,
     check_relevance,

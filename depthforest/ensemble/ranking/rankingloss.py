@@ -6,9 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from depthforest.arrays import Floats
 from depthforest.ensemble.lossbase import Loss, Targets
 from depthforest.ensemble.lossderivatives import HESSIAN_FLOOR
-from depthforest.ensemble.ranking.groups import Floats, Starts, gains_of
+from depthforest.ensemble.ranking.groups import Starts, gains_of
 from depthforest.ensemble.ranking.lambdas import METRICS, PairTargets, fill_lambdas
 from depthforest.ensemble.ranking.metrics import dcg_by_query
 from depthforest.threads import run_parts
