@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from depthforest.arrays import Bytes, Counters, Floats, Ints, Longs
-from depthforest.ensemble.columns import ABSENT, DIGIT, IS_CATEGORICAL, LEFT, N_CODES, RIGHT, Codes, Columns, Sides
+from depthforest.ensemble.columns import ABSENT, DIGIT, IS_CATEGORICAL, N_CODES, RIGHT, Codes, Columns, Sides
 from depthforest.ensemble.gains import GRADIENT, HESSIAN, LOWER, UPPER, Penalties, bar_over, bounded_weight
 from depthforest.ensemble.histograms import UNSURE
-from depthforest.ensemble.splits import Split
+from depthforest.ensemble.splits import Split, goes_left
 from depthforest.kernels import bare
 from depthforest.mixing import GOLDEN, mix, number_below
 
@@ -122,28 +122,25 @@ def part_rows(
     As `growing.divide` does, which moves targets and weights too: here they are looked up by row, because only the
     smaller half of the rows is counted again.
     """
-    feature, code = np.uint64(split.feature), split.code
+    feature = np.uint64(split.feature)
     missing = columns[split.feature, N_CODES]
     at, n_right = np.uint64(begin), np.uint64(0)
     is_wide = codes.shape[0] == 0
-    is_plain = columns[split.feature, IS_CATEGORICAL] == 0 and split.missing == ABSENT and not is_wide
-    limit = np.uint8(min(code, 255))
+    is_categorical = columns[split.feature, IS_CATEGORICAL] == 1
+    is_plain = not is_categorical and split.missing == ABSENT and not is_wide
+    limit = np.uint8(min(split.code, 255))
     for i in range(np.uint64(begin), np.uint64(end)):
         row = rows[i]
         if is_plain:
-            goes_left = np.uint64(codes[feature, np.uint64(row)] <= limit)
+            is_left = np.uint64(codes[feature, np.uint64(row)] <= limit)
         else:
             key = np.int64(wide[feature, row]) if is_wide else np.int64(codes[feature, row])
-            goes_left = np.uint64(key <= code)
-            if columns[split.feature, IS_CATEGORICAL] == 1 and key < missing:
-                goes_left = np.uint64(sides[1, key] == LEFT)
-            if key == missing:
-                goes_left = np.uint64(split.missing == LEFT)
+            is_left = np.uint64(goes_left(split, key, missing, is_categorical, sides))
         # written to both places and counted in one: no branch to mispredict, and nothing unread is written over
         rows[at] = row
         spare[n_right] = row
-        at += goes_left
-        n_right += np.uint64(1) - goes_left
+        at += is_left
+        n_right += np.uint64(1) - is_left
     for i in range(n_right):
         rows[at + i] = spare[i]
     return np.int64(at)

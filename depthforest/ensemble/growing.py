@@ -13,10 +13,10 @@ import numpy as np
 
 from depthforest.arrays import Floats, Ints
 from depthforest.ensemble.binning import Binned
-from depthforest.ensemble.columns import IS_CATEGORICAL, LEFT, N_CODES, Sides, reads_rows
+from depthforest.ensemble.columns import IS_CATEGORICAL, N_CODES, Sides, reads_rows
 from depthforest.ensemble.finding import find_split
 from depthforest.ensemble.splitmemory import SplitMemory, TreeRows
-from depthforest.ensemble.splits import NO_FEATURE, Split, no_split
+from depthforest.ensemble.splits import NO_FEATURE, Split, goes_left, no_split
 from depthforest.ensemble.sweeps import ORDER, SPARE_ORDER, TARGET, TOTALS, WEIGHT, Rules, term
 from depthforest.ensemble.treetables import N_NODES, TreeTables, write_leaf, write_node, write_split
 from depthforest.kernels import bare
@@ -112,7 +112,7 @@ def divide(
     """Put the rows that go left in front of the others, both in the order they had; return where the others begin."""
     codes, by_row, wide, columns = binned.codes, binned.by_row, binned.wide, binned.columns
     ids, channels, amounts, ints, spare = rows.ids, rows.channels, rows.amounts, memory.ints, memory.spare
-    feature, code = split.feature, split.code
+    feature = split.feature
     missing = columns[feature, N_CODES]
     is_categorical = columns[feature, IS_CATEGORICAL] == 1
     is_wide, is_sparse = codes.shape[0] == 0, reads_rows(codes, end - begin)
@@ -127,11 +127,7 @@ def divide(
             key = np.int64(by_row[np.uint64(row), np.uint64(feature)])
         else:
             key = np.int64(wide[feature, row]) if is_wide else np.int64(codes[np.uint64(feature), np.uint64(row)])
-        goes_left: Any = key <= code
-        if is_categorical and key < missing:
-            goes_left = sides[1, key] == LEFT
-        if key == missing:
-            goes_left = split.missing == LEFT
+        is_left = goes_left(split, key, missing, is_categorical, sides)
         # written to both places and counted in one: no branch to mispredict, and nothing unread is written over
         channel = channels[i]
         ids[at] = row
@@ -146,8 +142,8 @@ def divide(
             weight = amounts[i, weight_at]
             amounts[at, weight_at] = weight
             spare[n_right, weight_at] = weight
-        at += np.uint64(goes_left)
-        n_right += np.uint64(not goes_left)
+        at += np.uint64(is_left)
+        n_right += np.uint64(not is_left)
     for step in range(n_right):
         ids[at + step] = ints[ORDER, step]
         channels[at + step] = ints[SPARE_ORDER, step]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from depthforest.arrays import Ints
-from depthforest.ensemble.columns import ABSENT
+from depthforest.ensemble.columns import ABSENT, LEFT, Sides
 from depthforest.ensemble.sweeps import Rules
 from depthforest.kernels import bare, inlined
 from depthforest.mixing import number_below
@@ -51,6 +51,17 @@ def perfect_score(rules: Rules, n: int, weight: float) -> float:
     if rules.is_number:
         return np.inf
     return 0.0 if rules.is_entropy else weight
+
+
+@inlined
+def goes_left(split: Split, key: int, missing: int, is_categorical: bool, sides: Sides) -> Any:
+    """Return whether rows of a code go left; `missing` is the code of missing values."""
+    is_left: Any = key <= split.code
+    if is_categorical and key < missing:
+        is_left = sides[1, key] == LEFT
+    if key == missing:
+        is_left = split.missing == LEFT
+    return is_left
 
 
 @inlined
