@@ -18,7 +18,7 @@ from unittest import mock
 
 import pytest
 
-from depthforest.cli import main
+from depthforest.cli import app, main
 
 
 @dataclass(frozen=True)
@@ -63,3 +63,8 @@ def run_here(*words: object, stdin: bytes = b"", cwd: Path | None = None, env: M
     ):
         main()
     return Done(ended.value.code, out.buffer.getvalue(), err.buffer.getvalue())
+
+
+def command(*words):
+    """Run a command in this process; return its exit code."""
+    return app([str(word) for word in words], standalone_mode=False, prog_name="depthforest") or 0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from clips import bvh_clip
+from command import command
 from naive_forest import random_forest
-from test_generator import bvh_clip
-from test_model_commands import command
 
 import depthforest as df
 from depthforest import benchsets, evalrun

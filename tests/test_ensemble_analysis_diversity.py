@@ -8,20 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
+from strategies import votes
 
 from depthforest.ensemble import analysis
 from depthforest.ensemble.analysis import pairwise
 from depthforest.errors import UsageError
-
-labels = st.integers(0, 2)
-
-
-@st.composite
-def votes(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
-    n_members, n_samples = draw(st.integers(2, 5)), draw(st.integers(1, 12))
-    predictions = draw(hnp.arrays(np.int64, (n_members, n_samples), elements=labels))
-    return predictions, draw(hnp.arrays(np.int64, n_samples, elements=labels))
 
 
 def test_a_table_worked_by_hand() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_ensemble_analysis_diversity import votes
+from strategies import votes
 
 from depthforest.ensemble import analysis
 from depthforest.errors import UsageError

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from madeup import marks_of, one_part_forest
 from naive_forest import random_forest
-from test_marks import marks_of, one_part_forest
 
 import depthforest as df
 from depthforest import evalrun

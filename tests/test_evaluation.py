@@ -1,8 +1,9 @@
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from madeup import made_up, near_finder
 from naive_forest import random_forest
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, jaccard_score
 
@@ -16,13 +17,6 @@ from depthforest.frames import LabeledFrame
 from depthforest.parts import BODY31, BODY31_TO_REGIONS15, NO_PART, PCL25, REGIONS15
 from synth.config import Config
 from synth.generator import Generator
-
-
-@dataclass(frozen=True)
-class Found:
-    position: tuple[float, float, float]
-    confidence: float = 1.0
-    proposals: tuple["Found", ...] = ()
 
 
 @pytest.fixture(scope="module")
@@ -94,26 +88,6 @@ def test_everything_is_the_same_on_any_number_of_threads(frames, forest):
     assert without_speed(one) == without_speed(two)
 
 
-def near_finder(frames, step=0.0102):
-    """Return a finder that proposes each true joint moved along x, and 1 m beside it a less confident one.
-
-    The joint number j of `parts.JOINTS` is moved by j steps of about a centimetre.
-    """
-
-    def find(frame, labeling):
-        index = next(i for i, f in enumerate(frames) if np.array_equal(f.depth_mm, frame.depth_mm))
-        is_person = labeling.parts != NO_PART
-        person = int(np.bincount(frames[index].people[is_person]).argmax()) if is_person.any() else 0
-        found = {}
-        for number, (name, joint) in enumerate(frames[index].joints.get(person, {}).items()):
-            x, y, z = joint.position
-            near = Found((x + step * number, y, z), 0.9)
-            found[name] = Found(near.position, 0.9, (near, Found((x + 1, y, z), 0.4)))
-        return found
-
-    return find
-
-
 def test_joints_by_hand(frames, forest):
     result = df.evaluate(forest, frames, joints=near_finder(frames))
     assert result.joints is not None
@@ -148,21 +122,6 @@ def test_why_there_are_no_joints_is_said(frames, forest):
     assert result.joints is None
     assert result.to_dict()["joints"] == {"skipped": "the data shows no joints"}
     assert MAP not in result.figures
-
-
-def made_up(n=4):
-    """Return frames of a made-up set of three parts, without joints."""
-    part_set = df.PartSet(("seat", "leg_l", "leg_r"))
-    rng = np.random.default_rng(1)
-    frames = []
-    for _ in range(n):
-        parts = np.full((60, 80), NO_PART, dtype=np.uint8)
-        parts[10:40, 20:60] = rng.integers(0, 3, (30, 40))
-        depth = np.where(parts != NO_PART, rng.integers(900, 1100, (60, 80)), 0).astype(np.uint16)
-        people = (parts != NO_PART).astype(np.uint8)
-        camera = df.Camera.preset("kinect_v1@80x60")
-        frames.append(LabeledFrame(depth, camera, parts, people, part_set=part_set))
-    return frames, random_forest(np.random.default_rng(2), 2, 3, part_set)
 
 
 def test_any_part_set_is_evaluated():

@@ -8,6 +8,7 @@ import naive
 import numpy as np
 import pytest
 import tifffile
+from clouds import pcd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -34,28 +35,6 @@ def write(path, content):
 def png(array, path):
     Image.fromarray(array).save(path, format="PNG")
     return path
-
-
-def pcd(encoding, points, fields="x y z", extra=None, compress=naive.lzf_compress):
-    """Return the bytes of an organised PCD of points (rows, cols, 3), with any extra uint32 field behind."""
-    height, width = points.shape[:2]
-    columns = [points[..., i].astype("<f4").ravel() for i in range(3)]
-    if extra is not None:
-        columns.append(extra.astype("<u4").ravel())
-    n = len(columns)
-    header = (
-        f"# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS {fields}\nSIZE {' '.join(['4'] * n)}\n"
-        f"TYPE {' '.join(['F', 'F', 'F', 'U'][:n])}\nCOUNT {' '.join(['1'] * n)}\nWIDTH {width}\nHEIGHT {height}\n"
-        f"VIEWPOINT 0 0 0 1 0 0 0\nPOINTS {width * height}\nDATA {encoding}\n"
-    ).encode()
-    if encoding == "ascii":
-        rows = "\n".join(" ".join(repr(v.item()) for v in row) for row in zip(*columns, strict=True))
-        return header + rows.encode() + b"\n"
-    if encoding == "binary":
-        return header + np.rec.fromarrays(columns).tobytes()
-    body = b"".join(c.tobytes() for c in columns)
-    packed = compress(body)
-    return header + struct.pack("<II", len(packed), len(body)) + packed
 
 
 CAMERA = Camera(40.0, 41.0, 15.2, 12.1, 32, 24)

@@ -8,45 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from madeup import PARTS, labeled_frame, people_of
 
 import depthforest as df
-from depthforest import facings, leafcounts
+from depthforest import leafcounts
 from depthforest.errors import DatasetError, UsageError
-from depthforest.frames import Joint, LabeledFrame
+from depthforest.frames import LabeledFrame
 from depthforest.leafcounts import count_leaves, first_trees, prune
 from depthforest.quantizing import quantise_leaves
 from depthforest.treecolumns import MAX_DEPTH, MAX_NODES
-
-PARTS = df.PartSet(("head", "hand_l", "hand_r"))
-
-
-def labeled_frame(seed, rows=8, cols=12, *, has_joints=True):
-    """Two people side by side, with holes, pixels without a label, and joints that say a facing."""
-    rng = np.random.default_rng(seed)
-    depth_mm = rng.integers(800, 2500, (rows, cols)).astype(np.uint16)
-    depth_mm[rng.random((rows, cols)) < 0.1] = 0
-    people = np.where(np.arange(cols) < cols // 2, 1, 4)[None].repeat(rows, 0).astype(np.uint8)
-    parts = rng.integers(0, 3, (rows, cols)).astype(np.uint8)
-    parts[rng.random((rows, cols)) < 0.2] = 255
-    joints = {}
-    if has_joints:
-        for person in (1, 4):
-            x, z = rng.uniform(-0.3, 0.3, 2)
-            joints[person] = {"shoulder_l": Joint((x, 0, 2 + z)), "shoulder_r": Joint((-x, 0, 2 - z))}
-    camera = df.Camera(rng.uniform(5, 40), rng.uniform(5, 40), 1.5, 2.5, cols, rows)
-    return LabeledFrame(depth_mm, camera, parts, people, joints, PARTS)
-
-
-def people_of(frame, n_facings, is_on_grid=lambda _: True):
-    """Yield what the twin counts: facing, frame, mask and pixels of each person."""
-    for person in (1, 4):
-        mask = frame.people == person
-        angle = facings.angle_of(frame.joints.get(person, {})) if n_facings > 1 else 0.0
-        if angle is not None:
-            pixels = {
-                place for place in map(tuple, np.argwhere(mask & (frame.parts != 255)).tolist()) if is_on_grid(place)
-            }
-            yield facings.facing_of(angle, n_facings), frame, mask, pixels
 
 
 @settings(max_examples=15, deadline=None)

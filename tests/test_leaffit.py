@@ -5,7 +5,7 @@ import math
 import naive_facings
 import numpy as np
 import pytest
-from test_leafcounts import PARTS, labeled_frame
+from madeup import PARTS, labeled_frame
 
 import depthforest as df
 from depthforest import leaffit

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_leafcounts import PARTS, labeled_frame, people_of
+from madeup import PARTS, labeled_frame, people_of
 
 from depthforest.leafshares import share_leaves
 

@@ -2,16 +2,18 @@
 
 import importlib.util
 import sys
+from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
-from conftest import TOP
 from PIL import Image
 
 from depthforest.errors import DepthForestError
 from synth.config import Config
 from synth.recording import Recording
+
+TOP = Path(__file__).resolve().parent.parent
 
 
 def load_tool(name):

@@ -1,16 +1,15 @@
-import json
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from madeup import marks_of, one_part_forest
 from naive_forest import random_forest
 
 import depthforest as df
 from depthforest.errors import DatasetError, DepthForestWarning, UsageError
 from depthforest.evaloptions import JudgeOptions
 from depthforest.figures import FOUND, MAP
-from depthforest.forest import Forest
 from depthforest.marks import read_marks, score_marks, split_people
 from depthforest.parts import BODY31, PCL25, REGIONS15
 
@@ -22,24 +21,6 @@ class Found:
     position: tuple[float, float, float]
     confidence: float = 1.0
     proposals: tuple["Found", ...] = ()
-
-
-def one_part_forest(part, part_set=BODY31):
-    """Return a forest that answers the same part everywhere."""
-    leaves = np.zeros((1, len(part_set)), dtype=np.uint8)
-    leaves[0, part_set.index(part)] = 255
-    return Forest(
-        np.array([-1], np.int32), np.zeros((0, 4), np.float32), np.zeros(0, np.int16), np.zeros((0, 2), np.int32),
-        leaves, part_set,
-    )  # fmt: skip
-
-
-def marks_of(points, joints=None, tmp_path=None, **more):
-    people = [{"points": points, "joints": joints or {}}]
-    content = {"f": {"width": 80, "height": 60, "people": people, "handedness": "as seen"} | more}
-    path = tmp_path / "marks.json"
-    path.write_text(json.dumps(content))
-    return path
 
 
 @pytest.fixture

@@ -6,20 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import run_here
+from command import command, run_here
 
 import depthforest as df
-from depthforest.cli import app
 from depthforest.errors import DatasetError, ModelError, UsageError
 from synth.config import Config
 from synth.generator import Generator
 
 MODEL = Path(__file__).parent / "golden" / "forest.safetensors"
-
-
-def command(*words):
-    """Run a command in this process; return its exit code."""
-    return app([str(word) for word in words], standalone_mode=False, prog_name="depthforest") or 0
 
 
 @pytest.fixture(scope="module")

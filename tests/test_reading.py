@@ -211,7 +211,7 @@ def test_misuse_is_answered(tmp_path, use, error, message):
 
 
 def test_a_mirrored_cloud_is_turned_back_with_its_camera(tmp_path):
-    from test_formats import pcd
+    from clouds import pcd
 
     off_centre = df.Camera(40.0, 40.0, 10.0, 12.0, 32, 24)
     points = off_centre.unproject_frame(STACK[0])

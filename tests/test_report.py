@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from madeup import made_up, near_finder
 from naive_forest import random_forest
-from test_evaluation import made_up, near_finder
 
 import depthforest as df
 from depthforest import reporttext, svgplots

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from madeup import one_part_forest
 from naive_forest import random_forest
 from numpy.testing import assert_array_equal
 from PIL import Image
-from test_marks import one_part_forest
 
 import depthforest as df
 from depthforest.drawing import write_depth
