@@ -25,8 +25,8 @@ import numpy.typing as npt
 from sklearn import datasets, ensemble
 from sklearn.model_selection import train_test_split
 
-from depthforest.ensemble import forests
-from depthforest.pixeltables import draw_probes, pixel_table
+from depthforest.ensemble.forests import estimators as forests
+from depthforest.training.pixeltables import draw_probes, pixel_table
 from synth.config import Config
 from synth.generator import Generator
 

@@ -15,9 +15,9 @@ import numpy as np
 from label_speed import best
 
 import depthforest as df
-from depthforest.joints import EXACT, FAST, FAST_PIXELS, find_joints, finder_of, seek_modes, surface
-from depthforest.models import DEFAULT_MODEL
-from depthforest.resources import models_folder
+from depthforest.joints.finding import EXACT, FAST, FAST_PIXELS, find_joints, finder_of, seek_modes, surface
+from depthforest.forest.loading import DEFAULT_MODEL
+from depthforest.base.resources import models_folder
 from synth.config import Config
 from synth.generator import Generator
 

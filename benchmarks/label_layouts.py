@@ -19,9 +19,9 @@ import numpy.typing as npt
 from label_speed import Frames, Masks, best, frames_of
 
 import depthforest as df
-from depthforest.features import clamped_offset, probe_unit
-from depthforest.kernels import kernel
-from depthforest.labelkernels import (
+from depthforest.trees.features import clamped_offset, probe_unit
+from depthforest.base.kernels import kernel
+from depthforest.labeling.steps import (
     LANES,
     MEAN,
     PersonArrays,
@@ -32,12 +32,12 @@ from depthforest.labelkernels import (
     decide,
     label_pixels,
 )
-from depthforest.models import DEFAULT_MODEL
-from depthforest.packing import CHILDREN, LEAF, PackedForest, aligned, packed_forest
-from depthforest.prefetching import prefetch
-from depthforest.quantizing import LEAF_SUM
-from depthforest.resources import models_folder
-from depthforest.walks import Walk
+from depthforest.forest.loading import DEFAULT_MODEL
+from depthforest.labeling.packing import CHILDREN, LEAF, PackedForest, aligned, packed_forest
+from depthforest.base.prefetching import prefetch
+from depthforest.trees.quantizing import LEAF_SUM
+from depthforest.base.resources import models_folder
+from depthforest.labeling.walks import Walk
 
 Cut = tuple[Walk, PersonArrays]
 """A walk, and its person as kernels take it."""

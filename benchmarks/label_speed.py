@@ -30,14 +30,14 @@ import numpy.typing as npt
 from sklearn.ensemble import RandomForestClassifier
 
 import depthforest as df
-from depthforest.candidates import draw, root_key
-from depthforest.drawing import write_depth
-from depthforest.features import masked_depth, responses
-from depthforest.kernels import kernel
-from depthforest.models import DEFAULT_MODEL
-from depthforest.packing import packed_forest
-from depthforest.resources import models_folder
-from depthforest.threads import map_in_order
+from depthforest.training.candidates import draw, root_key
+from depthforest.frames.drawing import write_depth
+from depthforest.trees.features import masked_depth, responses
+from depthforest.base.kernels import kernel
+from depthforest.forest.loading import DEFAULT_MODEL
+from depthforest.labeling.packing import packed_forest
+from depthforest.base.resources import models_folder
+from depthforest.base.threads import map_in_order
 from synth.config import Config
 from synth.generator import Generator
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from label_speed import TURNS, best
 
 import depthforest as df
-from depthforest.threads import map_in_order
+from depthforest.base.threads import map_in_order
 from synth.config import Config
 from synth.generator import Generator
 

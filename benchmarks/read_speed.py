@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 import depthforest as df
-from depthforest.drawing import shade, write_depth
+from depthforest.frames.drawing import shade, write_depth
 from synth.config import Config
 from synth.generator import Generator
 

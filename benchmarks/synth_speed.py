@@ -20,13 +20,13 @@ from pathlib import Path
 
 import numpy as np
 
-from depthforest.threads import map_in_order, thread_count
+from depthforest.base.threads import map_in_order, thread_count
 from synth.config import Config
 from synth.generator import Generator
-from synth.rendering import Canvas, Mesh, Rendered, render
-from synth.scene import Scene
-from synth.sensors import sense
-from synth.skinning import pose_body
+from synth.scene.rendering import Canvas, Mesh, Rendered, render
+from synth.scene.composing import Scene
+from synth.sensors.sensing import sense
+from synth.scene.skinning import pose_body
 
 CLIPS = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "cmu_bvh"
 N_FRAMES = 300

@@ -19,17 +19,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.candidates import Candidates, draw, root_key
-from depthforest.features import clamped_offset, scaled_response
-from depthforest.frames import LabeledFrame
-from depthforest.growing import Grower, GrowingTree, Level
-from depthforest.kernels import kernel
-from depthforest.probing import _find_probes, _subtract
-from depthforest.sampling import Pixels, read_pixels
-from depthforest.shards import Shard
-from depthforest.splitting import Sides, score_histograms
-from depthforest.threads import map_in_order
-from depthforest.trainconfig import TrainConfig
+from depthforest.training.candidates import Candidates, draw, root_key
+from depthforest.trees.features import clamped_offset, scaled_response
+from depthforest.frames.frame import LabeledFrame
+from depthforest.training.growing import Grower, GrowingTree, Level
+from depthforest.base.kernels import kernel
+from depthforest.training.probing import _find_probes, _subtract
+from depthforest.training.sampling import Pixels, read_pixels
+from depthforest.training.shards import Shard
+from depthforest.base.impurity import Sides, score_histograms
+from depthforest.base.threads import map_in_order
+from depthforest.training.config import TrainConfig
 from synth.config import Config
 from synth.generator import Generator
 

@@ -6,33 +6,33 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from depthforest.background import Background as Background
-    from depthforest.camera import Camera as Camera
-    from depthforest.datasets import open_dataset as open_dataset
-    from depthforest.datasets import write_dataset as write_dataset
-    from depthforest.errors import DepthForestError as DepthForestError
-    from depthforest.errors import DepthForestWarning as DepthForestWarning
-    from depthforest.evaluation import Evaluation as Evaluation
-    from depthforest.evaluation import evaluate as evaluate
-    from depthforest.forest import Forest as Forest
-    from depthforest.frames import Frame as Frame
-    from depthforest.frames import Joint as Joint
-    from depthforest.frames import LabeledFrame as LabeledFrame
-    from depthforest.jointfiles import read_joints as read_joints
-    from depthforest.jointfiles import write_joints as write_joints
-    from depthforest.jointfit import fit_joints as fit_joints
-    from depthforest.joints import find_joints as find_joints
-    from depthforest.jointtracks import JointTracks as JointTracks
-    from depthforest.models import load as load
-    from depthforest.parts import Grouping as Grouping
-    from depthforest.parts import PartSet as PartSet
-    from depthforest.peopletracks import PeopleTracker as PeopleTracker
-    from depthforest.reading import read_depth as read_depth
-    from depthforest.reading import read_frames as read_frames
-    from depthforest.segmentation import People as People
-    from depthforest.segmentation import find_people as find_people
-    from depthforest.trainconfig import TrainConfig as TrainConfig
-    from depthforest.training import train as train
+    from depthforest.people.background import Background as Background
+    from depthforest.frames.camera import Camera as Camera
+    from depthforest.io.datasets import open_dataset as open_dataset
+    from depthforest.io.datasets import write_dataset as write_dataset
+    from depthforest.base.errors import DepthForestError as DepthForestError
+    from depthforest.base.errors import DepthForestWarning as DepthForestWarning
+    from depthforest.evaluation.run import Evaluation as Evaluation
+    from depthforest.evaluation.run import evaluate as evaluate
+    from depthforest.forest.forest import Forest as Forest
+    from depthforest.frames.frame import Frame as Frame
+    from depthforest.frames.frame import Joint as Joint
+    from depthforest.frames.frame import LabeledFrame as LabeledFrame
+    from depthforest.joints.files import read_joints as read_joints
+    from depthforest.joints.files import write_joints as write_joints
+    from depthforest.joints.fit import fit_joints as fit_joints
+    from depthforest.joints.finding import find_joints as find_joints
+    from depthforest.joints.tracks import JointTracks as JointTracks
+    from depthforest.forest.loading import load as load
+    from depthforest.frames.parts import Grouping as Grouping
+    from depthforest.frames.parts import PartSet as PartSet
+    from depthforest.people.tracks import PeopleTracker as PeopleTracker
+    from depthforest.io.reading import read_depth as read_depth
+    from depthforest.io.reading import read_frames as read_frames
+    from depthforest.people.finding import People as People
+    from depthforest.people.finding import find_people as find_people
+    from depthforest.training.config import TrainConfig as TrainConfig
+    from depthforest.training.run import train as train
 
 # public name -> module that defines it; imported when first used (PEP 562)
 _HOMES = {

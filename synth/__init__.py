@@ -4,12 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from synth.analytic import Box as Box
-    from synth.analytic import Plane as Plane
-    from synth.analytic import Sphere as Sphere
-    from synth.analytic import cast as cast
-    from synth.body import Body as Body
-    from synth.body import Pose as Pose
+    from synth.scene.analytic import Box as Box
+    from synth.scene.analytic import Plane as Plane
+    from synth.scene.analytic import Sphere as Sphere
+    from synth.scene.analytic import cast as cast
+    from synth.bodies.body import Body as Body
+    from synth.bodies.body import Pose as Pose
     from synth.config import Config as Config
     from synth.generator import Generator as Generator
     from synth.production import produce as produce

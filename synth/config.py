@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from depthforest.configs import TomlConfig
-from depthforest.errors import UsageError
+from depthforest.base.configs import TomlConfig
+from depthforest.base.errors import UsageError
 
 Range = tuple[float, float]
 

@@ -12,28 +12,28 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.camera import Camera
-from depthforest.checks import is_whole
-from depthforest.errors import DepthForestWarning
-from depthforest.frames import Frame, FrameSource, Joint, LabeledFrame
-from depthforest.kernels import kernel
-from depthforest.parts import BODY31, JOINT_PARTS, JOINTS
-from depthforest.threads import map_in_order
-from synth.angles import LIMITS, curl_fingers
-from synth.body import Body, Pose
-from synth.clothing import dress, sample_outfit
+from depthforest.frames.camera import Camera
+from depthforest.base.checks import is_whole
+from depthforest.base.errors import DepthForestWarning
+from depthforest.frames.frame import Frame, FrameSource, Joint, LabeledFrame
+from depthforest.base.kernels import kernel
+from depthforest.frames.parts import BODY31, JOINT_PARTS, JOINTS
+from depthforest.base.threads import map_in_order
+from synth.poses.angles import LIMITS, curl_fingers
+from synth.bodies.body import Body, Pose
+from synth.bodies.clothing import dress, sample_outfit
 from synth.config import Config, ConfigError
-from synth.devices import find_sensor
-from synth.identity import identity
-from synth.kinematics import joint_positions
-from synth.mocap import CMU_NAMES, NameMap, PoseLibrary, load_poses
-from synth.poses import FamilyPose, sample_poses
-from synth.rendering import Canvas, Rendered, render
-from synth.scene import Person, Scene, compose
-from synth.sensor_models import Sensed
-from synth.sensors import sense
-from synth.skeleton import BONE
-from synth.skinning import PosedBody, pose_body
+from synth.sensors.devices import find_sensor
+from synth.provenance import identity
+from synth.poses.kinematics import joint_positions
+from synth.poses.mocap import CMU_NAMES, NameMap, PoseLibrary, load_poses
+from synth.poses.sampling import FamilyPose, sample_poses
+from synth.scene.rendering import Canvas, Rendered, render
+from synth.scene.composing import Person, Scene, compose
+from synth.sensors.models import Sensed
+from synth.sensors.sensing import sense
+from synth.bodies.skeleton import BONE
+from synth.scene.skinning import PosedBody, pose_body
 
 # streams of random numbers that never meet: the second word of every seed
 _BODIES, _POSES, _FRAMES, _ROOMS = 1, 2, 3, 4
@@ -289,7 +289,7 @@ class _Bodies:
         self._made: dict[int, Body] = {}
         self._makehuman = None
         if config.bodies in ("makehuman", "both"):
-            from synth.makehuman import MakeHuman
+            from synth.bodies.makehuman import MakeHuman
 
             self._makehuman = MakeHuman(config.makehuman_folder or None)
 
@@ -300,7 +300,7 @@ class _Bodies:
         return self._made[number]
 
     def _make(self, number: int) -> Body:
-        from synth import procedural
+        from synth.bodies import procedural
 
         rng = np.random.default_rng([self._seed, _BODIES, number])
         is_makehuman = self._makehuman is not None and (self._config.bodies == "makehuman" or number % 2 == 0)
@@ -327,7 +327,7 @@ def _library_of(config: Config) -> PoseLibrary:
 @lru_cache(maxsize=2)
 def _load_library(config: Config) -> PoseLibrary:
     """Return the poses of the clips: of the subjects that are used, thinned."""
-    from synth.diversity import thin_poses
+    from synth.poses.diversity import thin_poses
 
     library = _load_poses(config.mocap, config.mocap_names, config.only_subjects)
     kept = np.array([config.takes_subject(s) for s in library.subjects])[library.clip_index]

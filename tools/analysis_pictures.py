@@ -15,15 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.ensemble import AdaBoostClassifier
 
-from depthforest.ensemble import (
-    BaggingClassifier,
-    DecisionTreeClassifier,
-    ExtraTreesClassifier,
-    RandomForestClassifier,
-    analysis,
-)
-from depthforest.parts import BODY31_TO_REGIONS15
-from depthforest.pixeltables import draw_probes, pixel_table
+from depthforest.ensemble import BaggingClassifier, DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier, analysis
+from depthforest.frames.parts import BODY31_TO_REGIONS15
+from depthforest.training.pixeltables import draw_probes, pixel_table
 from synth.config import Config
 from synth.generator import Generator
 

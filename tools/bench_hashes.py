@@ -1,7 +1,7 @@
 """Make the test sets of the bench and commit their hashes: `depthforest/benchsets.json`.
 
 Run `python tools/bench_hashes.py --mocap CLIPS [--sheets FOLDER] [NAME ...]`. A set that is committed under the present
-version is only compared: whoever changes its frames raises `benchsets.VERSION` first. With `--sheets`, also writes a
+version is only compared: whoever changes its frames raises `evaluation.bench.VERSION` first. With `--sheets`, also writes a
 contact sheet of each set to look at, and prints what it shows.
 """
 
@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from depthforest import benchsets, drawing
-from depthforest.benchsets import BenchFrames
-from depthforest.files import make_folder, replacing
-from depthforest.frames import LabeledFrame
-from depthforest.terminal import progress_bar
-from depthforest.threads import map_in_order
-from depthforest.views import PersonView
+from depthforest.evaluation import bench as benchsets
+
+from depthforest.frames import drawing
+from depthforest.evaluation.bench import BenchFrames
+from depthforest.base.files import make_folder, replacing
+from depthforest.frames.frame import LabeledFrame
+from depthforest.cli.terminal import progress_bar
+from depthforest.base.threads import map_in_order
+from depthforest.evaluation.views import PersonView
 
 SHOWN = 40
 """Frames on a contact sheet."""

@@ -29,21 +29,21 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.benchsets import VERSION as BENCH_VERSION
-from depthforest.benchsets import chosen_names, open_bench
-from depthforest.errors import UsageError
-from depthforest.evaloptions import JudgeOptions
-from depthforest.evaluation import ForestJudge
-from depthforest.files import make_folder, read_bytes, read_json, replacing, write_json
-from depthforest.forest import Forest
-from depthforest.frames import Frame, LabeledFrame
-from depthforest.labeling import Labeling
-from depthforest.models import load, shipped_models
-from depthforest.partmaps import comparable, merge_sides
-from depthforest.parts import BODY31, NO_PART, REGIONS15, PartSet
-from depthforest.scores import Counts, Flags, Tally, rounded
-from depthforest.terminal import progress_bar
-from depthforest.views import PersonView
+from depthforest.evaluation.bench import VERSION as BENCH_VERSION
+from depthforest.evaluation.bench import chosen_names, open_bench
+from depthforest.base.errors import UsageError
+from depthforest.evaluation.options import JudgeOptions
+from depthforest.evaluation.run import ForestJudge
+from depthforest.base.files import make_folder, read_bytes, read_json, replacing, write_json
+from depthforest.forest.forest import Forest
+from depthforest.frames.frame import Frame, LabeledFrame
+from depthforest.labeling.labeling import Labeling
+from depthforest.forest.loading import load, shipped_models
+from depthforest.evaluation.partmaps import comparable, merge_sides
+from depthforest.frames.parts import BODY31, NO_PART, REGIONS15, PartSet
+from depthforest.evaluation.scores import Counts, Flags, Tally, rounded
+from depthforest.cli.terminal import progress_bar
+from depthforest.evaluation.views import PersonView
 
 FORMAT, VERSION = "depthforest-peers", 2
 WALKS = {"one walk": False, "mirrored": True}

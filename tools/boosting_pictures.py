@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from depthforest.ensemble import analysis
-from depthforest.ensemble.losses import loss_of
+from depthforest.ensemble.boosting.losses.choice import loss_of
 from depthforest.ensemble.plotting.boosting import plot_boosting_rounds, plot_boosting_weights, plot_staged_errors
 from depthforest.ensemble.plotting.decisionregions import plot_decision_regions
 

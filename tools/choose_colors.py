@@ -18,7 +18,7 @@ import itertools
 import numpy as np
 from skimage import color
 
-from depthforest.parts import PART_SETS
+from depthforest.frames.parts import PART_SETS
 
 VISIONS = {
     "normal": np.eye(3),

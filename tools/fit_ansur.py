@@ -1,4 +1,4 @@
-"""Fit the constants of `synth.anthropometry` to the ANSUR II survey and print them as code.
+"""Fit the constants of `synth.bodies.anthropometry` to the ANSUR II survey and print them as code.
 
 Run as ``python tools/fit_ansur.py FOLDER``, where FOLDER holds the two public csv files of ANSUR II; paste the output
 into synth/anthropometry.py and let ruff format it.

@@ -18,15 +18,15 @@ from pathlib import Path
 import numpy as np
 
 import depthforest as df
-from depthforest.errors import DepthForestError, UsageError
-from depthforest.frames import FrameSource, LabeledFrame
-from depthforest.jointfit import fit_joints
-from depthforest.joints import Joints, find_joints
-from depthforest.jointstats import RADIUS, precision_of
-from depthforest.meanshift import MAX_MODES
-from depthforest.parts import JOINTS
-from depthforest.terminal import progress_bar
-from depthforest.threads import map_in_order
+from depthforest.base.errors import DepthForestError, UsageError
+from depthforest.frames.frame import FrameSource, LabeledFrame
+from depthforest.joints.fit import fit_joints
+from depthforest.joints.finding import Joints, find_joints
+from depthforest.joints.stats import RADIUS, precision_of
+from depthforest.joints.meanshift import MAX_MODES
+from depthforest.frames.parts import JOINTS
+from depthforest.cli.terminal import progress_bar
+from depthforest.base.threads import map_in_order
 from synth.config import Config
 from synth.generator import Generator
 

@@ -33,11 +33,11 @@ import numpy as np
 from model_mutants import MUTATIONS, mutant, write_valid
 
 import depthforest as df
-from depthforest import modelfile
-from depthforest.errors import DepthForestError
-from depthforest.info import describe
-from depthforest.labeling import RULES
-from depthforest.parts import NO_PART
+from depthforest.base import modelfile
+from depthforest.base.errors import DepthForestError
+from depthforest.cli.info import describe
+from depthforest.labeling.labeling import RULES
+from depthforest.frames.parts import NO_PART
 
 try:
     import resource

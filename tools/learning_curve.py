@@ -23,12 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 import depthforest as df
-from depthforest.errors import UsageError
-from depthforest.files import make_folder, replacing
-from depthforest.frames import FrameSource, LabeledFrame
+from depthforest.base.errors import UsageError
+from depthforest.base.files import make_folder, replacing
+from depthforest.frames.frame import FrameSource, LabeledFrame
 from synth.config import Config
 from synth.generator import Generator
-from synth.mocap import load_poses
+from synth.poses.mocap import load_poses
 from synth.production import produce
 
 SIZES = (250, 500, 1000, 2000, 4000)

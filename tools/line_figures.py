@@ -24,17 +24,17 @@ import numpy.typing as npt
 from people_figures import MISSED, matched
 
 import depthforest as df
-from depthforest import drawing
-from depthforest.background import Background
-from depthforest.benchsets import SETS
-from depthforest.evaluation import judge_joints
-from depthforest.files import replacing
-from depthforest.frames import LabeledFrame
-from depthforest.merging import PeopleLabels, label_people
-from depthforest.parts import JOINTS, NO_PART
-from depthforest.scores import ProposalLog, Tally, count_pairs, known_mean
-from depthforest.terminal import progress_bar
-from depthforest.threads import map_in_order
+from depthforest.frames import drawing
+from depthforest.people.background import Background
+from depthforest.evaluation.bench import SETS
+from depthforest.evaluation.run import judge_joints
+from depthforest.base.files import replacing
+from depthforest.frames.frame import LabeledFrame
+from depthforest.pipeline.merging import PeopleLabels, label_people
+from depthforest.frames.parts import JOINTS, NO_PART
+from depthforest.evaluation.scores import ProposalLog, Tally, count_pairs, known_mean
+from depthforest.cli.terminal import progress_bar
+from depthforest.base.threads import map_in_order
 from synth.config import Config
 from synth.generator import Generator
 

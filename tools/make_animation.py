@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from depthforest import drawing
-from depthforest.background import Background
-from depthforest.drawing import Picture
-from depthforest.errors import DepthForestError
-from depthforest.files import replacing
-from depthforest.frames import Joint, LabeledFrame
-from depthforest.joints import find_joints
-from depthforest.jointtracks import JointLike, JointTracks
-from depthforest.models import load
-from depthforest.outputs import VideoFile
-from depthforest.peopletracks import PeopleTracker
+from depthforest.frames import drawing
+from depthforest.people.background import Background
+from depthforest.frames.drawing import Picture
+from depthforest.base.errors import DepthForestError
+from depthforest.base.files import replacing
+from depthforest.frames.frame import Joint, LabeledFrame
+from depthforest.joints.finding import find_joints
+from depthforest.joints.tracks import JointLike, JointTracks
+from depthforest.forest.loading import load
+from depthforest.pipeline.outputs import VideoFile
+from depthforest.people.tracks import PeopleTracker
 from synth.config import Config
 from synth.recording import Recording
 

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.datasets import open_dataset, write_dataset
-from depthforest.drawing import write_labels
-from depthforest.ensemble.forests import RandomForestClassifier
-from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier
-from depthforest.forest import Forest
-from depthforest.leaffit import fit_leaves
-from depthforest.trainconfig import TrainConfig
-from depthforest.training import train
+from depthforest.io.datasets import open_dataset, write_dataset
+from depthforest.frames.drawing import write_labels
+from depthforest.ensemble.forests.estimators import RandomForestClassifier
+from depthforest.ensemble.boosting.newton import NewtonBoostingClassifier
+from depthforest.forest.forest import Forest
+from depthforest.training.leaves.fit import fit_leaves
+from depthforest.training.config import TrainConfig
+from depthforest.training.run import train
 from synth.config import Config
 from synth.generator import Generator
 

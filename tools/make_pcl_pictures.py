@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 import depthforest as df
-from depthforest import drawing
-from depthforest.drawing import Picture
-from depthforest.parts import BODY31_TO_PCL25, NO_PART
-from depthforest.pcl import import_pcl
+from depthforest.frames import drawing
+from depthforest.frames.drawing import Picture
+from depthforest.frames.parts import BODY31_TO_PCL25, NO_PART
+from depthforest.forest.pcl import import_pcl
 from synth.config import Config
 from synth.generator import Generator
 

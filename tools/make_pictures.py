@@ -10,21 +10,21 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from depthforest import drawing
-from depthforest.datasets import open_dataset
-from depthforest.drawing import FONT, Picture
-from depthforest.frames import LabeledFrame
-from depthforest.merging import label_people
-from depthforest.models import load
-from depthforest.outputs import panels
-from depthforest.resources import samples_folder
-from depthforest.segmentation import find_people
+from depthforest.frames import drawing
+from depthforest.io.datasets import open_dataset
+from depthforest.frames.drawing import FONT, Picture
+from depthforest.frames.frame import LabeledFrame
+from depthforest.pipeline.merging import label_people
+from depthforest.forest.loading import load
+from depthforest.pipeline.outputs import panels
+from depthforest.base.resources import samples_folder
+from depthforest.people.finding import find_people
 from synth.config import Config
 from synth.generator import Generator
-from synth.poses import sample_pose
-from synth.rendering import render
-from synth.scene import Person, Scene, View
-from synth.skinning import pose_body
+from synth.poses.sampling import sample_pose
+from synth.scene.rendering import render
+from synth.scene.composing import Person, Scene, View
+from synth.scene.skinning import pose_body
 
 FRONT = ("gesture_near", "two_people")
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"

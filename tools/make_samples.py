@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import shutil
 
-from depthforest.datasets import write_dataset
-from depthforest.frames import LabeledFrame
-from depthforest.resources import samples_folder
+from depthforest.io.datasets import write_dataset
+from depthforest.frames.frame import LabeledFrame
+from depthforest.base.resources import samples_folder
 from synth.config import Config
 from synth.generator import Generator
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames import Joint
-from depthforest.jointtracks import JointTracks, TrackSettings
-from depthforest.parts import JOINTS
+from depthforest.frames.frame import Joint
+from depthforest.joints.tracks import JointTracks, TrackSettings
+from depthforest.frames.parts import JOINTS
 from synth.config import Config
 from synth.recording import Recording
 

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 import depthforest as df
-from depthforest import modelfile
-from depthforest.parts import BODY31
-from depthforest.quantizing import quantise_leaves
+from depthforest.base import modelfile
+from depthforest.frames.parts import BODY31
+from depthforest.trees.quantizing import quantise_leaves
 
 Rng = np.random.Generator
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.background import Background
-from depthforest.drawing import Picture, contact_sheet, shade, write_picture
-from depthforest.frames import Frame, LabeledFrame
-from depthforest.segmentation import find_people
-from depthforest.showing import match_people
+from depthforest.people.background import Background
+from depthforest.frames.drawing import Picture, contact_sheet, shade, write_picture
+from depthforest.frames.frame import Frame, LabeledFrame
+from depthforest.people.finding import find_people
+from depthforest.cli.demo import match_people
 from synth.config import Config
 from synth.generator import Generator
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from depthforest.ensemble.plotting.ranking import plot_lambdas, plot_ranking_curves
 from depthforest.ensemble.ranking import LambdaMART, LambdaRank, RankNet
-from depthforest.files import make_folder, replacing
+from depthforest.base.files import make_folder, replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,22 +18,22 @@ from pathlib import Path
 
 import numpy as np
 
-from depthforest import drawing
-from depthforest.camera import CameraLike
-from depthforest.drawing import Picture
-from depthforest.errors import DepthForestError, UsageError
-from depthforest.evalinputs import MarkedFrames
-from depthforest.evaloptions import JudgeOptions
-from depthforest.examples import Shot, cut, draw_marks, people_box
-from depthforest.forest import Forest
-from depthforest.frames import Frame
-from depthforest.marks import FrameMarks, read_marks, split_people
-from depthforest.merging import all_readings, label_people
-from depthforest.models import load
-from depthforest.partmaps import comparable
-from depthforest.parts import REGIONS15, PartSet
-from depthforest.reading import read_frames
-from depthforest.segmentation import find_people
+from depthforest.frames import drawing
+from depthforest.frames.camera import CameraLike
+from depthforest.frames.drawing import Picture
+from depthforest.base.errors import DepthForestError, UsageError
+from depthforest.evaluation.inputs import MarkedFrames
+from depthforest.evaluation.options import JudgeOptions
+from depthforest.evaluation.report.examples import Shot, cut, draw_marks, people_box
+from depthforest.forest.forest import Forest
+from depthforest.frames.frame import Frame
+from depthforest.evaluation.marks import FrameMarks, read_marks, split_people
+from depthforest.pipeline.merging import all_readings, label_people
+from depthforest.forest.loading import load
+from depthforest.evaluation.partmaps import comparable
+from depthforest.frames.parts import REGIONS15, PartSet
+from depthforest.io.reading import read_frames
+from depthforest.people.finding import find_people
 
 
 def in_region_colors(forest: Forest) -> Forest:

@@ -4,35 +4,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from depthforest.ensemble.adaboost import AdaBoostClassifier as AdaBoostClassifier
-    from depthforest.ensemble.adaboostpool import AdaBoostPoolClassifier as AdaBoostPoolClassifier
-    from depthforest.ensemble.averaging import AveragingRegressor as AveragingRegressor
-    from depthforest.ensemble.bagging import BaggingClassifier as BaggingClassifier
-    from depthforest.ensemble.bagging import BaggingRegressor as BaggingRegressor
-    from depthforest.ensemble.bagging import OutputFlippingClassifier as OutputFlippingClassifier
-    from depthforest.ensemble.bagging import OutputSmearingRegressor as OutputSmearingRegressor
-    from depthforest.ensemble.bagging import RandomSubspaceClassifier as RandomSubspaceClassifier
-    from depthforest.ensemble.bagging import RandomSubspaceRegressor as RandomSubspaceRegressor
-    from depthforest.ensemble.decisiontrees import DecisionTreeClassifier as DecisionTreeClassifier
-    from depthforest.ensemble.decisiontrees import DecisionTreeRegressor as DecisionTreeRegressor
-    from depthforest.ensemble.diverse import DiverseEnsembleClassifier as DiverseEnsembleClassifier
-    from depthforest.ensemble.diverse import DiverseEnsembleRegressor as DiverseEnsembleRegressor
-    from depthforest.ensemble.forests import ExtraTreesClassifier as ExtraTreesClassifier
-    from depthforest.ensemble.forests import ExtraTreesRegressor as ExtraTreesRegressor
-    from depthforest.ensemble.forests import RandomForestClassifier as RandomForestClassifier
-    from depthforest.ensemble.forests import RandomForestRegressor as RandomForestRegressor
-    from depthforest.ensemble.gradientboosting import GradientBoostingClassifier as GradientBoostingClassifier
-    from depthforest.ensemble.gradientboosting import GradientBoostingRegressor as GradientBoostingRegressor
-    from depthforest.ensemble.newtonboosting import NewtonBoostingClassifier as NewtonBoostingClassifier
-    from depthforest.ensemble.newtonboosting import NewtonBoostingRegressor as NewtonBoostingRegressor
+    from depthforest.ensemble.adaboost.estimator import AdaBoostClassifier as AdaBoostClassifier
+    from depthforest.ensemble.adaboost.pool import AdaBoostPoolClassifier as AdaBoostPoolClassifier
+    from depthforest.ensemble.combining.averaging import AveragingRegressor as AveragingRegressor
+    from depthforest.ensemble.bagging.variants import BaggingClassifier as BaggingClassifier
+    from depthforest.ensemble.bagging.variants import BaggingRegressor as BaggingRegressor
+    from depthforest.ensemble.bagging.variants import OutputFlippingClassifier as OutputFlippingClassifier
+    from depthforest.ensemble.bagging.variants import OutputSmearingRegressor as OutputSmearingRegressor
+    from depthforest.ensemble.bagging.variants import RandomSubspaceClassifier as RandomSubspaceClassifier
+    from depthforest.ensemble.bagging.variants import RandomSubspaceRegressor as RandomSubspaceRegressor
+    from depthforest.ensemble.tree.estimators import DecisionTreeClassifier as DecisionTreeClassifier
+    from depthforest.ensemble.tree.estimators import DecisionTreeRegressor as DecisionTreeRegressor
+    from depthforest.ensemble.bagging.diverse import DiverseEnsembleClassifier as DiverseEnsembleClassifier
+    from depthforest.ensemble.bagging.diverse import DiverseEnsembleRegressor as DiverseEnsembleRegressor
+    from depthforest.ensemble.forests.estimators import ExtraTreesClassifier as ExtraTreesClassifier
+    from depthforest.ensemble.forests.estimators import ExtraTreesRegressor as ExtraTreesRegressor
+    from depthforest.ensemble.forests.estimators import RandomForestClassifier as RandomForestClassifier
+    from depthforest.ensemble.forests.estimators import RandomForestRegressor as RandomForestRegressor
+    from depthforest.ensemble.boosting.gradient import GradientBoostingClassifier as GradientBoostingClassifier
+    from depthforest.ensemble.boosting.gradient import GradientBoostingRegressor as GradientBoostingRegressor
+    from depthforest.ensemble.boosting.newton import NewtonBoostingClassifier as NewtonBoostingClassifier
+    from depthforest.ensemble.boosting.newton import NewtonBoostingRegressor as NewtonBoostingRegressor
     from depthforest.ensemble.ranking.lambdamart import LambdaMART as LambdaMART
     from depthforest.ensemble.ranking.network import LambdaRank as LambdaRank
     from depthforest.ensemble.ranking.network import RankNet as RankNet
-    from depthforest.ensemble.rejecting import RejectCurve as RejectCurve
-    from depthforest.ensemble.stacking import StackingClassifier as StackingClassifier
-    from depthforest.ensemble.stacking import StackingRegressor as StackingRegressor
-    from depthforest.ensemble.treefile import load as load
-    from depthforest.ensemble.voting import VotingClassifier as VotingClassifier
+    from depthforest.ensemble.combining.rejecting import RejectCurve as RejectCurve
+    from depthforest.ensemble.combining.stacking import StackingClassifier as StackingClassifier
+    from depthforest.ensemble.combining.stacking import StackingRegressor as StackingRegressor
+    from depthforest.ensemble.files import load as load
+    from depthforest.ensemble.combining.voting import VotingClassifier as VotingClassifier
 
 # public name -> module that defines it; imported when first used (PEP 562)
 _HOMES = {

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest import drawing
-from depthforest.frames import LabeledFrame
+from depthforest.frames import drawing
+from depthforest.frames.frame import LabeledFrame
 
 PAGE = Path(__file__).with_suffix(".md")
 SHOWN_FRAME = 42

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from depthforest import drawing
+from depthforest.frames import drawing
 from synth.config import Config
 from synth.recording import Recording
 

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from PIL import Image
 
 import depthforest as df
-from depthforest import drawing
-from synth.analytic import Box, Plane, Solid, Sphere, cast
+from depthforest.frames import drawing
+from synth.scene.analytic import Box, Plane, Solid, Sphere, cast
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class Tube:
     radius: float
 
     def depths(self, rays: Floats) -> Floats:
-        """See `synth.analytic.Solid.depths`."""
+        """See `synth.scene.analytic.Solid.depths`."""
         length = float(np.linalg.norm(self.end - self.start))
         axis = (self.end - self.start) / length
         along = rays @ axis

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.arrays import Floats
+from depthforest.base.arrays import Floats
 from depthforest.ensemble.analysis.checking import (
     Codes,
     as_labels,
@@ -23,7 +23,7 @@ from depthforest.ensemble.analysis.checking import (
     member_rows,
     one_column,
 )
-from depthforest.errors import UsageError
+from depthforest.base.errors import UsageError
 
 
 @dataclass(frozen=True)

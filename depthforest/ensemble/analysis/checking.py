@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.arrays import Bools, Floats, Longs
-from depthforest.ensemble.amounts import is_flag
-from depthforest.errors import UsageError
+from depthforest.base.arrays import Bools, Floats, Longs
+from depthforest.ensemble.fitting.amounts import is_flag
+from depthforest.base.errors import UsageError
 
 Codes = Longs
 Flags = Bools

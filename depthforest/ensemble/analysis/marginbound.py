@@ -10,7 +10,7 @@ import numpy as np
 
 from depthforest.ensemble.analysis.checking import between, checked_votes, whole_number
 from depthforest.ensemble.analysis.margins import vote_margins
-from depthforest.errors import UsageError
+from depthforest.base.errors import UsageError
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.arrays import Floats
+from depthforest.base.arrays import Floats
 from depthforest.ensemble.analysis.checking import (
     Codes,
     as_labels,
@@ -20,7 +20,7 @@ from depthforest.ensemble.analysis.checking import (
     finite,
     one_column,
 )
-from depthforest.errors import UsageError
+from depthforest.base.errors import UsageError
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCo
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor, RegressorChain
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.arrays import Floats
+from depthforest.base.arrays import Floats
 from depthforest.ensemble.analysis.checking import Codes, Labels, Numbers, as_labels, one_column
-from depthforest.errors import UsageError
+from depthforest.base.errors import UsageError
 
 # their members solve parts of the problem: no member answers the question that is put to the ensemble
 NO_VOTERS = (

@@ -15,7 +15,7 @@ from depthforest.ensemble.analysis.checking import checked_votes, whole_number
 from depthforest.ensemble.analysis.margins import margin_distribution
 from depthforest.ensemble.analysis.pairwise import pairwise_diversity
 from depthforest.ensemble.analysis.voters import hoeffding_bound, majority_error
-from depthforest.errors import UsageError
+from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -23,8 +23,8 @@ from depthforest.ensemble.analysis.checking import (
     whole_number,
 )
 from depthforest.ensemble.analysis.members import first_members_answers
-from depthforest.ensemble.fitting import MAX_SEED, in_parallel, member_seeds
-from depthforest.errors import UsageError
+from depthforest.ensemble.fitting.jobs import MAX_SEED, in_parallel, member_seeds
+from depthforest.base.errors import UsageError
 
 Draw = Callable[[np.random.RandomState], tuple[Any, Any]]
 

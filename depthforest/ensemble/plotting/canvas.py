@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from depthforest.arrays import Floats
-from depthforest.errors import UsageError
+from depthforest.base.arrays import Floats
+from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from depthforest.arrays import Floats
+from depthforest.base.arrays import Floats
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -18,7 +18,7 @@ from depthforest.ensemble.plotting.canvas import (
     number,
     plain,
 )
-from depthforest.errors import UsageError
+from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from depthforest.arrays import Floats
+from depthforest.base.arrays import Floats
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -23,7 +23,7 @@ from depthforest.ensemble.plotting.canvas import (
 from depthforest.ensemble.ranking.groups import check_relevance, check_scores
 from depthforest.ensemble.ranking.lambdas import lambda_gradients
 from depthforest.ensemble.ranking.metrics import ndcg, ranked
-from depthforest.errors import UsageError
+from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from depthforest.ensemble.amounts import whole
+from depthforest.ensemble.fitting.amounts import whole
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -30,7 +30,7 @@ from depthforest.ensemble.plotting.treereading import (
     has_categories,
     read_tree,
 )
-from depthforest.errors import UsageError
+from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

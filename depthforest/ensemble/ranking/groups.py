@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.arrays import Floats, Longs
-from depthforest.errors import UsageError
+from depthforest.base.arrays import Floats, Longs
+from depthforest.base.errors import UsageError
 
 Starts = Longs
 

@@ -6,16 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from depthforest.arrays import Bools, Floats
-from depthforest.ensemble.amounts import number, resolved_count, share_count, whole
-from depthforest.ensemble.boostbase import BaseBoosting
-from depthforest.ensemble.boostfile import BOOSTED_NUMBERS
-from depthforest.ensemble.boostplanting import BoostGrowth
-from depthforest.ensemble.boostrounds import Rows
-from depthforest.ensemble.fitting import job_count
-from depthforest.ensemble.inputs import encoded_table, fit_table
-from depthforest.ensemble.monotonic import directions_of
-from depthforest.ensemble.planting import UNLIMITED
+from depthforest.base.arrays import Bools, Floats
+from depthforest.ensemble.fitting.amounts import number, resolved_count, share_count, whole
+from depthforest.ensemble.boosting.base import BaseBoosting
+from depthforest.ensemble.boosting.store import BOOSTED_NUMBERS
+from depthforest.ensemble.boosting.planting import BoostGrowth
+from depthforest.ensemble.boosting.rounds import Rows
+from depthforest.ensemble.fitting.jobs import job_count
+from depthforest.ensemble.tree.inputs import encoded_table, fit_table
+from depthforest.ensemble.boosting.monotonic import directions_of
+from depthforest.ensemble.tree.planting import UNLIMITED
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
     Starts,
@@ -26,10 +26,10 @@ from depthforest.ensemble.ranking.groups import (
 )
 from depthforest.ensemble.ranking.lambdas import METRICS, pair_targets
 from depthforest.ensemble.ranking.metrics import cut_off
-from depthforest.ensemble.ranking.rankerbase import BaseRanker
-from depthforest.ensemble.ranking.rankingloss import RankingLoss
-from depthforest.ensemble.walking import Table
-from depthforest.errors import UsageError
+from depthforest.ensemble.ranking.base import BaseRanker
+from depthforest.ensemble.ranking.loss import RankingLoss
+from depthforest.ensemble.tree.walking import Table
+from depthforest.base.errors import UsageError
 
 
 class LambdaMART(BaseRanker, BaseBoosting):

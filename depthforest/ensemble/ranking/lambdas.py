@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.arrays import Floats, Longs
-from depthforest.ensemble.amounts import is_flag, number
+from depthforest.base.arrays import Floats, Longs
+from depthforest.ensemble.fitting.amounts import is_flag, number
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
     LINEAR,
@@ -33,8 +33,8 @@ from depthforest.ensemble.ranking.groups import (
     query_starts,
 )
 from depthforest.ensemble.ranking.metrics import cut_off, dcg_by_query, discounts_of, ranked, stop_chances
-from depthforest.errors import UsageError
-from depthforest.kernels import kernel
+from depthforest.base.errors import UsageError
+from depthforest.base.kernels import kernel
 
 METRICS = ("ranknet", "ndcg", "err", "map")
 """What weighs the pairs; "ranknet" weighs all the same."""

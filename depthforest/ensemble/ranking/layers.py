@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.arrays import Floats
-from depthforest.checks import is_whole
-from depthforest.errors import UsageError
+from depthforest.base.arrays import Floats
+from depthforest.base.checks import is_whole
+from depthforest.base.errors import UsageError
 
 ACTIVATIONS = ("tanh", "relu")
 

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from depthforest.arrays import Floats, Longs, Singles
+from depthforest.base.arrays import Floats, Longs, Singles
 from depthforest.ensemble.ranking.groups import check_relevance, group_ids, group_sizes, query_starts
-from depthforest.ensemble.treemetadata import MAX_FEATURES
-from depthforest.errors import DatasetError, UsageError
-from depthforest.files import read_bytes, replacing
+from depthforest.ensemble.tree.metadata import MAX_FEATURES
+from depthforest.base.errors import DatasetError, UsageError
+from depthforest.base.files import read_bytes, replacing
 
 SIZES_SUFFIX = ".query"
 

@@ -1,0 +1,86 @@
+"""The one place that spreads work over threads: kernels release the GIL, and blocks of them run side by side here.
+
+The pool is made when it is first used and made again after a fork, whose child has none of its parent's threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+from depthforest.base.checks import is_whole
+from depthforest.base.errors import UsageError
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+_PATIENCE = 0.1
+"""Seconds. A wait without end would not hear a Ctrl-C that the system gave to another thread, nor any on Windows."""
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pools.clear)
+
+
+def thread_count(requested: int | None = None) -> int:
+    """Return how many threads to use: as requested, or one for each core that this process may run on."""
+    if requested is None:
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
+    if not is_whole(requested, 1, 1024):
+        raise UsageError(f"threads must be a whole number from 1 to 1024, got {requested!r}")
+    return int(requested)
+
+
+def map_in_order(function: Callable[[_T], _R], items: Iterable[_T], *, threads: int | None = None) -> Iterator[_R]:
+    """Yield `function(item)` for every item, in order, computed on several threads.
+
+    Items are taken a few ahead of the results, so that an endless iterable works and memory stays flat. The first
+    exception is raised where its result would have been. One thread computes in the caller's own.
+    """
+    n = thread_count(threads)
+    if n == 1:
+        yield from map(function, items)
+        return
+    pool = _pool(n)
+    waiting: deque[Future[_R]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * n:
+                yield _result(waiting.popleft())
+        while waiting:
+            yield _result(waiting.popleft())
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def run_parts(function: Callable[[int], object], n: int) -> None:
+    """Call `function(part)` for the parts 0 to n - 1 side by side, the first in the caller's own thread.
+
+    For work of some tenths of a millisecond, where handing over counts: one part less is handed over, and the caller
+    need not be woken if it ends last.
+    """
+    futures = [_pool(n).submit(function, part) for part in range(1, n)]
+    try:
+        function(0)
+    finally:
+        for future in futures:
+            _result(future)
+
+
+def _result(future: Future[_R]) -> _R:
+    while not future.done():
+        wait((future,), timeout=_PATIENCE)
+    return future.result()
+
+
+def _pool(n: int) -> ThreadPoolExecutor:
+    if n not in _pools:
+        _pools[n] = ThreadPoolExecutor(n, thread_name_prefix="depthforest")
+    return _pools[n]

@@ -1,0 +1,127 @@
+"""What a file of ours is, as lines for people: `depthforest info`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from depthforest.base import modelfile
+from depthforest.training.checkpoints import is_checkpoint, last_news, read_checkpoint
+from depthforest.base.errors import ModelError
+from depthforest.forest.forest import Forest
+from depthforest.forest.file import KIND as FOREST
+from depthforest.training.growing import GrowingTree
+from depthforest.base.modelfile import ModelFile
+from depthforest.training.progress import Progress
+
+Lines = list[tuple[str, str]]
+
+MAX_VALUE_CHARS = 200
+"""A longer value is cut: the lines are for reading."""
+
+
+def describe(path: str | Path) -> Lines:
+    """Return what a model file holds, as (name, value) lines; everything in it has been checked.
+
+    Parameters
+    ----------
+    path : str or Path
+        A model file of a kind in `_DESCRIBERS`, or the checkpoint folder of a training run.
+    """
+    if is_checkpoint(path):
+        return _describe_checkpoint(path)
+    file = modelfile.read(path)
+    if file.kind not in _DESCRIBERS:
+        raise ModelError(
+            f"{path}: holds a model of kind {modelfile.shown(file.kind)}; known are {', '.join(_DESCRIBERS)}"
+        )
+    return [
+        ("file", str(path)),
+        ("kind", f"{file.kind}, format version {file.version}"),
+        ("size", f"{file.n_bytes:,} bytes"),
+        *_DESCRIBERS[file.kind](file),
+    ]
+
+
+def _describe_checkpoint(path: str | Path) -> Lines:
+    state = read_checkpoint(path)
+    if state.is_finished:
+        growing = "none: the run is finished"
+    elif state.growing is None:
+        growing = "none yet"
+    else:
+        nodes, leaves = len(state.growing.children), len(state.growing.leaf_counts)
+        growing = (
+            f"tree {len(state.finished) + 1}, {state.growing.level} of {state.identity['config'].get('depth')} levels: "
+            f"{nodes:,} nodes, {leaves:,} leaves, {state.growing.n_open:,} open"
+        )
+    data, names = state.identity["data"], state.identity["data"]["parts"]["names"]
+    return [
+        ("folder", str(path)),
+        ("kind", f"checkpoint of a training run, format version {state.identity['format']}"),
+        ("finished trees", f"{len(state.finished)} of {state.n_trees}"),
+        *((f"tree {i + 1}", _size_of(tree)) for i, tree in enumerate(state.finished)),
+        ("growing", growing),
+        *_last_level(last_news(path)),
+        ("frames", _cut(json.dumps(data.get("frames")))),
+        ("parts", f"{len(names)}: {_cut(', '.join(map(str, names)))}"),
+        *_entries("config", state.identity["config"]),
+    ]
+
+
+def _size_of(tree: GrowingTree) -> str:
+    return f"{len(tree.children):,} nodes, {len(tree.leaf_counts):,} leaves, {max(0, tree.level - 1)} levels"
+
+
+def _last_level(entry: Mapping[str, Any]) -> Lines:
+    """Return a line of the latest news, as training told them, if the log holds any."""
+    known = {field.name for field in fields(Progress)}
+    try:
+        news = Progress(**{key: value for key, value in entry.items() if key in known})
+        return [("last level", _cut(str(news)))]
+    except (TypeError, ValueError):  # no log, or not ours
+        return []
+
+
+def _describe_forest(file: ModelFile) -> Lines:
+    forest = Forest.from_file(file)
+    return [
+        ("trees", str(forest.n_trees)),
+        ("depth", str(forest.depth)),
+        ("nodes", f"{forest.n_nodes:,}"),
+        ("leaves", f"{forest.n_leaves:,}"),
+        ("parts", f"{len(forest.part_set)}: {_cut(', '.join(forest.part_set.names))}"),
+        ("background", f"{forest.background_mm} mm"),
+        ("mirrored walk", "yes" if forest.mirror else "no"),
+        ("facings", str(forest.n_facings) if forest.n_facings > 1 else "none: each pixel by itself"),
+        ("smoothing", f"{forest.smooth_m:g} m" if forest.smooth_m else "none"),
+        ("confidence of people", f"{forest.person_confidence:.0%} and more" if forest.person_confidence else "unknown"),
+        *_entries("config", forest.config),
+        *_entries("joints", forest.joints or {}),
+        *_entries("scores", forest.scores),
+    ]
+
+
+# one per kind of file
+_DESCRIBERS: dict[str, Callable[[ModelFile], Lines]] = {FOREST: _describe_forest}
+
+
+def _entries(prefix: str, content: Mapping[str, Any]) -> Lines:
+    """Return one line per entry, with the names of nested ones joined by dots."""
+    lines: Lines = []
+    for key, value in content.items():
+        name = _cut(f"{prefix}.{key}")
+        if isinstance(value, Mapping) and value:
+            lines += _entries(name, value)
+        else:
+            lines.append((name, _cut(value if isinstance(value, str) else json.dumps(value))))
+    return lines
+
+
+def _cut(text: str) -> str:
+    # text from a file must not steer the terminal
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= MAX_VALUE_CHARS else text[: MAX_VALUE_CHARS - 3] + "..."

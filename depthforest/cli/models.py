@@ -1,0 +1,293 @@
+"""The commands about models: evaluate, compare, fit-joints, fit-leaves, import-pcl, info; a part of `cli`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from depthforest.base.errors import UsageError
+from depthforest.base.files import check_writable
+from depthforest.cli.options import CameraOption, MirrorOption, ThreadsOption, with_fields_of
+from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, end_with, live_lines, print_table, progress_bar, status
+
+models = typer.Typer()
+
+
+@models.command()
+def evaluate(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="Models: files or names of shipped ones. The others are compared with the first.", metavar="MODEL..."
+        ),
+    ],
+    data: Annotated[
+        list[Path] | None, typer.Option(help="A labeled data set; may be given again.", metavar="DIR")
+    ] = None,
+    bench: Annotated[
+        str | None,
+        typer.Option(
+            help="Fixed test sets, made here: all, or names with commas: mocap (the headline), procedural (needs no "
+            "download), frontal, cut, rooms, two_people, sensor_...",
+            metavar="NAMES",
+        ),
+    ] = None,
+    mocap: Annotated[
+        Path | None, typer.Option(help="Folder of the CMU clips (BVH), which most test sets need.", metavar="DIR")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="HTML report to write, one file.", metavar="REPORT.html")
+    ] = None,
+    marks: Annotated[
+        Path | None, typer.Option(help="JSON with marked points and joints of real frames.", metavar="FILE")
+    ] = None,
+    frames: Annotated[Path | None, typer.Option(help="Folder of the marked frames.", metavar="DIR")] = None,
+    camera: CameraOption = None,
+    json: Annotated[Path | None, typer.Option(help="All figures as JSON.", metavar="FILE")] = None,
+    joints: Annotated[bool, typer.Option("--joints/--no-joints", help="Place and judge joints.")] = True,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Place joints by the exact variant, many times slower.")
+    ] = False,
+    mirror: MirrorOption = None,
+    limit: Annotated[int | None, typer.Option(help="Only so many frames.", min=1)] = None,
+    threads: ThreadsOption = None,
+) -> None:
+    """Measure models on labeled frames: parts, joints, calibration, speed; as a report to look at."""
+    with status("reading models and data, compiling ..."):
+        from depthforest.evaluation import command as evalrun
+        from depthforest.evaluation.options import EvaluateOptions
+
+        options = EvaluateOptions(
+            models=names,
+            data=data or [],
+            bench=[] if bench is None else [name.strip() for name in bench.split(",")],
+            mocap=mocap,
+            limit=limit,
+            marks=marks,
+            frames=frames,
+            camera=camera,
+            output=output,
+            json_path=json,
+            threads=threads,
+            mirror=mirror,
+            joints=joints,
+            exact=exact,
+        )
+        run = evalrun.prepare(options)
+    with progress_bar(run.total) as advance:
+        result = run.run(advance)
+    print("\n".join(result.lines()))
+    for path in result.written:
+        print(f"written: {path}")
+
+
+@models.command()
+@with_fields_of("depthforest.compare.budget.CompareSettings")
+def compare(
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for tables, plots and finished learners.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="A data set to train on; omitted, synthetic frames.")] = None,
+    test: Annotated[Path | None, typer.Option(help="A data set to judge by; omitted, frames are held out.")] = None,
+    bench: Annotated[
+        str | None, typer.Option(help="A fixed test set to judge by, by name: see evaluate.", metavar="NAME")
+    ] = None,
+    mocap: Annotated[
+        Path | None, typer.Option(help="Folder of the CMU clips (BVH), which most fixed test sets need.", metavar="DIR")
+    ] = None,
+    synth_config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Processor time of each fit; default 30, if no other budget is given.")
+    ] = None,
+    megabytes: Annotated[float | None, typer.Option(help="Size of each fitted model, at most.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Instead: the same number of members or rounds for everybody, to repeat exactly.")
+    ] = None,
+    only: Annotated[str | None, typer.Option(help="Names of learners, with commas.", metavar="NAMES")] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Print the learners and stop.")] = False,
+    **numbers: Any,
+) -> None:
+    """Compare all ensembles and the depth forest on the same pixels; run it again to go on after an interruption."""
+    if list_:
+        print_table(_learner_table())
+        return
+    if output is None:
+        raise UsageError("name a folder for the comparison with -o, or --list the learners")
+    from depthforest.compare.budget import SECONDS, Budget, CompareSettings
+
+    is_open = seconds is None and megabytes is None and rounds is None
+    budget = Budget(SECONDS if is_open else seconds, megabytes, rounds)
+    settings = CompareSettings(**{name: value for name, value in numbers.items() if value is not None})
+    with status("reading what was asked for ..."):
+        from depthforest.compare import run as comparing
+
+        names = None if only is None else [name.strip() for name in only.split(",")]
+        comparison = comparing.prepare(
+            output, budget, settings, data=data, test=test, bench=bench, mocap=mocap, synth_config=synth_config,
+            only=names,
+        )  # fmt: skip
+    failures: list[str] = []
+    try:
+        if comparison.missing:
+            with progress_bar(comparison.n_frames) as advance:
+                read = comparison.read(advance)
+            with live_lines() as tell:
+                failures = comparison.run(read, tell)
+    except KeyboardInterrupt:
+        complain("warning", f"stopped; what is finished is in {output}: the same command goes on")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    written = comparison.write_all()
+    print_table(_result_table(comparison.folder.results()))
+    for path in written:
+        print(f"written: {path}")
+    end_with(failures)
+
+
+def _learner_table() -> Any:
+    from rich.table import Table
+
+    from depthforest.compare.learners import LEARNERS
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title, is_whole in (("name", True), ("family", True), ("size counts", True), ("settings of its own", False)):
+        table.add_column(title, no_wrap=is_whole)
+    for learner in LEARNERS:
+        missing = "" if learner.is_installed else f"needs {learner.library}, not installed; "
+        table.add_row(learner.name, learner.family, learner.unit, missing + learner.note)
+    return table
+
+
+def _result_table(records: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    from depthforest.compare.table import TITLES, text_rows
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in TITLES[:-1]:
+        table.add_column(title, justify="left" if title == TITLES[0] else "right", no_wrap=True)
+    for row in text_rows(records):
+        table.add_row(*row[:-1])
+    return table
+
+
+@models.command("fit-joints")
+def fit_joints(
+    model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
+    data: Annotated[
+        list[Path],
+        typer.Option(help="Labeled frames with joints that the model has not seen; may be given again.", metavar="DIR"),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    threads: ThreadsOption = None,
+) -> None:
+    """Learn how a model's labels become joints (bandwidths, thresholds, offsets, bone lengths), stored with it."""
+    check_writable(output)
+    with status("reading the model, compiling ..."):
+        from depthforest.joints import fit as jointfit
+        from depthforest.io.joining import open_datasets
+        from depthforest.forest.loading import load
+
+        forest, frames = load(model), open_datasets(data)
+    with progress_bar(len(frames)) as advance:
+        fitted = jointfit.fit_joints(forest, frames, threads=threads, progress=advance)
+    fitted.save(output)
+    print(f"joint parameters of {len(frames)} frames in {output}")
+
+
+@models.command("fit-leaves")
+def fit_leaves(
+    model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
+    data: Annotated[
+        list[Path],
+        typer.Option(help="Labeled frames, best such that the model has not seen; may be given again.", metavar="DIR"),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    facings: Annotated[
+        int | None, typer.Option(help="Ways to face that leaves tell apart (needs joints); 1: none; default 8.", min=1)
+    ] = None,
+    smooth: Annotated[
+        float | None, typer.Option(help="Metres that labels are smoothed over; default 0.03.", min=0)
+    ] = None,
+    trees: Annotated[int | None, typer.Option(help="Only so many trees, the first.", min=1)] = None,
+    leaves: Annotated[int | None, typer.Option(help="At most so many leaves: small branches are cut.", min=1)] = None,
+    depth: Annotated[int | None, typer.Option(help="At most so many levels.", min=1)] = None,
+    mirror: MirrorOption = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Times that leaves are then fitted together, over all frames; default 2.", min=0)
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
+    threads: ThreadsOption = None,
+) -> None:
+    """Count a model's leaves again on many frames, by the way people face; its splits stay. Then fit joints."""
+    check_writable(output)
+    with status("reading the model, compiling ..."):
+        from depthforest.training.leaves import fit as leaffit
+        from depthforest.io.joining import open_datasets
+        from depthforest.forest.loading import load
+
+        forest, frames = load(model), open_datasets(data, limit)
+        n_rounds = leaffit.ROUNDS if rounds is None else rounds
+    with progress_bar(len(frames) * (1 + n_rounds)) as advance:
+        fitted = leaffit.fit_leaves(
+            forest,
+            frames,
+            n_facings=leaffit.N_FACINGS if facings is None else facings,
+            smooth_m=leaffit.SMOOTH_M if smooth is None else smooth,
+            max_trees=trees,
+            max_leaves=leaves,
+            max_depth=depth,
+            mirror=mirror,
+            rounds=n_rounds,
+            threads=threads,
+            progress=advance,
+        )
+    fitted.save(output)
+    print(f"{fitted.n_trees} trees, {fitted.n_leaves} leaves, {fitted.n_facings} facings in {output}")
+
+
+@models.command("import-pcl")
+def import_pcl(
+    trees: Annotated[list[Path], typer.Argument(help="Tree files: text, or its .bz2 or .gz.", metavar="TREE")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    focal: Annotated[
+        float | None, typer.Option(help="Focal length in pixels that the trees were made for; default 640, PCL's own.")
+    ] = None,
+) -> None:
+    """Make a model of the trees of PCL's people detector (gpu/people); they vote as they do there."""
+    check_writable(output)
+    if any(tree.resolve() == output.resolve() for tree in trees):
+        raise UsageError(f"{output}: is an input; name another file for the model")
+    with status("reading trees ..."):
+        from depthforest.forest import pcl
+
+        forest = pcl.import_pcl(trees, pcl.FOCAL_PX if focal is None else focal)
+        forest.save(output)
+    print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
+
+
+@models.command()
+def info(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="A model file, the name of a shipped one, or the checkpoint folder of a training run.", metavar="MODEL"
+        ),
+    ],
+) -> None:
+    """Print what a model or a checkpoint is; everything in it is checked on the way."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from depthforest.cli.info import describe
+    from depthforest.forest.loading import find_model
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in describe(find_model(model)):
+        table.add_row(escape(name), escape(value))
+    Console(highlight=False).print(table)

@@ -1,0 +1,198 @@
+"""What commands show: one live line or bar on a terminal, plain lines in a log, complaints in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from depthforest.base.errors import DepthForestError, DepthForestWarning, text_of
+from depthforest.cli.options import as_option
+
+if TYPE_CHECKING:
+    from depthforest.frames.frame import Frame
+    from depthforest.cli.demo import SampleFigures
+
+EXIT_INTERRUPTED = 130
+"""What shells expect of a program that Ctrl-C has stopped: 128 + SIGINT."""
+
+LOG_SECONDS = 30
+"""How often a long command says where it is when its output goes to a file."""
+
+
+@contextlib.contextmanager
+def live_lines() -> Iterator[Callable[[object], None]]:
+    """Show the latest news in one live line on a terminal; print them one below the other elsewhere."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        yield lambda news: print(news, flush=True)
+        return
+    with console.status("reading frames ...") as status:
+
+        def tell(news: object) -> None:
+            if getattr(news, "event", "") in ("reading", "level"):
+                status.update(str(news))
+            else:
+                console.print(str(news), markup=False)
+
+        yield tell
+
+
+@contextlib.contextmanager
+def progress_bar(total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show a bar with rate and time left on a terminal, nothing elsewhere; yields a function that counts frames."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _log_lines(total)
+        return
+    columns = TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}")
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        task = progress.add_task("frames", total=total, rate="")
+
+        def advance(n: int) -> None:
+            speed = progress.tasks[0].speed
+            progress.update(task, advance=n, rate=f"{speed:.0f}/s" if speed else "")
+
+        yield advance
+
+
+def _log_lines(total: int | None) -> Callable[[int], None]:
+    """Return a function that counts frames and prints a line every `LOG_SECONDS`, for logs."""
+    began = said = time.monotonic()
+    n_done = 0
+
+    def advance(n: int) -> None:
+        nonlocal said, n_done
+        n_done += n
+        now = time.monotonic()
+        if now - said >= LOG_SECONDS:
+            said = now
+            print(f"{n_done} of {total or 'a stream'} frames, {n_done / (now - began):.3g}/s", flush=True)
+
+    return advance
+
+
+@contextlib.contextmanager
+def status(text: str) -> Iterator[None]:
+    """Show on a terminal what takes a while."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status(text) if console.is_terminal else contextlib.nullcontext():
+        yield
+
+
+def frame_table() -> Any:
+    """Return a table with a row for each frame, as `add_frame` fills it."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("frame", overflow="fold")
+    for title in ("size", "readings", "nearest", "median", "farthest"):
+        table.add_column(title, justify="right", no_wrap=True)
+    return table
+
+
+def add_frame(table: Any, name: str, frame: Frame) -> None:
+    """Add the size and the depths of a frame to a table."""
+    import numpy as np
+    from rich.markup import escape
+
+    readings = frame.depth_mm[frame.depth_mm > 0]
+    spans = np.percentile(readings, (0, 50, 100)) / 1000 if readings.size else ()
+    size = f"{frame.camera.width} x {frame.camera.height}"
+    table.add_row(escape(name), size, f"{readings.size / frame.depth_mm.size:.0%}", *(f"{m:.2f} m" for m in spans))
+
+
+def sample_table(figures: Mapping[str, SampleFigures]) -> Any:
+    """Return a table of what the demo found in each frame, and of all of them in its last row.
+
+    Where there are any, false people have a column of their own.
+    """
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("frame", overflow="fold")
+    has_false = any(one.false for one in figures.values())
+    for title in ("people found", "pixels right", "joints within 10 cm", "frames/s", *["false people"] * has_false):
+        table.add_column(title, justify="right")
+    for name, one in figures.items():
+        share = "" if one.right is None else f"{one.right:.0%}"
+        found, near = f"{one.found} of {one.people}", f"{one.near} of {one.joints}"
+        table.add_row(name, found, share, near, f"{1 / one.seconds:.0f}", *[str(one.false or "")] * has_false)
+    every = list(figures.values())
+    right = [one.right for one in every if one.right is not None]
+    table.add_row(
+        "all",
+        f"{sum(one.found for one in every)} of {sum(one.people for one in every)}",
+        f"{sum(right) / len(right):.0%}" if right else "",
+        f"{sum(one.near for one in every)} of {sum(one.joints for one in every)}",
+        f"{len(every) / sum(one.seconds for one in every):.0f}",
+        *[str(sum(one.false for one in every))] * has_false,
+        style="bold",
+    )
+    return table
+
+
+def print_table(table: Any) -> None:
+    """Print a table as wide as the terminal."""
+    from rich.console import Console
+
+    Console(highlight=False).print(table)
+
+
+def complain(kind: str, message: object) -> None:
+    """Print one line on standard error; parameters that it names are written as options."""
+    text = " ".join(text_of(message, as_option).split()) or type(message).__name__
+    print(f"depthforest: {kind}: {text}", file=sys.stderr)
+
+
+def end_with(failures: Sequence[object]) -> None:
+    """Name what failed, and exit 1 if something did."""
+    for failure in failures:
+        complain("error", failure)
+    if failures:
+        raise typer.Exit(1)
+
+
+def report(error: Exception) -> int:
+    """Print what went wrong in one line and return the exit code."""
+    if isinstance(error, DepthForestError):
+        complain("error", error)
+        return error.exit_code
+    if hasattr(error, "format_message"):  # typer's own complaints about options and arguments
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "depthforest"
+        if error.format_message():  # empty when help was shown because nothing else was asked for
+            complain("error", f"{error.format_message()} (see {command} --help)")
+        return 2
+    if isinstance(error, BrokenPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: let the last flush succeed
+        return 1
+    if isinstance(error, typer.Abort):
+        is_interrupted = isinstance(error.__cause__, KeyboardInterrupt)  # as some versions of typer report it
+        complain("error", "stopped" if is_interrupted else "aborted")
+        return EXIT_INTERRUPTED if is_interrupted else 1
+    complain("error", f"internal: {type(error).__name__}: {error}; DEPTHFOREST_DEBUG=1 shows where")
+    return 1
+
+
+def warn_in_one_line(said: set[str]) -> Any:
+    """Return what shows our own warnings, one line each, if they are not among those said already."""
+
+    def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        if issubclass(category, DepthForestWarning) and str(message) not in said:
+            said.add(str(message))
+            complain("warning", message)
+
+    return show_warning

@@ -1,0 +1,205 @@
+"""Settings and budget of `compare`: what everybody may spend, and how many members, rounds or candidates that buys.
+
+A learner is a function from a size n to a fitted model, whatever n counts. `spend` fits growing sizes, each about
+`STEP` times as dear as the one before, draws a line through the last two, and fits what should cost the budget. Imports
+nothing heavy, so that the command line can show the defaults at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from depthforest.base.checks import check_range
+from depthforest.base.errors import UsageError
+
+SECONDS = 30.0
+"""Default budget of a fit, processor seconds: a minute or two a learner with the search and the judging."""
+
+STEP = 5.0
+"""A fit costs about so many times the one before it: all searching together costs about a third of the last fit."""
+
+ENOUGH, TOO_MUCH = 0.85, 1.1
+"""Shares of the budget between which a fit is taken to have spent it: times of equal fits differ by some percent."""
+
+NEAR, MAX_NEAR = 0.7, 3
+"""Fits that come this near to the budget, at most so many: a target and two corrections."""
+
+MAX_JUMP = 64
+"""A size is at most so many times the one before: the line through two cheap fits may be nearly level."""
+
+MAX_FITS = 9
+"""Of one learner: seven reach any budget from a ten-thousandth of it, two correct."""
+
+JUMP, GROWTH = 16, 1.05
+"""A learner whose bytes, and time if that is budgeted, grow by less in three fits, while its size grows so much, has
+stopped by itself. Two fits would not do: what a learner costs in any case hides what its first steps cost."""
+
+
+class Costs(Protocol):
+    """What a fit has cost."""
+
+    @property
+    def n(self) -> int:
+        """Size."""
+
+    @property
+    def fit_seconds(self) -> float:
+        """Processor time."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the model."""
+
+
+_F = TypeVar("_F", bound=Costs)
+
+
+@dataclass(frozen=True)
+class CompareSettings:
+    """What everybody shares beside the budget.
+
+    Parameters
+    ----------
+    pixels : int
+        Training pixels in all.
+    probes : int
+        Pairs of probes in the pool: columns of the table.
+    frames : int
+        Training frames at most.
+    test_frames : int
+        Frames to judge by at most.
+    held_out : float
+        Share of the frames that judges where there is no test set.
+    seed : int
+    """
+
+    pixels: int = 100_000
+    probes: int = 200
+    frames: int = 2000
+    test_frames: int = 100
+    held_out: float = 0.2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("pixels", 1, 10**9),
+            ("probes", 1, 100_000),
+            ("frames", 1, 10**9),
+            ("test_frames", 1, 10**9),
+            ("held_out", 0, 1),
+            ("seed", 0, 2**31 - 1),
+        ):
+            check_range(name, getattr(self, name), low, high)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What every learner may spend; what is None does not count.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        Processor time of the fit.
+    megabytes : float, optional
+        Size of the fitted model, in millions of bytes.
+    rounds : int, optional
+        A fixed size instead, the same number for everybody: costs nothing to find, and is repeated exactly.
+    """
+
+    seconds: float | None = None
+    megabytes: float | None = None
+    rounds: int | None = None
+
+    def __post_init__(self) -> None:
+        given = [value for value in (self.seconds, self.megabytes, self.rounds) if value is not None]
+        if not given:
+            raise UsageError("a comparison needs a budget: seconds, megabytes or both; or rounds")
+        if self.rounds is not None and len(given) > 1:
+            raise UsageError("rounds is a fixed size; leave out seconds and megabytes")
+        for value in given:
+            if not 0 < value < math.inf:
+                raise UsageError(f"a budget must be a number above 0, got {value}")
+
+    def spent(self, fit: Costs) -> float:
+        """Return the share of the budget that a fit has spent: of the one that runs out first."""
+        return max(cost(fit) / limit for cost, limit in self._limits())
+
+    def is_over(self, fit: Costs) -> bool:
+        """Tell whether a fit has cost more than the budget."""
+        return self.rounds is None and self.spent(fit) > TOO_MUCH
+
+    def next_size(self, fits: Sequence[Costs], share: float) -> int:
+        """Return the size that should cost this share of the budget, by the line through the last two fits."""
+        return min(_size_for(share * limit, fits, cost) for cost, limit in self._limits())
+
+    def _limits(self) -> Iterator[tuple[Callable[[Costs], float], float]]:
+        if self.seconds is not None:
+            yield (lambda fit: fit.fit_seconds), self.seconds
+        if self.megabytes is not None:
+            yield (lambda fit: fit.n_bytes), 1e6 * self.megabytes
+
+
+def spend(budget: Budget, fit: Callable[[int], _F], *, is_single: bool = False) -> tuple[list[_F], _F]:
+    """Fit a learner of a size that costs the budget.
+
+    Parameters
+    ----------
+    budget : Budget
+    fit : callable
+        From a size to what was fitted, with its cost.
+    is_single : bool
+        The learner has no size: it is fitted once.
+
+    Returns
+    -------
+    fits : list
+        All of them, in order.
+    chosen : one of them
+        The largest that does not overspend; if all do, the smallest.
+    """
+    if budget.rounds is not None or is_single:
+        only = fit(1 if is_single else budget.rounds or 1)
+        return [only], only
+    fits = [fit(1)]
+    while len(fits) < MAX_FITS and (n := _next(budget, fits)) is not None:
+        fits.append(fit(n))
+    affordable = [f for f in fits if budget.spent(f) <= TOO_MUCH]
+    return fits, max(affordable, key=lambda f: f.n) if affordable else min(fits, key=lambda f: f.n)
+
+
+def _next(budget: Budget, fits: Sequence[Costs]) -> int | None:
+    """Return the size to fit next, or None if the budget is spent as well as it can be."""
+    last, spent = fits[-1], budget.spent(fits[-1])
+    if ENOUGH <= spent <= TOO_MUCH or sum(budget.spent(f) >= NEAR for f in fits) >= MAX_NEAR:
+        return None
+    if spent < ENOUGH and len(fits) > 2 and _has_stopped(budget, fits[-3], last):
+        return None
+    n = budget.next_size(fits, 1.0 if spent >= 1 / STEP else STEP * spent)
+    if spent < ENOUGH:
+        # one more at least; but not what was too much before
+        n = max(n, last.n + 1)
+        too_large = [f.n for f in fits if budget.spent(f) > TOO_MUCH]
+        n = min(n, min(too_large, default=n + 1) - 1)
+        return n if n > last.n else None
+    n = min(n, last.n - 1)
+    return n if n > max((f.n for f in fits if budget.spent(f) <= TOO_MUCH), default=0) else None
+
+
+def _has_stopped(budget: Budget, before: Costs, last: Costs) -> bool:
+    has_time_stopped = budget.seconds is None or last.fit_seconds < GROWTH * before.fit_seconds
+    return last.n >= JUMP * before.n and last.n_bytes < GROWTH * before.n_bytes and has_time_stopped
+
+
+def _size_for(limit: float, fits: Sequence[Costs], cost: Callable[[Costs], float]) -> int:
+    """Return the largest size whose cost should be within the limit."""
+    last = fits[-1]
+    start, slope = 0.0, cost(last) / last.n
+    if len(fits) > 1 and last.n != fits[-2].n:
+        line = (cost(last) - cost(fits[-2])) / (last.n - fits[-2].n)
+        if line > 0:
+            start, slope = max(0.0, cost(last) - line * last.n), line
+    n = MAX_JUMP * last.n if slope <= 0 else (limit - start) / slope
+    return max(1, int(min(n, MAX_JUMP * last.n)))

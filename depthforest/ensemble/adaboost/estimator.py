@@ -1,0 +1,353 @@
+"""AdaBoost: members fitted one after another, each on rows weighted by what those before it had wrong.
+
+The arithmetic is `rounds`, the answers are `votes`, a member is made by `bagging.members`; `pool`
+chooses members instead of fitting them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from depthforest.base.arrays import Floats
+from depthforest.ensemble.adaboost.store import (
+    ADABOOST,
+    check_members,
+    pack_adaboost,
+    trees_in_shared_terms,
+    unpack_adaboost,
+)
+from depthforest.ensemble.adaboost.rounds import Flags, Ledger, chance_error, check_form
+from depthforest.ensemble.fitting.amounts import is_flag, number, whole
+from depthforest.ensemble.adaboost.votes import BoostedVotes
+from depthforest.ensemble.tree.estimators import CodedTable, DecisionTreeClassifier
+from depthforest.ensemble.bagging.members import (
+    MemberSetup,
+    checked_template,
+    fitted_member,
+    refuses_missing,
+    takes_weights,
+)
+from depthforest.ensemble.bagging.draws import DrawPlan
+from depthforest.ensemble.fitting.jobs import Seeds, member_seeds, shown
+from depthforest.ensemble.fitting.folds import plain
+from depthforest.ensemble.fitting.tables import Indices, checked_table, checked_training_table, checked_weights, cut, is_frame
+from depthforest.ensemble.fitting.targets import class_codes
+from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.tree.store import Categories, Columns, save_trees
+from depthforest.base.errors import UsageError
+
+AUTO = "auto"
+
+MAX_TRIES = 10
+"""Members that are fitted in a round, by other seeds, until one is better than chance: an unlucky draw ends no run."""
+
+
+class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # type: ignore[misc]
+    """AdaBoost over any weak classifier: SAMME for K classes (Zhu et al. 2009), which for two is Freund and Schapire's.
+
+    Round by round a member is fitted on weighted rows. With its weighted error e it votes with the weight
+    z = ln((1-e)/e) + ln(K-1), and the rows that it has right lose weight by the factor exp(-z); then the weights are
+    scaled to a sum of one.
+
+    - e = 0: the member would weigh infinitely much. It gets one more than all before it together, so that it decides
+      every row, and fitting stops. A first member without error is the whole ensemble, of weight 1.
+    - e >= 1 - 1/K (1/2 for two classes): the member is no better than a guess. It is left out, and fitting stops.
+      Where chance is in it (drawn rows, or a `random_state` of the member's own), up to ten are fitted by other seeds
+      before that. If it is the first member, `fit` raises an error.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Copied for each member; None for a stump, `DecisionTreeClassifier(max_depth=1)`. It sees classes as numbers
+        0 ... n_classes - 1.
+    n_estimators : int, default=50
+        Rounds at most.
+    learning_rate : float, default=1.0
+        Factor of the members' weights, above 0; with smaller ones more rounds are needed.
+    resample : {'auto', True, False}, default='auto'
+        How a member gets the weights. False: as `sample_weight`, which it must take; they sum to as much as those of
+        `fit`, or to the number of rows. True: by as many rows as there are, drawn with replacement in proportion to
+        the weights. 'auto': True for what takes no `sample_weight`, such as nearest neighbours and pipelines.
+    form : {'odds', 'exponential'}, default='odds'
+        Which textbook's figures `estimator_weights_` has. 'odds': z, as above and in scikit-learn. 'exponential', the
+        stagewise minimum of exp(-y H): for two classes alpha = z / 2, and rows are multiplied by exp(-alpha y h); for
+        K classes (K-1)^2 / K z. After normalising both are the same: no answer differs.
+    weight_history : bool, default=False
+        Keep the weights of the rows in each round, for plots: n_estimators * n_samples * 8 bytes.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the drawn samples, and of every `random_state` inside the members.
+    verbose : int, default=0
+        Above 0: a progress bar of the fit on standard error.
+
+    Attributes
+    ----------
+    estimators_ : list of classifiers
+        The members, one for each round; their classes are numbers, positions in `classes_`.
+    estimator_ : classifier
+        What was copied for each member.
+    estimator_weights_ : ndarray of shape (n_rounds,), float64
+        Weights of their votes, in the given form, with the learning rate.
+    estimator_errors_ : ndarray of shape (n_rounds,), float64
+        Their errors on the weighted rows of their round.
+    error_bound_ : ndarray of shape (n_rounds,), float64
+        For two classes: the training error after each round is at most this.
+    weight_history_ : ndarray of shape (n_rounds, n_samples), float64
+        With `weight_history`: weights of the rows in each round; every round sums to one.
+    feature_importances_ : ndarray of shape (n_features,), float64
+        Where the members have it: their mean by weight.
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    n_classes_ : int
+        Their number.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] Y. Freund, R. E. Schapire, "A decision-theoretic generalization of on-line learning and an application to
+       boosting", Journal of Computer and System Sciences 55 (1997), 119-139.
+    .. [2] J. Zhu, H. Zou, S. Rosset, T. Hastie, "Multi-class AdaBoost", Statistics and Its Interface 2 (2009), 349-360.
+    """
+
+    _layout = ADABOOST
+    _framed: bool  # members were fitted with frames
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        n_estimators: int = 50,
+        learning_rate: float = 1.0,
+        resample: Any = AUTO,
+        form: str = "odds",
+        weight_history: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.resample = resample
+        self.form = form
+        self.weight_history = weight_history
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the members, one after another.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Members get a DataFrame as a DataFrame. Missing values are allowed where the member allows them.
+        y : array-like of shape (n_samples,)
+            Classes of any type, at least two.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the first round. Rows of weight zero count as absent.
+
+        Returns
+        -------
+        self : AdaBoostClassifier
+            When interrupted (KeyboardInterrupt, or an error in a member) the members that are finished stay: the
+            ensemble predicts with them.
+        """
+        check_boosting(self)
+        template = checked_template(self._template(), kind="classifier", owner=type(self).__name__)
+        is_drawn = self._draws_rows(template)
+        self.estimators_ = []  # before anything of the last fit is overwritten: what fails from here leaves no mixture
+        self._framed = is_frame(X)
+        table, y = checked_training_table(self, X, y, reset=True, finite=refuses_missing(template))
+        classes, codes = class_codes(table, y, None, owner=type(self).__name__)
+        check_two_classes(classes, owner=type(self).__name__)
+        self.classes_, self.n_classes_, self.estimator_ = classes, len(classes), template
+        weights, rows = first_weights(sample_weight, len(codes))
+        if rows is not None:
+            table, codes = cut(table, rows, None), codes[rows]
+        self._boost(_setup(template, table, codes, len(classes), is_drawn=is_drawn), weights, rows, len(y))
+        return self
+
+    def _draws_rows(self, template: Any) -> bool:
+        """Return whether members get drawn rows instead of weights."""
+        if not (is_flag(self.resample) or self.resample == AUTO):
+            raise UsageError(f"resample must be 'auto', True or False, got {self.resample!r}")
+        # by the signature also where metadata routing is on: these weights are ours, nobody has to ask for them
+        is_weighable = has_fit_parameter(template, "sample_weight") or takes_weights(template)
+        if self.resample == AUTO:
+            return not is_weighable
+        if not self.resample and not is_weighable:
+            raise UsageError(
+                f"{type(template).__name__} takes no sample_weight: let its rows be drawn by weight (resample=True)"
+            )
+        return bool(self.resample)
+
+    def _boost(self, setup: MemberSetup, weights: Floats, rows: Indices | None, n_samples: int) -> None:
+        """Fit members until the rounds are over; keep what there is also when interrupted."""
+        rounds = Ledger(
+            weights,
+            n_classes=self.n_classes_,
+            learning_rate=self.learning_rate,
+            form=self.form,
+            keeps_history=self.weight_history,
+        )
+        title = type(self).__name__
+        members = self._rounds(setup, rounds, weights)
+        try:
+            for member in shown(members, n=self.n_estimators, title=title, verbose=self.verbose):
+                self.estimators_.append(member)
+        finally:
+            self._keep_books(rounds, rows, n_samples)
+
+    def _rounds(self, setup: MemberSetup, rounds: Ledger, first: Floats) -> Iterator[Any]:
+        """Yield the member of each round; `first` are the weights that the first one gets, as they were given."""
+        seeds = member_seeds(self.random_state, self.n_estimators * MAX_TRIES).reshape(-1, MAX_TRIES)
+        for index, own in enumerate(seeds):
+            member, wrong = _best_member(setup, rounds, first, index, own)
+            error = rounds.error(wrong)
+            if rounds.is_chance(error):
+                if index == 0:
+                    raise UsageError(too_weak(setup.template, error, self.n_classes_))
+                return
+            rounds.take(wrong)
+            yield member
+            if rounds.is_perfect:
+                return
+
+    def _votes(self, X: Any) -> Iterator[npt.NDArray[np.intp]]:
+        table = checked_table(self, X, framed=self._framed)
+        return (_answers(member, table) for member in self.estimators_)
+
+    def save(self, path: str | Path) -> None:
+        """Write an ensemble of our own trees to a file that `depthforest.ensemble.load` reads; equal ones, equal bytes.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Notes
+        -----
+        Members must be `DecisionTreeClassifier` of this package, as the default stumps are. `verbose` is not stored,
+        nor is `weight_history_`, as long as the training table. Members that are loaded know the classes and
+        categories of all members: where rows were drawn, that may be more than they had seen.
+        """
+        save_trees(self, path)
+
+    def _stored_trees(self) -> tuple[list[Tree], Categories]:
+        check_members(self)
+        return trees_in_shared_terms(self)
+
+    def _pack(self, columns: Columns) -> dict[str, Any]:
+        return pack_adaboost(self, columns)
+
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:
+        unpack_adaboost(self, trees, categories, fitted, columns)
+
+    def _template(self) -> Any:
+        return DecisionTreeClassifier(max_depth=1) if self.estimator is None else self.estimator
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        member = self._template()
+        if hasattr(member, "__sklearn_tags__"):
+            inner = get_tags(member).input_tags
+            tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+        return tags
+
+
+def _setup(template: Any, table: Any, codes: Indices, n_classes: int, *, is_drawn: bool) -> MemberSetup:
+    """Return what all members are fitted with; the weights come round by round."""
+    n_samples, n_features = table.shape
+    plan = DrawPlan(
+        n_samples=n_samples,
+        n_features=n_features,
+        n_rows=n_samples if is_drawn else None,
+        replace=is_drawn,
+        weights=None,
+        n_columns=None,
+        replace_columns=False,
+    )
+    return MemberSetup(
+        template=template,
+        X=table if is_drawn else _coded(template, table),
+        y=codes,
+        plan=plan,
+        distributions=None,
+        input_sigma=None,
+        flip=0.0,
+        output_sigma=None,
+        n_classes=n_classes,
+        weights=None,
+        metadata={},
+    )
+
+
+def _coded(template: Any, table: Any) -> Any:
+    """Return the table binned once for trees of our own, whose rounds would spend most of their time on it."""
+    return CodedTable.of(template, table) if type(template) is DecisionTreeClassifier else table
+
+
+def _best_member(setup: MemberSetup, rounds: Ledger, first: Floats, index: int, seeds: Seeds) -> tuple[Any, Flags]:
+    """Return the member of a round and what it has wrong: the first that is better than chance, or the last."""
+    if setup.plan.replace:
+        setup = replace(setup, plan=replace(setup.plan, weights=rounds.weights))
+    else:
+        # the first as they are: whole numbers stay whole, and a member of one round is the learner by itself
+        setup = replace(setup, weights=rounds.weights * first.sum() if rounds.errors else first)
+        if not any(name.endswith("random_state") for name in setup.template.get_params()):
+            seeds = seeds[:1]  # it would learn the same again
+    for seed in seeds.tolist():
+        member = fitted_member(setup, (index, seed))
+        wrong = _answers(member, setup.X) != setup.y
+        if not rounds.is_chance(rounds.error(wrong)):
+            break
+    return member, wrong
+
+
+def _answers(member: Any, table: Any) -> Indices:
+    return np.ravel(member.predict(table)).astype(np.intp)
+
+
+# ------------------------------------------------------------------ checks that `pool` shares
+
+
+def check_boosting(estimator: Any) -> None:
+    """Check the parameters that say how rounds go."""
+    whole("n_estimators", estimator.n_estimators, 1)
+    if number("learning_rate", estimator.learning_rate, 0) == 0:
+        raise UsageError("learning_rate must be above 0, got 0: no member would have a vote")
+    check_form(estimator.form)
+    if not is_flag(estimator.weight_history):
+        raise UsageError(f"weight_history must be True or False, got {estimator.weight_history!r}")
+    whole("verbose", int(estimator.verbose) if isinstance(estimator.verbose, bool) else estimator.verbose, 0)
+
+
+def check_two_classes(classes: npt.NDArray[Any], *, owner: str) -> None:
+    """Refuse a y of one class: there is no error to boost."""
+    if len(classes) < 2:
+        got = f"one class, {plain(classes[0])!r}" if len(classes) else "no rows"
+        raise UsageError(f"{owner} needs at least two classes in y, got {got}")
+
+
+def first_weights(sample_weight: Any, n_samples: int) -> tuple[Floats, Indices | None]:
+    """Return the weights above zero, and the rows that have them; None for all rows."""
+    if sample_weight is None:
+        return np.ones(n_samples), None
+    weights = checked_weights(sample_weight, n_samples)
+    rows = None if weights.all() else np.flatnonzero(weights)
+    return weights if rows is None else weights[rows], rows
+
+
+def too_weak(estimator: Any, error: float, n_classes: int) -> str:
+    """Return the message about a first member that is no better than chance."""
+    return (
+        f"the first {type(estimator).__name__} has {100 * error:.3g} % of the weight wrong, no better than a guess "
+        f"among {n_classes} classes ({100 * chance_error(n_classes):.3g} %): give it more freedom or choose another"
+    )

@@ -1,0 +1,184 @@
+"""What boosted members answer together: weighted votes, after all rounds or after each. Base of the AdaBoost classes.
+
+The values are scikit-learn's, so that one class can take the place of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from depthforest.base.arrays import Floats
+from depthforest.ensemble.adaboost.rounds import Ledger, error_bounds
+from depthforest.ensemble.fitting.tables import Indices
+
+
+class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
+    """Answers of an ensemble that has `estimators_`, `estimator_weights_` and `classes_`.
+
+    A subclass says by `_votes` what the member of each round answers.
+    """
+
+    form: str
+    estimators_: list[Any]
+    estimator_weights_: Floats
+    estimator_errors_: Floats
+    weight_history_: Floats
+    classes_: npt.NDArray[Any]
+    n_classes_: int
+
+    def _votes(self, X: Any) -> Iterator[npt.NDArray[np.intp]]:
+        """Yield the class that the member of each round votes for, as its number, (n_samples,); checks X."""
+        raise NotImplementedError
+
+    def _keep_books(self, rounds: Ledger, rows: Indices | None, n_samples: int) -> None:
+        """Keep the figures of the members there are, from a run on these of the training rows (None for all)."""
+        n = len(self.estimators_)  # an interruption may have come between a round's figures and its member
+        self.estimator_weights_ = np.array(rounds.member_weights[:n])
+        self.estimator_errors_ = np.array(rounds.errors[:n])
+        is_bounded = self.n_classes_ == 2
+        bound = error_bounds(self.estimator_errors_, self.estimator_weights_, form=self.form) if is_bounded else None
+        self._error_bound: Floats | None = bound
+        if hasattr(self, "weight_history_"):
+            del self.weight_history_  # of the last fit
+        if rounds.history is not None:
+            self.weight_history_ = np.zeros((n, n_samples))
+            for kept in self.weight_history_:
+                kept[slice(None) if rows is None else rows] = rounds.history.pop(0)  # never all of it twice
+
+    # ------------------------------------------------------------------ answers after each round
+
+    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
+        """Yield `decision_function(X)` after each round.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        shares: Floats | None = None
+        total = 0.0
+        for votes, weight in zip(self._votes(X), self.estimator_weights_, strict=True):
+            if shares is None:
+                shares, rows = np.zeros((len(votes), self.n_classes_)), np.arange(len(votes))
+            shares[rows, votes] += weight
+            total += weight
+            yield self._decision(shares / total)
+
+    def _decision(self, shares: Floats) -> Floats:
+        """Return scikit-learn's decision values from shares of the votes (n_samples, n_classes)."""
+        if self.n_classes_ == 2:
+            return np.asarray(2 * (shares[:, 1] - shares[:, 0]))
+        return (self.n_classes_ * shares - 1) / (self.n_classes_ - 1)
+
+    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
+        """Yield `predict(X)`, (n_samples,), after each round."""
+        for decision in self.staged_decision_function(X):
+            yield self._labels(decision)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+        """Yield `predict_proba(X)`, (n_samples, n_classes), after each round."""
+        for decision in self.staged_decision_function(X):
+            yield self._probabilities(decision)
+
+    def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
+        """Yield the share of right answers after each round.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            True classes.
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        for labels in self.staged_predict(X):
+            yield float(accuracy_score(y, labels, sample_weight=sample_weight))
+
+    # ------------------------------------------------------------------ answers after the last round
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return how clear the vote is, float64.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        (n_samples,) for two classes, else (n_samples, n_classes)
+            With S_k the share of the members' weight that votes for class k: 2 (S_1 - S_0), from -2 to 2, above 0 for
+            the second class; or (K S_k - 1) / (K - 1) for each of K classes, at most 1, each row summing to 0.
+        """
+        decision: Floats | None = None
+        for decision in self.staged_decision_function(X):  # noqa: B007
+            pass
+        assert decision is not None  # fitted means at least one member
+        return decision
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class with the most weight of votes for each row, (n_samples,); the first of equals.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        """
+        return self._labels(self.decision_function(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return probabilities, (n_samples, n_classes) float64: the softmax of the decision values over K - 1.
+
+        As in scikit-learn they are in the right order, but far too close to each other, since the decision values are
+        shares: calibrate them (scikit-learn's `CalibratedClassifierCV`) before they are taken for frequencies.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+        """
+        return self._probabilities(self.decision_function(X))
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of `predict_proba`, (n_samples, n_classes) float64."""
+        return np.log(self.predict_proba(X))
+
+    def _labels(self, decision: Floats) -> npt.NDArray[Any]:
+        winners = decision > 0 if self.n_classes_ == 2 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[winners.astype(np.intp)])
+
+    def _probabilities(self, decision: Floats) -> Floats:
+        if self.n_classes_ == 2:
+            decision = np.stack([-decision, decision], axis=1) / 2
+        return np.asarray(softmax(decision / (self.n_classes_ - 1), axis=1))
+
+    # ------------------------------------------------------------------ what the rounds tell
+
+    @property
+    def error_bound_(self) -> Floats:
+        """Bound on the training error after each round, (n_rounds,) float64: for two classes only.
+
+        The product of 2 sqrt(e (1-e)); with a learning rate other than 1 that of (1-e) exp(-alpha) + e exp(alpha). With
+        `sample_weight` it bounds the weighted error.
+        """
+        check_is_fitted(self)
+        if self._error_bound is None:
+            raise AttributeError(f"the bound on the training error is for two classes, y has {self.n_classes_}")
+        return self._error_bound
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Mean importance of each column over the members by their weights, (n_features,); where all have it."""
+        check_is_fitted(self)
+        without = [member for member in self.estimators_ if not hasattr(member, "feature_importances_")]
+        if without:
+            raise AttributeError(f"a member has no feature_importances_: {type(without[0]).__name__}")
+        each = np.array([member.feature_importances_ for member in self.estimators_])
+        return np.asarray(self.estimator_weights_ @ each / self.estimator_weights_.sum())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return bool(getattr(self, "estimators_", None))

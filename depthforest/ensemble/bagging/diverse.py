@@ -1,0 +1,293 @@
+"""Ensembles of any estimator whose members differ by what is drawn for them, as a classifier and as a regressor.
+
+Rows, columns, noise on the inputs, noise on the outputs, learning parameters: each can be drawn for each member, in any
+combination. The engine is `base`; `bagging` has the presets with names of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, mean_squared_error, r2_score
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from depthforest.base.arrays import Floats
+from depthforest.ensemble.bagging.base import DiverseEnsemble
+from depthforest.ensemble.bagging.members import ClassVotes, MemberAnswer, predicted_values
+from depthforest.ensemble.bagging.draws import ParameterDistributions
+from depthforest.base.errors import UsageError
+
+
+class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: ignore[misc]
+    """Classifier that averages members of one kind, made to differ by what is drawn for each.
+
+    The probabilities of the members are averaged; where a member has no `predict_proba`, all of them vote and the
+    probabilities are shares of votes. As it stands this is bagging; every other way adds to it, and
+    `bootstrap=False` takes the drawing of rows away.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Copied for each member; None for a `DecisionTreeClassifier`. It sees classes as numbers 0 ... n_classes - 1.
+    n_estimators : int, default=10
+        Number of members.
+    max_samples : int, float or None, default=None
+        Rows that a member gets: a number, a share of the rows, or None for as many as there are.
+    bootstrap : bool, default=True
+        Draw rows with replacement. False: without, which with `max_samples=None` draws no rows at all.
+    max_features : int or float, default=1.0
+        Columns that a member gets: a number, or a share of the columns.
+    bootstrap_features : bool, default=False
+        Draw columns with replacement.
+    noise : float, default=0.0
+        Standard deviation of normal noise on every column that a member learns from, in standard deviations of the
+        column. Columns of a DataFrame that hold no numbers stay as they are, and so do missing values.
+    flip : float, default=0.0
+        Share of a member's rows whose labels are shuffled among them: each class keeps its exact number of rows. A row
+        of class i becomes class j with probability flip * p_j, so a share flip * (1 - sum p_c^2) of the labels changes.
+    param_distributions : mapping or sequence of mappings, default=None
+        Parameters of the member that are drawn for each, as for scikit-learn's `ParameterSampler`: lists of values, or
+        distributions with `rvs`.
+    oob_score : bool, default=False
+        Judge each row by the members that have not seen it. Needs `bootstrap` or fewer rows than there are.
+    warm_start : bool, default=False
+        Keep the members of the last `fit` and add to them up to `n_estimators`.
+    n_jobs : int, default=None
+        Members that are fitted, or asked, at once (joblib). The result is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all draws. Every `random_state` inside a member gets a seed of its own from it.
+    verbose : int, default=0
+        Above 0: a progress bar of the fit on standard error.
+
+    Attributes
+    ----------
+    estimators_ : list of classifiers
+        The members; their classes are numbers, positions in `classes_`.
+    estimators_samples_, estimators_features_ : lists of ndarray, intp
+        Rows and columns that each was fitted on.
+    estimator_ : classifier
+        What was copied for each member.
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    n_classes_ : int
+        Their number.
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes), float64
+        Out-of-bag probabilities; nan for a row that every member has seen.
+    oob_score_ : float
+        Their accuracy over the rows that have them.
+    oob_errors_ : ndarray of shape (n_estimators,), float64
+        Out-of-bag error (1 - accuracy) after each member.
+    """
+
+    classes_: npt.NDArray[Any]
+
+    _kind = "classifier"
+    _predictions = ("predict", "predict_proba", "predict_log_proba")
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: float | int | None = None,
+        bootstrap: bool = True,
+        max_features: float | int = 1.0,
+        bootstrap_features: bool = False,
+        noise: float = 0.0,
+        flip: float = 0.0,
+        param_distributions: ParameterDistributions | None = None,
+        oob_score: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.bootstrap = bootstrap
+        self.max_features = max_features
+        self.bootstrap_features = bootstrap_features
+        self.noise = noise
+        self.flip = flip
+        self.param_distributions = param_distributions
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def predict(self, X: Any, **params: Any) -> npt.NDArray[Any]:
+        """Return the class of highest mean probability (most votes) of each row, (n_samples,); the first of equals."""
+        winners = np.argmax(self._mean_answer(X, "predict", params), axis=1)
+        return np.asarray(self.classes_[winners])
+
+    def predict_proba(self, X: Any, **params: Any) -> Floats:
+        """Return mean probabilities (shares of votes), (n_samples, n_classes) float64, in the order of `classes_`."""
+        return self._mean_answer(X, "predict_proba", params)
+
+    def predict_log_proba(self, X: Any, **params: Any) -> Floats:
+        """Return the logarithm of `predict_proba`, (n_samples, n_classes) float64; -inf where that is 0."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self._mean_answer(X, "predict_log_proba", params)))
+
+    @staticmethod
+    def _default_member() -> Any:
+        # here, because members of other libraries need no compiled trees
+        from depthforest.ensemble.tree.estimators import DecisionTreeClassifier
+
+        return DecisionTreeClassifier()
+
+    def _checked_target(self, y: Any, *, goes_on: bool) -> npt.NDArray[np.intp]:
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        classes, labels = np.unique(y, return_inverse=True)
+        if goes_on and not np.array_equal(classes, self.classes_):
+            raise UsageError(
+                f"warm_start=True goes on with the same classes: the members know {list(self.classes_)}, "
+                f"and y has {list(classes)}"
+            )
+        self.classes_ = classes
+        self.n_classes_ = len(classes)
+        return np.asarray(labels, dtype=np.intp)
+
+    def _answer(self) -> MemberAnswer:
+        is_hard = not all(hasattr(member, "predict_proba") for member in self.estimators_)
+        return ClassVotes(self.n_classes_, hard=is_hard)
+
+    @staticmethod
+    def _loss(y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
+        return 1.0 - float(accuracy_score(y, np.argmax(mean, axis=1), sample_weight=weights))
+
+    @staticmethod
+    def _quality(y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
+        return float(accuracy_score(y, np.argmax(mean, axis=1), sample_weight=weights))
+
+    def _keep_out_of_bag(self, mean: Floats) -> None:
+        self.oob_decision_function_ = mean
+
+
+class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore[misc]
+    """Regressor that averages members of one kind, made to differ by what is drawn for each.
+
+    As it stands this is bagging; every other way adds to it, and `bootstrap=False` takes the drawing of rows away.
+
+    Parameters
+    ----------
+    estimator : regressor, default=None
+        Copied for each member; None for a `DecisionTreeRegressor`.
+    n_estimators : int, default=10
+        Number of members.
+    max_samples : int, float or None, default=None
+        Rows that a member gets: a number, a share of the rows, or None for as many as there are.
+    bootstrap : bool, default=True
+        Draw rows with replacement. False: without, which with `max_samples=None` draws no rows at all.
+    max_features : int or float, default=1.0
+        Columns that a member gets: a number, or a share of the columns.
+    bootstrap_features : bool, default=False
+        Draw columns with replacement.
+    noise : float, default=0.0
+        Standard deviation of normal noise on every column that a member learns from, in standard deviations of the
+        column. Columns of a DataFrame that hold no numbers stay as they are, and so do missing values.
+    smear : float, default=0.0
+        Standard deviation of normal noise on the target that a member learns, in standard deviations of the target.
+    param_distributions : mapping or sequence of mappings, default=None
+        Parameters of the member that are drawn for each, as for scikit-learn's `ParameterSampler`: lists of values, or
+        distributions with `rvs`.
+    oob_score : bool, default=False
+        Judge each row by the members that have not seen it. Needs `bootstrap` or fewer rows than there are.
+    warm_start : bool, default=False
+        Keep the members of the last `fit` and add to them up to `n_estimators`.
+    n_jobs : int, default=None
+        Members that are fitted, or asked, at once (joblib). The result is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of all draws. Every `random_state` inside a member gets a seed of its own from it.
+    verbose : int, default=0
+        Above 0: a progress bar of the fit on standard error.
+
+    Attributes
+    ----------
+    estimators_ : list of regressors
+        The members.
+    estimators_samples_, estimators_features_ : lists of ndarray, intp
+        Rows and columns that each was fitted on.
+    estimator_ : regressor
+        What was copied for each member.
+    oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
+        Out-of-bag predictions; nan for a row that every member has seen.
+    oob_score_ : float
+        Their R^2 over the rows that have them.
+    oob_errors_ : ndarray of shape (n_estimators,), float64
+        Out-of-bag mean squared error after each member.
+    """
+
+    _kind = "regressor"
+    _predictions = ("predict",)
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_estimators: int = 10,
+        *,
+        max_samples: float | int | None = None,
+        bootstrap: bool = True,
+        max_features: float | int = 1.0,
+        bootstrap_features: bool = False,
+        noise: float = 0.0,
+        smear: float = 0.0,
+        param_distributions: ParameterDistributions | None = None,
+        oob_score: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.bootstrap = bootstrap
+        self.max_features = max_features
+        self.bootstrap_features = bootstrap_features
+        self.noise = noise
+        self.smear = smear
+        self.param_distributions = param_distributions
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def predict(self, X: Any, **params: Any) -> Floats:
+        """Return the mean prediction of the members, (n_samples,) or (n_samples, n_outputs) float64."""
+        return self._mean_answer(X, "predict", params)
+
+    @staticmethod
+    def _default_member() -> Any:
+        # here, because members of other libraries need no compiled trees
+        from depthforest.ensemble.tree.estimators import DecisionTreeRegressor
+
+        return DecisionTreeRegressor()
+
+    def _checked_target(self, y: Any, *, goes_on: bool) -> Floats:  # noqa: ARG002 the classifier needs it
+        if y.ndim == 1 or y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
+        return np.asarray(y, dtype=np.float64)
+
+    def _answer(self) -> MemberAnswer:
+        return predicted_values
+
+    @staticmethod
+    def _loss(y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
+        return float(mean_squared_error(y, mean, sample_weight=weights))
+
+    @staticmethod
+    def _quality(y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
+        # R^2 of a single row is not defined
+        return float(r2_score(y, mean, sample_weight=weights)) if len(y) > 1 else float("nan")
+
+    def _keep_out_of_bag(self, mean: Floats) -> None:
+        self.oob_prediction_ = mean

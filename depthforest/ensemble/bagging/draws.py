@@ -1,0 +1,181 @@
+"""What is drawn for a member of a diverse ensemble: rows, columns, noise on inputs and outputs, learning parameters.
+
+Each is a pure function of a `DrawPlan` or of arrays and of the member's own seed. Every kind of draw has a stream of
+random numbers of its own: to add noise leaves the rows that are drawn as they were, and the rows can be drawn again
+later, for the out-of-bag score, without being stored. `members` puts a member together from these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.model_selection import ParameterSampler
+from sklearn.utils import check_random_state
+
+from depthforest.base.arrays import Floats
+from depthforest.ensemble.fitting.jobs import MAX_SEED, member_seeds
+from depthforest.ensemble.fitting.tables import Indices, is_frame
+from depthforest.base.errors import UsageError
+
+ParameterDistributions = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+class Stream(IntEnum):
+    """The kinds of draws; their numbers fix the random numbers that each gets, so new ones are added at the end."""
+
+    ROWS = 0
+    COLUMNS = 1
+    INPUTS = 2
+    OUTPUTS = 3
+    PARAMETERS = 4
+    START = 5
+
+
+def random_numbers(seed: int, stream: Stream) -> Any:
+    """Return the generator (RandomState) of one kind of draws of the member with this seed."""
+    return check_random_state(int(member_seeds(int(seed), len(Stream))[stream]))
+
+
+@dataclass(frozen=True, eq=False)
+class DrawPlan:
+    """How rows and columns are drawn: the parameters of a fit after they have met its data.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        Size of X.
+    n_rows : int or None
+        Rows that a member gets; None for all, each once.
+    replace : bool
+        Whether a row can be drawn more than once.
+    weights : ndarray of shape (n_samples,), float64, or None
+        Sample weights. Rows of weight zero are never drawn. With `replace` a row is drawn in proportion to its weight.
+    n_columns : int or None
+        Columns that a member gets; None for all.
+    replace_columns : bool
+        Whether a column can be drawn more than once.
+    """
+
+    n_samples: int
+    n_features: int
+    n_rows: int | None
+    replace: bool
+    weights: Floats | None
+    n_columns: int | None
+    replace_columns: bool
+
+    def rows(self, seed: int) -> Indices | None:
+        """Return the rows of a member in the order of X, (n_rows,) intp; None where it gets X as it is."""
+        usable = None if self.weights is None or self.weights.all() else np.flatnonzero(self.weights)
+        if self.n_rows is None:
+            return usable
+        rng = random_numbers(seed, Stream.ROWS)
+        if not self.replace:
+            drawn = rng.permutation(self.n_samples if usable is None else usable)[: self.n_rows]
+        elif self.weights is None:
+            drawn = rng.randint(self.n_samples, size=self.n_rows)
+        else:
+            drawn = rng.choice(self.n_samples, size=self.n_rows, p=self.weights / self.weights.sum())
+        return np.sort(drawn).astype(np.intp)
+
+    def columns(self, seed: int) -> Indices | None:
+        """Return the columns of a member in the order of X, (n_columns,) intp; None where it gets all of them."""
+        if self.n_columns is None:
+            return None
+        rng = random_numbers(seed, Stream.COLUMNS)
+        drawn = rng.choice(self.n_features, size=self.n_columns, replace=self.replace_columns)
+        return np.sort(drawn).astype(np.intp)
+
+
+def column_spread(X: Any, weights: Floats | None) -> Floats:
+    """Return the standard deviation of each column, (n_features,) float64, over its finite values.
+
+    A column of a frame that holds no numbers (text, categories, truth values) gets 0.
+    """
+    if is_frame(X):
+        return np.array([_spread(_numbers(X.iloc[:, j]), weights) for j in range(X.shape[1])])
+    if issparse(X):
+        raise UsageError("noise would fill every cell of a sparse X: pass X as an array, or set noise=0")
+    try:
+        values = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"noise needs columns of numbers, got {error}: pass a DataFrame with typed columns") from error
+    return np.array([_spread(column, weights) for column in values.T])
+
+
+def _numbers(column: Any) -> Floats:
+    if getattr(column.dtype, "kind", "O") not in "iuf":
+        return np.zeros(len(column))
+    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+
+
+def _spread(values: Floats, weights: Floats | None) -> float:
+    is_finite = np.isfinite(values)
+    if not is_finite.any():
+        return 0.0
+    kept = values[is_finite]
+    shares = None if weights is None else weights[is_finite]
+    if shares is not None and not shares.any():
+        return 0.0
+    middle = np.average(kept, weights=shares)
+    return float(np.sqrt(np.average((kept - middle) ** 2, weights=shares)))
+
+
+def noisy_inputs(X: Any, sigma: Floats, seed: int) -> Any:
+    """Return a copy of X plus normal noise of standard deviation `sigma` (n_features,) in each column."""
+    rng = random_numbers(seed, Stream.INPUTS)
+    if not is_frame(X):
+        values = np.array(X, dtype=X.dtype if X.dtype.kind == "f" else np.float64)
+        values += sigma * rng.standard_normal(values.shape)
+        return values
+    frame = X.copy()
+    for j in np.flatnonzero(sigma):
+        frame.isetitem(j, frame.iloc[:, j] + sigma[j] * rng.standard_normal(len(frame)))
+    return frame
+
+
+def flipped_labels(labels: npt.NDArray[Any], flip: float, seed: int) -> npt.NDArray[Any]:
+    """Return labels of which a share `flip` was shuffled: some change class, and each class keeps its exact count.
+
+    m = round(flip * n) of the n rows are drawn without replacement, and their labels are shuffled among them. A row of
+    class i then becomes class j in proportion to p_j, as in Breiman's output flipping: P(j | i) = w p_j, here with
+    w = (m - 1) / (n - 1), near `flip`. In the mean n w (1 - sum p_c^2) labels change. His labels are drawn one by one
+    and keep the proportions in the mean only; these keep every count.
+    """
+    rng = random_numbers(seed, Stream.OUTPUTS)
+    chosen = rng.permutation(len(labels))[: round(flip * len(labels))]
+    flipped = labels.copy()
+    flipped[chosen] = labels[rng.permutation(chosen)]
+    return flipped
+
+
+def smeared_targets(y: Floats, sigma: Floats, seed: int) -> Floats:
+    """Return y of shape (n,) or (n, n_outputs) plus normal noise of standard deviation `sigma`, () or (n_outputs,)."""
+    return np.asarray(y + sigma * random_numbers(seed, Stream.OUTPUTS).standard_normal(y.shape))
+
+
+def target_spread(y: Floats, weights: Floats | None) -> Floats:
+    """Return the standard deviation of y, () for one target, (n_outputs,) for several, float64."""
+    if y.ndim == 1:
+        return np.asarray(_spread(y, weights))
+    return np.array([_spread(column, weights) for column in y.T])
+
+
+def drawn_member(template: Any, distributions: ParameterDistributions | None, seed: int) -> Any:
+    """Return an unfitted copy of the template with its own drawn parameters and its own `random_state`, also inside."""
+    member = clone(template)
+    if distributions is not None:
+        rng = random_numbers(seed, Stream.PARAMETERS)
+        drawn = next(iter(ParameterSampler(distributions, n_iter=1, random_state=rng)))
+        # copied: a drawn value may be an estimator, which members must not share
+        member.set_params(**{name: clone(value, safe=False) for name, value in drawn.items()})
+    rng = random_numbers(seed, Stream.START)
+    names = [name for name in member.get_params() if name == "random_state" or name.endswith("__random_state")]
+    return member.set_params(**{name: int(rng.randint(MAX_SEED)) for name in sorted(names)}) if names else member

@@ -1,0 +1,179 @@
+"""One member of a diverse ensemble: made and fitted on what was drawn for it, asked for votes or values.
+
+`diverse` runs these functions for all members, in other processes where `n_jobs` says so; `draws` says what each gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import get_config
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import has_fit_parameter
+
+from depthforest.base.arrays import Floats
+from depthforest.ensemble.bagging.draws import (
+    DrawPlan,
+    ParameterDistributions,
+    drawn_member,
+    flipped_labels,
+    noisy_inputs,
+    smeared_targets,
+)
+from depthforest.ensemble.fitting.tables import Indices, cut, cut_metadata
+from depthforest.base.errors import UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class MemberSetup:
+    """What all members are fitted with; each draws its own part of it.
+
+    Attributes
+    ----------
+    template : estimator
+        Copied for each member.
+    X, y : frame, array or sparse matrix; array of shape (n_samples,) or (n_samples, n_outputs)
+        All the data; classes as numbers 0 ... n_classes - 1.
+    plan : DrawPlan
+        Which rows and columns a member gets.
+    distributions : mapping, sequence of mappings, or None
+        Parameters that are drawn.
+    input_sigma : ndarray of shape (n_features,), float64, or None
+        Standard deviation of the noise on each column.
+    flip : float
+        Share of labels that are shuffled.
+    output_sigma : ndarray of shape () or (n_outputs,), float64, or None
+        Standard deviation of the noise on the target.
+    n_classes : int
+        Number of classes; 0 for numbers.
+    weights : ndarray of shape (n_samples,), float64, or None
+        Weights that a member gets for its rows; None where they went into the draw of rows, or there are none.
+    metadata : mapping
+        What metadata routing sends to a member's `fit`.
+    """
+
+    template: Any
+    X: Any
+    y: npt.NDArray[Any]
+    plan: DrawPlan
+    distributions: ParameterDistributions | None
+    input_sigma: Floats | None
+    flip: float
+    output_sigma: Floats | None
+    n_classes: int
+    weights: Floats | None
+    metadata: Mapping[str, Any]
+
+
+def fitted_member(setup: MemberSetup, numbered_seed: tuple[int, int]) -> Any:
+    """Return the member with this number and seed, fitted; an error of its `fit` says which member it was."""
+    number, seed = numbered_seed
+    rows, columns = setup.plan.rows(seed), setup.plan.columns(seed)
+    table, y = cut(setup.X, rows, columns), cut(setup.y, rows, None)
+    if setup.input_sigma is not None:
+        table = noisy_inputs(table, cut(setup.input_sigma, columns, None), seed)
+    if setup.flip:
+        y = flipped_labels(y, setup.flip, seed)
+    if setup.output_sigma is not None:
+        y = smeared_targets(y, setup.output_sigma, seed)
+    metadata = cut_metadata(setup.metadata, rows, setup.plan.n_samples)
+    if setup.weights is not None:
+        metadata["sample_weight"] = cut(setup.weights, rows, None)
+    member = drawn_member(setup.template, setup.distributions, seed)
+    try:
+        return member.fit(table, y, **metadata)
+    except Exception as error:
+        error.add_note(f"raised by member {number} of the ensemble, {type(member).__name__}, fitted on {len(y)} rows")
+        n_known = len(np.unique(y))
+        if n_known < setup.n_classes:
+            error.add_note(
+                f"its rows are of {n_known} of the {setup.n_classes} classes: a learner that needs all of them "
+                "needs more rows of the rare ones, or bootstrap=False"
+            )
+        raise
+
+
+def checked_template(estimator: Any, *, kind: str, owner: str) -> Any:
+    """Return a copy of the estimator if it can be a member; `kind` is classifier or regressor."""
+    if isinstance(estimator, type):
+        raise UsageError(
+            f"estimator must be an object, got the class {estimator.__name__}: write {estimator.__name__}()"
+        )
+    for method in ("fit", "predict", "get_params"):
+        if not hasattr(estimator, method):
+            raise UsageError(f"estimator must be a {kind} with fit and predict, got {estimator!r} without {method}")
+    if (is_regressor if kind == "classifier" else is_classifier)(estimator):
+        raise UsageError(f"{owner} needs a {kind} as its estimator, got {type(estimator).__name__}")
+    return clone(estimator)
+
+
+def refuses_missing(estimator: Any) -> bool:
+    """Return whether X must be finite. Only a plain estimator's tags tell: a pipeline may begin with an imputer."""
+    is_plain = not any("__" in name for name in estimator.get_params())
+    return is_plain and hasattr(estimator, "__sklearn_tags__") and not get_tags(estimator).input_tags.allow_nan
+
+
+def is_routing() -> bool:
+    """Return whether scikit-learn's metadata routing is switched on."""
+    return bool(get_config()["enable_metadata_routing"])
+
+
+def takes_weights(estimator: Any) -> bool:
+    """Return whether `fit` takes `sample_weight`: by its request where routing is on, else by its signature."""
+    if is_routing():
+        return bool(get_routing_for_object(estimator).consumes("fit", ["sample_weight"]))
+    return bool(has_fit_parameter(estimator, "sample_weight"))
+
+
+class MemberAnswer(Protocol):
+    """How a member is asked: the numbers that the ensemble averages."""
+
+    def __call__(self, member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
+        """Return an array of one row for each row of X."""
+
+
+@dataclass(frozen=True)
+class ClassVotes:
+    """The answer of a classifier: probabilities in the order of the ensemble's classes, or (hard) one vote."""
+
+    n_classes: int
+    hard: bool
+
+    def __call__(self, member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
+        """Return an array of shape (n_samples, n_classes), float64; 0 for a class that the member never saw."""
+        votes = np.zeros((X.shape[0], self.n_classes))
+        if self.hard:
+            votes[np.arange(X.shape[0]), np.ravel(member.predict(X, **metadata)).astype(np.intp)] = 1.0
+        else:
+            votes[:, np.asarray(member.classes_, dtype=np.intp)] = member.predict_proba(X, **metadata)
+        return votes
+
+
+def predicted_values(member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
+    """Return the answer of a regressor, (n_samples,) or (n_samples, n_outputs) float64."""
+    return np.asarray(member.predict(X, **metadata), dtype=np.float64)
+
+
+def answer_of(
+    ask: MemberAnswer, X: Any, metadata: Mapping[str, Any], member_and_columns: tuple[Any, Indices | None]
+) -> Floats:
+    """Return the answer of a member for X, of which it sees its own columns."""
+    member, columns = member_and_columns
+    return ask(member, cut(X, None, columns), metadata)
+
+
+def unseen_answer(
+    ask: MemberAnswer, X: Any, member_columns_rows: tuple[Any, Indices | None, Indices]
+) -> tuple[Indices, Floats | None]:
+    """Return the rows that a member was not fitted on, and its answer for them (None where there are no such rows)."""
+    member, columns, rows = member_columns_rows
+    is_unseen = np.ones(X.shape[0], dtype=np.bool_)
+    is_unseen[rows] = False
+    unseen = np.flatnonzero(is_unseen)
+    return unseen, ask(member, cut(X, unseen, columns), {}) if unseen.size else None

@@ -1,0 +1,211 @@
+"""Gradient boosting (Friedman 2001): trees fitted to the negative gradient, leaves by a search along it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from depthforest.ensemble.fitting.amounts import whole
+from depthforest.ensemble.boosting.store import BOOSTED_CLASSES, BOOSTED_NUMBERS
+from depthforest.ensemble.boosting.planting import BoostGrowth
+from depthforest.ensemble.boosting.predicting import BoostedClassifier, BoostedRegressor
+from depthforest.ensemble.boosting.losses.choice import Loss
+from depthforest.ensemble.boosting.monotonic import directions_of
+from depthforest.ensemble.tree.parameters import feature_count, row_count
+from depthforest.ensemble.tree.planting import UNLIMITED
+
+_IS_SHUFFLED = True
+"""Small tables have many splits that are equally good: as in scikit-learn chance chooses, so that trees differ."""
+
+
+def _growth_of(estimator: Any, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
+    """Return how the trees of gradient boosting are grown: by least squares."""
+    n_least = row_count("min_samples_leaf", estimator.min_samples_leaf, n_rows, least=1)
+    leaves, depth = estimator.max_leaf_nodes, estimator.max_depth
+    return BoostGrowth(
+        directions=directions_of(estimator, loss.n_outputs),
+        n_columns=n_features,
+        n_drawn=feature_count(estimator.max_features, n_features),
+        min_weight=0.0 if n_least == 1 else n_least,  # one row is enough, whatever it weighs
+        max_depth=UNLIMITED if depth is None else min(whole("max_depth", depth, 1), UNLIMITED),
+        max_leaves=UNLIMITED if leaves is None else whole("max_leaf_nodes", leaves, 2),
+        is_leaf_wise=True,
+        is_shuffled=_IS_SHUFFLED,
+    )
+
+
+class GradientBoostingClassifier(BoostedClassifier):
+    """Gradient boosting of classes.
+
+    Parameters
+    ----------
+    loss : {"log_loss", "logistic", "multinomial", "exponential", "hinge", "perceptron"} or object, default="log_loss"
+        "log_loss" is "logistic" for two classes and "multinomial" for more; the others take two. An object of your own
+        has the methods of `losses.custom.LossProtocol`. Hinge, perceptron and your own give no probabilities.
+    learning_rate : float
+        What trees are multiplied by.
+    n_estimators : int
+        Rounds. The multinomial loss grows a tree for every class in each.
+    subsample : float
+        Share of the rows that each round draws; below 1 `oob_improvement_` is known.
+    max_depth, max_leaf_nodes : int, optional
+        Limits of trees. With `max_leaf_nodes` the leaf that gains most is split next.
+    min_samples_leaf : int or float
+        Rows of a leaf, or their share; with sample weights their sum.
+    max_features : int, float, {"sqrt", "log2"}, optional
+        Columns looked at in a node, drawn anew for each; all by default.
+    max_bins : int or None, default=255
+        Columns with more values are split at the edges of so many quantile bins; None: anywhere.
+    categorical_features : "from_dtype", mask, numbers or names of columns, optional
+        Columns whose values have no order; up to 254 categories each, of any kind.
+    monotonic_cst : list of int, or dict of int by name, optional
+        1 for columns that may only raise what is predicted (the raw value of the second class), -1 for only lower.
+    init : None or "zero"
+        The raw value to start from: the best constant, or 0.
+    validation_fraction, n_iter_no_change, tol : float, int or None, float
+        With `n_iter_no_change` so many rounds that do not take more than `tol` off the validation loss end the fit, and
+        the rounds up to the best are kept. Judged on rows given to `fit`, or on a share of the rows that is set aside.
+    warm_start : bool
+        Whether another `fit` adds rounds to those there are.
+    random_state : int, RandomState, optional
+        Of subsampling, drawn columns, the choice among equal splits and the validation share.
+    n_jobs : int, optional
+        Threads; the result does not depend on it.
+    verbose : int
+        Above 0: a progress bar.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    n_estimators_ : int
+        Rounds that were kept.
+    start_ : (n_outputs,) array
+        Raw values before the first round.
+    trees_ : list of Tree
+        Of all rounds, those of a round in the order of classes; their values are multiplied by `learning_rate`.
+    estimators_ : (n_rounds, n_outputs) array of DecisionTreeRegressor
+    train_score_ : (n_rounds,) array
+        Mean loss of the rows that a round drew, after it.
+    oob_improvement_, validation_score_ : (n_rounds,) arrays
+        What a round took off the mean loss of rows that it did not draw, and the validation loss after it; empty where
+        there are none.
+    feature_importances_ : (n_features,) array
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    _layout = BOOSTED_CLASSES
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "log_loss",
+        learning_rate: float = 0.1,
+        n_estimators: int = 100,
+        subsample: float = 1.0,
+        max_depth: int | None = 3,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: float = 1,
+        max_features: Any = None,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        monotonic_cst: Any = None,
+        init: str | None = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.subsample = subsample
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.init = init
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
+        return _growth_of(self, loss, n_rows, n_features)
+
+
+class GradientBoostingRegressor(BoostedRegressor):
+    """Gradient boosting of numbers.
+
+    Parameters
+    ----------
+    loss : {"squared_error", "absolute_error", "huber", "quantile"} or object, default="squared_error"
+        An object of your own has the methods of `losses.custom.LossProtocol`.
+    alpha : float
+        The quantile of "quantile"; of "huber" the share of residuals that count as no outliers.
+    All others
+        As of `GradientBoostingClassifier`.
+
+    Attributes
+    ----------
+    All but classes_
+        As of `GradientBoostingClassifier`.
+    """
+
+    _layout = BOOSTED_NUMBERS
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "squared_error",
+        learning_rate: float = 0.1,
+        n_estimators: int = 100,
+        subsample: float = 1.0,
+        max_depth: int | None = 3,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: float = 1,
+        max_features: Any = None,
+        alpha: float = 0.9,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        monotonic_cst: Any = None,
+        init: str | None = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.subsample = subsample
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.alpha = alpha
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.init = init
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
+        return _growth_of(self, loss, n_rows, n_features)

@@ -1,0 +1,82 @@
+"""Losses by name: scikit-learn's where it has the same one.
+
+Gradient and Newton boosting ask here; a custom loss is wrapped by `custom`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from depthforest.base.checks import is_number
+from depthforest.ensemble.boosting.losses.classes import Exponential, Hinge, Logistic, Multinomial, Perceptron
+from depthforest.ensemble.boosting.losses.custom import CustomLoss
+from depthforest.ensemble.boosting.losses.base import Loss
+from depthforest.ensemble.boosting.losses.regression import AbsoluteError, Huber, Quantile, SquaredError
+from depthforest.base.errors import UsageError
+
+__all__ = ["CLASSIFICATION_LOSSES", "REGRESSION_LOSSES", "Loss", "loss_of"]
+
+LOG_LOSS = "log_loss"
+
+REGRESSION: dict[str, Callable[[float], Loss]] = {
+    "squared_error": lambda _: SquaredError(),
+    "absolute_error": lambda _: AbsoluteError(),
+    "huber": Huber,
+    "quantile": Quantile,
+}
+TWO_CLASSES: dict[str, Callable[[], Loss]] = {
+    "logistic": Logistic,
+    "exponential": Exponential,
+    "hinge": Hinge,
+    "perceptron": Perceptron,
+}
+REGRESSION_LOSSES = tuple(REGRESSION)
+CLASSIFICATION_LOSSES = (LOG_LOSS, *TWO_CLASSES, "multinomial")
+
+
+def loss_of(loss: Any, *, n_classes: int | None = None, alpha: float = 0.9) -> Loss:
+    """Return the loss of a name, or an adapter of a custom one.
+
+    'log_loss' is 'logistic' of two classes and 'multinomial' of more; 'multinomial' takes two as well, with a tree for
+    each.
+
+    Parameters
+    ----------
+    loss : str or object
+        A name, or an object with the methods of `custom.LossProtocol`.
+    n_classes : int, optional
+        Of classification; None for regression.
+    alpha : float
+        The quantile of 'quantile'; the share of residuals that count as no outliers in 'huber'.
+    """
+    if n_classes is not None and n_classes < 2:
+        raise UsageError(f"y must have at least two classes to boost, got {n_classes} class")
+    if not isinstance(loss, str):
+        return CustomLoss(loss, n_classes=n_classes)
+    if n_classes is None:
+        return _regression_loss(loss, alpha)
+    if loss == "multinomial" or (loss == LOG_LOSS and n_classes > 2):
+        return Multinomial(n_classes)
+    if loss == LOG_LOSS:
+        return Logistic()
+    if loss not in TWO_CLASSES:
+        raise _unknown(loss, CLASSIFICATION_LOSSES, REGRESSION_LOSSES, "regression")
+    if n_classes > 2:
+        raise UsageError(
+            f"loss {loss!r} separates two classes, y has {n_classes}: use 'log_loss' (which is 'multinomial' here)"
+        )
+    return TWO_CLASSES[loss]()
+
+
+def _regression_loss(loss: str, alpha: float) -> Loss:
+    if loss not in REGRESSION:
+        raise _unknown(loss, REGRESSION_LOSSES, CLASSIFICATION_LOSSES, "classification")
+    if loss in ("huber", "quantile") and not (is_number(alpha) and 0 < alpha < 1):
+        raise UsageError(f"alpha must be a number above 0 and below 1 for loss {loss!r}, got {alpha!r}")
+    return REGRESSION[loss](alpha)
+
+
+def _unknown(loss: str, known: tuple[str, ...], others: tuple[str, ...], task: str) -> UsageError:
+    reason = f"{loss!r}, which is for {task}" if loss in others else repr(loss)
+    return UsageError(f"loss must be one of {', '.join(map(repr, known))} or an object of your own, got {reason}")

@@ -1,0 +1,96 @@
+"""Boosted memory: what the kernels of boosted growing read and work on, bundled by role.
+
+`TreeSample` is what one tree is grown from, `SearchMemory` what is written while a node is searched and split. The
+tables of open nodes are `nodes`', those of the tree itself `growth.tables`'.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from depthforest.base.arrays import Bytes, Floats, Ints, Longs
+from depthforest.ensemble.growth.columns import ABSENT, DIGIT, Sides
+
+
+class TreeSample(NamedTuple):
+    """Columns and rows that a tree is grown from.
+
+    Attributes
+    ----------
+    directions : (n_features,) int32
+        1 where a column may only raise what is predicted, -1 where only lower it, else 0.
+    chosen : (n_chosen,) int32
+        Columns that the tree may use, ascending.
+    offsets : (n_chosen + 1,) int64
+        Where their histograms begin.
+    rows : (n,) int32
+        Rows of the tree; those of a node stand together.
+    amounts : (n_table_rows, 2) float64
+        Gradients and hessians by the number of the row.
+    orders : (n_chosen, n) int32
+        Of exact splits the rows in the order of each column, else empty.
+    """
+
+    directions: Ints
+    chosen: Ints
+    offsets: Longs
+    rows: Ints
+    amounts: Floats
+    orders: Ints
+
+
+class SearchMemory(NamedTuple):
+    """Memory for finding the best split of a node, and for making it.
+
+    Attributes
+    ----------
+    found : (3,) int32
+        Code, next code and side of missing values of the best split so far.
+    left : (2,) float64
+        Gradient and hessian of its left side.
+    category_order, category_bins, category_sums
+        What `columns.order_categories` works on: (5, 256) int32, (256, 3) and (6, 1) float64.
+    cuts : (3, 256) float64
+        Left gradient, left hessian and score of every cut of a column.
+    sides : (2, 256) uint8
+        Row 1 is the side of every category of the best split.
+    drawn : (n_chosen,) int32
+        Places in `chosen` of the columns that a node looks at.
+    sums : (n_slots, n_numbers) float64
+        Histograms; the first belongs to no node.
+    spare : (n_table_rows,) int32
+        Rows that go right, while a node is divided.
+    is_left : (n_table_rows,) uint8
+        Of exact splits the side of every row, else empty.
+    """
+
+    found: Ints
+    left: Floats
+    category_order: Ints
+    category_bins: Floats
+    category_sums: Floats
+    cuts: Floats
+    sides: Sides
+    drawn: Ints
+    sums: Floats
+    spare: Ints
+    is_left: Bytes
+
+    @classmethod
+    def of(cls, n_rows: int, n_columns: int, n_slots: int, n_numbers: int, *, is_exact: bool) -> SearchMemory:
+        """Return memory for trees of so many rows and columns, and for so many histograms."""
+        return cls(
+            found=np.empty(3, dtype=np.int32),
+            left=np.empty(2),
+            category_order=np.empty((5, DIGIT), dtype=np.int32),
+            category_bins=np.empty((DIGIT, 3)),
+            category_sums=np.zeros((6, 1)),
+            cuts=np.empty((3, DIGIT)),
+            sides=np.full((2, DIGIT), ABSENT, dtype=np.uint8),
+            drawn=np.empty(n_columns, dtype=np.int32),
+            sums=np.empty((n_slots, n_numbers)),
+            spare=np.empty(n_rows, dtype=np.int32),
+            is_left=np.empty(n_rows if is_exact else 0, dtype=np.uint8),
+        )

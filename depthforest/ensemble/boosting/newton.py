@@ -1,0 +1,217 @@
+"""Newton boosting, as in XGBoost: trees and leaves by the second-order expansion of the loss (`gains`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from depthforest.ensemble.fitting.amounts import number, share_count, whole
+from depthforest.ensemble.boosting.store import BOOSTED_CLASSES, BOOSTED_NUMBERS
+from depthforest.ensemble.boosting.planting import BoostGrowth
+from depthforest.ensemble.boosting.predicting import BoostedClassifier, BoostedRegressor
+from depthforest.ensemble.boosting.losses.choice import Loss
+from depthforest.ensemble.boosting.monotonic import directions_of
+from depthforest.ensemble.tree.planting import UNLIMITED
+from depthforest.base.errors import UsageError
+
+POLICIES = ("depthwise", "lossguide")
+
+
+def _growth_of(estimator: Any, loss: Loss, n_features: int) -> BoostGrowth:
+    """Return how the trees of Newton boosting are grown."""
+    if estimator.grow_policy not in POLICIES:
+        raise UsageError(f"grow_policy must be one of {', '.join(POLICIES)}; got {estimator.grow_policy!r}")
+    leaves, depth = estimator.max_leaf_nodes, estimator.max_depth
+    n_columns = share_count("colsample_bytree", estimator.colsample_bytree, n_features)
+    return BoostGrowth(
+        directions=directions_of(estimator, loss.n_outputs),
+        n_columns=n_columns,
+        n_drawn=share_count("colsample_bynode", estimator.colsample_bynode, n_columns),
+        l2=number("reg_lambda", estimator.reg_lambda, 0),
+        l1=number("reg_alpha", estimator.reg_alpha, 0),
+        gamma=number("gamma", estimator.gamma, 0),
+        min_weight=number("min_child_weight", estimator.min_child_weight, 0),
+        max_depth=UNLIMITED if depth is None else min(whole("max_depth", depth, 1), UNLIMITED),
+        max_leaves=UNLIMITED if leaves is None else whole("max_leaf_nodes", leaves, 2),
+        is_leaf_wise=estimator.grow_policy == "lossguide",
+    )
+
+
+class NewtonBoostingClassifier(BoostedClassifier):
+    """Newton boosting of classes.
+
+    Parameters
+    ----------
+    loss : {"log_loss", "logistic", "multinomial", "exponential"} or object, default="log_loss"
+        "log_loss" is "logistic" for two classes and "multinomial" for more. An object of your own needs a `hessian`
+        beside the methods of `losses.custom.LossProtocol`.
+    learning_rate : float
+        What trees are multiplied by; XGBoost's eta.
+    n_estimators : int
+        Rounds. The multinomial loss grows a tree for every class in each.
+    max_depth, max_leaf_nodes : int, optional
+        Limits of trees.
+    grow_policy : {"depthwise", "lossguide"}
+        Which node is split next: of the upper level first, or that which gains most. It matters with `max_leaf_nodes`.
+    reg_lambda, reg_alpha : float
+        Penalties of leaf weights, squared (halved) and absolute: a leaf of summed gradients G and hessians H weighs
+        -G / (H + lambda), G moved by alpha towards 0.
+    gamma : float
+        What a split must gain: G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H + lambda). As in XGBoost's
+        code that is twice the fall of the loss. Trees are grown first; then splits that gain less are taken back from
+        below, so that one that gains little stays if those under it gain enough.
+    min_child_weight : float
+        Sum of hessians that a leaf has at least.
+    subsample, colsample_bytree, colsample_bynode : float
+        Share of the rows that each round draws, of the columns that each tree may use, and of these, of the columns
+        that each node looks at.
+    max_bins : int or None, default=255
+        Splits by histograms of so many quantile bins, or exact ones between any two values.
+    categorical_features, monotonic_cst, init, validation_fraction, n_iter_no_change, tol, warm_start, random_state
+        As of `GradientBoostingClassifier`.
+    n_jobs, verbose
+        As of `GradientBoostingClassifier`.
+
+    Attributes
+    ----------
+    All
+        As of `GradientBoostingClassifier`.
+
+    Notes
+    -----
+    A node learns which way missing values (NaN) go. Nodes that have seen none send them to their larger side.
+    """
+
+    _layout = BOOSTED_CLASSES
+    _is_newton = True
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "log_loss",
+        learning_rate: float = 0.3,
+        n_estimators: int = 100,
+        max_depth: int | None = 6,
+        max_leaf_nodes: int | None = None,
+        grow_policy: str = "depthwise",
+        reg_lambda: float = 1.0,
+        reg_alpha: float = 0.0,
+        gamma: float = 0.0,
+        min_child_weight: float = 1.0,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        colsample_bynode: float = 1.0,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        monotonic_cst: Any = None,
+        init: str | None = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.grow_policy = grow_policy
+        self.reg_lambda = reg_lambda
+        self.reg_alpha = reg_alpha
+        self.gamma = gamma
+        self.min_child_weight = min_child_weight
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.colsample_bynode = colsample_bynode
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.init = init
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:  # noqa: ARG002 - rows do not matter
+        return _growth_of(self, loss, n_features)
+
+
+class NewtonBoostingRegressor(BoostedRegressor):
+    """Newton boosting of numbers.
+
+    Parameters
+    ----------
+    loss : {"squared_error"} or object, default="squared_error"
+        An object of your own needs a `hessian` beside the methods of `losses.custom.LossProtocol`.
+    All others
+        As of `NewtonBoostingClassifier`.
+
+    Attributes
+    ----------
+    All but classes_
+        As of `NewtonBoostingClassifier`.
+    """
+
+    _layout = BOOSTED_NUMBERS
+    _is_newton = True
+
+    def __init__(
+        self,
+        *,
+        loss: Any = "squared_error",
+        learning_rate: float = 0.3,
+        n_estimators: int = 100,
+        max_depth: int | None = 6,
+        max_leaf_nodes: int | None = None,
+        grow_policy: str = "depthwise",
+        reg_lambda: float = 1.0,
+        reg_alpha: float = 0.0,
+        gamma: float = 0.0,
+        min_child_weight: float = 1.0,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        colsample_bynode: float = 1.0,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        monotonic_cst: Any = None,
+        init: str | None = None,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int | None = None,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.grow_policy = grow_policy
+        self.reg_lambda = reg_lambda
+        self.reg_alpha = reg_alpha
+        self.gamma = gamma
+        self.min_child_weight = min_child_weight
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.colsample_bynode = colsample_bynode
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.init = init
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:  # noqa: ARG002 - rows do not matter
+        return _growth_of(self, loss, n_features)

@@ -1,0 +1,207 @@
+"""Boosted planting: trees of one boosting run, grown one after the other from new gradients and hessians.
+
+A `BoostGrower` keeps what every tree needs again: the coded columns and the memory of histograms and nodes. One grows a
+tree at a time; the trees of several outputs are grown side by side by as many growers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from depthforest.base.arrays import Bools, Floats, Ints
+from depthforest.ensemble.growth.binning import Binned
+from depthforest.ensemble.boosting.growing import advance, begin_tree, finish_tree
+from depthforest.ensemble.boosting.memory import SearchMemory, TreeSample
+from depthforest.ensemble.boosting.nodes import (
+    BEST_FIRST,
+    DEEPEST_FIRST,
+    FIRST_FIRST,
+    IS_COUNTED,
+    NODE_BEGIN,
+    NODE_END,
+    NODE_SLOT,
+    NodeTables,
+    TreePlan,
+)
+from depthforest.ensemble.growth.columns import DIGIT, IS_CATEGORICAL, N_CODES
+from depthforest.ensemble.boosting.gains import GRADIENT, HESSIAN, Penalties
+from depthforest.ensemble.boosting.histograms import count_rows, offsets_of
+from depthforest.ensemble.tree.planting import UNLIMITED
+from depthforest.ensemble.boosting.sortedcolumns import sorted_rows
+from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.growth.tables import TreeTables
+from depthforest.base.counters import GOLDEN, mix
+from depthforest.base.threads import run_parts
+
+_POOL_BYTES = 2**26
+"""Histograms kept for subtraction; where they are more, children are counted from their rows. No result depends on
+threads or memory: the number is fixed."""
+
+_SPREAD_CELLS = 150_000
+"""Rows times columns of a node that is counted on several threads: below, handing over costs more than it saves."""
+
+_SPREAD_ROWS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class BoostGrowth:
+    """How the trees of a boosting run are grown.
+
+    Parameters
+    ----------
+    l2, l1, gamma : float
+        Penalties of leaf weights, squared and absolute, and of each split: see `gains`.
+    min_weight, min_rows : float
+        Sum of hessians of a leaf, and its rows.
+    max_depth, max_leaves : int
+    is_leaf_wise : bool
+        The leaf that gains most is split next, else level by level.
+    is_shuffled : bool
+        Whether chance chooses among columns that split equally well, else the first.
+    n_columns, n_drawn : int
+        Columns that a tree may use, and of these, columns looked at in a node.
+    directions : (n_features,) int32
+        1 where a column may only raise what is predicted, -1 where only lower it, else 0.
+    """
+
+    directions: Ints
+    n_columns: int
+    n_drawn: int
+    l2: float = 0.0
+    l1: float = 0.0
+    gamma: float = 0.0
+    min_weight: float = 0.0
+    min_rows: float = 0.0
+    max_depth: int = UNLIMITED
+    max_leaves: int = UNLIMITED
+    is_leaf_wise: bool = True
+    is_shuffled: bool = False
+
+    @property
+    def penalties(self) -> Penalties:
+        """What kernels need to judge splits."""
+        return Penalties(
+            float(self.l2),
+            float(self.l1),
+            float(self.min_weight),
+            float(self.min_rows),
+            bool(self.directions.any()),
+        )
+
+
+class BoostGrower:
+    """Grows trees one after the other.
+
+    Parameters
+    ----------
+    binned : Binned
+    growth : BoostGrowth
+    """
+
+    def __init__(self, binned: Binned, growth: BoostGrowth) -> None:
+        self.binned, self.growth = binned, growth
+        n, n_columns = binned.n_rows, growth.n_columns
+        self._is_exact = binned.codes.shape[0] == 0
+        deepest = 2 ** min(growth.max_depth, 62)
+        self.max_leaves = max(1, min(n, growth.max_leaves, deepest))
+        is_limited = growth.max_leaves < min(n, deepest)
+        self._order = (BEST_FIRST if growth.is_leaf_wise else FIRST_FIRST) if is_limited else DEEPEST_FIRST
+        n_nodes = 2 * self.max_leaves - 1
+        has_categories = bool(binned.columns[:, IS_CATEGORICAL].any())
+        self._amounts = np.empty((n, 2))
+        # as much as any columns that a tree draws can need; of exact splits that of a column of categories
+        sizes = np.sort(2 * (binned.columns[:, N_CODES] + 1))[::-1]
+        n_numbers = 2 * DIGIT if self._is_exact else int(sizes[:n_columns].sum())
+        n_slots = self._slot_count(n_numbers)
+        self._memory = SearchMemory.of(n, n_columns, n_slots, n_numbers, is_exact=self._is_exact)
+        self._nodes = NodeTables.of(n_nodes, n_slots, has_categories=has_categories)
+        tables = TreeTables.of(self.max_leaves, 1, 0, has_categories=has_categories)
+        self._tables = tables._replace(values=np.empty((n_nodes, 1)))  # leaves that are taken back have had theirs
+        self._varies = _varying(binned)
+
+    def _slot_count(self, n_numbers: int) -> int:
+        if self._is_exact:
+            return 1
+        # depth first, a node of every level waits; else every leaf does
+        n_open = self.max_leaves if self._order != DEEPEST_FIRST else min(self.growth.max_depth, self.max_leaves)
+        return int(max(2, min(n_open + 2, _POOL_BYTES // (8 * n_numbers))))
+
+    def grow(
+        self, gradient: Floats, hessian: Floats, *, rows: Ints | None = None, seed: int = 0, threads: int = 1
+    ) -> Tree:
+        """Grow a tree whose leaves hold the best weights; it keeps its rows.
+
+        Parameters
+        ----------
+        gradient, hessian : (n_rows,) float64
+            Of the loss, times the weights of rows; finite, hessians of the rows that are used above 0.
+        rows : (n,) int32, ascending, optional
+            Rows that the tree is grown from, at least one; all by default.
+        seed : int
+            Of the columns that are drawn.
+        threads : int
+            Within this tree; the result does not depend on it.
+        """
+        penalties = self.growth.penalties
+        plan, sample = self._plan_tree(gradient, hessian, rows, seed, threads)
+        key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
+        begin_tree(key, plan, penalties, sample, self._nodes, self._tables)
+        while True:
+            node = advance(plan, penalties, self.binned, sample, self._memory, self._nodes, self._tables)
+            if node < 0:
+                break
+            self._count(node, sample, threads)
+        finish_tree(penalties, float(self.growth.gamma), self._nodes, self._tables)
+        return Tree.of(self._tables, 0, sample.rows)
+
+    def _plan_tree(
+        self, gradient: Floats, hessian: Floats, rows: Ints | None, seed: int, threads: int
+    ) -> tuple[TreePlan, TreeSample]:
+        """Return how a tree is grown, and from what."""
+        b, growth = self.binned, self.growth
+        rows = np.arange(b.n_rows, dtype=np.int32) if rows is None else rows.copy()
+        self._amounts[:, GRADIENT], self._amounts[:, HESSIAN] = gradient, hessian
+        chosen = self._draw_tree_columns(seed)
+        orders = sorted_rows(b.wide, rows, chosen) if self._is_exact else np.empty((0, 0), dtype=np.int32)
+        n_drawn = min(growth.n_drawn, len(chosen))
+        spread_rows = max(_SPREAD_ROWS, _SPREAD_CELLS // len(chosen)) if threads > 1 else UNLIMITED
+        plan = TreePlan(
+            self._order, growth.max_depth, self.max_leaves, n_drawn, growth.is_shuffled, spread_rows, self._is_exact
+        )
+        offsets = offsets_of(b.columns, chosen)
+        return plan, TreeSample(growth.directions, chosen, offsets, rows, self._amounts, orders)
+
+    def _draw_tree_columns(self, seed: int) -> Ints:
+        """Return the columns that a tree may use, ascending; those that never vary are left out, if others are left."""
+        n_features, n_columns = len(self.binned.columns), self.growth.n_columns
+        is_drawn = np.ones(n_features, dtype=bool)
+        if n_columns < n_features:
+            is_drawn[np.random.default_rng(seed).permutation(n_features)[n_columns:]] = False
+        is_useful = is_drawn & self._varies
+        return np.flatnonzero(is_useful if is_useful.any() else is_drawn).astype(np.int32)
+
+    def _count(self, node: int, sample: TreeSample, threads: int) -> None:
+        """Count a large node on several threads, each some of the columns."""
+        spot = self._nodes.spots[node]
+        n_chosen = len(sample.chosen)
+        edges = np.linspace(0, n_chosen, min(threads, n_chosen) + 1).astype(int)
+
+        def count(part: int) -> None:
+            count_rows(
+                self.binned.by_row, sample.rows, sample.amounts, spot[NODE_BEGIN], spot[NODE_END], sample.chosen,
+                sample.offsets, edges[part], edges[part + 1], self._memory.sums[spot[NODE_SLOT]],
+            )  # fmt: skip
+
+        run_parts(count, len(edges) - 1)
+        self._nodes.state[IS_COUNTED] = 1
+
+
+def _varying(binned: Binned) -> Bools:
+    """Return which columns have two codes, or one and missing values."""
+    varies = binned.columns[:, N_CODES] > 1
+    for column in np.flatnonzero(~varies):
+        codes = binned.wide[column] if len(binned.wide) else binned.codes[column]
+        varies[column] = bool((codes != codes[0]).any())
+    return np.asarray(varies)

@@ -1,0 +1,114 @@
+"""Boosted classes and numbers: how y is read, and raw values as predictions, after all rounds and after each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+
+from depthforest.base.arrays import Floats
+from depthforest.ensemble.boosting.base import BaseBoosting
+from depthforest.ensemble.tree.inputs import fit_classes
+from depthforest.ensemble.tree.walking import Table
+from depthforest.base.errors import UsageError
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    """Say whether the loss gives probabilities; of an estimator that is not fitted, what its name tells."""
+    loss = getattr(estimator, "_loss", None)
+    known = estimator.loss in ("log_loss", "logistic", "exponential", "multinomial")
+    if not (known if loss is None else loss.has_probabilities):
+        raise AttributeError(
+            f"loss {estimator.loss!r} gives no probabilities: use decision_function, or loss='log_loss'"
+        )
+    return True
+
+
+class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
+    """What boosted classifiers learn from and predict."""
+
+    classes_: npt.NDArray[Any]
+
+    @property
+    def _n_classes(self) -> int:  # type: ignore[override]
+        return len(self.classes_)
+
+    def _truth(self, y: Any, table: Table) -> npt.NDArray[np.int32]:
+        self.classes_, codes = fit_classes(y, table)
+        return codes
+
+    def _validation_truth(self, y_val: Any, table: Table) -> npt.NDArray[np.int32]:
+        classes, codes = fit_classes(y_val, table)
+        unknown = classes[~np.isin(classes, self.classes_)]
+        if len(unknown):
+            raise UsageError(f"y_val has the class {unknown[:1].tolist()[0]!r}, which y has not")
+        return np.searchsorted(self.classes_, classes)[codes].astype(np.int32)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return raw values: (n,) of two classes, above 0 for the second one; else (n, n_classes)."""
+        return _flat(self._raw(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of every row, (n,)."""
+        return self._decided(self._raw(X))
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of the classes, (n, n_classes); not with hinge, perceptron or a loss of your own."""
+        return self._probabilities(self._raw(X))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
+        """Yield `decision_function` after every round."""
+        return map(_flat, self._staged_raw(X))
+
+    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
+        """Yield `predict` after every round."""
+        return map(self._decided, self._staged_raw(X))
+
+    @available_if(_has_probabilities)
+    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+        """Yield `predict_proba` after every round."""
+        return map(self._probabilities, self._staged_raw(X))
+
+    def _decided(self, raw: Floats) -> npt.NDArray[Any]:
+        return np.asarray(self.classes_.take(self._loss.decide(_by_output(raw))))
+
+    def _probabilities(self, raw: Floats) -> Floats:
+        return self._loss.probabilities(_by_output(raw))
+
+
+class BoostedRegressor(RegressorMixin, BaseBoosting):  # type: ignore[misc]
+    """What boosted regressors learn from and predict."""
+
+    def _truth(self, y: Any, table: Table) -> Floats:
+        targets = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
+        check_consistent_length(table, targets)
+        return np.asarray(targets)
+
+    def predict(self, X: Any) -> Floats:
+        """Return the number of every row, (n,)."""
+        return self._raw(X)[:, 0]
+
+    def staged_predict(self, X: Any) -> Iterator[Floats]:
+        """Yield `predict` after every round."""
+        return (raw[:, 0] for raw in self._staged_raw(X))
+
+
+def _flat(raw: Floats) -> Floats:
+    return raw[:, 0] if raw.shape[1] == 1 else raw
+
+
+def _by_output(raw: Floats) -> Floats:
+    """Return raw values as losses take them: (n,) or (n_outputs, n)."""
+    return np.ascontiguousarray(raw[:, 0]) if raw.shape[1] == 1 else np.ascontiguousarray(raw.T)

@@ -1,0 +1,191 @@
+"""Boosting rounds: raw values, their derivatives, a tree for each output, and the raw values they lead to.
+
+Gradient boosting fits trees to the gradient alone and then searches each leaf's value; Newton boosting grows and fills
+them by the second-order expansion of the loss. The trees of a round are grown side by side, or, of one output, each on
+all threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base.arrays import Floats, Ints
+from depthforest.ensemble.growth.binning import Binned
+from depthforest.ensemble.boosting.leaves import add_grown, add_walked, leaf_steps
+from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
+from depthforest.ensemble.boosting.losses.base import Loss
+from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.tree.walking import Table, Walk
+from depthforest.base.threads import map_in_order
+
+_BLOCK = 16_384
+"""Rows whose derivatives are worked out by one thread at a time."""
+
+_NONE = np.empty(0, dtype=np.int32)
+
+
+@dataclass(eq=False)
+class Rows:
+    """Rows with their targets, and the raw values that the trees so far give them.
+
+    Attributes
+    ----------
+    table : (n, n_features) float32
+    y : (n,) float64 or int32
+        Targets, or numbers of classes.
+    weights : (n,) float64, above 0
+    loss : Loss
+        That they are judged by.
+    raw : (n,) or (n_outputs, n) float64
+    """
+
+    table: Table
+    y: npt.NDArray[Any]
+    weights: Floats
+    loss: Loss
+    raw: Floats = field(default_factory=lambda: np.empty(0))
+
+    def output(self, k: int) -> Floats:
+        """Return the raw values of an output, (n,): a view."""
+        return self.raw if self.raw.ndim == 1 else self.raw[k]
+
+    def losses(self, threads: int) -> Floats:
+        """Return the loss of every row."""
+
+        def value(part: slice) -> Floats:
+            return self.loss.value(self.y[part], self.raw[..., part])
+
+        return np.concatenate(list(map_in_order(value, self.blocks(), threads=threads)))
+
+    def blocks(self) -> list[slice]:
+        """Return the rows in blocks; whole, where they do not count for themselves alone."""
+        size = _BLOCK if self.loss.is_by_row else len(self.y)
+        return [slice(first, min(first + size, len(self.y))) for first in range(0, len(self.y), size)]
+
+
+@dataclass(eq=False)
+class Rounds:
+    """A boosting run that gives the trees of one round after the other.
+
+    Parameters
+    ----------
+    rows : Rows
+        The training rows.
+    binned : Binned
+        Their columns.
+    growth : BoostGrowth
+    learning_rate, subsample : float
+        What trees are multiplied by; share of the rows that each round draws.
+    is_newton : bool
+    threads : int
+    """
+
+    rows: Rows
+    binned: Binned
+    growth: BoostGrowth
+    learning_rate: float
+    subsample: float
+    is_newton: bool
+    threads: int
+    train_score: float = field(default=np.nan, init=False)
+    """Mean loss of the rows that the last round drew; of all, where they do not count for themselves alone."""
+    oob_improvement: float = field(default=np.nan, init=False)
+    """What the last round took off the mean loss of the rows that it did not draw."""
+
+    def __post_init__(self) -> None:
+        n_outputs = self.rows.loss.n_outputs
+        self._in_bag: Ints | None = None
+        self._out_of_bag: Ints | None = None
+        self._within = 1 if n_outputs > 1 else self.threads
+        self._growers: SimpleQueue[BoostGrower] = SimpleQueue()
+        for _ in range(min(self.threads, n_outputs)):
+            self._growers.put(BoostGrower(self.binned, self.growth))
+        self._is_weighted = bool((self.rows.weights != 1.0).any())
+        self._gradient = np.empty(self.rows.raw.shape)
+        # gradient boosting fits trees by least squares: a row counts as much as its weight
+        self._hessian = np.empty(self.rows.raw.shape) if self.is_newton else self.rows.weights
+
+    def round(self, seed: int) -> list[Tree]:
+        """Grow the trees of a round, one for each output, and add them to the raw values of all rows."""
+        rows, n_outputs = self.rows, self.rows.loss.n_outputs
+        self._draw(seed)
+        rows.loss.prepare(rows.y, rows.raw, rows.weights)
+        # a row that does not count for itself alone is judged by rows that were drawn and others
+        is_by_row = rows.loss.is_by_row
+        before = None if self._out_of_bag is None or not is_by_row else rows.losses(self.threads)
+        self._fill_derivatives()
+
+        def grow(k: int) -> Tree:
+            grower = self._growers.get()
+            try:
+                tree = self._grow(grower, k, seed * n_outputs + k)
+            finally:
+                self._growers.put(grower)
+            add_grown(tree, rows.output(k))
+            if self._out_of_bag is not None:
+                add_walked(Walk.of([tree]), rows.table, self._out_of_bag, rows.output(k), threads=self._within)
+            return replace(tree, rows=_NONE, begins=_NONE)
+
+        trees = list(map_in_order(grow, range(n_outputs), threads=min(self.threads, n_outputs)))
+        after = rows.losses(self.threads)
+        self.train_score = weighed_mean(after, rows.weights, self._in_bag if is_by_row else None)
+        if before is not None:
+            self.oob_improvement = weighed_mean(before - after, rows.weights, self._out_of_bag)
+        return trees
+
+    def _draw(self, seed: int) -> None:
+        if self.subsample >= 1.0:
+            return
+        n = len(self.rows.y)
+        is_in = np.zeros(n, dtype=bool)
+        drawn = np.random.default_rng(seed).choice(n, max(1, int(self.subsample * n)), replace=False)
+        is_in[drawn] = True
+        self._in_bag, self._out_of_bag = (np.flatnonzero(part).astype(np.int32) for part in (is_in, ~is_in))
+
+    def _fill_derivatives(self) -> None:
+        rows = self.rows
+
+        def fill(part: slice) -> None:
+            gradient = self._gradient[..., part]
+            hessian = self._hessian[..., part] if self.is_newton else None
+            self.rows.loss.derivatives(rows.y[part], rows.raw[..., part], gradient, hessian)
+            if self._is_weighted:
+                gradient *= rows.weights[part]
+                if hessian is not None:
+                    hessian *= rows.weights[part]
+
+        for _ in map_in_order(fill, rows.blocks(), threads=self.threads):
+            pass
+
+    def _grow(self, grower: BoostGrower, k: int, seed: int) -> Tree:
+        """Return the tree of an output, its leaves' values multiplied by the learning rate."""
+        rows = self.rows
+        many = rows.raw.ndim > 1
+        gradient = self._gradient[k] if many else self._gradient
+        hessian = self._hessian[k] if many and self.is_newton else self._hessian
+        tree = grower.grow(gradient, hessian, rows=self._in_bag, seed=seed, threads=self._within)
+        if not self.is_newton and self.rows.loss.name != "squared_error":  # whose leaves have their means already
+            plain = gradient / rows.weights if self._is_weighted else gradient
+            steps = leaf_steps(tree, rows.loss, rows.y, rows.raw, rows.weights, k, plain, self.growth.directions)
+            tree.values[:, 0] = steps
+        tree.values[:] *= self.learning_rate
+        return tree
+
+
+def add_round(trees: list[Tree], rows: Rows, threads: int) -> None:
+    """Add the trees of a round to the raw values of rows that they were not grown from."""
+    every = np.arange(len(rows.y), dtype=np.int32)
+    for k, tree in enumerate(trees):
+        add_walked(Walk.of([tree]), rows.table, every, rows.output(k), threads=threads)
+
+
+def weighed_mean(losses: Floats, weights: Floats, which: Ints | None = None) -> float:
+    """Return the weighted mean of the losses of some rows, or all."""
+    if which is not None:
+        losses, weights = losses[which], weights[which]
+    return float(np.average(losses, weights=weights)) if len(losses) else float("nan")

@@ -1,0 +1,97 @@
+"""Boosted files: what the file of a boosted ensemble holds beside its trees: loss, raw values it begins with, scores.
+
+`tree.store` writes and reads the trees; `base` calls these. The loss is named as it was when the trees were grown,
+whatever the parameter says since: it gives raw values their meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from depthforest.ensemble.boosting.losses.custom import CustomLoss
+from depthforest.ensemble.boosting.losses.choice import Loss
+from depthforest.ensemble.tree.checks import LARGEST
+from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.tree.store import TREE_COLUMNS, Columns, Layout
+from depthforest.base.errors import ModelError, UsageError
+from depthforest.base.modelfile import Column, shown
+
+SCORES = ("train_score", "oob_improvement", "validation_score")
+
+BOOST_COLUMNS = {
+    "seeds": Column("int32", ("seeds",)),
+    "start": Column("float64", ("starts",)),
+    "train_score": Column("float64", ("trained",)),
+    "oob_improvement": Column("float64", ("improved",)),
+    "validation_score": Column("float64", ("validated",)),
+}
+"""Scores are of rounds that were tried: early stopping takes back the last ones, but not their scores."""
+
+OF_BOOSTED = ("loss",)
+"""Keys of `fitted`."""
+
+BOOSTED_CLASSES = Layout(TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED, has_classes=True)
+BOOSTED_NUMBERS = Layout(TREE_COLUMNS | BOOST_COLUMNS, OF_BOOSTED)
+
+
+def check_own_loss(estimator: Any) -> None:
+    """Raise UsageError for an ensemble of a loss of one's own."""
+    if isinstance(estimator._loss, CustomLoss):
+        raise UsageError(
+            f"an ensemble of a loss of your own cannot be saved, got {estimator._loss.name}: files hold no code; use "
+            "pickle, or a loss by name"
+        )
+
+
+def pack_boosted(estimator: Any, columns: Columns) -> dict[str, Any]:
+    """Add the columns of a boosted ensemble, and return what else is known of it."""
+    columns.update(seeds=estimator._seeds.astype(np.int32), start=np.asarray(estimator.start_, dtype=np.float64))
+    columns.update({name: np.asarray(getattr(estimator, f"{name}_"), dtype=np.float64) for name in SCORES})
+    # as a reader will, so that what is written can be read
+    _check(len(estimator.trees_), _loss_named(estimator, estimator._loss.name), columns)
+    return {"loss": estimator._loss.name}
+
+
+def unpack_boosted(estimator: Any, trees: list[Tree], fitted: dict[str, Any], columns: Columns) -> None:
+    """Set what a boosted ensemble knows beside its trees; all that a warm start needs."""
+    loss = _loss_named(estimator, fitted["loss"])
+    _check(len(trees), loss, columns)
+    estimator._loss = loss
+    estimator._kinds = estimator._kinds_by(loss)
+    estimator._seeds = columns["seeds"].astype(np.int64)
+    for name in ("start", *SCORES):
+        setattr(estimator, f"{name}_", columns[name].copy())
+
+
+def _loss_named(estimator: Any, name: Any) -> Loss:
+    if not isinstance(name, str):
+        raise ModelError(f"loss must be a text, got {shown(name)}")
+    loss: Loss = estimator._loss_by(name)
+    if loss.name != name:
+        raise ModelError(f"loss must be the one that {name!r} stands for, {loss.name!r}")
+    return loss
+
+
+def _check(n_trees: int, loss: Loss, columns: Columns) -> None:
+    """Raise ModelError unless the columns agree with the trees, and sums of raw values stay finite."""
+    start, seeds, n_outputs = columns["start"], columns["seeds"], loss.n_outputs
+    if len(start) != n_outputs or not (np.abs(start) <= LARGEST).all():  # NaN is not <= either
+        raise ModelError(
+            f"start must be {n_outputs} numbers for loss {loss.name!r}, up to {LARGEST:g}; got {shown(start.tolist())}"
+        )
+    if n_trees % n_outputs:
+        raise ModelError(f"loss {loss.name!r} has {n_outputs} trees in each round, got {n_trees} trees")
+    n_rounds, n_tried = n_trees // n_outputs, len(columns["train_score"])
+    if n_tried < n_rounds:
+        raise ModelError(f"train_score must be known of each of {n_rounds} rounds, got {n_tried}")
+    # the first seed is that of the validation share
+    if len(seeds) <= n_tried or (seeds < 0).any():
+        raise ModelError(f"seeds must be whole numbers from 0, one and at least {n_tried} for rounds; got {len(seeds)}")
+    for name in SCORES:
+        scores = columns[name]
+        # no row may be out of bag, and a warm start may begin or end to judge rounds
+        is_good = np.isfinite(scores) if name == "train_score" else ~np.isinf(scores)
+        if len(scores) > n_tried or not is_good.all():
+            raise ModelError(f"{name} must be finite, one for each of {n_tried} rounds; got {shown(scores.tolist())}")

@@ -1,0 +1,108 @@
+"""Rejecting what has no majority: the rule, and what it costs and brings as a curve. `voting` uses both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base.arrays import Bools, Floats
+from depthforest.base.checks import is_number
+from depthforest.ensemble.fitting.folds import plain
+from depthforest.base.errors import UsageError
+
+# which kinds of NumPy type a reject label may have beside each kind of class label, so that one array holds both
+_FITTING_KINDS = {"i": "iu", "u": "iu", "f": "iuf", "U": "U", "O": "U", "S": "S"}
+
+
+@dataclass(frozen=True)
+class RejectCurve:
+    """What is rejected and how accurate the rest is, for every majority that can be asked for.
+
+    Attributes
+    ----------
+    majority : ndarray (n_points,) float64
+        Share of the votes that the winner must exceed; ascending from 0 (nothing is rejected). Set as `majority` it
+        gives the point's predictions.
+    rejected : ndarray (n_points,) float64
+        Share of rows rejected; ascending.
+    accuracy : ndarray (n_points,) float64
+        Share of right ones among the rows that are kept.
+    """
+
+    majority: Floats
+    rejected: Floats
+    accuracy: Floats
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw accuracy on the kept rows against the share rejected; return matplotlib's axes (extra [plots])."""
+        import matplotlib.pyplot as plt
+
+        if ax is None:
+            _, ax = plt.subplots(layout="constrained")
+        ax.step(100 * self.rejected, 100 * self.accuracy, where="post")
+        ax.plot(100 * self.rejected[-1], 100 * self.accuracy[-1], ".", color=ax.lines[-1].get_color())
+        ax.set_xlabel("rejected [%]")
+        ax.set_ylabel("accuracy on the rest [%]")
+        return ax
+
+
+def reject_curve(share: Floats, right: Bools, sample_weight: Floats | None = None) -> RejectCurve:
+    """Return the curve of rejecting rows whose winner has at most a given share of the votes.
+
+    Parameters
+    ----------
+    share : ndarray (n,) float64
+        The winner's share of the votes in each row.
+    right : ndarray (n,) bool
+        Whether the winner is the true class.
+    sample_weight : ndarray (n,) float64, optional
+        What each row counts.
+
+    Returns
+    -------
+    RejectCurve
+        One point for no rejection, then one for each share that occurs but the largest, at which nothing would be left.
+    """
+    weight = np.ones(len(share)) if sample_weight is None else sample_weight
+    if not weight.sum() > 0:
+        raise UsageError("a reject curve needs rows with a sample_weight above 0, got none")
+    counted = weight > 0
+    levels, level = np.unique(share[counted], return_inverse=True)
+    rows = np.bincount(level, weights=weight[counted])
+    hits = np.bincount(level, weights=(weight * right)[counted])
+    kept = np.cumsum(rows[::-1])[::-1]  # rows of this level and above
+    kept_hits = np.cumsum(hits[::-1])[::-1]
+    return RejectCurve(
+        majority=np.concatenate([[0.0], levels[:-1]]),
+        rejected=np.clip(1.0 - kept / kept[0], 0.0, 1.0),
+        accuracy=np.clip(kept_hits / kept, 0.0, 1.0),
+    )
+
+
+def with_rejects(labels: npt.NDArray[Any], rejected: Bools, reject_label: Any) -> npt.NDArray[Any]:
+    """Return the labels, (n,), with `reject_label` where `rejected`; the type widens where it must."""
+    mark = np.asarray(reject_label)
+    out = labels.astype(np.result_type(labels.dtype, mark.dtype))
+    out[rejected] = reject_label
+    return out
+
+
+def check_reject_label(reject_label: Any, classes: npt.NDArray[Any]) -> None:
+    """Check that a reject label is of the classes' type, so that one array holds both, and is none of them."""
+    mark = np.asarray(reject_label)
+    kind = classes.dtype.kind
+    if mark.ndim or mark.dtype.kind not in _FITTING_KINDS.get(kind, "") or (mark.dtype.kind == "f" and mark != mark):
+        raise UsageError(
+            f"reject_label must be of the classes' type (such as {plain(classes[0])!r}), got {reject_label!r}"
+        )
+    if (classes == reject_label).any():
+        raise UsageError(f"reject_label must be none of the classes, got {reject_label!r}; choose another")
+
+
+def check_majority(majority: Any) -> None:
+    """Check the share of votes that a winner must exceed."""
+    if not is_number(majority) or not 0 <= majority < 1:
+        raise UsageError(f"majority must be a share of the votes, at least 0 and below 1, got {majority!r}")

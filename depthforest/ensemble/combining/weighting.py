@@ -1,0 +1,155 @@
+"""How the weights of members are found: given, from validation, or fitted by constrained least squares.
+
+All weights are >= 0 and sum to one. `voting` and `averaging` bring the held-out predictions these are found by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+
+from depthforest.base.arrays import Bools, Floats
+from depthforest.base.errors import UsageError
+
+VALIDATION = "validation"
+FITTED = "fitted"
+FOUND = (VALIDATION, FITTED)  # weights that need held-out predictions
+
+# Share of the best member's mean squared error that is added to each one's own: it makes the solution unique, so equal
+# members get equal weights in any order. Small enough to change no weight that the data fix.
+RIDGE = 1e-6
+# Mean squared errors below this share of the largest count as it: a perfect member gets nearly all, none divides by 0.
+ERROR_FLOOR = 1e-12
+
+
+def is_found(weights: Any) -> bool:
+    """Return whether weights are to be found by held-out predictions, after checking the word."""
+    if isinstance(weights, str):
+        if weights not in FOUND:
+            raise UsageError(f"weights must be None, numbers, '{VALIDATION}' or '{FITTED}', got {weights!r}")
+        return True
+    return False
+
+
+def given_weights(weights: Any, kept: Sequence[bool]) -> Floats:
+    """Return given weights of the members that are kept, scaled to sum to one.
+
+    Parameters
+    ----------
+    weights : None or array-like (n_members,)
+        One for each member, dropped ones among them; None for equal weights.
+    kept : sequence of bool, length n_members
+        Which members are not dropped.
+
+    Returns
+    -------
+    ndarray (n_kept,) float64
+    """
+    if weights is None:
+        return np.full(sum(kept), 1.0 / sum(kept))
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"weights must be numbers, one for each member, got {weights!r}") from error
+    if values.shape != (len(kept),):
+        raise UsageError(f"weights must be one for each of the {len(kept)} members, got shape {values.shape}")
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise UsageError(f"weights must be finite and not negative, got {values.tolist()}")
+    values = values[np.asarray(kept, dtype=bool)]
+    if values.sum() <= 0:
+        raise UsageError("weights must add up to more than 0, those of the members that are kept are all 0")
+    return np.asarray(values / values.sum())
+
+
+def accuracy_weights(right: Bools, n_classes: int, sample_weight: Floats | None = None) -> Floats:
+    """Return weights from validation accuracy: the log-odds against chance, which are best for independent voters.
+
+    w_i = ln(p_i (K - 1) / (1 - p_i)) with p_i = (right answers + 1) / (rows + K), so that no p is 0 or 1; members that
+    are no better than chance get 0, and if none is, all get the same.
+
+    Parameters
+    ----------
+    right : ndarray (n_rows, n_members) bool
+        Whether a member was right on a row that it has not seen.
+    n_classes : int
+        K.
+    sample_weight : ndarray (n_rows,) float64, optional
+
+    Returns
+    -------
+    ndarray (n_members,) float64
+        Sum to one.
+    """
+    n, n_members = right.shape
+    if n_classes < 2:
+        return np.full(n_members, 1.0 / n_members)
+    p = (_row_shares(n, sample_weight) @ right * n + 1) / (n + n_classes)
+    return _normalised(np.maximum(np.log(p * (n_classes - 1) / (1 - p)), 0.0))
+
+
+def error_weights(errors: Floats, sample_weight: Floats | None = None) -> Floats:
+    """Return weights from validation error: 1 / mean squared error, which is best for independent unbiased members.
+
+    Parameters
+    ----------
+    errors : ndarray (n_rows, n_members) float64
+        Prediction minus target on rows that the member has not seen.
+    sample_weight : ndarray (n_rows,) float64, optional
+
+    Returns
+    -------
+    ndarray (n_members,) float64
+        Sum to one.
+    """
+    mean_squares = _row_shares(len(errors), sample_weight) @ errors**2
+    if mean_squares.max() == 0:
+        return np.full(errors.shape[1], 1.0 / errors.shape[1])
+    return _normalised(1.0 / np.maximum(mean_squares, ERROR_FLOOR * mean_squares.max()))
+
+
+def least_squares_weights(errors: Floats, sample_weight: Floats | None = None) -> Floats:
+    """Return the weights whose combination has the least squared error: w >= 0, sum one.
+
+    As the weights sum to one, the error of the combination is the combination of the errors E, so what is minimised is
+    the mean of (E w)^2 = w' C w: C holds the members' mean squared errors and, off the diagonal, how they err together,
+    so members that err alike share their weight. The sum is no penalty but exact: non-negative least squares of the
+    stacked rows [E; 1 ... 1] u = [0; 1] has its solution in the direction of the wanted w, whatever the scale of E.
+
+    Parameters
+    ----------
+    errors : ndarray (n_rows, n_members) float64
+        Prediction minus target on rows that the member has not seen.
+    sample_weight : ndarray (n_rows,) float64, optional
+
+    Returns
+    -------
+    ndarray (n_members,) float64
+        Sum to one.
+    """
+    n, n_members = errors.shape
+    scaled = errors * np.sqrt(_row_shares(n, sample_weight))[:, None]
+    sizes = np.sqrt((scaled**2).sum(axis=0))
+    if sizes.min() == 0:  # perfect members need no others
+        return _normalised((sizes == 0).astype(np.float64))
+    triangle = np.linalg.qr(scaled / sizes.min(), mode="r")  # the same sums of squares in at most n_members rows
+    rows = np.vstack([triangle, np.sqrt(RIDGE) * np.eye(n_members), np.ones(n_members)])
+    wanted = np.zeros(len(rows))
+    wanted[-1] = 1.0
+    return _normalised(nnls(rows, wanted)[0])
+
+
+def _row_shares(n: int, sample_weight: Floats | None) -> Floats:
+    """Return what each row counts, (n,), summing to one."""
+    if sample_weight is None:
+        return np.full(n, 1.0 / n)
+    if sample_weight.sum() <= 0:
+        raise UsageError("sample_weight must add up to more than 0 to find weights of members")
+    return np.asarray(sample_weight / sample_weight.sum())
+
+
+def _normalised(weights: Floats) -> Floats:
+    total = weights.sum()
+    return weights / total if total > 0 else np.full(len(weights), 1.0 / len(weights))

@@ -1,0 +1,73 @@
+"""Files: `ensemble.load`, which reads whatever `save` of an estimator wrote.
+
+A file is untrusted: it names its estimator, which is looked up in a fixed table. Here alone all of them are known: what
+a file holds is the matter of `tree.store` and `ranking.rankfile`, which the estimators themselves save with.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from depthforest.base import modelfile
+from depthforest.ensemble.adaboost.estimator import AdaBoostClassifier
+from depthforest.ensemble.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+from depthforest.ensemble.forests.estimators import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from depthforest.ensemble.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
+from depthforest.ensemble.boosting.newton import NewtonBoostingClassifier, NewtonBoostingRegressor
+from depthforest.ensemble.ranking.lambdamart import LambdaMART
+from depthforest.ensemble.ranking.network import NETWORKS
+from depthforest.ensemble.ranking.store import KIND as RANK_NETWORK
+from depthforest.ensemble.ranking.store import unpack_ranker
+from depthforest.ensemble.tree.store import FORMAT_VERSION, KIND, unpack_trees
+from depthforest.base.errors import ModelError
+from depthforest.base.modelfile import shown
+
+TREE_ESTIMATORS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        DecisionTreeClassifier,
+        DecisionTreeRegressor,
+        RandomForestClassifier,
+        RandomForestRegressor,
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+        NewtonBoostingClassifier,
+        NewtonBoostingRegressor,
+        LambdaMART,
+        AdaBoostClassifier,
+    )
+}
+RANK_NETWORKS: dict[str, Any] = {kind.__name__: kind for kind in NETWORKS}
+"""By name: the only estimators that files can ask for."""
+
+
+def load(path: str | Path) -> Any:
+    """Read a tree, a forest, an AdaBoost, a boosted ensemble or a ranker from a file, and check everything.
+
+    Parameters
+    ----------
+    path : str or Path
+        What `save` of an estimator wrote.
+
+    Returns
+    -------
+    estimator
+        As it was saved: what it predicts is the same to the bit. `n_jobs` and `verbose` have their defaults.
+    """
+    file = modelfile.read(path)
+    if file.kind == RANK_NETWORK:
+        return unpack_ranker(file, RANK_NETWORKS)
+    name = file.content.get("estimator")
+    kind = TREE_ESTIMATORS.get(name) if isinstance(name, str) else None
+    if kind is None and (file.kind, file.version) == (KIND, FORMAT_VERSION):
+        raise ModelError(f"{file.name}: estimator must be one of {', '.join(TREE_ESTIMATORS)}; got {shown(name)}")
+    # of another kind or version no class is known, and any will do: what it expects says what is wrong
+    return unpack_trees(file, kind or DecisionTreeClassifier)

@@ -1,0 +1,66 @@
+"""Fitting of many members: how many jobs, their seeds, work in parallel, its progress. Every ensemble uses these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing import current_process
+from typing import Any, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs, parallel_config
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from depthforest.base.arrays import Longs
+from depthforest.base.checks import is_whole
+from depthforest.base.errors import UsageError
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+Seeds = Longs
+
+MAX_SEED = np.iinfo(np.int32).max
+
+
+def job_count(n_jobs: int | None, *, in_threads: bool = False) -> int:
+    """Return how many jobs run at once: scikit-learn's meaning, None for 1 (or joblib's setting), -1 for all cores.
+
+    `in_threads` says that they will be threads: a worker process of `multiprocessing` may have these, where joblib by
+    itself would count 1, with a warning that no more processes can be started.
+    """
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+        raise UsageError(f"n_jobs must be None or a whole number other than 0 (-1 for all cores), got {n_jobs!r}")
+    if in_threads and current_process().daemon:
+        with parallel_config(backend="threading"):
+            return int(effective_n_jobs(n_jobs))
+    return int(effective_n_jobs(n_jobs))
+
+
+def member_seeds(random_state: Any, n: int) -> Seeds:
+    """Return a seed for each member, (n,) int64: the first ones are the same for every n, so that more can follow."""
+    return np.asarray(check_random_state(random_state).randint(MAX_SEED, size=n), dtype=np.int64)
+
+
+def in_parallel(function: Callable[[_T], _R], items: Iterable[_T], *, n_jobs: int | None = None) -> Iterator[_R]:
+    """Yield `function(item)` in order, computed by joblib: for members that may be anybody's estimators.
+
+    joblib's own settings (`joblib.parallel_config`) and scikit-learn's (`config_context`) reach the workers. Members
+    that are compiled here go over `depthforest.base.threads` instead, without processes.
+    """
+    n = job_count(n_jobs)
+    if n == 1:
+        yield from map(function, items)
+    else:
+        yield from Parallel(n_jobs=n, return_as="generator")(delayed(function)(item) for item in items)
+
+
+def shown(results: Iterable[_R], *, n: int, title: str, verbose: int) -> Iterator[_R]:
+    """Yield what comes, with a progress bar on standard error where `verbose` is above 0."""
+    if not verbose:
+        yield from results
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(results, description=title, total=n, console=Console(stderr=True))

@@ -1,0 +1,48 @@
+"""Warm start: which members of the last fit another one keeps, and whether it may add to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from depthforest.ensemble.fitting.jobs import Seeds, member_seeds
+from depthforest.base.errors import UsageError
+
+
+def kept_members(estimator: Any, name: str) -> list[Any]:
+    """Return the members of the last fit, the attribute of this name, if a warm start keeps them; a new list."""
+    return list(getattr(estimator, name, ())) if estimator.warm_start else []
+
+
+def check_count(n_wanted: int, n_kept: int, what: str) -> None:
+    """Raise unless a fit keeps all of the trees, rounds or members that there are."""
+    if n_wanted < n_kept:
+        raise UsageError(
+            f"n_estimators={n_wanted} is less than the {n_kept} {what} that warm_start keeps; raise it, or set "
+            "warm_start=False"
+        )
+
+
+def known_values(estimator: Any) -> list[Any]:
+    """Return what trees mean by numbers of classes and categories: other trees must mean the same to join them."""
+    categories = {column: values.tolist() for column, values in estimator.categories_.items()}
+    return [[str(c) for c in getattr(estimator, "classes_", ())], categories]
+
+
+def check_same(before: Any, now: Any, what: str) -> None:
+    """Raise unless the members that are kept were fitted on the same as new ones would be."""
+    if before != now:
+        raise UsageError(f"warm_start needs the same {what} as before; set warm_start=False to start anew")
+
+
+def continued_seeds(kept: Seeds | None, random_state: Any, n: int) -> Seeds:
+    """Return at least n seeds: those that are kept, and after them those that follow from `random_state`.
+
+    Members keep their seeds, whatever `random_state` is now: they tell what was drawn.
+    """
+    if kept is None:
+        return member_seeds(random_state, n)
+    if n <= len(kept):
+        return kept
+    return np.concatenate((kept, member_seeds(random_state, n)[len(kept) :]))

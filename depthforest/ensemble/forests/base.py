@@ -1,0 +1,292 @@
+"""Forest base: many trees of randomized columns or thresholds, grown side by side and averaged.
+
+Every tree draws its rows and columns from a seed of its own. Trees are spread over threads; where there are fewer trees
+than threads, each is spread itself. Either way the forest is the same.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from depthforest.base.arrays import Floats, Longs, Singles
+from depthforest.base.checks import is_whole
+from depthforest.ensemble.fitting.amounts import number, whole
+from depthforest.ensemble.growth.binning import bin_columns, check_max_bins
+from depthforest.ensemble.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
+from depthforest.ensemble.fitting.jobs import Seeds, job_count, shown
+from depthforest.ensemble.forests.store import pack_forest, unpack_forest
+from depthforest.ensemble.tree.inputs import predict_table
+from depthforest.ensemble.forests.outofbag import check_same_rows, permutation_importance
+from depthforest.ensemble.tree.parameters import growth_of, row_count
+from depthforest.ensemble.tree.planting import plant
+from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.tree.store import Categories, Columns, Layout, categorical_flags, save_trees
+from depthforest.ensemble.tree.walking import Walk
+from depthforest.ensemble.fitting.warmstart import check_count, check_same, continued_seeds, kept_members, known_values
+from depthforest.base.errors import UsageError
+from depthforest.base.threads import map_in_order
+
+TREE_PARAMETERS = (
+    "criterion", "splitter", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
+    "max_features", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "max_bins", "categorical_features",
+)  # fmt: skip
+"""Parameters that a forest hands on to its trees."""
+
+
+OUT_OF_BAG = (
+    "oob_score_", "oob_errors_", "oob_decision_function_", "oob_prediction_", "strength_", "correlation_",
+    "error_bound_",
+)  # fmt: skip
+"""What a fit with oob_score sets."""
+
+
+def truth_print(channels: Any, targets: Floats) -> int:
+    """Return a number that tells y from another one, or from another order of its rows."""
+    return zlib.crc32(np.ascontiguousarray(targets).data, zlib.crc32(np.ascontiguousarray(channels).data))
+
+
+class BaseForest(BaseEstimator):  # type: ignore[misc]
+    """What forests of classes and of numbers share."""
+
+    splitter = "best"
+
+    # what `predicting` and `forests` fill in
+    _layout: Layout
+    _criteria: tuple[str, ...]
+
+    trees_: list[Tree]
+    _seeds: Seeds
+    n_features_in_: int
+    _keeps_rows = False
+    _offset = 0.0
+
+    # -- fitting -------------------------------------------------------------------------------------------------------
+
+    def _fit(self, table: Singles, channels: Any, targets: Floats, weights: Floats, n_channels: int) -> None:
+        """Grow the trees that are wanted and not there yet."""
+        for name in OUT_OF_BAG:  # of the last fit
+            self.__dict__.pop(name, None)
+        n_trees = whole("n_estimators", self.n_estimators, 1)
+        old: list[Tree] = kept_members(self, "trees_")
+        check_count(n_trees, len(old), "trees")
+        if old:
+            self._check_same_size(old, (*table.shape, n_channels))
+        if not self.bootstrap and (self.oob_score or self.max_samples is not None):
+            raise UsageError("oob_score and max_samples need bootstrap=True: without it every tree sees all rows")
+        self._check_kinds(old, truth_print(channels, targets))
+        self._seeds = continued_seeds(self._seeds if old else None, self.random_state, n_trees)
+        self.n_rows_ = len(table)
+        self._positive = np.flatnonzero(weights) if (weights == 0).any() else None
+        trees = old.copy()
+        try:
+            for tree in self._grown(table, channels, targets, weights, n_channels, range(len(old), n_trees)):
+                trees.append(tree)  # one by one: extend would lose them when it is interrupted
+        finally:  # an interrupted fit keeps what it has
+            if trees:
+                self._set_trees(trees)
+
+    def _check_same_size(self, old: list[Tree], now: tuple[int, int, int]) -> None:
+        before = (self.n_rows_, self._n_columns, old[0].values.shape[1])
+        if before != now:
+            raise UsageError(
+                "warm_start needs the same rows, columns and classes as before: the trees were grown on "
+                f"{before[0]} rows, {before[1]} columns and {before[2]} outputs, got {now[0]}, {now[1]} and {now[2]}"
+            )
+
+    def _check_kinds(self, old: list[Tree], truth: int) -> None:
+        """Keep what the trees mean by their numbers; raise where old trees mean something else."""
+        kinds = known_values(self)
+        known = getattr(self, "_kinds", None)  # not of a loaded forest
+        if old and known is not None:
+            check_same(known[0], kinds, "classes and categories")
+            if self.oob_score and known[1] != truth:
+                raise UsageError(
+                    "warm_start with oob_score needs the same rows in the same order as before, got another y: it is "
+                    "not known which rows the old trees have seen"
+                )
+        self._kinds = (kinds, truth)
+
+    def _check_same_truth(self, channels: Any, targets: Floats) -> None:
+        """Raise unless y is that of the fit: by their order it is known which tree has seen which rows."""
+        known = getattr(self, "_kinds", None)
+        if known is not None and len(channels) == self.n_rows_ and known[1] != truth_print(channels, targets):
+            raise UsageError("out-of-bag figures need the rows of the fit, in their order; got another y")
+
+    def _grown(
+        self,
+        table: Singles,
+        channels: Any,
+        targets: Floats,
+        weights: Floats,
+        n_channels: int,
+        numbers: range,
+    ) -> Iterator[Tree]:
+        """Yield new trees in order."""
+        threads = job_count(self.n_jobs, in_threads=True)
+        growth = growth_of(
+            self,
+            n_rows=len(table),
+            n_features=table.shape[1],
+            n_channels=n_channels,
+            weight=float(weights.sum()),
+            keeps_rows=self._keeps_rows,
+        )
+        alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
+        max_bins = check_max_bins(self.max_bins)
+        self._n_drawn = self._draw_count(len(table))
+        if not len(numbers):
+            return
+        binned = bin_columns(table, max_bins=max_bins, categorical=self.is_categorical_, threads=threads)
+        within = 1 if len(numbers) >= threads else threads
+
+        def grow(t: int) -> Tree:
+            own = self._tree_weights(t, channels, weights)
+            # a share of the weight that this tree has
+            its = replace(growth, min_weight=growth.min_weight * float(own.sum() / weights.sum()))
+            tree = plant(
+                binned, channels, targets, own, its, offset=self._offset, seed=int(self._seeds[t]), threads=within
+            )
+            return tree.without_branches(alpha) if alpha > 0 else tree
+
+        trees = map_in_order(grow, numbers, threads=1 if within > 1 else threads)
+        yield from shown(trees, n=len(numbers), title="growing trees", verbose=self.verbose)
+
+    def _draw_count(self, n_rows: int) -> int:
+        max_samples = self.max_samples
+        n = n_rows if self._positive is None else len(self._positive)
+        if max_samples is None:
+            return n
+        count = row_count("max_samples", max_samples, n, least=1)
+        if is_whole(max_samples) and count > n:
+            raise UsageError(f"max_samples must be at most the {n} rows that have weight, got {max_samples}")
+        return count
+
+    def _drawn_rows(self, t: int) -> Longs:
+        """Return the rows that a tree is grown from, some more than once: rows without weight are never drawn."""
+        if not self.bootstrap:
+            return np.arange(self.n_rows_) if self._positive is None else self._positive
+        rng = np.random.RandomState(self._seeds[t])
+        drawn = rng.randint(0, self.n_rows_ if self._positive is None else len(self._positive), self._n_drawn)
+        return np.asarray(drawn if self._positive is None else self._positive[drawn])
+
+    def _tree_weights(self, t: int, channels: Any, weights: Floats) -> Floats:  # noqa: ARG002 - classes use channels
+        """Return the weights of rows in a tree: how often it drew them, times their own."""
+        if not self.bootstrap:
+            return weights
+        return np.bincount(self._drawn_rows(t), minlength=self.n_rows_) * weights
+
+    def _unseen_rows(self, t: int) -> Longs:
+        """Return the rows that a tree has not seen."""
+        is_seen = np.zeros(self.n_rows_, dtype=bool)
+        is_seen[self._drawn_rows(t)] = True
+        return np.flatnonzero(~is_seen)
+
+    def _set_trees(self, trees: list[Tree]) -> None:
+        self.trees_ = trees
+        self._n_columns = self.n_features_in_  # a later fit that fails may change the other
+        self._walk = Walk.of(trees)
+        self.__dict__.pop("estimators_", None)
+
+    # -- what is known of it -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def estimators_(self) -> list[Any]:
+        """The trees as estimators; those of classes predict numbers of classes, as scikit-learn's do."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("estimators_")
+        parameters = {name: getattr(self, name) for name in TREE_PARAMETERS}
+        members = []
+        for seed, tree in zip(self._seeds, self.trees_, strict=False):
+            member = self._new_member(**parameters, random_state=int(seed))
+            member.n_features_in_ = self.n_features_in_
+            member.is_categorical_, member.categories_ = self.is_categorical_, self.categories_
+            member._set_tree(tree)
+            members.append(member)
+        return members
+
+    def _new_member(self, **parameters: Any) -> DecisionTreeClassifier | DecisionTreeRegressor:
+        """Return an estimator of one tree, which it does not have yet."""
+        raise NotImplementedError
+
+    @property
+    def estimators_samples_(self) -> list[Longs]:
+        """Rows that each tree was grown from."""
+        check_is_fitted(self)
+        return [self._drawn_rows(t) for t in range(len(self.trees_))]
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How much of the impurity each column takes away, (n_features,): the mean over trees, summing to 1."""
+        check_is_fitted(self)
+        mean = np.mean([tree.compute_feature_importances(self.n_features_in_) for tree in self.trees_], axis=0)
+        return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
+
+    def apply(self, X: Any) -> Longs:
+        """Return the leaf of every row in every tree, (n, n_trees)."""
+        table = predict_table(self, X)
+        return self._walk.leaves(table, threads=job_count(self.n_jobs, in_threads=True))
+
+    def _permutation_importance(self, X: Any, truth: npt.NDArray[Any]) -> Bunch:
+        table = predict_table(self, X)
+        if not self.bootstrap:
+            raise UsageError("permutation_importance needs bootstrap=True: without it every tree has seen all rows")
+        check_same_rows(self.n_rows_, table, truth)
+        threads = job_count(self.n_jobs, in_threads=True)
+        return permutation_importance(
+            self.trees_, self._unseen_rows, table, truth, seed=int(self._seeds[0]), threads=threads
+        )
+
+    def _mean(self, X: Any) -> Floats:
+        table = predict_table(self, X)
+        return self._walk.mean(table, threads=job_count(self.n_jobs, in_threads=True))
+
+    def save(self, path: str | Path) -> None:
+        """Write the forest to a file that `depthforest.ensemble.load` reads; equal forests give equal bytes.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Notes
+        -----
+        `n_jobs` and `verbose` are not stored, nor are out-of-bag predictions, as long as the training table. What
+        `predict_quantiles` needs is.
+        """
+        save_trees(self, path)
+
+    def _stored_trees(self) -> tuple[list[Tree], Categories]:
+        return self.trees_, self.categories_
+
+    def _pack(self, columns: Columns) -> dict[str, Any]:
+        return pack_forest(self, self._layout.fitted, columns)
+
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:
+        self.categories_, self.is_categorical_ = categories, categorical_flags(self.n_features_in_, categories)
+        unpack_forest(self, trees, fitted, columns)
+        self._set_trees(self._with_rows(trees, columns))
+
+    def _with_rows(self, trees: list[Tree], columns: Columns) -> list[Tree]:  # noqa: ARG002 - numbers use columns
+        """Return the trees of a file with the rows of their leaves, where it has them."""
+        return trees
+
+    def __len__(self) -> int:
+        return len(self.trees_) if hasattr(self, "trees_") else 0
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_walk" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

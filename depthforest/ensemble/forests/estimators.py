@@ -1,0 +1,297 @@
+"""Forests: random forests and extremely randomized trees, of classes and of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from depthforest.ensemble.forests.store import CLASS_FOREST, NUMBER_FOREST
+from depthforest.ensemble.forests.predicting import ForestClassifier, ForestRegressor
+
+
+class RandomForestClassifier(ForestClassifier):
+    """Random forest of classes (Breiman 2001): trees of bootstrapped rows that look at a few columns in each node.
+
+    Parameters
+    ----------
+    n_estimators : int, default=100
+        Trees.
+    criterion, max_depth, max_leaf_nodes, min_samples_split, min_samples_leaf, min_weight_fraction_leaf
+        Of each tree, as of `DecisionTreeClassifier`.
+    min_impurity_decrease, ccp_alpha, max_bins, categorical_features
+        Of each tree, as of `DecisionTreeClassifier`.
+    max_features : int, float, {"sqrt", "log2"} or None, default="sqrt"
+        Columns looked at in a node.
+    bootstrap : bool, default=True
+        Whether each tree draws rows with replacement; else it sees all.
+    max_samples : int or float, optional
+        Rows that a tree draws, or their share; as many as there are by default.
+    oob_score : bool, default=False
+        Whether to judge each row by the trees that have not seen it.
+    class_weight : dict, "balanced", "balanced_subsample", optional
+        The last is worked out anew for the rows of each tree.
+    warm_start : bool, default=False
+        Keep the trees of the last fit and add those that are wanted.
+    n_jobs : int, optional
+        Threads; -1 for all cores. The forest is the same for any.
+    random_state : int, RandomState, optional
+    verbose : int, default=0
+        Above 0 shows progress.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    estimators_ : list of DecisionTreeClassifier
+    estimators_samples_ : list of (n_drawn,) array
+        Rows that each tree was grown from.
+    feature_importances_ : (n_features,) array
+    oob_score_ : float
+        Accuracy out of bag; like all that follow, with `oob_score`.
+    oob_decision_function_ : (n_rows, n_classes) array
+        Out-of-bag probabilities; NaN for a row that every tree has seen.
+    oob_errors_ : (n_estimators,) array
+        Out-of-bag error after each tree.
+    strength_, correlation_, error_bound_ : float
+        Breiman's: mean margin s, mean correlation rho of the trees' margins, and the bound rho (1 - s^2) / s^2.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    A fit that is interrupted keeps the trees that are finished; with `warm_start` the next one grows the rest.
+    """
+
+    _layout = CLASS_FOREST
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        max_samples: float | None = None,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+
+
+class ExtraTreesClassifier(RandomForestClassifier):
+    """Extremely randomized trees of classes (Geurts et al. 2006): one random threshold for each column looked at.
+
+    Parameters and attributes are those of `RandomForestClassifier`; by default every tree sees all rows.
+    """
+
+    _layout = CLASS_FOREST
+    splitter = "random"
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        max_samples: float | None = None,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+    ) -> None:
+        super().__init__(
+            n_estimators,
+            criterion=criterion,
+            max_depth=max_depth,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf,
+            max_features=max_features,
+            max_leaf_nodes=max_leaf_nodes,
+            min_impurity_decrease=min_impurity_decrease,
+            bootstrap=bootstrap,
+            oob_score=oob_score,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            warm_start=warm_start,
+            class_weight=class_weight,
+            ccp_alpha=ccp_alpha,
+            max_samples=max_samples,
+            max_bins=max_bins,
+            categorical_features=categorical_features,
+        )
+
+
+class RandomForestRegressor(ForestRegressor):
+    """Random forest of numbers.
+
+    Parameters
+    ----------
+    max_features : int, float, {"sqrt", "log2"} or None, default=1.0
+        Columns looked at in a node; all by default, as in scikit-learn. A third is Breiman's choice.
+    quantiles : bool, default=False
+        Whether trees keep their rows, so that `predict_quantiles` can be asked.
+    All others
+        As of `RandomForestClassifier`.
+
+    Attributes
+    ----------
+    estimators_ : list of DecisionTreeRegressor
+    estimators_samples_ : list of (n_drawn,) array
+    feature_importances_ : (n_features,) array
+    oob_score_ : float
+        R^2 out of bag; like all that follow, with `oob_score`.
+    oob_prediction_ : (n_rows,) array
+        NaN for a row that every tree has seen.
+    oob_errors_ : (n_estimators,) array
+        Mean squared error out of bag after each tree.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    _layout = NUMBER_FOREST
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        oob_score: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: float | None = None,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        quantiles: bool = False,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.ccp_alpha = ccp_alpha
+        self.max_samples = max_samples
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.quantiles = quantiles
+
+
+class ExtraTreesRegressor(RandomForestRegressor):
+    """Extremely randomized trees of numbers (Geurts et al. 2006): one random threshold for each column looked at.
+
+    Parameters and attributes are those of `RandomForestRegressor`; by default every tree sees all rows.
+    """
+
+    _layout = NUMBER_FOREST
+    splitter = "random"
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = False,
+        oob_score: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        max_samples: float | None = None,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+        quantiles: bool = False,
+    ) -> None:
+        super().__init__(
+            n_estimators,
+            criterion=criterion,
+            max_depth=max_depth,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            min_weight_fraction_leaf=min_weight_fraction_leaf,
+            max_features=max_features,
+            max_leaf_nodes=max_leaf_nodes,
+            min_impurity_decrease=min_impurity_decrease,
+            bootstrap=bootstrap,
+            oob_score=oob_score,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+            warm_start=warm_start,
+            ccp_alpha=ccp_alpha,
+            max_samples=max_samples,
+            max_bins=max_bins,
+            categorical_features=categorical_features,
+            quantiles=quantiles,
+        )

@@ -1,0 +1,137 @@
+"""Tree tables: the memory that a growing tree is written to, one row for each node.
+
+Forests and boosting write the same tables; `trees.Tree.of` turns them into the flat columns of a finished tree.
+`walking` packs finished trees in a layout of its own. Kernels check nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from depthforest.base.arrays import Floats, Ints, Longs, Words
+from depthforest.ensemble.growth.columns import ABSENT, IS_CATEGORICAL, LEFT, Columns, Sides
+from depthforest.ensemble.growth.splits import Split
+from depthforest.ensemble.growth.sweeps import TOTALS, Rules
+from depthforest.base.kernels import bare
+
+FEATURE, CHILD, MASK, N_ROWS, MISSING_LEFT, BEGIN = range(6)
+"""Columns of `node_ints`. FEATURE is LEAF at leaves. CHILD is the left child, the right one follows it; at leaves the
+row of `values`. MASK is the row of `masks` of a categorical split, else -1. BEGIN is where a node's rows begin."""
+
+THRESHOLD, IMPURITY, NODE_WEIGHT = range(3)
+"""Columns of `node_floats`."""
+
+N_NODES, N_VALUES, N_MASKS = range(3)
+"""Entries of `used`: how much of the memory of a tree is taken."""
+
+LEAF = -1
+
+MASK_WORDS = 8
+"""Words of 32 bits that say which of 255 categories go left."""
+
+
+class TreeTables(NamedTuple):
+    """Memory of a growing tree. What is not written costs nothing.
+
+    Attributes
+    ----------
+    node_ints : (n_nodes, 6) int32
+    node_floats : (n_nodes, 3) float64
+    values : (n_values, n_outputs) float64
+        What leaves predict; the first rows of classes are shared by pure leaves.
+    masks : (n_masks, 8) uint32
+        Which categories go left; no rows where no column is categorical.
+    used : (3,) int64
+    """
+
+    node_ints: Ints
+    node_floats: Floats
+    values: Floats
+    masks: Words
+    used: Longs
+
+    @classmethod
+    def of(cls, n_leaves: int, n_channels: int, n_shared: int, *, has_categories: bool) -> TreeTables:
+        """Return memory for a tree of up to so many leaves, the first `n_shared` rows of its values filled in."""
+        n_nodes = 2 * n_leaves - 1
+        values = np.empty((n_leaves + n_shared, n_channels))
+        values[:n_shared] = np.eye(n_shared, n_channels)
+        masks = np.empty((n_leaves if has_categories else 0, MASK_WORDS), dtype=np.uint32)
+        return cls(np.empty((n_nodes, 6), np.int32), np.empty((n_nodes, 3)), values, masks, np.array([1, n_shared, 0]))
+
+    def taken(self) -> TreeTables:
+        """Return the part of the memory that is written."""
+        n_nodes, n_values, n_masks = self.used
+        ints, floats = self.node_ints[:n_nodes], self.node_floats[:n_nodes]
+        return TreeTables(ints, floats, self.values[:n_values], self.masks[:n_masks], self.used)
+
+
+@bare
+def write_node(
+    node: int, begin: int, end: int, impurity: float, weight: float, node_ints: Ints, node_floats: Floats
+) -> None:
+    """Write what is known of any node."""
+    node_ints[node, N_ROWS] = end - begin
+    node_ints[node, BEGIN] = begin
+    node_floats[node, IMPURITY] = impurity
+    node_floats[node, NODE_WEIGHT] = weight
+
+
+@bare
+def write_leaf(
+    rules: Rules,
+    is_pure: bool,
+    node: int,
+    sums: Floats,
+    node_ints: Ints,
+    node_floats: Floats,
+    values: Floats,
+    used: Longs,
+) -> None:
+    """Make a node a leaf. The pure leaves of a class share one row of values."""
+    node_ints[node, FEATURE] = LEAF
+    node_ints[node, MASK] = -1
+    node_ints[node, MISSING_LEFT] = 1
+    node_floats[node, THRESHOLD] = np.inf
+    if is_pure and not rules.is_number:
+        for c in range(rules.n_channels):
+            if sums[TOTALS, c] > 0.0:
+                node_ints[node, CHILD] = c
+        return
+    node_ints[node, CHILD] = used[N_VALUES]
+    for c in range(rules.n_channels):
+        values[used[N_VALUES], c] = sums[TOTALS, c] / node_floats[node, NODE_WEIGHT]
+    used[N_VALUES] += 1
+
+
+@bare
+def write_split(
+    columns: Columns,
+    split: Split,
+    is_larger_left: bool,
+    node: int,
+    sides: Sides,
+    node_ints: Ints,
+    node_floats: Floats,
+    masks: Words,
+    used: Longs,
+) -> None:
+    """Make a node an inner one with two new children. What it has not seen will go to its larger side."""
+    node_ints[node, FEATURE] = split.feature
+    node_ints[node, CHILD] = used[N_NODES]
+    node_ints[node, MASK] = -1
+    node_ints[node, MISSING_LEFT] = split.missing == LEFT or (split.missing == ABSENT and is_larger_left)
+    node_floats[node, THRESHOLD] = split.threshold
+    used[N_NODES] += 2
+    if columns[split.feature, IS_CATEGORICAL] == 1:
+        node_ints[node, MASK] = used[N_MASKS]
+        for word in range(MASK_WORDS):
+            bits = np.uint32(0)
+            for bit in range(32):
+                side = sides[1, word * 32 + bit]
+                if side == LEFT or (side == ABSENT and is_larger_left):
+                    bits |= np.uint32(1 << bit)
+            masks[used[N_MASKS], word] = bits
+        used[N_MASKS] += 1

@@ -1,0 +1,87 @@
+"""The ranking loss: lambdas as the derivatives of boosting, judged by NDCG."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from depthforest.base.arrays import Floats
+from depthforest.ensemble.boosting.losses.base import Loss, Targets
+from depthforest.ensemble.boosting.losses.derivatives import HESSIAN_FLOOR
+from depthforest.ensemble.ranking.groups import Starts, gains_of
+from depthforest.ensemble.ranking.lambdas import METRICS, PairTargets, fill_lambdas
+from depthforest.ensemble.ranking.metrics import dcg_by_query
+from depthforest.base.threads import run_parts
+
+LEAST_ROWS = 8192
+"""Documents for a thread: with fewer, handing over costs more than it saves."""
+
+
+class RankingLoss(Loss):
+    """Lambdas of the queries of some rows; there is no function that they are the gradient of.
+
+    Parameters
+    ----------
+    metric : str
+        What pairs are weighed with, which names the loss.
+    targets : PairTargets, optional
+        Of the rows; without them it can only tell its name.
+    eval_at : int
+        Cut-off of the NDCG that judges.
+    gain : str
+        Of that NDCG.
+    threads : int
+        Queries are spread over them.
+    """
+
+    has_hessian = True
+    is_by_row = False
+
+    def __init__(
+        self, metric: str, targets: PairTargets | None = None, *, eval_at: int = 10, gain: str, threads: int = 1
+    ) -> None:
+        self.name = metric
+        self._targets, self._eval_at, self._gain, self._threads = targets, eval_at, gain, threads
+
+    @property
+    def targets(self) -> PairTargets:
+        """What is known of the rows' queries."""
+        if self._targets is None:
+            raise ValueError(f"the loss {self.name} was made without rows; one of {METRICS}")
+        return self._targets
+
+    @cached_property
+    def _known(self) -> tuple[Floats, Floats, Starts]:
+        """What every round needs to judge: gains of the rows, the ideal DCG and the sizes of queries."""
+        starts, gains = self.targets.starts, gains_of(self.targets.grades, self._gain)
+        return gains, dcg_by_query(gains, gains, starts, self._eval_at, "usual", False), np.diff(starts)
+
+    @cached_property
+    def _blocks(self) -> list[Starts]:
+        """Numbers of queries, a block for each thread; one block of few documents."""
+        n_queries, n_rows = self.targets.n_queries, len(self.targets.grades)
+        n = min(self._threads, n_queries, max(1, n_rows // LEAST_ROWS))
+        return np.array_split(np.arange(n_queries, dtype=np.int64), n)
+
+    def value(self, y: Targets, raw: Floats) -> Floats:
+        """Return 1 - NDCG of every row's query, weighed so that the mean over rows is the mean over queries."""
+        gains, ideal, sizes = self._known
+        found = dcg_by_query(gains, raw, self.targets.starts, self._eval_at, "usual", True)
+        ndcg = np.divide(found, ideal, out=np.ones(len(ideal)), where=ideal > 0)  # 1 without relevant documents
+        return np.repeat((1.0 - ndcg) * len(y) / (len(sizes) * sizes), sizes)
+
+    def derivatives(self, y: Targets, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:  # noqa: ARG002
+        """Fill the lambdas and what they change by."""
+        if hessian is None:
+            hessian = np.empty(len(raw))
+
+        def fill(block: int) -> None:
+            fill_lambdas(self.targets, raw, gradient, hessian, self._blocks[block])
+
+        run_parts(fill, len(self._blocks))
+        np.maximum(hessian, HESSIAN_FLOOR, out=hessian)
+
+    def start(self, y: Targets, weights: Floats) -> Floats:  # noqa: ARG002 - as in the base
+        """Return 0: a constant ranks nothing."""
+        return np.zeros(1)

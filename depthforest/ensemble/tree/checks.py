@@ -1,0 +1,118 @@
+"""Tree checks: whether the columns of a tree are a tree, before a kernel walks it. Kernels check nothing.
+
+`store` asks this of every tree that it reads and of every one that it writes: what is saved can be loaded.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base.arrays import Bools
+from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.growth.tables import LEAF
+from depthforest.base.errors import ModelError
+from depthforest.base.links import Broken, find_fault
+
+TOLERANCE = 1e-6
+"""Relative error of sums of weights and shares: some billions of rounded additions stay below it."""
+
+LARGEST = 1e300
+"""Of values and of impurities, times their weight: sums over all nodes, and over all trees, stay finite."""
+
+
+def check_tree(tree: Tree, n_features: int, is_categorical: Bools) -> None:
+    """Raise ModelError unless a tree is sound; its columns have their types and shapes already.
+
+    Parameters
+    ----------
+    tree : Tree
+        `begins` and `rows` are not looked at.
+    n_features : int
+        Columns of the tables that it will walk.
+    is_categorical : (n_features,) bool
+    """
+    _none(~((tree.feature >= LEAF) & (tree.feature < n_features)), "has no column of the table", tree.feature)
+    _check_links(tree)
+    _check_leaves(tree)
+    _check_splits(tree, is_categorical)
+    _check_amounts(tree)
+    _check_values(tree)
+
+
+def _none(is_bad: Bools, what: str, values: npt.NDArray[np.generic], name: str = "node") -> None:
+    """Raise ModelError for the first of the bad nodes, if there are any."""
+    if is_bad.any():
+        index = int(np.flatnonzero(is_bad)[0])
+        raise ModelError(f"{name} {index} {what}: {values[index].tolist()!r}"[:200])
+
+
+def _check_links(tree: Tree) -> None:
+    """Children after their parent, two by two, and each node but the root the child of one: that is a tree."""
+    n = tree.node_count
+    inner = np.flatnonzero(~tree.is_leaf)
+    left = tree.child[inner].astype(np.int64)
+    links = np.concatenate(([0], np.stack((left, left + 1), axis=1).ravel()))
+    fault = find_fault(links, n, sources=np.concatenate(([-1], np.repeat(inner, 2))))
+    if fault is not None and fault.what is Broken.NODE:
+        raise ModelError(f"node {fault.index} must have one parent, or be the root: {fault.n_parents}")
+    if fault is not None:
+        node = int(inner[(fault.index - 1) // 2])
+        raise ModelError(f"node {node} must have its children behind it and within the {n} nodes: {tree.child[node]}")
+
+
+def _check_leaves(tree: Tree) -> None:
+    """Leaves have a row of values: one that is shared, or one of their own."""
+    is_leaf, n_values = tree.is_leaf, len(tree.values)
+    _none(is_leaf & ~((tree.child >= 0) & (tree.child < n_values)), f"has no row of the {n_values} values", tree.child)
+    n_uses = np.bincount(tree.child[is_leaf], minlength=n_values)
+    n_uses[: tree.n_shared] = 1
+    _none(n_uses != 1, "must belong to one leaf", n_uses, "row of values")
+    is_odd = (tree.threshold != np.inf) | (tree.missing_go_to_left != 1) | (tree.mask != -1)
+    _none(is_leaf & is_odd, "is a leaf: its threshold must be inf, missing_go_to_left 1, mask -1", tree.threshold)
+
+
+def _check_splits(tree: Tree, is_categorical: Bools) -> None:
+    is_inner = ~tree.is_leaf
+    _none(~(tree.threshold > -np.inf), "has no threshold", tree.threshold)  # NaN is not > either
+    _none(tree.missing_go_to_left > 1, "must send missing values to one side, 0 or 1", tree.missing_go_to_left)
+    n_masks = len(tree.masks)
+    _none(~((tree.mask >= -1) & (tree.mask < n_masks)), f"has no row of the {n_masks} masks", tree.mask)
+    splits_categories = is_inner & is_categorical[np.maximum(tree.feature, 0)]
+    _none((tree.mask >= 0) != splits_categories, "must have a mask where its column is categorical", tree.mask)
+    n_uses = np.bincount(tree.mask[splits_categories], minlength=n_masks)
+    _none(n_uses != 1, "must belong to one node", n_uses, "row of masks")
+
+
+def _check_amounts(tree: Tree) -> None:
+    """Rows and weights are above 0, and those of children add up to their parent's."""
+    rows, weights = tree.n_node_samples.astype(np.int64), tree.weighted_n_node_samples
+    _none(rows < 1, "must have at least one row", rows)
+    _none(~((weights > 0) & (weights < np.inf)), "must have a finite weight above 0", weights)
+    _none(~((tree.impurity >= 0) & (tree.impurity < np.inf)), "must have a finite impurity from 0", tree.impurity)
+    with np.errstate(over="ignore"):
+        _none(weights * tree.impurity > LARGEST, f"must have a weight times impurity up to {LARGEST:g}", weights)
+        inner = np.flatnonzero(~tree.is_leaf)
+        left = tree.child[inner]
+        of_rows, of_weights = np.zeros(len(rows), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
+        of_rows[inner] = rows[left] + rows[left + 1] != rows[inner]
+        sums = weights[left] + weights[left + 1]
+        of_weights[inner] = ~(np.abs(sums - weights[inner]) <= TOLERANCE * weights[inner])
+    _none(of_rows, "must have as many rows as its children", rows)
+    _none(of_weights, "must weigh as much as its children", weights)
+
+
+def _check_values(tree: Tree) -> None:
+    """Numbers are bounded; of classes the first rows are the classes themselves, the others their shares."""
+    values, n_shared = tree.values, tree.n_shared
+    if not n_shared:
+        weight = max(float(tree.weighted_n_node_samples[0]), 1.0)
+        is_bad = np.any(~(np.abs(values) <= LARGEST / weight), axis=1)  # NaN is not <= either
+        _none(is_bad, f"must be up to {LARGEST:g}, times the weight of the tree", values, "row of values")
+        return
+    if not np.array_equal(values[:n_shared], np.eye(n_shared)):
+        raise ModelError(f"the first {n_shared} rows of values must be 1 for their own class and 0 for the others")
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = values.sum(axis=1)
+        is_good = (values >= 0).all(axis=1) & (values <= 1 + TOLERANCE).all(axis=1) & (np.abs(sums - 1) <= TOLERANCE)
+    _none(~is_good, "must be shares from 0 to 1 that sum to 1", values, "row of values")

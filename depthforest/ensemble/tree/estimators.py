@@ -1,0 +1,339 @@
+"""Decision trees: one tree as a scikit-learn estimator, and a table that many of them can be fitted on (`adaboost`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from depthforest.base.arrays import Floats, Longs, Singles
+from depthforest.ensemble.fitting.amounts import number
+from depthforest.ensemble.growth.binning import Binned, bin_columns, check_max_bins
+from depthforest.ensemble.fitting.jobs import MAX_SEED
+from depthforest.ensemble.tree.inputs import (
+    Table,
+    check_weights,
+    fit_classes,
+    fit_numbers,
+    fit_table,
+    predict_table,
+    weighed_classes,
+)
+from depthforest.ensemble.tree.parameters import CLASS_CRITERIA, NUMBER_CRITERIA, growth_of
+from depthforest.ensemble.tree.planting import plant
+from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.tree.store import CLASS_TREE, NUMBER_TREE, Categories, Columns, categorical_flags, save_trees
+from depthforest.ensemble.tree.walking import Walk
+
+OF_COLUMNS = ("n_features_in_", "feature_names_in_", "is_categorical_", "categories_")
+"""What a tree knows of the columns of its table."""
+
+
+@dataclass(frozen=True, eq=False)
+class CodedTable:
+    """A training table that is checked, encoded and binned once, for many trees of classes with the same parameters.
+
+    Inside this package `fit` and `predict` of `DecisionTreeClassifier` take it in place of X; the trees are the same.
+
+    Attributes
+    ----------
+    table : (n, n_features) float32
+    binned : Binned
+    known : mapping
+        `OF_COLUMNS`, those that there are.
+    """
+
+    table: Table
+    binned: Binned
+    known: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, tree: DecisionTreeClassifier, X: Any) -> Self:
+        """Return the table X as trees with the parameters of this one see it."""
+        first = clone(tree)
+        table = fit_table(first, X, first.categorical_features)
+        known = {name: getattr(first, name) for name in OF_COLUMNS if hasattr(first, name)}
+        return cls(table, first._bin(table), known)
+
+
+class _BaseTree(BaseEstimator):  # type: ignore[misc]
+    """What trees of classes and of numbers share."""
+
+    _criteria: tuple[str, ...]
+    tree_: Tree
+    n_features_in_: int
+
+    def _grow(
+        self,
+        table: Singles,
+        channels: Any,
+        targets: Floats,
+        weights: Floats,
+        n_channels: int,
+        offset: float = 0.0,
+        binned: Binned | None = None,
+    ) -> None:
+        growth = growth_of(
+            self,
+            n_rows=len(table),
+            n_features=table.shape[1],
+            n_channels=n_channels,
+            weight=float(weights.sum()),
+        )
+        alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
+        binned = self._bin(table) if binned is None else binned
+        seed = int(check_random_state(self.random_state).randint(MAX_SEED))
+        tree = plant(binned, channels, targets, weights, growth, seed=seed, offset=offset)
+        self._set_tree(tree.without_branches(alpha) if alpha > 0 else tree)
+
+    def _bin(self, table: Table) -> Binned:
+        return bin_columns(table, max_bins=check_max_bins(self.max_bins), categorical=self.is_categorical_)
+
+    def _set_tree(self, tree: Tree) -> None:
+        self.tree_ = replace(tree, category_values=self.categories_) if self.categories_ else tree
+        self._walk = Walk.of([tree])
+
+    def apply(self, X: Any) -> Longs:
+        """Return the leaf of every row, (n,): the number of a node of `tree_`."""
+        return self._walk.leaves(predict_table(self, X))[:, 0]
+
+    def save(self, path: str | Path) -> None:
+        """Write the tree to a file that `depthforest.ensemble.load` reads; equal trees give equal bytes."""
+        save_trees(self, path)
+
+    def _stored_trees(self) -> tuple[list[Tree], Categories]:
+        return [self.tree_], self.categories_
+
+    def _pack(self, columns: Columns) -> dict[str, Any]:  # noqa: ARG002 - a tree has no columns but its own
+        return {}
+
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:  # noqa: ARG002 - as there
+        self.categories_, self.is_categorical_ = categories, categorical_flags(self.n_features_in_, categories)
+        self._set_tree(trees[0])
+
+    def get_depth(self) -> int:
+        """Return the depth of the deepest leaf."""
+        check_is_fitted(self)
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves."""
+        check_is_fitted(self)
+        return self.tree_.n_leaves
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How much of the impurity each column takes away, (n_features,), summing to 1."""
+        check_is_fitted(self)
+        return self.tree_.compute_feature_importances(self.n_features_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_walk" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
+    """A decision tree of classes.
+
+    Parameters
+    ----------
+    criterion : {"gini", "entropy"}, default="gini"
+        1 - sum p^2, or -sum p log2 p.
+    splitter : {"best", "random"}, default="best"
+        The best threshold of a column, or one drawn uniformly between its smallest and largest value in the node.
+    max_depth, max_leaf_nodes : int, optional
+        Limits; by default a tree is grown until its leaves are pure. With `max_leaf_nodes` nodes are split in the order
+        of what they gain.
+    min_samples_split, min_samples_leaf : int or float
+        Rows, or their share.
+    min_weight_fraction_leaf : float
+        Share of the weight that a leaf has at least.
+    max_features : int, float, {"sqrt", "log2"}, optional
+        Columns looked at in a node, drawn anew for each; all by default.
+    min_impurity_decrease : float
+        What a split gains at least: impurity times share of the weight.
+    class_weight : dict, "balanced", optional
+    ccp_alpha : float
+        Minimal cost-complexity pruning: a branch must take this much off the impurity for each leaf that it adds.
+    max_bins : int or None, default=255
+        Columns with more values are split at the edges of so many quantile bins; None: anywhere.
+    categorical_features : "from_dtype", mask, numbers or names of columns, optional
+        Columns whose values have no order; up to 254 categories each, of any kind.
+    random_state : int, RandomState, optional
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    tree_ : Tree
+    feature_importances_ : (n_features,) array
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    NaN is a missing value: a split sends all missing ones to the side where they do better. Where a node has seen none,
+    they go to its larger side; so do categories that it has not seen.
+    """
+
+    _layout = CLASS_TREE
+    _criteria = CLASS_CRITERIA
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "gini",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        random_state: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeClassifier:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or DataFrame
+        y : (n,) array
+        sample_weight : (n,) array, optional
+
+        Returns
+        -------
+        self
+        """
+        binned = None
+        if isinstance(X, CodedTable):
+            table, binned = X.table, X.binned
+            self.__dict__.update(X.known)
+        else:
+            table = fit_table(self, X, self.categorical_features)
+        self.classes_, codes = fit_classes(y, table)
+        weights = check_weights(sample_weight, table)
+        weights = weighed_classes(weights, self.class_weight, self.classes_, codes)
+        self._grow(table, codes, np.ones(len(codes)), weights, len(self.classes_), binned=binned)
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the shares of the classes in the leaf of every row, (n, n_classes)."""
+        table = X.table if isinstance(X, CodedTable) else predict_table(self, X)
+        return self._walk.mean(table)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return the logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the most frequent class in the leaf of every row, (n,); of equals the first."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_.take(best))
+
+
+class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
+    """A decision tree of numbers.
+
+    Parameters
+    ----------
+    criterion : {"squared_error"}, default="squared_error"
+    All others
+        As of `DecisionTreeClassifier`.
+
+    Attributes
+    ----------
+    tree_ : Tree
+    feature_importances_ : (n_features,) array
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    _layout = NUMBER_TREE
+    _criteria = NUMBER_CRITERIA
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "squared_error",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: float = 2,
+        min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        max_features: Any = None,
+        random_state: Any = None,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        ccp_alpha: float = 0.0,
+        max_bins: int | None = 255,
+        categorical_features: Any = None,
+    ) -> None:
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.max_features = max_features
+        self.random_state = random_state
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.ccp_alpha = ccp_alpha
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionTreeRegressor:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : (n, n_features) array or DataFrame
+        y : (n,) array
+        sample_weight : (n,) array, optional
+
+        Returns
+        -------
+        self
+        """
+        table = fit_table(self, X, self.categorical_features)
+        targets, offset = fit_numbers(y, table)
+        weights = check_weights(sample_weight, table)
+        self._grow(table, np.zeros(len(targets), dtype=np.int32), targets, weights, 1, offset)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return the mean of the training targets in the leaf of every row, (n,)."""
+        table = predict_table(self, X)
+        return self._walk.mean(table)[:, 0]

@@ -1,0 +1,227 @@
+"""Inputs: what users pass to fit and predict, as the plain arrays that kernels take, checked once.
+
+scikit-learn's validation gives the number and names of columns. Categories of any kind become their positions in a
+sorted list that is kept, so that the same encoding is found again when predicting; one that fitting had not seen is
+missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.preprocessing import OrdinalEncoder
+from sklearn.utils import assert_all_finite, check_array, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from depthforest.base.arrays import Floats, Ints, Singles
+from depthforest.ensemble.growth.binning import MAX_BINS
+from depthforest.base.errors import UsageError
+
+Table = Singles
+
+FINITE = "allow-nan"
+
+MAX_WEIGHT = 2**31
+"""Whole weights are counted exactly up to this sum."""
+
+
+def fit_table(estimator: Any, x: Any, categorical_features: Any) -> Table:
+    """Return the training table (n, n_features) float32, and keep the estimator's columns and categories.
+
+    Sets `n_features_in_`, `feature_names_in_` where there are names, `is_categorical_` (n_features,) bool and
+    `categories_`, a dict from column to its categories in the order of their codes. What was fitted before is walked no
+    more: if this fit fails, trees of other columns must not be asked.
+    """
+    vars(estimator).pop("_walk", None)
+    _refuse_text(x, categorical_features)
+    if categorical_features is None:
+        table = validate_data(estimator, x, dtype=np.float32, order="C", ensure_all_finite=FINITE)
+        estimator.is_categorical_ = np.zeros(table.shape[1], dtype=bool)
+        estimator.categories_ = {}
+        return _plain(table)
+    _refuse_sparse(x)
+    validate_data(estimator, x, skip_check_array=True)
+    n_features = estimator.n_features_in_
+    chosen = _categorical_columns(x, categorical_features, n_features)
+    estimator.is_categorical_ = np.isin(np.arange(n_features), chosen)
+    estimator.categories_ = {}
+    for column in chosen:
+        encoder = OrdinalEncoder().fit(_column(x, column))
+        known = [c for c in encoder.categories_[0] if not _is_missing(c)]
+        if len(known) > MAX_BINS - 1:
+            raise UsageError(
+                f"categorical column {_name_of(estimator, column)} has {len(known)} categories, at most {MAX_BINS - 1} "
+                "can be split: merge rare ones, or leave it out of categorical_features"
+            )
+        estimator.categories_[int(column)] = np.asarray(known)
+    return _encoded(estimator, x)
+
+
+def _refuse_text(x: Any, categorical_features: Any) -> None:
+    """Raise where a DataFrame has a column of text that is not said to be categorical."""
+    if not hasattr(x, "dtypes") or not hasattr(x, "columns"):
+        return
+    chosen = [] if categorical_features is None else _categorical_columns(x, categorical_features, len(x.columns))
+    for number, name in enumerate(x.columns):
+        column = x.iloc[:, number] if hasattr(x, "iloc") else x[name]
+        is_text = str(column.dtype) in ("category", "string", "str") or (
+            str(column.dtype) == "object" and any(isinstance(value, str) for value in column)
+        )
+        if is_text and number not in chosen:
+            raise UsageError(
+                f"column {name!r} holds text or categories: name it in categorical_features "
+                "('from_dtype' takes pandas' categories), or encode it as numbers"
+            )
+
+
+def predict_table(estimator: Any, x: Any) -> Table:
+    """Return a table to predict, (n, n_features) float32, encoded as the training table was."""
+    check_is_fitted(estimator)
+    return encoded_table(estimator, x)
+
+
+def encoded_table(estimator: Any, x: Any) -> Table:
+    """Return a table encoded as the training table is, which `fit_table` has seen."""
+    if not estimator.categories_:
+        return _plain(validate_data(estimator, x, dtype=np.float32, order="C", ensure_all_finite=FINITE, reset=False))
+    _refuse_sparse(x)
+    validate_data(estimator, x, skip_check_array=True, reset=False)
+    return _encoded(estimator, x)
+
+
+def _plain(table: Any) -> Table:
+    """Return a table as kernels are compiled for: read-only and unaligned ones, as memory maps are, are copied."""
+    return np.require(table, dtype=np.float32, requirements=["C", "A", "W"])
+
+
+def check_weights(sample_weight: Any, x: Table) -> Floats:
+    """Return the weights of rows, (n,) float64: ones where none are given, 0 or more, and not all 0."""
+    if sample_weight is not None and not np.asarray(sample_weight).any():
+        raise UsageError("sample_weight must not all be zero: there would be nothing to learn from")
+    weights = np.asarray(_check_sample_weight(sample_weight, x, dtype=np.float64))
+    if (weights < 0).any():
+        raise UsageError(f"sample_weight must be 0 or more, got {weights.min():g}")
+    return weights
+
+
+def fit_classes(y: Any, table: Table) -> tuple[npt.NDArray[Any], Ints]:
+    """Return the classes in their order, and the class of every row as a number."""
+    labels = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    check_consistent_length(table, labels)
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    return classes, codes.astype(np.int32)
+
+
+def weighed_classes(weights: Floats, class_weight: Any, classes: npt.NDArray[Any], codes: Ints) -> Floats:
+    """Return the weights of rows times those of their classes; fractions are scaled to a mean of 1.
+
+    Scaling changes no split, and keeps entropy, which is summed in fixed point, as fine as it is for whole numbers.
+    """
+    if class_weight is not None:
+        weights = weights * compute_sample_weight(class_weight, classes[codes])
+    if not weights.any():
+        raise UsageError("class_weight leaves no row any weight: there would be nothing to learn from")
+    if (weights != np.floor(weights)).any() or weights.sum() > MAX_WEIGHT:
+        weights = weights * (np.count_nonzero(weights) / weights.sum())
+    return weights
+
+
+def fit_numbers(y: Any, table: Table) -> tuple[Floats, float]:
+    """Return targets about one of them in their middle, so that sums of squares do not cancel, and that one.
+
+    A middle one, not their mean: differences of whole numbers stay whole, and weights change nothing.
+    """
+    targets = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
+    check_consistent_length(table, targets)
+    values = np.unique(targets)
+    offset = float(values[len(values) // 2])
+    return targets - offset, offset
+
+
+def _categorical_columns(x: Any, categorical_features: Any, n_features: int) -> list[int]:
+    """Return the numbers of the categorical columns: of a mask, of numbers or names, or those of pandas' category."""
+    names = list(map(str, x.columns)) if hasattr(x, "columns") else None
+    if isinstance(categorical_features, str):
+        if categorical_features != "from_dtype":
+            raise UsageError(
+                "categorical_features must be None, 'from_dtype', a mask, or numbers or names of columns; got "
+                f"{categorical_features!r}"
+            )
+        if names is None:
+            return []
+        return [i for i, dtype in enumerate(x.dtypes) if str(dtype) in ("category", "Categorical", "Enum")]
+    chosen = np.asarray(categorical_features)
+    if chosen.dtype == bool:
+        if chosen.shape != (n_features,):
+            raise UsageError(f"a mask of categorical_features must have {n_features} entries, got {chosen.shape}")
+        return [int(i) for i in np.flatnonzero(chosen)]
+    if chosen.dtype.kind in "iu" and chosen.ndim == 1:
+        if len(chosen) and not (-n_features <= chosen.min() and chosen.max() < n_features):
+            raise UsageError(f"categorical_features must be columns from 0 to {n_features - 1}, got {chosen.tolist()}")
+        return sorted({int(i) % n_features for i in chosen})
+    if chosen.dtype.kind in "UO" and chosen.ndim == 1 and len(chosen):
+        unknown = [name for name in chosen if names is None or name not in names]
+        if unknown:
+            raise UsageError(
+                f"categorical_features names {str(unknown[0])!r}, which is no column of X"
+                + ("; X has no column names: pass a DataFrame, or numbers of columns" if names is None else "")
+            )
+        return sorted({names.index(name) for name in chosen})  # type: ignore[union-attr]
+    if chosen.size == 0:
+        return []
+    raise UsageError(
+        "categorical_features must be None, 'from_dtype', a mask, or numbers or names of columns; got "
+        f"{categorical_features!r}"
+    )
+
+
+def _refuse_sparse(x: Any) -> None:
+    if issparse(x):
+        raise UsageError("categories need a table with every cell, got a sparse matrix: pass X.toarray()")
+
+
+def _column(x: Any, column: int) -> npt.NDArray[Any]:
+    """Return a column (n, 1) as it is: text, numbers or pandas' categories."""
+    values = x.iloc[:, column].to_numpy() if hasattr(x, "iloc") else np.asarray(x)[:, column]
+    if values.dtype.kind == "O":
+        values = np.array([np.nan if _is_missing(v) else v for v in values], dtype=object)
+    return np.asarray(values).reshape(-1, 1)
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas' NA first: it is neither equal nor unequal to itself
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+
+
+def _encoded(estimator: Any, x: Any) -> Table:
+    n_features = estimator.n_features_in_
+    shape = getattr(x, "shape", None) or np.asarray(x).shape
+    if len(shape) != 2:
+        raise UsageError(f"X must be a table of rows and columns, got an array of shape {tuple(shape)}")
+    table = np.empty((shape[0], n_features), dtype=np.float32)
+    numbers = [f for f in range(n_features) if f not in estimator.categories_]
+    if numbers:
+        part = x.iloc[:, numbers] if hasattr(x, "iloc") else np.asarray(x)[:, numbers]
+        table[:, numbers] = check_array(part, dtype=np.float32, ensure_all_finite=FINITE, input_name="X")
+    for column, categories in estimator.categories_.items():
+        codes = {category: code for code, category in enumerate(categories.tolist())}
+        values = _column(x, column)[:, 0]
+        table[:, column] = [codes.get(v.item() if isinstance(v, np.generic) else v, np.nan) for v in values]
+    return table
+
+
+def _name_of(estimator: Any, column: int) -> str:
+    names = getattr(estimator, "feature_names_in_", None)
+    return f"{column}" if names is None else f"{names[column]!r}"

@@ -1,0 +1,263 @@
+"""Tree metadata: what a file says of an ensemble in JSON, beside the columns of its trees (`store`).
+
+Parameters, classes, names and categories become plain JSON values with their types, and come back as they were. What
+comes from a file is untrusted: each function that reads says with one ModelError what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base.checks import is_number, is_whole
+from depthforest.ensemble.growth.binning import MAX_BINS
+from depthforest.base.errors import ModelError, UsageError
+from depthforest.base.modelfile import MAX_INTEGER, shown
+
+RUN_OPTIONS = ("n_jobs", "verbose")
+"""Parameters that do not shape the result, and are not stored."""
+
+LISTS = ("categorical_features", "monotonic_cst")
+"""Parameters that may be lists."""
+
+NUMBER_DTYPES = (
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+)  # fmt: skip
+"""Types of classes and categories that are numbers."""
+
+MAX_TEXT_CHARS = 2**24
+"""Of an array of text, whose items all take the memory of the longest: 64 MiB."""
+
+MAX_FEATURES = 2**20
+MAX_CATEGORIES = MAX_BINS - 1
+
+Array = npt.NDArray[Any]
+
+
+class Codec(NamedTuple):
+    """How a parameter that may be more than a plain value is written and read: functions of its name and its value."""
+
+    pack: Callable[[str, Any], Any]
+    unpack: Callable[[str, Any], Any]
+
+
+NO_CODECS: Mapping[str, Codec] = {}
+
+
+# -- parameters --------------------------------------------------------------------------------------------------------
+
+
+def stored_names(kind: type) -> tuple[str, ...]:
+    """Return the names of an estimator's parameters that a file holds."""
+    return tuple(name for name in kind().get_params(deep=False) if name not in RUN_OPTIONS)
+
+
+def pack_parameters(estimator: Any, codecs: Mapping[str, Codec] = NO_CODECS) -> dict[str, Any]:
+    """Return the parameters as JSON values; UsageError for what is no number, text, or list or dict of these.
+
+    A parameter with a codec is packed by it, unless it is None.
+    """
+    values = {name: getattr(estimator, name) for name in stored_names(type(estimator))}
+    return {
+        name: codecs[name].pack(name, value) if name in codecs and value is not None else _pack_parameter(name, value)
+        for name, value in values.items()
+    }
+
+
+def _pack_parameter(name: str, value: Any) -> Any:
+    if name == "class_weight" and isinstance(value, Mapping):
+        # a list of pairs: the keys of JSON objects are text
+        return [[_pack_scalar(name, key), _pack_scalar(name, weight)] for key, weight in value.items()]
+    if name == "monotonic_cst" and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {str(key): _pack_scalar(name, direction) for key, direction in value.items()}
+    if name in LISTS and not isinstance(value, str):
+        items = value.tolist() if hasattr(value, "tolist") else value
+        if isinstance(items, list | tuple):
+            return [_pack_scalar(name, item) for item in items]
+    return _pack_scalar(name, value)
+
+
+def _pack_scalar(name: str, value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if not _is_scalar(value):
+        raise UsageError(
+            f"a file can hold only numbers, text, true, false and None as {name}, got {type(value).__name__} "
+            f"{shown(value)}; set_params({name}=...) before saving"
+        )
+    return value
+
+
+def _is_scalar(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, int):
+        return abs(value) <= MAX_INTEGER
+    return value is None or isinstance(value, str)
+
+
+def unpack_parameters(content: Any, kind: type, codecs: Mapping[str, Codec] = NO_CODECS) -> dict[str, Any]:
+    """Return the parameters of an estimator from what a file says."""
+    names = stored_names(kind)
+    if not isinstance(content, dict) or set(content) != set(names):
+        raise ModelError(f"parameters must be an object with {', '.join(names)}; got {shown(content)}")
+    values = {name: content[name] for name in names}
+    return {
+        name: codecs[name].unpack(name, value)
+        if name in codecs and value is not None
+        else _unpack_parameter(name, value)
+        for name, value in values.items()
+    }
+
+
+def _unpack_parameter(name: str, value: Any) -> Any:
+    if _is_scalar(value):
+        return value
+    if name in LISTS and isinstance(value, list) and all(map(_is_scalar, value)):
+        return value
+    if name == "monotonic_cst" and isinstance(value, dict) and all(map(_is_scalar, value.values())):
+        return value
+    if name == "class_weight" and isinstance(value, list) and all(map(_is_weight, value)):
+        return dict(value)
+    raise ModelError(f"parameter {name} cannot be {shown(value)}")
+
+
+def _is_weight(pair: Any) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and _is_scalar(pair[0]) and isinstance(pair[1], int | float)
+
+
+# -- classes, categories, names ----------------------------------------------------------------------------------------
+
+
+def pack_values(name: str, values: Array) -> dict[str, Any]:
+    """Return an array (n,) of numbers, bool or text as a JSON object of its type and its items."""
+    kind = values.dtype.kind
+    if kind == "U":
+        dtype = "str"
+    elif kind == "O" and all(isinstance(value, str) for value in values):
+        dtype = "object"
+    elif values.dtype.name in (*NUMBER_DTYPES, "bool"):
+        dtype = values.dtype.name
+    else:
+        raise UsageError(f"a file can hold only text, bool and numbers up to 64 bits as {name}, got {values.dtype}")
+    items = values.tolist()
+    if kind == "f" and not all(map(math.isfinite, items)):
+        raise UsageError(f"a file can hold only finite numbers as {name}")
+    return {"dtype": dtype, "values": items}
+
+
+def unpack_values(name: str, content: Any) -> Array:
+    """Return the array (n,) of what `pack_values` made."""
+    if not isinstance(content, dict) or set(content) != {"dtype", "values"} or not isinstance(content["values"], list):
+        raise ModelError(f"{name} must be an object with dtype and a list of values, got {shown(content)}")
+    dtype, items = content["dtype"], content["values"]
+    if dtype in ("str", "object"):
+        return _unpack_text(name, items, dtype)
+    if dtype == "bool":
+        is_good = all(isinstance(item, bool) for item in items)
+    elif dtype in NUMBER_DTYPES:
+        is_good = all(_fits(item, np.dtype(dtype)) for item in items)
+    else:
+        raise ModelError(f"dtype of {name} must be str, object, bool or one of numpy's numbers, got {shown(dtype)}")
+    if not is_good:
+        raise ModelError(f"{name} must all be {dtype}, got {shown(items)}")
+    return np.array(items, dtype=dtype)
+
+
+def _fits(item: Any, dtype: np.dtype[Any]) -> bool:
+    """Return whether a number from a file is exactly one of a type."""
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return isinstance(item, float) and float(dtype.type(item)) == item
+    limits = np.iinfo(dtype)
+    return is_whole(item) and limits.min <= item <= limits.max
+
+
+def _unpack_text(name: str, items: list[Any], dtype: str) -> Array:
+    if not all(isinstance(item, str) for item in items):
+        raise ModelError(f"{name} must all be text, got {shown(items)}")
+    if dtype == "object":
+        return np.array(items, dtype=object)
+    if len(items) * max(map(len, items), default=0) > MAX_TEXT_CHARS:
+        raise ModelError(f"{name} take more memory than {MAX_TEXT_CHARS} characters")
+    array = np.array(items, dtype=np.str_)
+    if array.tolist() != items:
+        raise ModelError(f"{name} must not end in a zero character, got {shown(items)}")
+    return array
+
+
+def unpack_classes(content: Any) -> Array:
+    """Return the classes of a classifier, (n_classes,): at least one, ascending, none twice."""
+    classes = unpack_values("classes", content)
+    items = classes.tolist()
+    if not items or any(not a < b for a, b in pairwise(items)):
+        raise ModelError(f"classes must be one or more, ascending, and none of them twice; got {shown(items)}")
+    return classes
+
+
+def pack_categories(categories: Mapping[int, Array]) -> list[dict[str, Any]]:
+    """Return the categories of categorical columns as a JSON list, in the order of the columns."""
+    return [
+        {"column": column, **pack_values(f"categories of column {column}", categories[column])}
+        for column in sorted(categories)
+    ]
+
+
+def unpack_categories(content: Any, n_features: int) -> dict[int, Array]:
+    """Return the categories of categorical columns, by column: none twice, and no more than can be split."""
+    if not isinstance(content, list):
+        raise ModelError(f"categories must be a list, got {shown(content)}")
+    categories: dict[int, Array] = {}
+    last = -1
+    for entry in content:
+        if not isinstance(entry, dict) or "column" not in entry:
+            raise ModelError(f"an entry of categories must have column, dtype and values, got {shown(entry)}")
+        last = whole("column of categories", entry["column"], last + 1, n_features - 1)
+        name = f"categories of column {last}"
+        values = unpack_values(name, {key: value for key, value in entry.items() if key != "column"})
+        if len(set(values.tolist())) != len(values) or len(values) > MAX_CATEGORIES:
+            raise ModelError(f"{name} must be at most {MAX_CATEGORIES}, none twice; got {shown(values.tolist())}")
+        categories[last] = values
+    return categories
+
+
+def pack_names(names: Sequence[str] | None) -> list[str] | None:
+    """Return the names of columns as a JSON list, None where there are none."""
+    return None if names is None else [str(name) for name in names]
+
+
+def unpack_names(content: Any, n_features: int) -> Array | None:
+    """Return the names of columns, (n_features,) object, None where there are none."""
+    if content is None:
+        return None
+    if not isinstance(content, list) or len(content) != n_features or not all(isinstance(n, str) for n in content):
+        raise ModelError(f"feature_names must be null or {n_features} texts, got {shown(content)}")
+    return np.array(content, dtype=object)
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def whole(name: str, value: Any, least: int, most: int) -> int:
+    """Return a whole number within bounds from what a file says."""
+    if not is_whole(value) or not least <= value <= most:
+        raise ModelError(f"{name} must be a whole number from {least} to {most}, got {shown(value)}")
+    return value
+
+
+def pack_number(value: float) -> float | None:
+    """Return a number for JSON, which has no NaN: None for what is not known."""
+    return float(value) if math.isfinite(value) else None
+
+
+def unpack_number(name: str, value: Any) -> float:
+    """Return what `pack_number` made; None is NaN."""
+    if value is None:
+        return math.nan
+    if not is_number(value):
+        raise ModelError(f"{name} must be a number or null, got {shown(value)}")
+    return float(value)

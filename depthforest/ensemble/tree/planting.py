@@ -1,0 +1,298 @@
+"""Planting: a tree grown from rows, targets and weights, on one thread or several.
+
+With several, the largest nodes are split one after the other, their columns spread over the threads; the subtrees below
+are then grown side by side. `Tree.of` numbers the nodes afterwards, so that no trace of it stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from depthforest.base.arrays import Floats, Ints
+from depthforest.ensemble.growth.bestfirst import OpenNodes, grow_best
+from depthforest.ensemble.growth.binning import Binned
+from depthforest.ensemble.growth.columns import IS_CATEGORICAL
+from depthforest.ensemble.growth.finding import find_split
+from depthforest.ensemble.growth.growing import Limits, child_key, divide, grow_deep, is_worth, may_split, weigh
+from depthforest.ensemble.growth.memory import SplitMemory, TreeRows
+from depthforest.ensemble.growth.splits import NO_FEATURE, Split
+from depthforest.ensemble.growth.sweeps import TARGET, WEIGHT, Rules
+from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.growth.tables import (
+    CHILD,
+    FEATURE,
+    LEAF,
+    MASK,
+    N_MASKS,
+    N_NODES,
+    N_VALUES,
+    TreeTables,
+    write_node,
+    write_split,
+)
+from depthforest.base.counters import GOLDEN, mix
+from depthforest.base.impurity import gain_over_terms, information_table
+from depthforest.base.threads import map_in_order
+
+UNLIMITED = 2**31 - 1
+"""A depth that no tree reaches."""
+
+_TOP_ROWS = 8192
+"""Nodes of fewer rows are not worth spreading over threads."""
+
+_SEGMENTS = 4
+"""Subtrees for each thread, so that a large one does not leave the others waiting."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a tree is grown: scikit-learn's parameters, worked out for the data.
+
+    Parameters
+    ----------
+    criterion : "gini", "entropy" or "squared_error"
+    is_random : bool
+        Random thresholds in place of the best.
+    n_channels : int
+        Classes; 1 for numbers.
+    max_features : int
+        Columns looked at in a node.
+    min_rows, min_weight : int, float
+        Of a leaf.
+    max_depth, min_samples_split, min_decrease
+        When a node stays a leaf.
+    max_leaves : int or None
+        With it the tree is grown where it gains most.
+    keeps_rows : bool
+        Whether the tree remembers which rows its leaves hold.
+    """
+
+    criterion: str
+    is_random: bool
+    n_channels: int
+    max_features: int
+    min_rows: int = 1
+    min_weight: float = 0.0
+    max_depth: int = UNLIMITED
+    min_samples_split: int = 2
+    min_decrease: float = 0.0
+    max_leaves: int | None = None
+    keeps_rows: bool = False
+
+    def rules(self, *, is_even: bool) -> Rules:
+        """Return what kernels need to judge splits of rows that all weigh 1, or not."""
+        return Rules(
+            self.criterion == "entropy",
+            self.criterion == "squared_error",
+            self.is_random,
+            is_even,
+            self.n_channels,
+            self.max_features,
+            self.min_rows,
+            float(self.min_weight),
+        )
+
+    @property
+    def n_shared(self) -> int:
+        """Rows of values that pure leaves share."""
+        return 0 if self.criterion == "squared_error" else self.n_channels
+
+
+def plant(
+    binned: Binned,
+    channels: Ints,
+    targets: Floats,
+    weights: Floats,
+    growth: Growth,
+    *,
+    seed: int,
+    offset: float = 0.0,
+    threads: int = 1,
+) -> Tree:
+    """Grow a tree.
+
+    Parameters
+    ----------
+    binned : Binned
+        The columns.
+    channels : (n_rows,) int32
+        Class of every row, below `growth.n_channels`; 0 for numbers.
+    targets : (n_rows,) float64
+        1 for classes, the number otherwise.
+    weights : (n_rows,) float64
+        0 leaves a row out; finite, none negative, and not all 0.
+    growth : Growth
+    seed : int
+    offset : float
+        Added to what leaves predict: the mean that was taken off the targets.
+    threads : int
+        Within this tree; the result does not depend on it.
+    """
+    rows = np.flatnonzero(weights).astype(np.int32)
+    if growth.n_channels > 1:
+        # in the order of their channels, and every node keeps it; numbers of 16 bits are sorted fastest
+        rows = rows[
+            np.argsort(channels[rows].astype(np.int16 if growth.n_channels < 2**15 else np.int32), kind="stable")
+        ]
+    amounts = np.empty((len(rows), 2))
+    amounts[:, TARGET], amounts[:, WEIGHT] = targets[rows], weights[rows]
+    limits = Limits(
+        growth.max_depth, growth.min_samples_split, float(growth.min_decrease), float(amounts[:, WEIGHT].sum())
+    )
+    rules = growth.rules(is_even=bool((amounts[:, WEIGHT] == 1.0).all()))
+    planting = _Planting(binned, growth, rules, limits, TreeRows(rows, channels[rows], amounts))
+    key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
+    if growth.max_leaves is not None:
+        tree = planting.best_first(key)
+    elif threads > 1 and len(rows) >= 2 * _TOP_ROWS:
+        tree = planting.spread(key, threads)
+    else:
+        tree = planting.tree(planting.subtree(0, len(rows), 0, key))
+    if offset:
+        tree.values[:] += offset
+    return tree
+
+
+@dataclass(frozen=True, eq=False)
+class _Planting:
+    """The rows of a tree that is being grown, and everything that its kernels share."""
+
+    binned: Binned
+    growth: Growth
+    rules: Rules
+    limits: Limits
+    rows: TreeRows
+
+    @property
+    def _has_categories(self) -> bool:
+        return bool(self.binned.columns[:, IS_CATEGORICAL].any())
+
+    def _memory(self, n_rows: int) -> SplitMemory:
+        return SplitMemory.of(n_rows, len(self.binned.columns), self.binned.n_codes, self.growth.n_channels)
+
+    def _tables(self, n_leaves: int) -> TreeTables:
+        n_channels, n_shared = self.growth.n_channels, self.growth.n_shared
+        return TreeTables.of(n_leaves, n_channels, n_shared, has_categories=self._has_categories)
+
+    def tree(self, tables: TreeTables) -> Tree:
+        """Return what was grown."""
+        ids = self.rows.ids
+        return Tree.of(tables, self.growth.n_shared, ids if self.growth.keeps_rows else ids[:0])
+
+    def subtree(self, begin: int, end: int, depth: int, key: np.uint64) -> TreeTables:
+        """Grow the tree of the rows from `begin` to `end` on this thread."""
+        tables, memory = self._tables(end - begin), self._memory(end - begin)
+        grow_deep(
+            information_table(), self.rules, self.limits, self.binned, self.rows, begin, end, depth, key, memory, tables
+        )
+        return tables
+
+    def best_first(self, key: np.uint64) -> Tree:
+        """Grow a tree of a limited number of leaves."""
+        n = len(self.rows.ids)
+        n_leaves = min(n, self.growth.max_leaves or n)
+        tables, memory = self._tables(n_leaves), self._memory(n)
+        opened = OpenNodes.of(len(tables.node_ints), has_categories=self._has_categories)
+        grow_best(
+            information_table(), self.rules, self.limits, n_leaves, self.binned, self.rows, key, memory, opened, tables
+        )
+        return self.tree(tables)
+
+    # -- several threads -----------------------------------------------------------------------------------------------
+
+    def spread(self, key: np.uint64, threads: int) -> Tree:
+        """Grow a tree on several threads."""
+        n = len(self.rows.ids)
+        top = self._tables(_SEGMENTS * threads + 1)
+        memories = [self._memory(n) for _ in range(threads)]
+        segments = [(0, 0, n, 0, key)]  # node, begin, end, depth, key
+        done: list[tuple[int, int, int, int, np.uint64]] = []
+        while segments and len(segments) + len(done) < _SEGMENTS * threads:
+            segments.sort(key=lambda segment: (segment[2] - segment[1], -segment[0]))
+            node, begin, end, depth, own = segments.pop()
+            split = self._split_top(begin, end, depth, own, memories) if end - begin >= _TOP_ROWS else None
+            if split is None:
+                done.append((node, begin, end, depth, own))
+                continue
+            middle = self._divide_top(split, node, begin, end, memories[0], top)
+            left = int(top.node_ints[node, CHILD])
+            segments.append((left, begin, middle, depth + 1, np.uint64(child_key(own, 0))))
+            segments.append((left + 1, middle, end, depth + 1, np.uint64(child_key(own, 1))))
+        segments = sorted(segments + done, key=lambda segment: segment[1] - segment[2])
+        grown = map_in_order(lambda segment: self.subtree(*segment[1:]), segments, threads=threads)
+        return self.tree(_joined(top, [s[0] for s in segments], list(grown), self.growth.n_shared))
+
+    def _split_top(
+        self, begin: int, end: int, depth: int, key: np.uint64, memories: list[SplitMemory]
+    ) -> tuple[Split, SplitMemory, float, float] | None:
+        """Find a node's best split, its columns spread over the threads; None where it has none."""
+        table, rules, rows = information_table(), self.rules, self.rows
+
+        def search(part: int, n_parts: int) -> tuple[Split, SplitMemory, float, float] | None:
+            memory = memories[part]
+            weight, terms, impurity, is_pure = weigh(
+                table, rules, rows.channels, rows.amounts, begin, end, memory.present, memory.ends, memory.sums
+            )
+            if not may_split(rules, self.limits, end - begin, depth, weight, is_pure):
+                return None
+            split = find_split(table, rules, self.binned, rows, begin, end, weight, terms, key, part, n_parts, memory)
+            if split.feature == NO_FEATURE or not is_worth(
+                self.limits, gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
+            ):
+                return None
+            return split, memory, weight, impurity
+
+        n = len(memories)
+        found = [f for f in map_in_order(lambda part: search(part, n), range(n), threads=n) if f is not None]
+        if not found:
+            return search(0, 1)  # perhaps none of the first columns varies
+        return min(found, key=lambda f: (-f[0].score, f[0].rank))
+
+    def _divide_top(
+        self,
+        found: tuple[Split, SplitMemory, float, float],
+        node: int,
+        begin: int,
+        end: int,
+        memory: SplitMemory,
+        top: TreeTables,
+    ) -> int:
+        split, its, weight, impurity = found
+        middle = int(divide(self.rules, self.binned, self.rows, begin, end, split, its.sides, memory))
+        write_node(node, begin, end, impurity, weight, top.node_ints, top.node_floats)
+        write_split(
+            self.binned.columns, split, middle - begin > end - middle, node, its.sides, top.node_ints, top.node_floats,
+            top.masks, top.used,
+        )  # fmt: skip
+        return middle
+
+
+def _joined(top: TreeTables, roots: list[int], subtrees: list[TreeTables], n_shared: int) -> TreeTables:
+    """Return one table of the top of a tree and the subtrees that hang at some of its nodes."""
+    node_ints = [top.node_ints[: top.used[N_NODES]].copy()]
+    node_floats = [top.node_floats[: top.used[N_NODES]].copy()]
+    values, masks = [top.values[:n_shared]], [top.masks[: top.used[N_MASKS]]]
+    n_nodes, n_values, n_masks = int(top.used[N_NODES]), n_shared, int(top.used[N_MASKS])
+    for root, subtree in zip(roots, subtrees, strict=True):
+        ints = subtree.node_ints[: subtree.used[N_NODES]].copy()
+        is_leaf = ints[:, FEATURE] == LEAF
+        ints[:, CHILD] += np.where(is_leaf, np.where(ints[:, CHILD] < n_shared, 0, n_values - n_shared), n_nodes - 1)
+        ints[:, MASK] += np.where(ints[:, MASK] >= 0, n_masks, 0)
+        floats = subtree.node_floats[: subtree.used[N_NODES]]
+        node_ints[0][root], node_floats[0][root] = ints[0], floats[0]
+        node_ints.append(ints[1:])
+        node_floats.append(floats[1:])
+        values.append(subtree.values[n_shared : subtree.used[N_VALUES]])
+        masks.append(subtree.masks[: subtree.used[N_MASKS]])
+        n_nodes += len(ints) - 1
+        n_values += int(subtree.used[N_VALUES]) - n_shared
+        n_masks += int(subtree.used[N_MASKS])
+    return TreeTables(
+        np.concatenate(node_ints),
+        np.concatenate(node_floats),
+        np.concatenate(values),
+        np.concatenate(masks),
+        np.array([n_nodes, n_values, n_masks]),
+    )

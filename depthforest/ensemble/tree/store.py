@@ -1,0 +1,253 @@
+"""Tree store: how an ensemble of trees is written to a model file, and read back as an estimator of a given class.
+
+The columns of all trees stand one after the other, in the order of the trees; `ends` says where each stops. Parameters,
+classes and the like are JSON (`metadata`). What a family adds to that (`forests.store`, `boosting.store`, `adaboost.store`)
+comes from the estimator: `_layout` names it, `_stored_trees`, `_pack` and `_unpack` provide it. A file is untrusted:
+every tree is checked (`checks`) before a kernel sees it. docs/MODEL_FORMAT.md describes all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from depthforest.base import modelfile
+from depthforest.base.arrays import Bools
+from depthforest.ensemble.tree.checks import check_tree
+from depthforest.ensemble.tree.metadata import (
+    MAX_FEATURES,
+    Codec,
+    pack_categories,
+    pack_names,
+    pack_parameters,
+    pack_values,
+    unpack_categories,
+    unpack_classes,
+    unpack_names,
+    unpack_parameters,
+    whole,
+)
+from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.growth.tables import MASK_WORDS
+from depthforest.base.errors import DepthForestError, ModelError, UsageError
+from depthforest.base.modelfile import Column, ModelFile, Schema, shown
+
+KIND = "tree_ensemble"
+FORMAT_VERSION = 1
+
+MAX_TREES = 2**16
+"""Boosting 31 classes for two thousand rounds fits; it bounds the time that checking takes."""
+
+NODE_COLUMNS = {
+    "feature": Column("int32", ("nodes",)),
+    "threshold": Column("float32", ("nodes",)),
+    "child": Column("int32", ("nodes",)),
+    "missing_go_to_left": Column("uint8", ("nodes",)),
+    "mask": Column("int32", ("nodes",)),
+    "impurity": Column("float64", ("nodes",)),
+    "n_node_samples": Column("int32", ("nodes",)),
+    "weighted_n_node_samples": Column("float64", ("nodes",)),
+}
+TREE_COLUMNS = NODE_COLUMNS | {
+    "values": Column("float64", ("values", "outputs")),
+    "masks": Column("uint32", ("masks", MASK_WORDS)),
+    "ends": Column("int64", ("trees", 3)),
+}
+"""Of every ensemble. `ends` counts the nodes, rows of values and rows of masks up to the end of each tree."""
+
+KEYS = ("categories", "classes", "estimator", "feature_names", "fitted", "n_features", "parameters")
+
+ESTIMATORS = (
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
+    "ExtraTreesClassifier",
+    "ExtraTreesRegressor",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
+    "NewtonBoostingClassifier",
+    "NewtonBoostingRegressor",
+    "LambdaMART",
+    "AdaBoostClassifier",
+)
+"""Names of all estimators that have a layout: the only ones that files can hold."""
+
+Columns = dict[str, npt.NDArray[Any]]
+Categories = dict[int, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What the file of an estimator holds: the attribute `_layout` of its class, which subclasses do not inherit.
+
+    Parameters
+    ----------
+    schema : mapping of str to Column
+        `TREE_COLUMNS`, and those that the estimator adds.
+    fitted : tuple of str
+        Keys of the object `fitted`: what is known of the whole ensemble.
+    has_classes : bool
+        Whether it predicts classes.
+    has_shares : bool
+        Whether leaves hold shares of classes; else a number, as those of boosted classifiers do.
+    max_trees : int
+    codecs : mapping of str to Codec
+        Of parameters that may be more than plain values.
+    """
+
+    schema: Schema
+    fitted: tuple[str, ...] = ()
+    has_classes: bool = False
+    has_shares: bool = False
+    max_trees: int = MAX_TREES
+    codecs: Mapping[str, Codec] = field(default_factory=dict)
+
+
+CLASS_TREE = Layout(TREE_COLUMNS, has_classes=True, has_shares=True, max_trees=1)
+NUMBER_TREE = Layout(TREE_COLUMNS, max_trees=1)
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def save_trees(estimator: Any, path: str | Path) -> None:
+    """Write a fitted tree, forest, AdaBoost or boosted ensemble to a file; equal ones give equal bytes.
+
+    Parameters
+    ----------
+    estimator
+        Its class has a layout of its own: one that only inherits it may know more than its file would.
+    path : str or Path
+    """
+    kind = type(estimator)
+    if "_layout" not in vars(kind):
+        raise UsageError(f"only {', '.join(ESTIMATORS)} can be saved, got {kind.__name__}")
+    check_is_fitted(estimator)
+    layout: Layout = kind._layout
+    trees, categories = estimator._stored_trees()
+    if len(trees) > MAX_TREES:
+        raise UsageError(f"a file can hold {MAX_TREES} trees, got {len(trees)}")
+    content = {
+        "estimator": kind.__name__,
+        "parameters": pack_parameters(estimator, layout.codecs),
+        "classes": pack_values("classes", estimator.classes_) if layout.has_classes else None,
+        "n_features": estimator.n_features_in_,
+        "feature_names": pack_names(getattr(estimator, "feature_names_in_", None)),
+        "categories": pack_categories(categories),
+    }
+    columns = _pack_trees(trees, categorical_flags(estimator.n_features_in_, categories))
+    content["fitted"] = estimator._pack(columns)
+    modelfile.write(path, KIND, FORMAT_VERSION, content, columns)
+
+
+def categorical_flags(n_features: int, categories: Categories) -> Bools:
+    """Return which columns are categorical, (n_features,)."""
+    return np.isin(np.arange(n_features), list(categories))
+
+
+def _pack_trees(trees: list[Tree], is_categorical: Bools) -> Columns:
+    for number, tree in enumerate(trees):
+        _check_numbered(tree, number, is_categorical)
+    columns: Columns = {
+        name: np.concatenate([getattr(tree, name) for tree in trees]) for name in (*NODE_COLUMNS, "values", "masks")
+    }
+    counts = [(tree.node_count, len(tree.values), len(tree.masks)) for tree in trees]
+    columns["ends"] = np.cumsum(counts, axis=0, dtype=np.int64)
+    return columns
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def unpack_trees(file: ModelFile, kind: Any) -> Any:
+    """Return the estimator of a file whose container was read, and check everything.
+
+    Parameters
+    ----------
+    file : ModelFile
+    kind : type
+        The class that the file names: one with a layout.
+    """
+    file.expect(KIND, FORMAT_VERSION, kind._layout.schema, KEYS)
+    try:
+        return _unpack(file, kind)
+    except DepthForestError as error:
+        raise ModelError(f"{file.name}: {modelfile.one_line(error)}") from None
+
+
+def _unpack(file: ModelFile, kind: Any) -> Any:
+    content, columns, layout = file.content, file.columns, kind._layout
+    estimator = kind(**unpack_parameters(content["parameters"], kind, layout.codecs))
+    n_features = whole("n_features", content["n_features"], 1, MAX_FEATURES)
+    estimator.n_features_in_ = n_features
+    names = unpack_names(content["feature_names"], n_features)
+    if names is not None:
+        estimator.feature_names_in_ = names
+    categories = unpack_categories(content["categories"], n_features)
+    if layout.has_classes:
+        estimator.classes_ = unpack_classes(content["classes"])
+    elif content["classes"] is not None:
+        raise ModelError(f"classes must be null for {kind.__name__}, got {shown(content['classes'])}")
+    fitted = content["fitted"]
+    if not isinstance(fitted, dict) or set(fitted) != set(layout.fitted):
+        raise ModelError(f"fitted must be an object with {', '.join(layout.fitted) or 'no keys'}; got {shown(fitted)}")
+    n_shared = len(estimator.classes_) if layout.has_shares else 0
+    trees = _unpack_columns(columns, categorical_flags(n_features, categories), n_shared, kind)
+    estimator._unpack(trees, categories, fitted, columns)
+    return estimator
+
+
+def _unpack_columns(columns: Columns, is_categorical: Bools, n_shared: int, kind: Any) -> list[Tree]:
+    """Return the trees, each with memory of its own, and each sound."""
+    n_outputs = columns["values"].shape[1]
+    if n_outputs != (n_shared or 1):
+        raise ModelError(f"values must have {n_shared or 1} columns, got {n_outputs}")
+    ends = columns["ends"]
+    _check_ends(ends, (len(columns["feature"]), len(columns["values"]), len(columns["masks"])), n_shared, kind)
+    none = np.empty(0, dtype=np.int32)
+    trees = []
+    begin = np.zeros(3, dtype=np.int64)
+    for number, end in enumerate(ends):
+        nodes, values, masks = (slice(*span) for span in zip(begin.tolist(), end.tolist(), strict=True))
+        # copies: read-only columns would make kernels compile again
+        own: dict[str, Any] = {name: columns[name][nodes].copy() for name in NODE_COLUMNS}
+        tree = Tree(
+            **own,
+            values=columns["values"][values].copy(),
+            masks=columns["masks"][masks].copy(),
+            begins=none,
+            rows=none,
+            n_shared=n_shared,
+        )
+        _check_numbered(tree, number, is_categorical)
+        trees.append(tree)
+        begin = end
+    return trees
+
+
+def _check_ends(ends: npt.NDArray[np.int64], lengths: tuple[int, int, int], n_shared: int, kind: Any) -> None:
+    """Raise ModelError unless the trees divide the columns among them."""
+    most = kind._layout.max_trees
+    if not 1 <= len(ends) <= most:
+        raise ModelError(f"{kind.__name__} has 1 to {most} trees, got {len(ends)}")
+    # bounded first, so that differences cannot overflow
+    if (ends < 0).any() or (ends > lengths).any() or tuple(ends[-1].tolist()) != lengths:
+        raise ModelError(
+            f"ends of trees must ascend to the {lengths} nodes, values and masks; got {shown(ends.tolist())}"
+        )
+    if (np.diff(ends, axis=0, prepend=0) < (1, n_shared, 0)).any():
+        raise ModelError(f"every tree must have a node and {n_shared} rows of values, and ends must ascend")
+
+
+def _check_numbered(tree: Tree, number: int, is_categorical: Bools) -> None:
+    try:
+        check_tree(tree, len(is_categorical), is_categorical)
+    except ModelError as error:
+        raise ModelError(f"tree {number}: {error}") from None

@@ -1,0 +1,281 @@
+"""Trees: the flat columns of a grown tree, and what can be said of it without data.
+
+Children stand side by side, after their parent; the numbering is that of growing depth first, whichever way a tree was
+grown. Growing writes other, wider tables (`growth.tables`); `Tree.of` makes columns of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base.arrays import Bools, Bytes, Floats, Ints, Longs, Singles, Words
+from depthforest.ensemble.growth.tables import (
+    BEGIN,
+    CHILD,
+    FEATURE,
+    IMPURITY,
+    LEAF,
+    MASK,
+    MISSING_LEFT,
+    N_MASKS,
+    N_NODES,
+    N_ROWS,
+    N_VALUES,
+    NODE_WEIGHT,
+    THRESHOLD,
+    TreeTables,
+)
+from depthforest.base.kernels import kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A grown tree.
+
+    Attributes
+    ----------
+    feature : (n_nodes,) int32
+        Column of the split, -1 at leaves.
+    threshold : (n_nodes,) float32
+        Values up to it go left.
+    child : (n_nodes,) int32
+        The left child; the right one follows it. At leaves the row of `values`.
+    missing_go_to_left : (n_nodes,) uint8
+    mask : (n_nodes,) int32
+        Of a categorical split the row of `masks`, else -1.
+    impurity, weighted_n_node_samples : (n_nodes,) float64
+    n_node_samples : (n_nodes,) int32
+    values : (n_values, n_outputs) float64
+        What leaves predict: shares of the classes, or a number. The first rows of a tree of classes are its pure
+        leaves', one for each class.
+    masks : (n_masks, 8) uint32
+        The bit of a category is set where it goes left.
+    begins : (n_nodes,) int32
+        Where a node's rows begin in `rows`; empty where they were not kept.
+    rows : (n,) int32
+        Training rows in the order of the leaves; empty where they were not kept.
+    n_shared : int
+        First rows of `values` that many leaves may share: one for each class, 0 for numbers.
+    category_values : mapping
+        From a categorical column to its categories in the order of their codes, where an estimator knows them.
+    """
+
+    feature: Ints
+    threshold: Singles
+    child: Ints
+    missing_go_to_left: Bytes
+    mask: Ints
+    impurity: Floats
+    n_node_samples: Ints
+    weighted_n_node_samples: Floats
+    values: Floats
+    masks: Words
+    begins: Ints
+    rows: Ints
+    n_shared: int
+    category_values: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tables: TreeTables, n_shared: int, rows: Ints) -> Tree:
+        """Return the tree of grown tables, numbered as if it had been grown depth first.
+
+        Nodes that the root does not reach are left out. `n_shared` is the number of rows of values that leaves share,
+        those of pure classes; `rows` may be empty.
+        """
+        grown, used = tables.taken(), np.array([1, n_shared, 0])
+        out = TreeTables(
+            np.empty_like(grown.node_ints),
+            np.empty_like(grown.node_floats),
+            np.empty_like(grown.values),
+            np.empty_like(grown.masks),
+            used,
+        )
+        out.values[:n_shared] = grown.values[:n_shared]
+        _renumber(grown, n_shared, out)
+        ints = np.ascontiguousarray(out.node_ints[: used[N_NODES]].T)
+        floats = np.ascontiguousarray(out.node_floats[: used[N_NODES]].T)
+        return cls(
+            feature=ints[FEATURE],
+            threshold=floats[THRESHOLD].astype(np.float32),
+            child=ints[CHILD],
+            missing_go_to_left=ints[MISSING_LEFT].astype(np.uint8),
+            mask=ints[MASK],
+            impurity=floats[IMPURITY],
+            n_node_samples=ints[N_ROWS],
+            weighted_n_node_samples=floats[NODE_WEIGHT],
+            values=out.values[: used[N_VALUES]].copy(),
+            masks=out.masks[: used[N_MASKS]].copy(),
+            begins=ints[BEGIN] if len(rows) else np.empty(0, dtype=np.int32),
+            rows=rows,
+            n_shared=n_shared,
+        )
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return len(self.feature)
+
+    @property
+    def is_leaf(self) -> Bools:
+        """Which nodes are leaves, (n_nodes,)."""
+        return np.asarray(self.feature == LEAF)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.count_nonzero(self.is_leaf))
+
+    @property
+    def children_left(self) -> Longs:
+        """Left children, (n_nodes,); -1 at leaves."""
+        return np.where(self.is_leaf, -1, self.child).astype(np.int64)
+
+    @property
+    def children_right(self) -> Longs:
+        """Right children, (n_nodes,); -1 at leaves."""
+        return np.where(self.is_leaf, -1, self.child + 1).astype(np.int64)
+
+    @cached_property
+    def parents(self) -> Longs:
+        """Parent of every node, (n_nodes,); -1 of the root."""
+        parents = np.full(self.node_count, -1, dtype=np.int64)
+        inner = np.flatnonzero(~self.is_leaf)
+        parents[self.child[inner]] = inner
+        parents[self.child[inner] + 1] = inner
+        return parents
+
+    @cached_property
+    def depths(self) -> Longs:
+        """Depth of every node, (n_nodes,); 0 of the root."""
+        depths = np.zeros(self.node_count, dtype=np.int64)
+        _fill_depths(self.feature, self.child, depths)
+        return depths
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf."""
+        return int(self.depths.max())
+
+    @cached_property
+    def value(self) -> Floats:
+        """What every node would predict, (n_nodes, 1, n_outputs): the mean of its leaves, by weight."""
+        sums = np.zeros((self.node_count, self.values.shape[1]))
+        leaves = np.flatnonzero(self.is_leaf)
+        sums[leaves] = self.values[self.child[leaves]] * self.weighted_n_node_samples[leaves, None]
+        for node in np.flatnonzero(~self.is_leaf)[::-1]:  # children come after their parent
+            sums[node] = sums[self.child[node]] + sums[self.child[node] + 1]
+        return (sums / self.weighted_n_node_samples[:, None])[:, None, :]
+
+    def categories(self, node: int) -> tuple[Any, ...] | None:
+        """Return the categories that go left at a node, None where it splits numbers; their codes if none are known."""
+        if self.mask[node] < 0:
+            return None
+        bits = np.unpackbits(self.masks[self.mask[node]].astype("<u4").view(np.uint8), bitorder="little")
+        codes = np.flatnonzero(bits)
+        values = self.category_values.get(int(self.feature[node]))
+        return tuple(codes.tolist() if values is None else values[codes[codes < len(values)]].tolist())
+
+    def compute_feature_importances(self, n_features: int) -> Floats:
+        """Return how much of the impurity each column takes away, (n_features,), summing to 1; zeros without a split.
+
+        The importance of a node is w I - w_left I_left - w_right I_right, with w the share of the weight.
+        """
+        gains = self.gains(n_features)
+        total = gains.sum()
+        return np.asarray(gains / total if total > 0 else gains * 0.0)
+
+    def gains(self, n_features: int) -> Floats:
+        """Return what the splits of each column take off weight times impurity, (n_features,)."""
+        inner = np.flatnonzero(~self.is_leaf)
+        left, right = self.child[inner], self.child[inner] + 1
+        amount = self.weighted_n_node_samples * self.impurity
+        gains = amount[inner] - amount[left] - amount[right]
+        return np.bincount(self.feature[inner], weights=gains, minlength=n_features).astype(np.float64)
+
+    def without_branches(self, alpha: float) -> Tree:
+        """Return the subtree that minimal cost-complexity pruning leaves (Breiman et al. 1984).
+
+        While some branch takes less than `alpha` off the impurity (by share of weight) for each leaf that it adds, the
+        weakest branch becomes a leaf.
+        """
+        cost = self.weighted_n_node_samples / self.weighted_n_node_samples[0] * self.impurity
+        becomes_leaf = np.zeros(self.node_count, dtype=bool)
+        _prune(self.feature, self.child, cost, alpha, becomes_leaf)
+        nodes = np.flatnonzero(becomes_leaf)
+        node_ints = np.empty((self.node_count, 6), dtype=np.int32)
+        node_ints[:, FEATURE] = np.where(becomes_leaf, LEAF, self.feature)
+        node_ints[:, CHILD] = self.child
+        node_ints[nodes, CHILD] = len(self.values) + np.arange(len(nodes))
+        node_ints[:, MASK] = np.where(becomes_leaf, -1, self.mask)
+        node_ints[:, N_ROWS] = self.n_node_samples
+        node_ints[:, MISSING_LEFT] = np.where(becomes_leaf, 1, self.missing_go_to_left)
+        node_ints[:, BEGIN] = self.begins if len(self.begins) else 0
+        threshold = np.where(becomes_leaf, np.inf, self.threshold)
+        node_floats = np.stack((threshold, self.impurity, self.weighted_n_node_samples), axis=1)
+        values = np.concatenate((self.values, self.value[nodes, 0]))
+        used = np.array([self.node_count, len(values), len(self.masks)])
+        return Tree.of(TreeTables(node_ints, node_floats, values, self.masks, used), self.n_shared, self.rows)
+
+
+@kernel
+def _renumber(grown: TreeTables, n_shared: int, out: TreeTables) -> None:
+    """Copy the nodes that the root reaches: the children of a node together, then all below the left one."""
+    node_ints, node_floats, values, masks = grown.node_ints, grown.node_floats, grown.values, grown.masks
+    out_ints, out_floats, out_values, out_masks, used = out.node_ints, out.node_floats, out.values, out.masks, out.used
+    stack = np.empty((len(node_ints), 2), dtype=np.int64)
+    stack[0, 0], stack[0, 1] = 0, 0
+    n = 1
+    while n:
+        n -= 1
+        old, new = stack[n, 0], stack[n, 1]
+        for k in range(node_ints.shape[1]):  # loops: assigning rows takes seconds to compile
+            out_ints[new, k] = node_ints[old, k]
+        for k in range(node_floats.shape[1]):
+            out_floats[new, k] = node_floats[old, k]
+        child = node_ints[old, CHILD]
+        if node_ints[old, FEATURE] == LEAF:
+            if child >= n_shared:
+                out_ints[new, CHILD] = used[N_VALUES]
+                for c in range(values.shape[1]):
+                    out_values[used[N_VALUES], c] = values[child, c]
+                used[N_VALUES] += 1
+            continue
+        if node_ints[old, MASK] >= 0:
+            out_ints[new, MASK] = used[N_MASKS]
+            for word in range(masks.shape[1]):
+                out_masks[used[N_MASKS], word] = masks[node_ints[old, MASK], word]
+            used[N_MASKS] += 1
+        out_ints[new, CHILD] = used[N_NODES]
+        for side in range(1, -1, -1):
+            stack[n, 0], stack[n, 1] = child + side, used[N_NODES] + side
+            n += 1
+        used[N_NODES] += 2
+
+
+@kernel
+def _fill_depths(feature: Ints, child: Ints, depths: Longs) -> None:
+    for node in range(len(feature)):
+        if feature[node] != LEAF:
+            depths[child[node]] = depths[node] + 1
+            depths[child[node] + 1] = depths[node] + 1
+
+
+@kernel
+def _prune(feature: Ints, child: Ints, cost: Floats, alpha: float, becomes_leaf: Bools) -> None:
+    """Mark the inner nodes that are worth no branch: the cost of a branch is that of its leaves, and alpha for each."""
+    least = np.empty(len(feature))
+    for node in range(len(feature) - 1, -1, -1):
+        least[node] = cost[node] + alpha
+        if feature[node] == LEAF:
+            continue
+        branch = least[child[node]] + least[child[node] + 1]
+        if branch < least[node]:
+            least[node] = branch
+        else:
+            becomes_leaf[node] = True

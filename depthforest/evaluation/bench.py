@@ -1,0 +1,283 @@
+"""The bench: fixed test sets that are made from code and seeds, to hold models against each other for years.
+
+A set is a configuration of `synth`, a seed and a number of frames. Nothing of it may change under the same `VERSION`:
+the hash of every set's frames is committed (`bench.json`, written by `tools/bench_hashes.py`) and checked whenever
+a set is made. `command` runs models on them.
+
+Every set differs from the headline, "mocap", in one respect, so that rows of a table can be compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from depthforest.base.errors import Parameter, UsageError
+from depthforest.base.files import read_json
+from depthforest.training.fingerprints import frame_digest
+from depthforest.frames.frame import FrameSource, LabeledFrame
+from depthforest.frames.parts import BODY31, PartSet
+
+if TYPE_CHECKING:
+    from synth.config import Config
+    from synth.generator import Generator
+
+VERSION = 1
+"""Of the sets: raise it, and make the hashes again, whenever a set shows other frames than before."""
+
+HASHES = Path(__file__).with_name("benchsets.json")
+
+HELD_OUT_SUBJECTS = (
+    "08", "103", "104", "106", "107", "11", "114", "12", "121", "127", "13", "56", "62", "73", "83", "87", "93", "94",
+)  # fmt: skip
+"""Subjects of the CMU clips that no shipped model sees in training: `without_subjects` there, `only_subjects` here."""
+
+SEED = 311_001
+"""Of the headline and, so that they show the same people in the same poses, of the sensors; the others count on
+from it. No training uses these seeds: the bodies are new to every model."""
+
+HEADLINE: Mapping[str, Any] = {
+    "camera": "kinect_v1@320x240",
+    "sensor": "kinect_v1",
+    "bodies": "makehuman",
+    "n_bodies": 64,
+    "child_share": 0.12,
+    "clothed_share": 0.85,
+    "n_poses": 4096,
+    "mocap_share": 1.0,
+    "mocap_clearance": 0.2,
+    "mocap_distance": 0.05,
+    "mocap_curl": 0.0,
+    "raised_share": 0.0,
+    "people_shares": (1.0,),
+    "yaw_front_share": 0.0,
+    "yaw_front_spread": 20.0,
+    "near_share": 0.0,
+    "near_distance": (0.7, 1.3),
+    "far_distance": (1.2, 4.0),
+    "depth_limit": 4.0,
+    "camera_height": (0.6, 2.2),
+    "camera_tilt": (-10.0, 35.0),
+    "camera_roll": (-4.0, 4.0),
+    "off_center": 0.6,
+    "furnished_share": 0.0,
+    "furniture": (3, 6),
+    "wall_share": 0.8,
+    "seat_share": 0.8,
+    "blocked_share": 0.6,
+    "least_visible": 0.008,
+}
+"""Every number of the headline set, whatever the defaults of `synth.Config` become."""
+
+JOINT_STEP_M = 1e-4
+"""Joints count in the hash to a tenth of a millimetre."""
+
+
+@dataclass(frozen=True)
+class BenchSet:
+    """One test set.
+
+    Parameters
+    ----------
+    name : str
+    about : str
+        What it shows, for people.
+    n_frames : int
+    seed : int
+    changes : mapping
+        What differs from `HEADLINE`.
+    """
+
+    name: str
+    about: str
+    n_frames: int = 300
+    seed: int = SEED
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The fields of `synth.Config` that make it, without folders."""
+        return {**HEADLINE, **self.changes}
+
+    @property
+    def needs_clips(self) -> bool:
+        """Whether it is made of the CMU clips."""
+        return bool(self.numbers["mocap_share"] > 0)
+
+    def config(self, mocap: str | Path | None = None) -> Config:
+        """Return the configuration of its frames, with clips of a folder where it needs some."""
+        from synth.config import Config
+
+        clips: dict[str, Any] = {"mocap": str(mocap), "only_subjects": HELD_OUT_SUBJECTS} if self.needs_clips else {}
+        return Config(**self.numbers, **clips)
+
+
+def _sensor(sensor: str, camera: str, to_m: float = 4.0) -> BenchSet:
+    changes = {"sensor": sensor, "camera": camera, "far_distance": (1.2, to_m), "depth_limit": to_m}
+    return BenchSet(f"sensor_{sensor}", f"sensor {sensor}, camera {camera}, 1.2 to {to_m:g} m", changes=changes)
+
+
+_SETS = (
+    BenchSet(
+        "mocap", "the headline: one person, all ways round, 1.2 to 4 m, kinect_v1, clips of held-out subjects", 500
+    ),
+    BenchSet(
+        "procedural",
+        "the same without any download: built-in bodies in built-in poses",
+        500,
+        SEED + 1,
+        {"bodies": "procedural", "mocap_share": 0.0},
+    ),
+    BenchSet("frontal", "facing the camera, give or take 20 degrees", 300, SEED + 2, {"yaw_front_share": 1.0}),
+    BenchSet(
+        "cut",
+        "upper bodies from near, 0.7 to 1.3 m, cut by the border",
+        300,
+        SEED + 3,
+        {"near_share": 1.0, "camera_height": (1.1, 2.0)},
+    ),
+    BenchSet("rooms", "furnished, many people partly hidden", 300, SEED + 4, {"furnished_share": 1.0}),
+    BenchSet("two_people", "two people in every frame", 300, SEED + 5, {"people_shares": (0.0, 1.0)}),
+    _sensor("ideal", "kinect_v1@320x240"),
+    _sensor("kinect_v1_wide", "kinect_v1@320x240", to_m=6.0),  # nearer than 4.5 m it is kinect_v1
+    _sensor("kinect_v1_registered", "kinect_v1@320x240"),
+    _sensor("kinect_v2", "kinect_v2@256x212"),
+    _sensor("azure", "azure_nfov@320x288"),
+    _sensor("realsense", "realsense_d435@424x240"),
+)
+
+SETS: Mapping[str, BenchSet] = {one.name: one for one in _SETS}
+"""All sets by name, the headline first. The sensor kinect_v1 is the headline's own; `tof` and `stereo` of
+`synth.sensors.devices.SENSORS` are other names of kinect_v2 and realsense."""
+
+
+class BenchFrames(FrameSource):
+    """The frames of a set, made when they are asked for; each is hashed when it is first made.
+
+    Parameters
+    ----------
+    bench : BenchSet
+    mocap : str or Path, optional
+        The folder of the CMU clips, for sets that need it.
+    limit : int, optional
+        Only so many frames, from the start; no hash covers them.
+    """
+
+    part_set: PartSet = BODY31
+
+    def __init__(self, bench: BenchSet, mocap: str | Path | None = None, limit: int | None = None) -> None:
+        self.bench = bench
+        self._n = bench.n_frames if limit is None else min(limit, bench.n_frames)
+        _check_needs(bench, mocap)
+        self._config = bench.config(mocap)
+        self._digests: dict[int, bytes] = {}
+
+    def __len__(self) -> int:
+        return self._n
+
+    def _frame(self, number: int) -> LabeledFrame:
+        frame = self._generator[number]
+        if number not in self._digests:
+            self._digests[number] = _content_digest(frame)
+        return frame
+
+    @cached_property
+    def _generator(self) -> Generator:
+        from synth.generator import Generator
+
+        return Generator(self._config, self.bench.seed, n=self._n)
+
+    def free(self) -> None:
+        """Let go of bodies and poses; they are made again when another frame is asked for."""
+        self.__dict__.pop("_generator", None)
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return f"bench {self.bench.name}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Frame numbers as text."""
+        return tuple(f"{i:06d}" for i in range(self._n))
+
+    @property
+    def sensors(self) -> tuple[str, ...]:
+        """The sensor of each frame."""
+        return (self._config.sensor,) * self._n
+
+    @property
+    def sha256(self) -> str | None:
+        """The hash of all frames; None until each of the whole set has been made."""
+        if len(self._digests) < self.bench.n_frames:
+            return None
+        content = hashlib.sha256()
+        for number in range(self.bench.n_frames):
+            content.update(self._digests[number])
+        return content.hexdigest()
+
+    @property
+    def is_as_committed(self) -> bool | None:
+        """Whether the frames are those of the committed hash; None if only some were made."""
+        return None if self.sha256 is None else self.sha256 == committed_hashes().get(self.bench.name)
+
+
+def open_bench(name: str, mocap: str | Path | None = None, limit: int | None = None) -> BenchFrames:
+    """Return the frames of a set by its name; parameters as in `BenchFrames`."""
+    return BenchFrames(SETS[chosen_names([name])[0]], mocap, limit)
+
+
+def chosen_names(names: Sequence[str]) -> list[str]:
+    """Return names of sets, each once, in order; "all" stands for every one."""
+    wanted = [one for name in names for one in (SETS if name == "all" else (name,))]
+    unknown = [name for name in wanted if name not in SETS]
+    if unknown:
+        raise UsageError(f"no test set is called {unknown[0]!r}; there are {', '.join(SETS)}, or all")
+    return list(dict.fromkeys(wanted))
+
+
+def committed_hashes() -> dict[str, str]:
+    """Return the hashes of the sets' frames by name; none if those of another version are committed."""
+    content = read_json(HASHES, UsageError)
+    return dict(content["sha256"]) if content["version"] == VERSION else {}
+
+
+def _content_digest(frame: LabeledFrame) -> bytes:
+    """Return the hash of a frame: camera, depth, parts, people, and joints to `JOINT_STEP_M`."""
+    content = hashlib.sha256(frame_digest(frame))
+    for person, joints in sorted(frame.joints.items()):
+        for name, joint in joints.items():
+            steps = np.rint(np.array(joint.position) / JOINT_STEP_M).astype(int).tolist()
+            content.update(f"{person} {name} {steps} {joint.is_visible:d}\n".encode())
+    return content.digest()
+
+
+def _check_needs(bench: BenchSet, mocap: str | Path | None) -> None:
+    """Raise an error if clips or body data that a set is made of are missing."""
+    if bench.numbers["bodies"] != "procedural":
+        from synth.bodies.meshfiles import find_folder
+
+        find_folder()
+    if not bench.needs_clips:
+        return
+    if mocap is None:
+        raise UsageError(
+            f"the test set {bench.name} is made of the CMU clips; name their folder (BVH files) with ",
+            Parameter("mocap"),
+            f", or take {', '.join(one.name for one in _SETS if not one.needs_clips)}, which needs none",
+        )
+    from synth.poses.mocap import clip_files, clip_name, clip_subject
+
+    known = {clip_subject(clip_name(path, mocap)) for path in clip_files(mocap)}
+    missing = [subject for subject in HELD_OUT_SUBJECTS if subject not in known]
+    if missing:
+        raise UsageError(
+            f"{mocap}: has no clips of the held-out CMU subjects {', '.join(missing)} (files such as "
+            f"{missing[0]}_01.bvh), which the test set {bench.name} is made of; get all CMU clips"
+        )

@@ -1,0 +1,118 @@
+"""Options of an evaluation, with their defaults: how forests are judged, and what a run of `evaluate` reads and writes.
+
+Imports neither numpy nor numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from depthforest.base.checks import is_whole
+from depthforest.base.errors import Parameter, UsageError
+
+if TYPE_CHECKING:
+    from depthforest.frames.camera import CameraLike
+    from depthforest.frames.frame import Frame
+    from depthforest.labeling.labeling import Labeling
+    from depthforest.frames.parts import Grouping
+
+PathLike = str | Path
+
+JointFinder = Callable[["Frame", "Labeling"], Mapping[str, Any]]
+"""Frame and labeling of one person to found joints: each with position, confidence and proposals, as `find_joints`."""
+
+TIMED_FRAMES = 16
+"""Frames whose labeling is timed one by one, after the pass."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeOptions:
+    """How forests are judged.
+
+    Parameters
+    ----------
+    threads : int, optional
+        Omitted: one for each core. The figures are the same for any number.
+    mirror : bool, optional
+        Whether the mirrored walk takes part; omitted: as each forest says.
+    joints : bool or callable
+        Whether joints are placed and judged too, where data and model know any; or what places them.
+    exact : bool
+        Place joints by the exact variant of `find_joints`, many times slower; omitted: by the fast one, which is what
+        users run.
+    groupings : sequence of Grouping
+        Maps between part sets, tried before the known ones.
+    timed_frames : int
+        So many frames are labeled once more to measure speed; 0 for none.
+    seed : int
+        Of the bootstrap.
+    """
+
+    threads: int | None = None
+    mirror: bool | None = None
+    joints: bool | JointFinder = True
+    exact: bool = False
+    groupings: Sequence[Grouping] = ()
+    timed_frames: int = TIMED_FRAMES
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(JudgeOptions):
+    """What a run of `evaluate` reads and writes, besides how forests are judged.
+
+    Parameters
+    ----------
+    models : sequence of str or Path
+        Names of shipped models, or files. The others are compared with the first.
+    data : sequence of str or Path
+        Data sets of one part set.
+    bench : sequence of str
+        Names of test sets (`bench.SETS`), or "all"; instead of `data`.
+    mocap : str or Path, optional
+        The folder of the CMU clips, for test sets that are made of them.
+    limit : int, optional
+        Only so many frames of each data set.
+    marks, frames : str or Path, optional
+        A marks file (`marks.read_marks`) and the folder of its depth frames, background removed; both or neither.
+    camera : optional
+        Of the marked frames, as in `Camera.parse`; omitted: guessed by their size.
+    output : str or Path, optional
+        The HTML report to write.
+    json_path : str or Path, optional
+        All figures as JSON.
+    """
+
+    models: Sequence[PathLike]
+    data: Sequence[PathLike] = ()
+    bench: Sequence[str] = ()
+    mocap: PathLike | None = None
+    limit: int | None = None
+    marks: PathLike | None = None
+    frames: PathLike | None = None
+    camera: CameraLike | None = None
+    output: PathLike | None = None
+    json_path: PathLike | None = None
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise UsageError("name at least one model to evaluate")
+        data, bench, marks, frames = map(Parameter, ("data", "bench", "marks", "frames"))
+        if not self.data and not self.bench and self.marks is None:
+            raise UsageError(
+                "there is nothing to evaluate on; give a data set with ", data, ", test sets with ", bench,
+                ", or ", marks, " with ", frames,
+            )  # fmt: skip
+        if self.data and self.bench:
+            raise UsageError(bench, " brings its own frames; leave out ", data, ", or run the command twice")
+        if self.mocap is not None and not self.bench:
+            raise UsageError(
+                Parameter("mocap"), " names the clips that test sets of ", bench, " are made of; give ", bench, " too"
+            )
+        if (self.marks is None) != (self.frames is None):
+            raise UsageError(marks, " names the marks file and ", frames, " the folder of its frames; give both")
+        if self.limit is not None and not is_whole(self.limit, 1):
+            raise UsageError(f"limit must be a whole number of frames, 1 or more; got {self.limit!r}")

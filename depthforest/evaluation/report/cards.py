@@ -1,0 +1,109 @@
+"""Model cards as HTML: the Markdown file beside a model, and what the model file says of itself.
+
+A card is untrusted: it brings no HTML into the page, and no attribute but the addresses of links and the first numbers
+of lists.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+from depthforest.base.errors import DepthForestError
+from depthforest.base.files import read_bytes
+from depthforest.forest.forest import Forest
+
+MAX_CARD_BYTES = 200_000
+"""A longer card is left out: it is no card."""
+
+LINKED = ("http://", "https://", "mailto:")
+"""Addresses that stay links. Others lead to files beside the card, which the report does not hold, or run code."""
+
+
+def find_card(model: Path | None) -> str:
+    """Return the text of the card beside a model file, NAME.md; empty if there is none that can be read."""
+    if model is None:
+        return ""
+    path = model.with_suffix(".md")
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_CARD_BYTES:
+            return ""
+        return read_bytes(path, DepthForestError).decode("utf-8", errors="replace")
+    except (OSError, DepthForestError):
+        return ""
+
+
+def describe_forest(forest: Forest) -> list[tuple[str, str]]:
+    """Return what a forest says of itself, as (name, value) lines."""
+    facts = [
+        ("trees", f"{forest.n_trees}"),
+        ("depth", f"{forest.depth}"),
+        ("nodes", f"{forest.n_nodes:,}"),
+        ("leaves", f"{forest.n_leaves:,}"),
+        ("parts", f"{len(forest.part_set)}"),
+        ("background", f"{forest.background_mm} mm"),
+        ("mirrored walk", "yes" if forest.mirror else "no"),
+        ("joint parameters", "fitted" if forest.joints else "defaults"),
+    ]
+    return [*facts, *_entries("config", forest.config), *_entries("scores", forest.scores)]
+
+
+def _entries(prefix: str, content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in content.items():
+        if isinstance(value, Mapping) and value:
+            yield from _entries(f"{prefix}.{key}", value)
+        else:
+            text = value if isinstance(value, str) else json.dumps(value)
+            yield f"{prefix}.{key}", text if len(text) <= 200 else text[:197] + "..."
+
+
+def render(text: str, *, top: int = 3) -> str:
+    """Return Markdown as HTML; its first heading becomes `<h{top}>`."""
+    return str(_markdown(top).render(text)).rstrip("\n")
+
+
+class _CardMarkdown(MarkdownIt):
+    def validateLink(self, url: str) -> bool:  # noqa: ARG002, N802
+        """Take every link for one; `_restrain` decides which are followed."""
+        return True
+
+
+@lru_cache(maxsize=4)
+def _markdown(top: int) -> MarkdownIt:
+    """Return a renderer of CommonMark and tables that passes no HTML through."""
+    markdown = _CardMarkdown("commonmark", {"html": False}).enable("table").disable("image")
+    markdown.core.ruler.push("restrain", partial(_restrain, top=top))
+    markdown.add_render_rule("table_open", lambda *_: '<div class="scroll"><table>\n')
+    markdown.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    return markdown
+
+
+def _restrain(state: StateCore, *, top: int) -> None:
+    """Lower the headings; leave no attribute but the first number of a list and the addresses that may be followed."""
+    for token in state.tokens:
+        token.attrs, token.info = {name: value for name, value in token.attrs.items() if name == "start"}, ""
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, top + int(token.tag[1:]) - 1)}"
+        if token.children is not None:
+            token.children = list(_without_other_links(token.children))
+
+
+def _without_other_links(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Yield the tokens of a line; of links to elsewhere, such as files beside the card, only the text. None nest."""
+    is_kept = False
+    for token in tokens:
+        if token.type == "link_open":
+            address = str(token.attrGet("href"))
+            is_kept = address.lower().startswith(LINKED)
+            token.attrs = {"href": address}
+        else:
+            token.attrs = {}
+        if is_kept or token.type not in ("link_open", "link_close"):
+            yield token

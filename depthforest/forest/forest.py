@@ -1,0 +1,112 @@
+"""Forest: trees that label frames, and are saved to files and loaded from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from depthforest.forest import file as forestfile
+
+from depthforest.labeling import labeling
+
+from depthforest.base import modelfile
+from depthforest.trees.depthtrees import DepthTrees, Mask
+from depthforest.frames.frame import Frame
+from depthforest.labeling.labeling import Labeling
+from depthforest.base.modelfile import ModelFile
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Forest(DepthTrees):
+    """Decision trees that label every pixel of a person with a body part.
+
+    `load` and `train` make one. The constructor takes the columns of the trees; parameters as in
+    `depthtrees.DepthTrees`, which checks and copies them, and makes them read-only.
+    """
+
+    # -- labeling ------------------------------------------------------------------------------------------------------
+
+    def label(
+        self,
+        frame: Frame,
+        mask: Mask | None = None,
+        *,
+        mirror: bool | None = None,
+        rule: str = "mean",
+        reject: float | str | None = None,
+        smooth: float | None = None,
+        threads: int | None = None,
+    ) -> Labeling:
+        """Label the pixels of one person.
+
+        Parameters
+        ----------
+        frame : Frame
+        mask : array (rows, cols), bool, optional
+            Which pixels are the person; omitted: all that have a reading.
+        mirror : bool, optional
+            Walk a second time as in the mirrored picture, and take both together; omitted: as the model says.
+        rule : "mean", "votes" or "purity"
+            Combine trees by the mean of their leaves' distributions, by a vote of each for the most probable part of
+            its leaf, or by votes that weigh as much as that part is probable.
+        reject : float or "majority", optional
+            Leave pixels unlabeled whose confidence is below this, or whose part has no more than half of all.
+        smooth : float, optional
+            Add up what a pixel and its neighbors up to so many meters away say; 0: each by itself; omitted: as the
+            model says.
+        threads : int, optional
+            Omitted: one for each core.
+
+        Returns
+        -------
+        Labeling
+            Parts, confidence, and probabilities on demand.
+        """
+        return labeling.label(
+            self, frame, mask, mirror=mirror, rule=rule, reject=reject, smooth=smooth, threads=threads
+        )
+
+    def label_many(
+        self,
+        frames: Iterable[Frame],
+        masks: Iterable[Mask | None] | None = None,
+        *,
+        mirror: bool | None = None,
+        rule: str = "mean",
+        reject: float | str | None = None,
+        smooth: float | None = None,
+        threads: int | None = None,
+    ) -> Iterator[Labeling]:
+        """Label many frames, each on one of several threads, and yield the results in order.
+
+        Frames are taken a few ahead of what is asked for, so that reading and labeling overlap, a stream may be
+        endless, and memory stays flat.
+
+        Parameters
+        ----------
+        frames : iterable of Frame
+        masks : iterable of masks, optional
+            One for each frame.
+        mirror, rule, reject, smooth, threads
+            As in `label`.
+        """
+        return labeling.label_many(
+            self, frames, masks, mirror=mirror, rule=rule, reject=reject, smooth=smooth, threads=threads
+        )
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the forest to a file, as docs/MODEL_FORMAT.md says; equal forests give equal bytes."""
+        forestfile.write_trees(path, self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Forest:
+        """Read a forest from a file, and check everything."""
+        return cls.from_file(modelfile.read(path))
+
+    @classmethod
+    def from_file(cls, file: ModelFile) -> Forest:
+        """Make the forest that a file holds."""
+        return forestfile.trees_of(file, cls)

@@ -1,0 +1,58 @@
+"""Models by name: the shipped forests under `models/`, or any file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from depthforest.base import resources
+from depthforest.base.errors import ModelError
+from depthforest.base.files import natural_key
+from depthforest.forest.forest import Forest
+
+DEFAULT_MODEL = "body31"
+"""Name of the model that `load` takes when none is named."""
+
+SUFFIX = ".safetensors"
+
+
+def shipped_models() -> dict[str, Path]:
+    """Return the names of the shipped models, in order, each with its file."""
+    files = resources.models_folder().glob(f"*{SUFFIX}")
+    return {path.stem: path for path in sorted(files, key=lambda path: natural_key(path.stem))}
+
+
+def load(model: str | Path | None = None) -> Forest:
+    """Return the forest of the default model, of a shipped model by its name, or of a file.
+
+    Parameters
+    ----------
+    model : str or Path, optional
+        The name of a shipped model, or the path of a model file. A text that is both is the name: write ``./NAME``, or
+        give a Path, for the file. Omitted: the default model.
+
+    Returns
+    -------
+    Forest
+    """
+    return Forest.load(find_model(model))
+
+
+def find_model(model: str | Path | None = None) -> Path:
+    """Return the file of a model; parameters as in `load`."""
+    if model is not None and not isinstance(model, str | Path):
+        raise ModelError(f"expected the name or the path of a model, got {model!r}")
+    shipped = shipped_models()
+    listed = f"shipped are: {', '.join(shipped)}" if shipped else "none is shipped with this version"
+    if model is None:
+        if DEFAULT_MODEL not in shipped:
+            raise ModelError(f"the default model, {DEFAULT_MODEL}, is missing; {listed}; name a model file")
+        return shipped[DEFAULT_MODEL]
+    if isinstance(model, str) and model in shipped:
+        return shipped[model]
+    try:
+        is_there = Path(model).exists()
+    except OSError:  # the system does not let us look: the reader says why
+        is_there = True
+    if not is_there or model == "":
+        raise ModelError(f"{str(model)!r}: is neither a shipped model nor a file; {listed}")
+    return Path(model)

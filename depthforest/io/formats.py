@@ -1,0 +1,392 @@
+"""Files to raw arrays: PNG, TIFF, PGM, NumPy, PCD and plain 16-bit dumps, told apart by content, never by name.
+
+Decoders return what the file holds, unscaled; `units` decides what it means. Pages come one at a time. Every header is
+checked before memory is taken for what it promises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.frames.camera import Camera, check_size
+from depthforest.base.errors import FrameError, Parameter
+from depthforest.base.files import read_bytes, reason
+
+Raw = npt.NDArray[Any]
+Size = tuple[int, int]
+
+DEPTH_SUFFIXES = (".png", ".tif", ".tiff", ".pgm", ".npy", ".npz", ".pcd", ".raw", ".bin", ".depth")
+"""Files of a folder that are taken for frames."""
+
+RAW_SUFFIXES = (".raw", ".bin", ".depth")
+"""Of these, plain dumps of the camera's size; other files are dumps only if their size is given."""
+
+_MAGIC = {
+    b"\x89PNG\r\n\x1a\n": "png",
+    b"II*\0": "tiff",
+    b"MM\0*": "tiff",
+    b"II+\0": "tiff",
+    b"MM\0+": "tiff",
+    b"\x93NUMPY": "npy",
+    b"PK\x03\x04": "npz",
+    b"PK\x05\x06": "npz",  # without a member
+    b"# .PCD": "pcd",
+    b"VERSION": "pcd",
+    b"\xff\xd8\xff": "jpeg",
+    b"BM": "bmp",
+    b"GIF8": "gif",
+}
+EIGHT_BIT_KINDS = ("jpeg", "bmp", "gif")
+"""Pictures that are recognised, and cannot hold depth."""
+
+_PGM_MAGIC = re.compile(rb"P[25][\s#]")
+_NPZ_NAMES = ("depth_mm", "depth")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One raw picture and, where the file tells it, its camera, and whether x falls from column to column."""
+
+    values: Raw
+    camera: Camera | None = None
+    is_backwards: bool = False
+
+
+def sniff(path: Path) -> str:
+    """Return the format of a file by its first bytes; "raw" if they say nothing."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(16)
+    except OSError as error:
+        raise FrameError(f"{path}: cannot be read: {reason(error)}") from None
+    if not start:
+        raise FrameError(f"{path}: is empty (0 bytes); was it copied or written to the end?")
+    if _PGM_MAGIC.match(start):
+        return "pgm"
+    return next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "raw")
+
+
+class PictureFile:
+    """A file of pictures, whose format is found out once, when this is made.
+
+    Parameters
+    ----------
+    path : Path
+    size : (width, height), optional
+        Needed for plain dumps only.
+
+    Attributes
+    ----------
+    kind : str
+        The format, as `sniff` tells it.
+    """
+
+    def __init__(self, path: Path, size: Size | None = None) -> None:
+        self.path, self.size, self.kind = path, size, sniff(path)
+
+    def count(self) -> int:
+        """Return how many pictures there are, without decoding them."""
+        if self.kind == "tiff":
+            with _open_image(self.path, "TIFF") as image:
+                return int(getattr(image, "n_frames", 1))
+        if self.kind == "npy":
+            return _n_pictures(_open_npy(self.path), self.path)
+        if self.kind == "npz":
+            with _open_npz(self.path) as (_, shape, _):
+                return shape[0] if _is_stack(shape) else 1
+        if self.kind == "raw":
+            return self.path.stat().st_size // _raw_frame_bytes(self.path, self.size)
+        return 1
+
+    def pages(self) -> Iterator[Page]:
+        """Yield the pictures, one in memory at a time."""
+        if self.kind == "png":
+            yield Page(_read_png(self.path))
+        elif self.kind == "tiff":
+            yield from map(Page, _read_tiff(self.path))
+        elif self.kind == "pgm":
+            yield Page(_read_pgm(self.path))
+        elif self.kind == "npy":
+            yield from map(Page, _read_npy(self.path))
+        elif self.kind == "npz":
+            yield from map(Page, _read_npz(self.path))
+        elif self.kind == "pcd":
+            from depthforest.io.pcd import read_pcd
+
+            yield Page(*read_pcd(self.path))
+        elif self.kind == "raw":
+            yield from map(Page, _read_raw(self.path, self.size))
+        else:
+            raise FrameError(
+                f"{self.path}: is a {self.kind.upper()} picture of 8 bits a channel, which cannot hold depth; "
+                "export 16-bit PNG or TIFF"
+            )
+
+
+def read_stream(stream: IO[bytes], size: Size, name: str = "stream") -> Iterator[Raw]:
+    """Yield pictures of raw little-endian 16-bit values from a byte stream until it ends."""
+    width, height = size
+    n_bytes = 2 * width * height
+    for number in range(1, 1 << 62):
+        content = _read_fully(stream, n_bytes)
+        if not content and number == 1:
+            raise FrameError(f"{name}: ended before the first picture; is the program that feeds it running?")
+        if not content:
+            return
+        if len(content) < n_bytes:
+            raise FrameError(
+                f"{name}: ended inside picture {number}, after {len(content)} of {n_bytes} bytes; "
+                f"is {width}x{height} the size, and gray16le the format?"
+            )
+        yield np.frombuffer(content, dtype="<u2").reshape(height, width)
+
+
+def read_labels(path: Path) -> npt.NDArray[np.uint8]:
+    """Return the label indices of an 8-bit PNG, grey or indexed."""
+    if sniff(path) != "png":
+        raise FrameError(f"{path}: is not a PNG; labels are stored as 8-bit PNG")
+    values = _read_png(path)
+    if values.ndim != 2 or values.dtype != np.uint8:
+        raise FrameError(
+            f"{path}: expected an 8-bit PNG of label indices (grey or indexed), "
+            f"got {values.dtype} of shape {values.shape}"
+        )
+    return values
+
+
+# -- pictures ----------------------------------------------------------------------------------------------------------
+
+
+def _open_image(path: Path, kind: str, file: IO[bytes] | None = None) -> Any:
+    from PIL import Image
+
+    try:
+        return Image.open(path if file is None else file, formats=[kind])
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise FrameError(f"{path}: its header asks for too many pixels: {error}") from None
+    except Exception as error:  # a decoder of untrusted bytes may raise anything
+        raise FrameError(
+            f"{path}: cannot be opened as {kind} with one 8-, 16- or 32-bit channel: {_first_line(error)}"
+        ) from None
+
+
+def _decoded(image: Any, path: Path) -> Raw:
+    width, height = image.size
+    check_size(width, height, str(path), FrameError)
+    try:
+        return np.asarray(image)
+    except Exception as error:  # as above
+        raise FrameError(
+            f"{path}: is truncated or damaged: {_first_line(error)}; copy it again, or leave it out"
+        ) from None
+
+
+def _read_png(path: Path) -> Raw:
+    content = read_bytes(path, FrameError)
+    if len(content) < 33:
+        raise FrameError(f"{path}: is truncated: {len(content)} bytes are no PNG")
+    width, height = struct.unpack(">II", content[16:24])
+    check_size(width, height, str(path), FrameError)
+    _check_png(content, path)
+    with _open_image(path, "PNG", io.BytesIO(content)) as image:
+        return _decoded(image, path)
+
+
+def _check_png(content: bytes, path: Path) -> None:
+    """Compare the check sums of all chunks: decoders let damaged pixels pass."""
+    start, kind = 8, b""
+    while kind != b"IEND":
+        if start + 12 > len(content):
+            raise FrameError(f"{path}: is truncated; copy it again, or leave it out")
+        n_bytes, kind = struct.unpack(">I4s", content[start : start + 8])
+        end = start + 8 + n_bytes
+        if end + 4 > len(content):
+            raise FrameError(f"{path}: is truncated; copy it again, or leave it out")
+        if zlib.crc32(content[start + 4 : end]) != int.from_bytes(content[end : end + 4], "big"):
+            raise FrameError(f"{path}: is damaged: a check sum is wrong; copy it again, or leave it out")
+        start = end + 4
+
+
+def _read_tiff(path: Path) -> Iterator[Raw]:
+    with _open_image(path, "TIFF") as image:
+        for page in range(1 << 62):
+            try:
+                image.seek(page)
+            except EOFError:
+                return
+            except Exception as error:  # as above
+                raise FrameError(f"{path}: page {page} is damaged: {_first_line(error)}") from None
+            yield _decoded(image, path)
+
+
+def _read_pgm(path: Path) -> Raw:
+    content = read_bytes(path, FrameError)
+    # magic, then three numbers, with comments anywhere between; one white space ends the header
+    match = re.match(rb"P([25])" + rb"(?:\s+|#[^\n]*\n)+(\d{1,9})" * 3 + rb"\s", content)
+    if not match:
+        raise FrameError(f"{path}: has no valid PGM header (P2 or P5, width, height, largest value)")
+    width, height, largest = (int(match[i]) for i in (2, 3, 4))
+    check_size(width, height, str(path), FrameError)
+    if not 1 <= largest <= 65535:
+        raise FrameError(f"{path}: its largest value is {largest}; PGM has 1 to 65535")
+    dtype = np.dtype(np.uint8 if largest < 256 else ">u2")
+    n = width * height
+    body = content[match.end() :]
+    if match[1] == b"5":
+        if len(body) < n * dtype.itemsize:
+            raise FrameError(f"{path}: is truncated: {len(body)} of {n * dtype.itemsize} bytes of pixels")
+        return np.frombuffer(body, dtype=dtype, count=n).reshape(height, width)
+    try:
+        values = np.array(re.sub(rb"#[^\n]*", b"", body).split()[:n], dtype=np.int64)
+    except (ValueError, OverflowError):
+        raise FrameError(f"{path}: holds something other than numbers") from None
+    if len(values) < n or values.min() < 0 or values.max() > largest:
+        raise FrameError(f"{path}: expected {n} values from 0 to {largest}, got {len(values)} or some outside")
+    return values.astype(dtype).reshape(height, width)
+
+
+# -- NumPy -------------------------------------------------------------------------------------------------------------
+
+
+def _is_stack(shape: tuple[int, ...]) -> bool:
+    """Tell a stack (n, rows, cols) from one picture with channels (rows, cols, 1 to 4)."""
+    return len(shape) == 4 or (len(shape) == 3 and shape[2] > 4)
+
+
+def _check_numpy(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
+    if dtype.hasobject:
+        raise FrameError(f"{name}: holds Python objects, which are not read; save a plain array of numbers")
+    picture = shape[1:] if _is_stack(shape) else shape
+    if len(picture) not in (2, 3):
+        raise FrameError(f"{name}: expected shape (rows, cols) or (n, rows, cols), got {shape}")
+    check_size(picture[1], picture[0] * math.prod(picture[2:]), name, FrameError)
+
+
+def _open_npy(path: Path) -> Raw:
+    try:
+        array: Raw = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # as above
+        raise FrameError(f"{path}: cannot be read as a NumPy array of numbers: {_first_line(error)}") from None
+    _check_numpy(array.shape, array.dtype, str(path))
+    return array
+
+
+def _n_pictures(array: Raw, path: Path) -> int:
+    n = array.shape[0] if _is_stack(array.shape) else 1
+    if n == 0:
+        raise FrameError(f"{path}: is a stack of 0 pictures")
+    return n
+
+
+def _read_npy(path: Path) -> Iterator[Raw]:
+    array = _open_npy(path)
+    n = _n_pictures(array, path)
+    if not _is_stack(array.shape):
+        yield np.array(array)
+        return
+    for i in range(n):
+        yield np.array(array[i])
+
+
+@contextlib.contextmanager
+def _open_npz(path: Path) -> Iterator[tuple[IO[bytes], tuple[int, ...], np.dtype[Any]]]:
+    """Open the depth array of an .npz: a stream that stands at its data, its shape and dtype."""
+    with contextlib.ExitStack() as stack:
+        try:
+            archive = stack.enter_context(zipfile.ZipFile(path))
+            stream = stack.enter_context(archive.open(_npz_member(archive, path)))
+            shape, dtype = _npz_header(stream, path)
+        except FrameError:
+            raise
+        except Exception as error:  # zipfile and the header parser raise many kinds on broken bytes
+            raise FrameError(f"{path}: cannot be read as .npz: {_first_line(error)}") from None
+        yield stream, shape, dtype
+
+
+def _npz_member(archive: zipfile.ZipFile, path: Path) -> str:
+    names = [n[:-4] for n in archive.namelist() if n.endswith(".npy")]
+    name = next((n for n in _NPZ_NAMES if n in names), names[0] if len(names) == 1 else None)
+    if name is None:
+        raise FrameError(
+            f"{path}: holds {', '.join(names) or 'no arrays'}; expected one array, or one called depth or depth_mm"
+        )
+    return f"{name}.npy"
+
+
+def _npz_header(stream: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, is_fortran, dtype = read(stream)
+    if is_fortran:
+        raise FrameError(f"{path}: its array is in Fortran order; save np.ascontiguousarray(depth)")
+    _check_numpy(shape, dtype, str(path))
+    return shape, dtype
+
+
+def _read_npz(path: Path) -> Iterator[Raw]:
+    with _open_npz(path) as (stream, shape, dtype):
+        n, picture = (shape[0], shape[1:]) if _is_stack(shape) else (1, shape)
+        if n == 0:
+            raise FrameError(f"{path}: is a stack of 0 pictures")
+        n_bytes = math.prod(picture) * dtype.itemsize
+        for _ in range(n):
+            try:
+                content = _read_fully(stream, n_bytes)
+            except Exception as error:  # as above
+                raise FrameError(f"{path}: is damaged: {_first_line(error)}") from None
+            if len(content) < n_bytes:
+                raise FrameError(f"{path}: is truncated; its array ends early")
+            yield np.frombuffer(content, dtype=dtype).reshape(picture)
+
+
+# -- plain dumps -------------------------------------------------------------------------------------------------------
+
+
+def _raw_frame_bytes(path: Path, size: Size | None) -> int:
+    if size is None:
+        raise FrameError(
+            f"{path}: is no PNG, TIFF, PGM, NumPy or PCD file; if it holds raw 16-bit depth, pass its ",
+            Parameter("size"),
+            ", as in 640x480",
+        )
+    n_bytes = 2 * size[0] * size[1]
+    total = path.stat().st_size
+    if total % n_bytes:
+        raise FrameError(
+            f"{path}: {total} bytes are no whole number of {size[0]}x{size[1]} pictures of 16-bit values "
+            f"({n_bytes} bytes each); is the size right, the file whole?"
+        )
+    return n_bytes
+
+
+def _read_raw(path: Path, size: Size | None) -> Iterator[Raw]:
+    _raw_frame_bytes(path, size)
+    assert size is not None
+    with path.open("rb") as file:
+        yield from read_stream(file, size, str(path))
+
+
+def _read_fully(stream: IO[bytes], n_bytes: int) -> bytes:
+    """Read `n_bytes`, or what is left: a pipe hands out less at a time than was asked for."""
+    chunks = []
+    while n_bytes > 0 and (chunk := stream.read(n_bytes)):
+        chunks.append(chunk)
+        n_bytes -= len(chunk)
+    return b"".join(chunks)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,83 @@
+"""Joining: several data sets as one, for training and for judging, and the sensor that made each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from depthforest.io.datasets import FolderDataset, ZarrDataset, open_dataset
+from depthforest.base.errors import DatasetError
+from depthforest.base.files import read_bytes, read_json
+from depthforest.frames.frame import FrameSource, LabeledFrame
+from depthforest.io.writing import MARKS
+
+
+class JoinedFrames(FrameSource):
+    """The frames of several data sets, one set after the other.
+
+    Parameters
+    ----------
+    sets : sequence of data sets
+    limit : int, optional
+        Only so many of each, from its start.
+    """
+
+    def __init__(self, sets: Sequence[FolderDataset | ZarrDataset], limit: int | None = None) -> None:
+        self.sets = tuple(sets)
+        self.lengths = tuple(len(s) if limit is None else min(limit, len(s)) for s in sets)
+        self._places = [(s, i) for s, n in enumerate(self.lengths) for i in range(n)]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Where the sets are, for a fingerprint."""
+        return tuple(s.path for s in self.sets)
+
+    @property
+    def title(self) -> str:
+        """What it is, for people: the names of the sets."""
+        return ", ".join(s.path.name for s in self.sets)
+
+    def _frame(self, number: int) -> LabeledFrame:
+        which, index = self._places[number]
+        return self.sets[which][index]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Frame names; with several sets, behind the set's."""
+        if len(self.sets) == 1:
+            return self.sets[0].names[: self.lengths[0]]
+        return tuple(f"{self.sets[s].path.name}/{self.sets[s].names[i]}" for s, i in self._places)
+
+    @property
+    def sensors(self) -> tuple[str, ...]:
+        """What made each frame: as its set says, or the set's name if there are several."""
+        own = [sensor_of(s) or (s.path.name if len(self.sets) > 1 else "") for s in self.sets]
+        return tuple(own[s] for s, _ in self._places)
+
+
+def sensor_of(data: FolderDataset | ZarrDataset) -> str:
+    """Return the sensor that a data set names in its description, or that `depthforest synth` noted; else nothing."""
+    if isinstance(data, ZarrDataset):
+        content = read_json(data.path / "zarr.json", DatasetError)
+        described = content.get("attributes", {}).get("dataset", {}) if isinstance(content, Mapping) else {}
+    else:
+        described = read_json(data.path / "dataset.json", DatasetError)
+    named = described.get("sensor") if isinstance(described, Mapping) else None
+    if isinstance(named, str):
+        return named
+    identity = data.path / MARKS / "identity"
+    if identity.is_file():
+        text = read_bytes(identity, DatasetError).decode("utf-8", errors="replace")
+        if found := re.search(r'^sensor = "([^"]*)"$', text, re.MULTILINE):
+            return found[1]
+    return ""
+
+
+def open_datasets(paths: Sequence[str | Path], limit: int | None = None) -> FolderDataset | ZarrDataset | JoinedFrames:
+    """Open one data set, or several as one; with `limit`, only so many frames of each."""
+    opened = [open_dataset(path) for path in paths]
+    return opened[0] if len(opened) == 1 and limit is None else JoinedFrames(opened, limit)

@@ -1,0 +1,132 @@
+"""Outlines: who every pixel belongs to, once it is known who the cells of the coarse grid belong to.
+
+A pixel goes with the surface, of those of the cells around it, on which its reading lies best. A mask therefore ends at
+the pixel where the person ends, and holds pixels with readings only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.people.grid import DepthGrid, Floats32, noise_at
+from depthforest.base.kernels import kernel
+
+Bytes = npt.NDArray[np.uint8]
+
+SURE = 0.01
+"""Metres from the surface of its own cell, beside 2 standard deviations of noise, within which a pixel is on it."""
+
+REACH = 0.06
+"""Metres from the best surface, beside 4 standard deviations, beyond which a pixel is on none."""
+
+
+def outline_people(
+    depth_mm: npt.NDArray[np.uint16],
+    grid: DepthGrid,
+    cells: Bytes,
+    owner: npt.NDArray[np.int16] | None = None,
+    planes: Floats32 | None = None,
+    allowed: Bytes | None = None,
+) -> Bytes:
+    """Return the person of every pixel.
+
+    Parameters
+    ----------
+    depth_mm : array (rows, cols), uint16
+        Readings of the frame.
+    grid : DepthGrid
+        Of the frame.
+    cells : array of the grid's shape, uint8
+        Person of every cell, from 1; 0 = nobody.
+    owner, planes
+        As `planes.assign_planes` and `planes.plane_table` give them, for cells that lie on a plane.
+    allowed : array (rows, cols), uint8, optional
+        0 where nobody can be.
+    """
+    if owner is None or planes is None:
+        owner, planes = np.full(grid.shape, -1, dtype=np.int16), np.empty((0, 5), dtype=np.float32)
+    surfaces = np.empty((3, *grid.shape), dtype=np.float32)
+    _fit_surfaces(grid.points, grid.normals, owner, planes, cells, surfaces)
+    people = np.zeros(depth_mm.shape, dtype=np.uint8)
+    if allowed is None:
+        allowed = np.ones((1, 1), dtype=np.uint8)
+    _outline(depth_mm, grid.step, grid.lens, np.float32(grid.noise), grid.points[2], surfaces, cells, allowed, people)
+    return people
+
+
+@kernel
+def _fit_surfaces(
+    points: Floats32,
+    normals: Floats32,
+    owner: npt.NDArray[np.int16],
+    planes: Floats32,
+    cells: Bytes,
+    surfaces: Floats32,
+) -> None:
+    """Write a, b, c of the reciprocal depth a u + b v + c of each cell's surface; (u, v, 1) is the ray of a pixel."""
+    for row in range(owner.shape[0]):
+        for col in range(owner.shape[1]):
+            x, y, z = points[0, row, col], points[1, row, col], points[2, row, col]
+            if z == 0:
+                continue
+            k = owner[row, col]
+            if k >= 0 and cells[row, col] == 0 and planes[k, 3] > np.float32(0.01):
+                for i in range(3):
+                    surfaces[i, row, col] = -planes[k, i] / planes[k, 3]
+                continue
+            a, b, c = normals[0, row, col], normals[1, row, col], normals[2, row, col]
+            facing = -(a * x + b * y + c * z)
+            # a surface seen edge-on, or without a normal, is taken to face the camera
+            if facing < np.float32(0.15) * z:
+                a, b, c, facing = np.float32(0), np.float32(0), np.float32(-1), z
+            surfaces[0, row, col], surfaces[1, row, col], surfaces[2, row, col] = -a / facing, -b / facing, -c / facing
+
+
+@kernel
+def _outline(
+    depth_mm: npt.NDArray[np.uint16],
+    step: int,
+    lens: npt.NDArray[np.float64],
+    scale: np.float32,
+    depth: Floats32,
+    surfaces: Floats32,
+    cells: Bytes,
+    allowed: Bytes,
+    people: Bytes,
+) -> None:
+    """Write the person of every pixel. `allowed` may be (1, 1): then everything is."""
+    n_rows, n_cols = cells.shape
+    is_all_allowed = allowed.size == 1
+    fx, fy = np.float32(lens[0]), np.float32(lens[1])
+    cx, cy = np.float32(lens[2]), np.float32(lens[3])
+    for row in range(n_rows):
+        for col in range(n_cols):
+            top, bottom = max(row - 1, 0), min(row + 2, n_rows)
+            left, right = max(col - 1, 0), min(col + 2, n_cols)
+            n_people = 0
+            for r in range(top, bottom):
+                for c in range(left, right):
+                    n_people += cells[r, c] > 0
+            if n_people == 0:
+                continue
+            for i in range(row * step, min((row + 1) * step, depth_mm.shape[0])):
+                for j in range(col * step, min((col + 1) * step, depth_mm.shape[1])):
+                    if depth_mm[i, j] == 0 or not (is_all_allowed or allowed[i, j]):
+                        continue
+                    z = np.float32(depth_mm[i, j]) * np.float32(0.001)
+                    q, noise = np.float32(1) / z, scale * noise_at(z)
+                    u, v = (j - cx) / fx, (i - cy) / fy
+                    own = abs(surfaces[0, row, col] * u + surfaces[1, row, col] * v + surfaces[2, row, col] - q) * z * z
+                    if cells[row, col] and own < np.float32(SURE) + np.float32(2) * noise:
+                        people[i, j] = cells[row, col]
+                        continue
+                    best, person = np.float32(REACH) + np.float32(4) * noise, np.uint8(0)
+                    for r in range(top, bottom):
+                        for c in range(left, right):
+                            if depth[r, c] == 0:
+                                continue
+                            error = abs(surfaces[0, r, c] * u + surfaces[1, r, c] * v + surfaces[2, r, c] - q) * z * z
+                            if error < best:
+                                best, person = error, cells[r, c]
+                    people[i, j] = person

@@ -1,0 +1,356 @@
+"""Planes of a room: floor, walls, table tops, found by RANSAC on points with normals; and which way is up.
+
+One point with its normal is a hypothesis. The one that explains most square metres is fitted to what it explains, that
+is taken away, and the next is looked for among the rest. Tolerances follow the noise of depth along the ray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base.checks import is_whole
+from depthforest.people.grid import DepthGrid, Floats32
+from depthforest.base.errors import UsageError
+from depthforest.base.kernels import kernel
+
+Floats = npt.NDArray[np.float64]
+
+TOLERANCE = 0.015
+"""Metres from a plane that are still the plane, beside 3 standard deviations of the noise: real floors and lenses."""
+
+ALIKE = 0.09
+"""Radians between a plane and the normals of its cells that are always allowed, beside what noise does to normals."""
+
+NOISE_TILT = 65.0
+"""Radians that normals may be off for every metre of noise, at a depth of 1 m: 0.5 in all at 4 m."""
+
+LEAST_AREA = 0.06
+"""Square metres of the smallest plane: the seat of a chair between the legs of who sits on it."""
+
+ROOM_AREA = 0.5
+"""Square metres from which a plane can be a limit of the room."""
+
+MOST_BEYOND = 0.02
+"""Share of the readings that may lie beyond a limit of the room: a mirror, a door ajar, noise."""
+
+FLOOR_COS = 0.5
+"""Least cosine between the floor's normal and the picture's up: cameras look down by up to 60 degrees."""
+
+WALL_COS = 0.35
+"""Largest such cosine of walls."""
+
+MAX_SAMPLES = 2400
+HYPOTHESES = 64
+"""Drawn in each round: a plane that covers a twentieth of what is left is missed by one round in thirty."""
+
+MAX_ROUNDS = 24
+MAX_FAILURES = 2
+"""Rounds without a plane that end the search."""
+
+UP = (0.0, -1.0, 0.0)
+"""Up in camera space where nothing in the picture tells."""
+
+
+@dataclass(frozen=True)
+class FittedPlane:
+    """A plane in camera space: the points p with normal . p + offset = 0.
+
+    Parameters
+    ----------
+    normal : (x, y, z)
+        Unit vector, towards the camera's side.
+    offset : float
+        Distance of the camera in metres, above 0.
+    area : float
+        Square metres of it that are seen, about.
+    is_room : bool
+        Whether it is a limit of the room: large, and next to nothing lies beyond.
+    """
+
+    normal: tuple[float, float, float]
+    offset: float
+    area: float
+    is_room: bool
+
+
+def find_planes(
+    grid: DepthGrid, *, n: int = 12, least_area: float = LEAST_AREA, seed: int = 0
+) -> tuple[FittedPlane, ...]:
+    """Return the planes of a grid, the largest first, about: in the order in which they explain square metres.
+
+    Parameters
+    ----------
+    grid : DepthGrid
+    n : int
+        At most so many, from 0.
+    least_area : float
+        Square metres of the smallest that is looked for.
+    seed : int
+        Of the hypotheses; the same seed gives the same planes.
+    """
+    for name, value in (("n", n), ("seed", seed)):
+        if not is_whole(value, 0):
+            raise UsageError(f"{name} must be a whole number, 0 or more; got {value!r}")
+    n_cells = grid.shape[0] * grid.shape[1]
+    # a stride that divides no row, so that no column is left out
+    stride = max(1, n_cells // (2 * MAX_SAMPLES)) | 1
+    samples = np.empty((9, -(-n_cells // stride)), dtype=np.float32)
+    n_samples = _take_samples(grid.points, grid.normals, grid.area, stride, samples)
+    found = np.empty((n, 6), dtype=np.float64)
+    n_found = _search(samples, n_samples, float(least_area), np.uint64(seed), found)
+    return tuple(
+        FittedPlane(
+            (float(a), float(b), float(c)),
+            float(offset),
+            float(area),
+            bool(area >= ROOM_AREA and beyond <= MOST_BEYOND),
+        )
+        for a, b, c, offset, area, beyond in found[:n_found]
+    )
+
+
+def find_floor(planes: Sequence[FittedPlane]) -> FittedPlane | None:
+    """Return the floor: the largest limit of the room that faces up; None if there is none."""
+    floors = [p for p in planes if p.is_room and -p.normal[1] >= FLOOR_COS]
+    return max(floors, key=lambda p: p.area, default=None)
+
+
+def find_up(planes: Sequence[FittedPlane]) -> Floats:
+    """Return the unit vector (3,) that points up: the floor's normal, or what is at right angles to the walls."""
+    floor = find_floor(planes)
+    if floor is not None:
+        return np.array(floor.normal)
+    up = np.array(UP)
+    for wall in planes:
+        normal = np.array(wall.normal)
+        if wall.is_room and abs(normal[1]) <= WALL_COS:
+            up -= (up @ normal) * normal
+            up /= np.linalg.norm(up)
+    return up
+
+
+def plane_table(planes: Sequence[FittedPlane]) -> Floats32:
+    """Return planes for kernels: rows of normal, offset, and 1 for a limit of the room."""
+    rows = [(*p.normal, p.offset, p.is_room) for p in planes]
+    return np.array(rows, dtype=np.float32).reshape(-1, 5)
+
+
+@kernel
+def least_agreement(z: np.float32, noise: np.float32) -> np.float32:
+    """Return the least cosine between a plane and the normal of a cell on it at a depth."""
+    angle = min(np.float32(ALIKE) + np.float32(NOISE_TILT) * noise / z, np.float32(1))
+    return np.float32(1) - np.float32(0.5) * angle * angle + angle * angle * angle * angle / np.float32(24)
+
+
+@kernel
+def assign_planes(points: Floats32, normals: Floats32, planes: Floats32, owner: npt.NDArray[np.int16]) -> None:
+    """Write for every cell the plane that it lies on, counted from 0; -1 none, -2 no reading.
+
+    What is beyond a limit of the room belongs to it; on other planes normals must agree, since a person passes through
+    the plane of a seat.
+    """
+    for row in range(owner.shape[0]):
+        for col in range(owner.shape[1]):
+            x, y, z = points[0, row, col], points[1, row, col], points[2, row, col]
+            owner[row, col] = -2
+            if z == 0:
+                continue
+            owner[row, col] = -1
+            noise = points[3, row, col]
+            slack, least = np.float32(3) * noise / z, least_agreement(z, noise)
+            best = np.float32(1)
+            for k in range(len(planes)):
+                height = planes[k, 0] * x + planes[k, 1] * y + planes[k, 2] * z + planes[k, 3]
+                tolerance = np.float32(TOLERANCE) + slack * planes[k, 3]
+                if planes[k, 4] > 0:
+                    share = height / tolerance
+                else:
+                    share = abs(height) / tolerance
+                    agreement = (
+                        planes[k, 0] * normals[0, row, col]
+                        + planes[k, 1] * normals[1, row, col]
+                        + planes[k, 2] * normals[2, row, col]
+                    )
+                    if agreement < least:
+                        continue
+                if share < best:
+                    best = share
+                    owner[row, col] = k
+
+
+@kernel
+def _take_samples(points: Floats32, normals: Floats32, area: Floats32, stride: int, samples: Floats32) -> int:
+    """Write x, y, z, normal, slack, area and least agreement of one in `stride` cells with normals; return how many."""
+    n_cols = area.shape[1]
+    n = 0
+    for index in range(0, area.size, stride):
+        row, col = index // n_cols, index % n_cols
+        x, y, z = points[0, row, col], points[1, row, col], points[2, row, col]
+        a, b, c = normals[0, row, col], normals[1, row, col], normals[2, row, col]
+        facing = -(a * x + b * y + c * z)
+        if facing <= 0:
+            continue
+        samples[0, n], samples[1, n], samples[2, n] = x, y, z
+        samples[3, n], samples[4, n], samples[5, n] = a, b, c
+        # the offset of a plane times this is 3 standard deviations at right angles to it
+        samples[6, n] = np.float32(3) * points[3, row, col] / z
+        # a surface at a grazing angle shows more of itself
+        samples[7, n] = stride * area[row, col] * min(z / facing, np.float32(6))
+        samples[8, n] = least_agreement(z, points[3, row, col])
+        n += 1
+    return n
+
+
+@kernel
+def _search(samples: Floats32, n_samples: int, least_area: float, seed: np.uint64, found: Floats) -> int:
+    """Write normal, offset, area and share beyond of planes; return how many. Samples are moved about."""
+    state = seed * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
+    n_found, n_failures, n_left = 0, 0, n_samples
+    plane, best = np.empty(4, dtype=np.float32), np.empty(4, dtype=np.float32)
+    for _ in range(MAX_ROUNDS):
+        if n_found == len(found) or n_failures > MAX_FAILURES or n_left < 12:
+            break
+        best_score = np.float32(0)
+        for _ in range(HYPOTHESES):
+            # splitmix64
+            state += np.uint64(0x9E3779B97F4A7C15)
+            mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            pick = np.int64((mixed ^ (mixed >> np.uint64(31))) % np.uint64(n_left))
+            plane[0], plane[1], plane[2] = samples[3, pick], samples[4, pick], samples[5, pick]
+            plane[3] = -(plane[0] * samples[0, pick] + plane[1] * samples[1, pick] + plane[2] * samples[2, pick])
+            score = _explained(samples, n_left, plane, np.float32(1.5))
+            if score > best_score:
+                best_score = score
+                best[:] = plane
+        plane[:] = best
+        is_plane = best_score > 0
+        for _ in range(4):
+            is_plane = is_plane and _refit(samples, n_left, plane)
+        area = _explained(samples, n_left, plane, np.float32(1)) if is_plane else np.float32(0)
+        if area < least_area:
+            n_failures += 1
+            continue
+        found[n_found, :4] = plane
+        found[n_found, 4] = area
+        found[n_found, 5] = _share_beyond(samples, n_samples, plane)
+        n_found += 1
+        n_left = _take_away(samples, n_left, plane)
+    return n_found
+
+
+@kernel
+def _explained(samples: Floats32, n: int, plane: Floats32, widening: np.float32) -> np.float32:
+    """Return the square metres of the samples on a plane; tolerances are widened for rough hypotheses."""
+    a, b, c, offset = plane[0], plane[1], plane[2], plane[3]
+    base = np.float32(TOLERANCE)
+    total = np.float32(0)
+    for i in range(n):
+        height = abs(a * samples[0, i] + b * samples[1, i] + c * samples[2, i] + offset)
+        agreement = a * samples[3, i] + b * samples[4, i] + c * samples[5, i]
+        is_on = (height < widening * (base + samples[6, i] * offset)) & (agreement > samples[8, i])
+        total += samples[7, i] if is_on else np.float32(0)
+    return total
+
+
+@kernel
+def _is_on(samples: Floats32, i: int, plane: Floats32) -> bool:
+    height = plane[0] * samples[0, i] + plane[1] * samples[1, i] + plane[2] * samples[2, i] + plane[3]
+    agreement = plane[0] * samples[3, i] + plane[1] * samples[4, i] + plane[2] * samples[5, i]
+    is_near = abs(height) < np.float32(TOLERANCE) + samples[6, i] * plane[3]
+    return bool(is_near and agreement > samples[8, i])
+
+
+@kernel
+def _refit(samples: Floats32, n: int, plane: Floats32) -> bool:
+    """Fit a plane to the samples on it by least squares; False if there are too few, or it would pass the camera."""
+    count = 0
+    center = np.zeros(3)
+    for i in range(n):
+        if _is_on(samples, i, plane):
+            count += 1
+            for k in range(3):
+                center[k] += samples[k, i]
+    if count < 6:
+        return False
+    center /= count
+    spread = np.zeros((3, 3))
+    for i in range(n):
+        if _is_on(samples, i, plane):
+            x, y, z = samples[0, i] - center[0], samples[1, i] - center[1], samples[2, i] - center[2]
+            spread[0, 0] += x * x
+            spread[0, 1] += x * y
+            spread[0, 2] += x * z
+            spread[1, 1] += y * y
+            spread[1, 2] += y * z
+            spread[2, 2] += z * z
+    spread[1, 0], spread[2, 0], spread[2, 1] = spread[0, 1], spread[0, 2], spread[1, 2]
+    axis = np.array([float(plane[0]), float(plane[1]), float(plane[2])])
+    thinnest_axis(spread, axis)
+    offset = -(axis[0] * center[0] + axis[1] * center[1] + axis[2] * center[2])
+    if abs(offset) < 1e-3:
+        return False
+    sign = 1.0 if offset > 0 else -1.0
+    plane[0], plane[1], plane[2], plane[3] = sign * axis[0], sign * axis[1], sign * axis[2], sign * offset
+    return True
+
+
+@kernel
+def thinnest_axis(spread: Floats, axis: Floats) -> None:
+    """Write the eigenvector of the least eigenvalue of a symmetric matrix (3, 3), from a guess in `axis`.
+
+    Powers of the adjugate, which has the same eigenvectors in opposite order, squared to hurry.
+    """
+    scale = spread[0, 0] + spread[1, 1] + spread[2, 2]
+    if scale <= 0:
+        return
+    m = spread / scale
+    for k in range(3):
+        m[k, k] += 1e-12
+    power = np.empty((3, 3))
+    for i in range(3):
+        for k in range(3):
+            a, b, c, d = (i + 1) % 3, (i + 2) % 3, (k + 1) % 3, (k + 2) % 3
+            power[k, i] = m[a, c] * m[b, d] - m[a, d] * m[b, c]
+    for _ in range(6):
+        power /= power[0, 0] + power[1, 1] + power[2, 2]
+        square = np.zeros((3, 3))
+        for i in range(3):
+            for k in range(3):
+                for j in range(3):
+                    square[i, k] += power[i, j] * power[j, k]
+        power = square
+    x, y, z = axis[0], axis[1], axis[2]
+    for k in range(3):
+        axis[k] = power[k, 0] * x + power[k, 1] * y + power[k, 2] * z
+    length = np.sqrt(axis[0] ** 2 + axis[1] ** 2 + axis[2] ** 2)
+    if length > 1e-12:
+        axis /= length
+    else:
+        axis[0], axis[1], axis[2] = x, y, z
+
+
+@kernel
+def _take_away(samples: Floats32, n: int, plane: Floats32) -> int:
+    """Move the samples that are not on a plane to the front; return how many. Those on it follow them."""
+    n_kept = 0
+    for i in range(n):
+        if not _is_on(samples, i, plane):
+            for k in range(9):
+                samples[k, n_kept], samples[k, i] = samples[k, i], samples[k, n_kept]
+            n_kept += 1
+    return n_kept
+
+
+@kernel
+def _share_beyond(samples: Floats32, n: int, plane: Floats32) -> float:
+    """Return the share of samples on the far side of a plane, by twice its tolerance."""
+    n_beyond = 0
+    for i in range(n):
+        height = plane[0] * samples[0, i] + plane[1] * samples[1, i] + plane[2] * samples[2, i] + plane[3]
+        n_beyond += height < np.float32(-2) * (np.float32(TOLERANCE) + samples[6, i] * plane[3]) - np.float32(0.03)
+    return n_beyond / max(n, 1)

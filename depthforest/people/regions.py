@@ -1,0 +1,176 @@
+"""Regions of a depth grid: connected cells of one kind, where a depth jump breaks the connection; and their measures.
+
+Measures of regions add up, so that those of a person in several pieces are the sum of the pieces.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.people.grid import Floats32
+from depthforest.base.kernels import kernel
+
+Labels = npt.NDArray[np.int32]
+
+JUMP = 0.02
+"""Metres between neighbours that always connect, beside what noise and the distance of cells account for."""
+
+JUMP_SPACINGS = 2.5
+"""Times the distance of cells that face the camera: surfaces up to 68 degrees off stay whole."""
+
+JUMP_NOISES = 3.0
+
+
+@kernel
+def jump_at(z: np.float32, noise: np.float32, spacing: np.float32) -> np.float32:
+    """Return the metres between neighbouring cells at a depth that still connect; `spacing` is theirs at 1 m."""
+    return np.float32(JUMP) + np.float32(JUMP_SPACINGS) * spacing * z + np.float32(JUMP_NOISES) * noise
+
+
+@kernel
+def are_linked(points: Floats32, row: int, col: int, r: int, c: int, spacing: np.float32) -> bool:
+    """Tell whether no depth jump lies between two cells with readings, beside each other."""
+    z = min(points[2, row, col], points[2, r, c])
+    dx, dy = points[0, row, col] - points[0, r, c], points[1, row, col] - points[1, r, c]
+    dz = points[2, row, col] - points[2, r, c]
+    jump = jump_at(z, min(points[3, row, col], points[3, r, c]), spacing)
+    return bool(dx * dx + dy * dy + dz * dz < jump * jump)
+
+
+@kernel
+def label_regions(
+    points: Floats32, kinds: npt.NDArray[np.int16], spacing: np.float32, labels: Labels, stack: Labels
+) -> int:
+    """Write the region of each cell, numbered from 0 in reading order, -1 for kinds below 0; return how many there are.
+
+    `stack` is as long as there are cells. Eight neighbours connect.
+    """
+    n_rows, n_cols = kinds.shape
+    labels[:] = -1
+    n = 0
+    for start_row in range(n_rows):
+        for start_col in range(n_cols):
+            kind = kinds[start_row, start_col]
+            if kind < 0 or labels[start_row, start_col] >= 0:
+                continue
+            labels[start_row, start_col] = n
+            stack[0] = start_row * n_cols + start_col
+            height = 1
+            while height > 0:
+                height -= 1
+                row, col = stack[height] // n_cols, stack[height] % n_cols
+                for r in range(max(row - 1, 0), min(row + 2, n_rows)):
+                    for c in range(max(col - 1, 0), min(col + 2, n_cols)):
+                        if labels[r, c] < 0 and kinds[r, c] == kind and are_linked(points, row, col, r, c, spacing):
+                            labels[r, c] = n
+                            stack[height] = r * n_cols + c
+                            height += 1
+            n += 1
+    return n
+
+
+# columns of the table of measures; lengths in metres, along the axes of the room: right, up, ahead
+N_CELLS, AREA, CUT, THICKNESS = 0, 1, 2, 3
+MIDDLE = 4  # 3 columns: sum of square metres times place
+LOW = 7  # 3 columns: lowest place
+HIGH = 10  # 3 columns: highest place
+BENDS = 13  # 6 columns: sum of square metres times products of the normal: xx xy xz yy yz zz
+BORDER, FACED, FLOORED = 19, 20, 21  # sides of cells on the border; of them on furniture, on the room, without a jump
+BEFORE, BEHIND = 22, 23  # of them before, and behind, what is beside them
+N_MEASURES = 24
+
+
+def room_axes(up: npt.NDArray[np.float64]) -> Floats32:
+    """Return the axes of a room in camera space: rows right, up and ahead, unit vectors."""
+    ahead = np.array([0.0, 0.0, 1.0]) - up[2] * up
+    if np.linalg.norm(ahead) < 0.1:  # a camera that looks straight down
+        ahead = np.array([0.0, -1.0, 0.0]) + up[1] * up
+    ahead /= np.linalg.norm(ahead)
+    return np.array([np.cross(ahead, up), up, ahead], dtype=np.float32)
+
+
+@kernel
+def measure_regions(
+    points: Floats32, normals: Floats32, area: Floats32, inside: Floats32, axes: Floats32, labels: Labels,
+    taken: npt.NDArray[np.uint8], spacing: np.float32, table: npt.NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Write the measures of each region, a row of the table.
+
+    `inside` is the distance in cells of every cell from what is not a region; its largest is a region's thickness.
+    `taken` is 1 for cells of the room, 2 for those of furniture.
+    """
+    n_rows, n_cols = labels.shape
+    table[:] = 0
+    table[:, LOW : LOW + 3] = np.inf
+    table[:, HIGH : HIGH + 3] = -np.inf
+    for row in range(n_rows):
+        for col in range(n_cols):
+            k = labels[row, col]
+            if k < 0:
+                continue
+            x, y, z, weight = points[0, row, col], points[1, row, col], points[2, row, col], area[row, col]
+            table[k, N_CELLS] += 1
+            table[k, AREA] += weight
+            table[k, CUT] += row == 0 or col == 0 or row == n_rows - 1 or col == n_cols - 1
+            table[k, THICKNESS] = max(table[k, THICKNESS], inside[row, col] * spacing * z)
+            for axis in range(3):
+                at = axes[axis, 0] * x + axes[axis, 1] * y + axes[axis, 2] * z
+                table[k, MIDDLE + axis] += weight * at
+                table[k, LOW + axis] = min(table[k, LOW + axis], at)
+                table[k, HIGH + axis] = max(table[k, HIGH + axis], at)
+            column = BENDS
+            for i in range(3):
+                for j in range(i, 3):
+                    table[k, column] += weight * normals[i, row, col] * normals[j, row, col]
+                    column += 1
+            for r, c in ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1)):
+                if r < 0 or c < 0 or r >= n_rows or c >= n_cols or labels[r, c] == k:
+                    continue
+                table[k, BORDER] += 1
+                if points[2, r, c] == 0:
+                    continue
+                if not are_linked(points, row, col, r, c, spacing):
+                    table[k, BEFORE if points[2, r, c] > z else BEHIND] += 1
+                elif taken[r, c] == 2:
+                    table[k, FACED] += 1
+                elif taken[r, c] == 1:
+                    table[k, FLOORED] += 1
+
+
+def merge_measures(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the measures of several regions (n, N_MEASURES) as one."""
+    merged = rows.sum(axis=0)
+    merged[THICKNESS] = rows[:, THICKNESS].max()
+    merged[LOW : LOW + 3] = rows[:, LOW : LOW + 3].min(axis=0)
+    merged[HIGH : HIGH + 3] = rows[:, HIGH : HIGH + 3].max(axis=0)
+    return np.asarray(merged)
+
+
+def roundness(table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return how far the normals of each region point out of any plane: 0 for a box's edge, 1/3 for a ball."""
+    upper = table[:, BENDS : BENDS + 6] / np.maximum(table[:, AREA], 1e-9)[:, None]
+    moments = upper[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
+    return np.asarray(np.linalg.eigvalsh(moments)[:, 0])
+
+
+@kernel
+def measure_gaps(points: Floats32, labels: Labels, reach: int, gaps: Floats32) -> None:
+    """Write the least distance in metres between regions that come within `reach` cells; inf for others."""
+    n_rows, n_cols = labels.shape
+    gaps[:] = np.inf
+    for row in range(n_rows):
+        for col in range(n_cols):
+            k = labels[row, col]
+            if k < 0:
+                continue
+            for r in range(row, min(row + reach + 1, n_rows)):
+                for c in range(col + 1 if r == row else max(col - reach, 0), min(col + reach + 1, n_cols)):
+                    other = labels[r, c]
+                    if other < 0 or other == k:
+                        continue
+                    dx, dy = points[0, row, col] - points[0, r, c], points[1, row, col] - points[1, r, c]
+                    dz = points[2, row, col] - points[2, r, c]
+                    gap = np.sqrt(dx * dx + dy * dy + dz * dz)
+                    if gap < gaps[k, other]:
+                        gaps[k, other] = gaps[other, k] = gap

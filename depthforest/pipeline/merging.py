@@ -1,0 +1,158 @@
+"""Frames with several people: every person is labeled by itself, and the answers are merged into one picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.forest.forest import Forest
+from depthforest.frames.frame import Frame
+from depthforest.joints.finding import find_joints
+from depthforest.joints.tracks import JointLike
+from depthforest.frames.parts import NO_PART, PartSet
+from depthforest.people.finding import People
+
+ONLY_PERSON = 1
+"""Id of the person of a frame without a mask."""
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleLabels:
+    """What a forest says of all people of a frame.
+
+    Parameters
+    ----------
+    frame : Frame
+    people : People
+        Those who are labeled.
+    parts : array (rows, cols), uint8
+        255 = none.
+    confidence : array (rows, cols), float32
+        Share of the winning part, 0 to 1; 0 without a label.
+    top : (parts, probabilities) or None
+        The most probable parts, (rows, cols, k) uint8, and their probabilities, float32; if they were asked for.
+    part_set : PartSet
+    joints : mapping of person id to mapping of joint name to joint, or None
+        If they were asked for.
+    facings : mapping of person id to float or None
+        Which way people face, see `Labeling.facing`.
+    """
+
+    frame: Frame
+    people: People
+    parts: npt.NDArray[np.uint8]
+    confidence: npt.NDArray[np.float32]
+    top: tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]] | None
+    part_set: PartSet
+    joints: Mapping[int, Mapping[str, JointLike]] | None = None
+    facings: Mapping[int, float | None] = field(default_factory=dict)
+
+    @property
+    def ids(self) -> list[int]:
+        """The people, in the order of their ids."""
+        return sorted(self.people.ids)
+
+
+def all_readings(frame: Frame) -> People:
+    """Return all readings of a frame as one person."""
+    return People.of_map(np.where(frame.depth_mm > 0, np.uint8(ONLY_PERSON), np.uint8(0)))
+
+
+def label_people(
+    forest: Forest,
+    frame: Frame,
+    people: People,
+    *,
+    top: int | None = None,
+    joints: bool = False,
+    is_doubtful_kept: bool = True,
+    n_people: int | None = None,
+    **options: Any,
+) -> PeopleLabels:
+    """Label every person of a frame by itself.
+
+    Parameters
+    ----------
+    forest : Forest
+    frame : Frame
+    people : People
+    top : int, optional
+        How many of the most probable parts to keep.
+    joints : bool
+        Find the joints too.
+    is_doubtful_kept : bool
+        False if people were looked for: those whose labels don't look like a person's (`Labeling.is_person`) are left
+        out.
+    n_people : int, optional
+        At most so many people are kept, those of the lowest ids; the others are left out too.
+    **options
+        Of `Forest.label`: mirror, rule, reject, smooth, threads.
+    """
+    k = None if top is None else min(top, len(forest.part_set))
+    parts = np.full(frame.shape, NO_PART, dtype=np.uint8)
+    confidence = np.zeros(frame.shape, dtype=np.float32)
+    found: dict[int, Mapping[str, JointLike]] = {}
+    ways: dict[int, float | None] = {}
+    best = None
+    if k is not None:
+        best = np.full((*frame.shape, k), NO_PART, np.uint8), np.zeros((*frame.shape, k), np.float32)
+    for person in sorted(people.ids):
+        if len(ways) == n_people:
+            break
+        is_person = people.map == person
+        labeling = forest.label(frame, is_person, **options)
+        if not (is_doubtful_kept or labeling.is_person):
+            continue
+        np.copyto(parts, labeling.parts, where=is_person)
+        np.copyto(confidence, labeling.confidence, where=is_person)
+        ways[person] = labeling.facing
+        if joints:
+            found[person] = find_joints(frame, labeling)
+        if best is not None:
+            best_parts, probabilities = labeling.probabilities(top=k)
+            np.copyto(best[0], best_parts, where=is_person[..., None])
+            np.copyto(best[1], probabilities, where=is_person[..., None])
+    return PeopleLabels(
+        frame, people.only(ways), parts, confidence, best, forest.part_set, found if joints else None, ways
+    )
+
+
+def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
+    """Return for each person what JSON holds: pixels, mean confidence, facing, 3D centroid of each part found."""
+    points = labels.frame.points()
+    described = []
+    for person in labels.ids:
+        is_labeled = (labels.people.map == person) & (labels.parts != NO_PART)
+        parts = labels.parts[is_labeled]
+        weights = [labels.confidence[is_labeled], *points[is_labeled].T]
+        n_parts = len(labels.part_set)
+        n_pixels = np.bincount(parts, minlength=n_parts)
+        facing = labels.facings.get(person)
+        # float64 sums
+        sums = [np.bincount(parts, weights=w, minlength=n_parts) for w in weights]
+        described.append(
+            {
+                "id": person,
+                "pixels": len(parts),
+                "confidence": _rounded(sums[0].sum() / len(parts)) if len(parts) else None,
+                "facing_degrees": None if facing is None else round(facing, 1) % 360,
+                "parts": {
+                    labels.part_set.names[p]: {
+                        "pixels": int(n_pixels[p]),
+                        "confidence": _rounded(sums[0][p] / n_pixels[p]),
+                        "centroid_m": [_rounded(s[p] / n_pixels[p]) for s in sums[1:]],
+                    }
+                    for p in np.flatnonzero(n_pixels)
+                },
+            }
+        )
+    return described
+
+
+def _rounded(value: float) -> float:
+    """Return a share in hundredths of a percent, or metres in tenths of a millimetre."""
+    return round(float(value), 4)

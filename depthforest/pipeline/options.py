@@ -1,0 +1,62 @@
+"""What `label` is asked to do: one value with every default, which the command line shows. Imports nothing heavy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from depthforest.base.errors import UsageError
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions:
+    """How frames are labeled.
+
+    Parameters
+    ----------
+    mask : Path, optional
+        Who the people are, as in `GivenMasks`.
+    background : Path, optional
+        An empty frame, or a folder of them, read as the frames are.
+    is_background_removed : bool
+        All readings are one person. Without it, a mask or a background, people are looked for by their shape.
+    n_people : int, optional
+        At most so many people are looked for.
+    is_doubtful_kept : bool
+        Keep who was found by shape alone but does not look like a person to the model.
+    is_tracked : bool
+        The frames are a recording: people keep their ids, and joints are smoothed over time.
+    mirror, smooth, rule, reject
+        As in `Forest.label`.
+    fps : float
+        Frames a second of a recording, and of the video.
+    """
+
+    mask: Path | None = None
+    background: Path | None = None
+    is_background_removed: bool = False
+    n_people: int | None = None
+    is_doubtful_kept: bool = False
+    is_tracked: bool = False
+    mirror: bool | None = None
+    smooth: float | None = None
+    rule: str = "mean"
+    reject: float | None = None
+    fps: float = 30
+
+    def __post_init__(self) -> None:
+        from depthforest.labeling.labeling import RULES
+        from depthforest.trees.columns import check_smoothing  # heavy: defaults are shown without it
+
+        if self.rule not in RULES:
+            raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
+        if self.reject is not None and not 0 <= self.reject <= 1:
+            raise UsageError(f"reject must be a confidence from 0 to 1, got {self.reject!r}")
+        if self.smooth is not None:
+            check_smoothing(self.smooth)
+
+    @property
+    def of_forest(self) -> dict[str, Any]:
+        """Those that `Forest.label` takes, as keyword arguments."""
+        return {"mirror": self.mirror, "smooth": self.smooth, "rule": self.rule, "reject": self.reject}

@@ -1,0 +1,326 @@
+"""The folder that `label` writes into: names for frames, what is done already, and what made it, in `label.json`.
+
+`label.json` is written before the first output. It holds what shapes the answers (the identity: model and options) and
+which input each name belongs to, so that a second run knows what is done, another model or other options never mix
+with what is there, and two inputs never share a name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import threading
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from depthforest.base.claims import Change, ClaimedFolder
+from depthforest.base.errors import DepthForestError, Parameter, UsageError
+from depthforest.base.files import json_bytes, make_folder, natural_key, reason
+from depthforest.pipeline.outputs import ENDINGS, JOINTS_TABLE, VIDEO_FILE, frame_outputs, output_path
+from depthforest.io.reading import STDIN, FrameName
+
+RECORD = "label.json"
+SCHEMA = 1
+
+MAX_NAME_BYTES = 180
+"""Of one name: file systems take 255 bytes, of which page number and ending need some."""
+
+_RESERVED = {"CON", "PRN", "AUX", "NUL", *(f"{device}{i}" for device in ("COM", "LPT") for i in range(10))}
+"""Names of devices on Windows."""
+
+_PAGE = re.compile(r"(.+)_\d{6,}")
+"""How the name of a page of a stack ends, see `FrameName.stem`."""
+
+
+def safe_name(text: str) -> str:
+    """Return a text as one name that any file system takes and that leads to no other folder."""
+    kept = "".join("_" if c in '<>:"/\\|?*' or unicodedata.category(c)[0] == "C" else c for c in text).strip(". ")
+    if kept.split(".")[0].upper() in _RESERVED:
+        kept = f"_{kept}"
+    if len(kept.encode()) > MAX_NAME_BYTES:
+        digest = hashlib.sha256(kept.encode()).hexdigest()[:8]
+        kept = f"{kept.encode()[: MAX_NAME_BYTES - 9].decode(errors='ignore')}_{digest}"
+    return kept or "frame"
+
+
+class OutputFolder(ClaimedFolder):
+    """The folder of a run; see the module.
+
+    Parameters
+    ----------
+    path : str or Path
+        New, empty, or without outputs of anyone else.
+    kinds : sequence of str
+        Outputs that are asked for.
+    sources : sequence of Path or str
+        Files of the frames; "-" for standard input.
+    identity : mapping
+        What shapes the answers, as JSON holds it.
+    others : iterable of Path
+        Files and folders that are read beside the frames.
+    is_forced : bool
+        Label again what is done. What was labeled with another identity is removed.
+    """
+
+    RECORD = RECORD
+
+    def __init__(
+        self,
+        path: str | Path,
+        kinds: Iterable[str],
+        sources: Iterable[Path | str],
+        identity: Mapping[str, Any],
+        *,
+        others: Iterable[Path] = (),
+        is_forced: bool = False,
+    ) -> None:
+        super().__init__(path)
+        self._kinds = tuple(kinds)
+        self._identity = json.loads(json.dumps(identity))
+        self._is_forced = is_forced
+        self._places = [(self.path / entry).resolve() for entry in (*ENDINGS, JOINTS_TABLE, VIDEO_FILE, RECORD)]
+        given = list(dict.fromkeys(map(_absolute, sources)))
+        self._record = self._checked_record(STDIN in given)
+        self._earlier = set(self._record["sources"])
+        self._inputs = [source for source in given if isinstance(source, str) or not self._is_ours(source)]
+        self.n_ignored = len(given) - len(self._inputs)
+        if not self._inputs:
+            raise UsageError(f"{path}: all inputs are outputs of label in this folder; name the depth frames")
+        for other in others:
+            if self._is_ours(other):
+                raise UsageError(f"{other}: may be overwritten, for outputs go there; name another folder for them")
+        # what is removed before the first output: everything of another identity, or an earlier stream, which may have
+        # been longer than the one that takes its names
+        self._stale = {name for name, source in self._record["sources"].items() if source == STDIN and STDIN in given}
+        if self.change(self._record, self._identity) is not None:
+            self._record, self._earlier, self._stale = self._new_record(), set(), self._earlier
+        self._names = self._plan()
+        self._lock = threading.Lock()
+        self._is_begun = False
+
+    def begin(self) -> None:
+        """Make the folder ready for the first output; later calls do nothing.
+
+        A run that fails before its first output leaves no trace.
+        """
+        with self._lock:
+            if self._is_begun:
+                return
+            make_folder(self.path)
+            if self._stale:
+                self._clear(self._stale)
+            self.claim(json_bytes(self._record))
+            self._is_begun = True
+
+    def name(self, frame: FrameName) -> str | None:
+        """Return the name of a frame's outputs, with slashes between folders; None if it is an output itself."""
+        base = self._base_name(frame)
+        return base if base is None or frame.page is None else f"{base}_{frame.page:06d}"
+
+    def written(self, kind: str) -> list[str]:
+        """Return the names of all frames, of this run and of earlier ones, with an output of a kind, in order."""
+        order = {base: number for number, base in enumerate(self._record["sources"])}
+        found = []
+        for name in self._outputs(kind):
+            page = _PAGE.fullmatch(name)
+            base = page[1] if page and name not in order else name
+            if base in order:
+                found.append((order[base], natural_key(name), name))
+        return [name for _, _, name in sorted(found)]
+
+    def is_done(self, frame: FrameName, inputs: Iterable[Path]) -> bool:
+        """Tell whether all outputs of a frame are there, from an earlier run, and not older than its inputs."""
+        name = self.name(frame)
+        if name is None or self._is_forced or self._base_name(frame) not in self._earlier:
+            return False
+        return _is_newer([output_path(self.path, kind, name) for kind in frame_outputs(self._kinds)], inputs)
+
+    def is_video_done(self, inputs: Iterable[Path]) -> bool:
+        """Tell whether the video holds the frames of this run and is not older than their files."""
+        is_same = self._record["video"] == self._video_digest() and STDIN not in self._names
+        return is_same and not self._is_forced and _is_newer([self.path / VIDEO_FILE], inputs)
+
+    def note_video(self) -> None:
+        """Note that the video holds the frames of this run."""
+        self._record["video"] = self._video_digest()
+        self.keep(RECORD, json_bytes(self._record))
+
+    # -- the record ----------------------------------------------------------------------------------------------------
+
+    def _checked_record(self, is_stream: bool) -> dict[str, Any]:
+        """Return the record to go on with, the folder's own or a new one."""
+        earlier = self.check(self._identity)
+        if earlier is None:
+            return self._new_record()
+        if not self._is_forced and is_stream and STDIN in earlier["sources"].values():
+            raise UsageError(
+                f"{self.path}: holds the labels of an earlier stream; name another folder, or ",
+                Parameter("is_forced", True),
+                " to write over it",
+            )
+        return dict(earlier)
+
+    def _new_record(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, "identity": self._identity, "sources": {}, "video": None}
+
+    def _read_record(self) -> dict[str, Any]:
+        return _checked(super()._read_record(), self.path / RECORD)
+
+    def _identity_of(self, record: Any) -> Mapping[str, Any]:
+        return dict(record["identity"])
+
+    def _refuse(self, change: Change) -> None:
+        if self._is_forced:
+            return
+        what = "another model" if change.key == "model" else change
+        raise UsageError(
+            f"{self.path}: was labeled with other options ({what}); name another folder, or ",
+            Parameter("is_forced", True),
+            " to remove that and label again",
+        )
+
+    def _refuse_others(self) -> None:
+        foreign = [entry for entry in (*ENDINGS, VIDEO_FILE) if self.has(entry)]
+        if foreign:
+            raise UsageError(
+                f"{self.path / foreign[0]}: is there already, and not from label (there is no {RECORD}); "
+                "name another folder"
+            )
+
+    def _clear(self, names: set[str]) -> None:
+        """Remove the outputs of these names and the video, so that old and new never mix."""
+        try:
+            for kind in ENDINGS:
+                for name in self._outputs(kind):
+                    page = _PAGE.fullmatch(name)
+                    if name in names or (page and page[1] in names):
+                        output_path(self.path, kind, name).unlink()
+            (self.path / VIDEO_FILE).unlink(missing_ok=True)
+        except OSError as error:
+            raise DepthForestError(f"{self.path}: cannot be cleared: {reason(error)}") from None
+
+    def _outputs(self, kind: str) -> list[str]:
+        """Return the names of all files of an output, whoever wrote them."""
+        folder, ending = self.path / kind, ENDINGS[kind]
+        return [path.relative_to(folder).as_posix().removesuffix(ending) for path in folder.rglob(f"*{ending}")]
+
+    def _video_digest(self) -> str:
+        return hashlib.sha256("\n".join(self._names.values()).encode()).hexdigest()
+
+    # -- names ---------------------------------------------------------------------------------------------------------
+
+    def _plan(self) -> dict[Path | str, str]:
+        """Give every input a name: that of an earlier run, or its own, with its folders where names collide."""
+        sources: dict[str, str] = self._record["sources"]
+        earlier = {source: name for name, source in sources.items()}
+        bases = _bases(self._inputs)
+        uses = Counter(map(_key, bases.values()))
+        taken = {_key(name) for name in sources}
+        taken |= {page[1] for page in map(_PAGE.fullmatch, taken) if page}
+        names: dict[Path | str, str] = {}
+        for source in self._inputs:
+            known = earlier.get(self._source_id(source))
+            if known is None:
+                candidates = _candidates(bases[source], source)
+                if uses[_key(bases[source])] > 1:
+                    next(candidates)
+                known = next(name for name in candidates if _is_free(name, taken, uses))
+                taken.add(_key(known))
+                sources[known] = self._source_id(source)
+            names[source] = known
+        return names
+
+    def _source_id(self, source: Path | str) -> str:
+        """Return what the record calls an input: its path from the folder, so that both can be moved together."""
+        if isinstance(source, str):
+            return source
+        try:
+            return Path(os.path.relpath(source, self.path.absolute())).as_posix()
+        except ValueError:  # another drive
+            return source.as_posix()
+
+    def _base_name(self, frame: FrameName) -> str | None:
+        # what standard input delivers is called as if it were a file
+        source = STDIN if STDIN in self._names and frame.path == Path("stdin") else _absolute(frame.path)
+        return self._names.get(source)
+
+    def _is_ours(self, path: Path) -> bool:
+        """Tell whether a path is where outputs go; nothing there is ever an input."""
+        resolved = path.resolve()
+        return any(place == resolved or place in resolved.parents for place in self._places)
+
+
+def _absolute(source: Path | str) -> Path | str:
+    return STDIN if source == STDIN else Path(os.path.abspath(source))  # noqa: PTH100  # takes .. out, keeps links
+
+
+def _bases(sources: Iterable[Path | str]) -> dict[Path | str, str]:
+    """Return what inputs are called: without their ending, but for those that only their ending tells apart."""
+    bases = {source: "stdin" if isinstance(source, str) else safe_name(source.stem) for source in sources}
+    whole = {s: safe_name(f"{s.stem}_{s.suffix[1:]}") for s in bases if isinstance(s, Path) and s.suffix}
+    uses = Counter((s.parent, _key(name)) for s in whole for name in (bases[s], whole[s]))
+    for source, name in whole.items():
+        if uses[source.parent, _key(bases[source])] > 1 and uses[source.parent, _key(name)] == 1:
+            bases[source] = name
+    return bases
+
+
+def _key(name: str) -> str:
+    """Return what is equal for names that some file system takes for the same."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _candidates(base: str, source: Path | str) -> Iterator[str]:
+    """Yield names for an input: its own, with its folder, with two folders, ..., then with numbers."""
+    name = base
+    yield name
+    for parent in source.parents if isinstance(source, Path) else ():
+        if parent.name:
+            name = f"{safe_name(parent.name)}/{name}"
+            yield name
+    number = 2
+    while True:
+        yield f"{base}_{number}"
+        number += 1
+
+
+def _is_free(name: str, taken: set[str], uses: Mapping[str, int]) -> bool:
+    """Tell whether neither an input nor a page of one has the name."""
+    key = _key(name)
+    page = _PAGE.fullmatch(key)
+    if page and (page[1] in taken or uses.get(page[1])):
+        return False
+    return key not in taken
+
+
+def _is_newer(outputs: Iterable[Path], inputs: Iterable[Path]) -> bool:
+    """Tell whether all outputs exist, and were written after the inputs were."""
+    try:
+        made = min((path.stat().st_mtime_ns for path in outputs), default=None)
+        return made is None or all(path.stat().st_mtime_ns <= made for path in inputs)
+    except OSError:
+        return False
+
+
+def _checked(record: Any, path: Path) -> dict[str, Any]:
+    """Return a record if it is one, and leads to no other folder."""
+    if isinstance(record, dict) and record.get("schema", SCHEMA) != SCHEMA:
+        raise DepthForestError(
+            f"{path}: has schema {record['schema']!r}, this version knows {SCHEMA}; name another folder"
+        )
+    is_sound = (
+        isinstance(record, dict)
+        and set(record) == {"schema", "identity", "sources", "video"}
+        and isinstance(record["identity"], dict)
+        and isinstance(record["sources"], dict)
+        and all(isinstance(source, str) for source in record["sources"].values())
+        and all(piece == safe_name(piece) for name in record["sources"] for piece in name.split("/"))
+    )
+    if not is_sound:
+        raise DepthForestError(f"{path}: is not what label writes; name another folder, or remove this one")
+    return dict(record)

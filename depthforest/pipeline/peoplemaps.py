@@ -1,0 +1,92 @@
+"""Who is where in the frames of a run: people that are found, masks that were given, or all readings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from depthforest.people.background import Background
+from depthforest.base.errors import Parameter, UsageError
+from depthforest.frames.frame import Frame
+from depthforest.pipeline.options import LabelOptions
+from depthforest.pipeline.masks import GivenMasks
+from depthforest.pipeline.merging import all_readings
+from depthforest.people.tracks import PeopleTracker
+from depthforest.io.reading import FrameName, FrameSequence
+from depthforest.people.finding import People, check_count, find_people
+
+
+class PeopleMaps:
+    """The people of the frames of a run.
+
+    Parameters
+    ----------
+    frames : FrameSequence
+    options : LabelOptions
+        Who the people are. If they are tracked, frames must be given in their order, by one thread.
+    """
+
+    def __init__(self, frames: FrameSequence, options: LabelOptions) -> None:
+        is_given = options.mask is not None or options.is_background_removed
+        if sum((options.mask is not None, options.background is not None, options.is_background_removed)) > 1:
+            raise UsageError(
+                Parameter("mask"),
+                " says who the people are, ",
+                Parameter("background"),
+                " what is nobody, ",
+                Parameter("is_background_removed"),
+                " that all readings are one person; give one of them",
+            )
+        if options.n_people is not None:
+            check_count(options.n_people)
+            if is_given:
+                raise UsageError(Parameter("n_people"), " is for people who are looked for; leave it out, or the mask")
+        self._masks = GivenMasks(options.mask, frames.options, frames.sources) if options.mask is not None else None
+        self._is_all = options.is_background_removed
+        self._n_people = options.n_people
+        self._background: Background | None = None
+        self.files: list[Path] = [] if self._masks is None else [self._masks.path]
+        """What is read beside the frames."""
+        if options.background is not None:
+            empty = FrameSequence([options.background], frames.options)
+            self._background = Background.learn(empty)
+            self.files.append(options.background)
+        self.is_doubtful_kept = options.is_doubtful_kept or is_given or options.background is not None
+        """Whether all who are found are kept: there is doubt only of those who are told by their shape alone."""
+        is_tracked = options.is_tracked and not is_given
+        self._tracker = PeopleTracker(self._background, options.n_people) if is_tracked else None
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether frames must be given in their order, by one thread."""
+        return self._tracker is not None
+
+    def of(self, name: FrameName, frame: Frame) -> People:
+        """Return the people of a frame.
+
+        Where some may be left out later, there may be more than were asked for: a shelf that is left out takes nobody's
+        place. A tracker, whose ids stay, counts by itself.
+        """
+        if self._masks is not None:
+            return self._masks.read(name, frame)
+        if self._is_all:
+            return all_readings(frame)
+        if self._tracker is not None:
+            return self._tracker.add(frame)
+        return find_people(frame, self._background, n=self._n_people if self.is_doubtful_kept else None)
+
+    def inputs(self, name: FrameName) -> list[Path]:
+        """Return the files that shape the answer for a frame."""
+        if self._masks is not None:
+            return [name.path, self._masks.path_for(name)]
+        return [name.path, *self.files]
+
+    def identity(self) -> dict[str, Any]:
+        """Return what shapes the answers, as JSON holds it."""
+        path = self.files[0].resolve().as_posix() if self.files else None
+        return {
+            "mask": path if self._masks is not None else None,
+            "background": path if self._background is not None else None,
+            "background_removed": self._is_all,
+            "people": self._n_people,
+        }

@@ -1,0 +1,335 @@
+"""A run of `label`: frames in, outputs written; several at a time, in order, each by itself.
+
+The caller's thread reads and does what needs the frames in order; workers label frames and write what is asked for, so
+that reading, labeling and writing overlap and a few frames are in memory, however many there are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from depthforest.frames.camera import Camera
+from depthforest.frames.drawing import Picture, labels_png
+from depthforest.base.errors import DepthForestError, DepthForestWarning, Parameter, UsageError
+from depthforest.forest.forest import Forest
+from depthforest.frames.frame import Frame
+from depthforest.base.interrupts import patient_interrupts
+from depthforest.joints.tracks import JointTracks
+from depthforest.pipeline.options import LabelOptions
+from depthforest.pipeline.merging import PeopleLabels, label_people
+from depthforest.base.modelfile import canonical_json
+from depthforest.pipeline.outfolder import OutputFolder
+from depthforest.pipeline.outputs import (
+    DEFAULT,
+    JOINTS,
+    JOINTS_TABLE,
+    TOP_PARTS,
+    VIDEO,
+    VIDEO_FILE,
+    VideoFile,
+    frame_outputs,
+    picture,
+    write_outputs,
+    write_table,
+)
+from depthforest.pipeline.peoplemaps import PeopleMaps
+from depthforest.io.reading import STDIN, FrameName, FrameSequence
+from depthforest.people.finding import People
+from depthforest.base.threads import map_in_order, thread_count
+from depthforest.trees.columns import SCHEMA
+
+
+@dataclass
+class LabelSummary:
+    """What came of a run."""
+
+    n_labeled: int = 0
+    n_done_before: int = 0
+    failures: list[DepthForestError] = field(default_factory=list)
+
+
+def run_identity(forest: Forest, frames: FrameSequence, options: LabelOptions, people: PeopleMaps) -> dict[str, Any]:
+    """Return what shapes the answers of a run, as JSON holds it."""
+    reading = frames.options
+    camera = reading.camera.to_dict() if isinstance(reading.camera, Camera) else reading.camera
+    has_clouds = any(Path(source).suffix.lower() == ".pcd" for source in frames.sources)
+    if isinstance(reading.camera, Camera) and _is_guess(reading.camera) and not has_clouds:
+        camera = None  # what is taken for such pictures anyway; clouds tell their own
+    return {
+        "model": model_digest(forest),
+        "mirror": forest.mirror if options.mirror is None else options.mirror,
+        "rule": options.rule,
+        "reject": options.reject,
+        "smooth_m": forest.smooth_m if options.smooth is None else options.smooth,
+        **people.identity(),
+        "person_confidence": 0.0 if people.is_doubtful_kept else forest.person_confidence,
+        "track": [options.fps] if options.is_tracked else None,
+        "camera": camera if isinstance(camera, dict) or camera is None else str(camera),
+        "scale": reading.scale,
+        "flip": reading.flip,
+        "rotate": reading.rotate,
+        "size": None if reading.size is None else list(reading.size),
+    }
+
+
+def _is_guess(camera: Camera) -> bool:
+    """Return whether a camera is the one that is guessed for pictures of its size."""
+    guess = Camera.guess(camera.width, camera.height)
+    return guess is not None and guess[1] == camera
+
+
+def model_digest(forest: Forest) -> str:
+    """Return a digest of everything in a forest that shapes labels, joints and pictures of them."""
+    settings = {"background": forest.background_mm, "joints": forest.joints}
+    digest = hashlib.sha256(canonical_json(forest.part_set.to_dict() | settings).encode())
+    for name in SCHEMA:
+        digest.update(f"{name}{getattr(forest, name).shape}".encode())
+        digest.update(getattr(forest, name).tobytes())
+    return digest.hexdigest()
+
+
+class LabelRun:
+    """A run over frames that writes the answers into a folder; `run` does it, once.
+
+    Parameters
+    ----------
+    forest : Forest
+    frames : FrameSequence
+        From `read_frames`.
+    output : str or Path
+        See `OutputFolder`.
+    options : LabelOptions, optional
+    outputs : tuple of str
+        From `outputs.parse_outputs`.
+    is_forced : bool
+        Label again what is done.
+    threads : int, optional
+        Omitted: one for each core.
+    progress : callable, optional
+        Called with 1 for every frame.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        frames: FrameSequence,
+        output: str | Path,
+        options: LabelOptions | None = None,
+        *,
+        outputs: tuple[str, ...] = DEFAULT,
+        is_forced: bool = False,
+        threads: int | None = None,
+        progress: Callable[[int], object] | None = None,
+    ) -> None:
+        self._forest, self._frames = forest, frames
+        self._options = options or LabelOptions()
+        self._people = PeopleMaps(frames, self._options)
+        self._threads = thread_count(threads)
+        self._advance = progress or (lambda _: None)
+        self._identity = run_identity(forest, frames, self._options, self._people)
+        self._folder = OutputFolder(
+            output, outputs, frames.sources, self._identity, others=self._people.files, is_forced=is_forced
+        )
+        self._kinds = frame_outputs(outputs)
+        self._is_video_wanted = VIDEO in outputs and not self._folder.is_video_done(self._files())
+        is_smoothed = self._options.is_tracked and JOINTS in self._kinds
+        self._tracks = JointTracks(self._options.fps) if is_smoothed else None
+        self._names: dict[str, None] = {}  # of the frames that are there, in order
+        self._summary = LabelSummary()
+
+    def run(self) -> LabelSummary:
+        """Label the frames and write the answers.
+
+        Returns
+        -------
+        LabelSummary
+            Frames that cannot be read, or whose mask cannot, are among its failures; what cannot be written is raised.
+        """
+        if self._folder.n_ignored:
+            warnings.warn(
+                f"{self._folder.path}: {self._folder.n_ignored} of the inputs are outputs of label in it and are not "
+                "read",
+                DepthForestWarning,
+                stacklevel=2,
+            )
+        with self._opened_video() as video, patient_interrupts() as check:
+            read = map(self._read, _until_stopped(self._frames.named(unless=self._is_passed_over), check))
+            labeled = map(self._smoothed, map_in_order(self._labeled, read, threads=self._threads))
+            for task in map_in_order(self._written, labeled, threads=self._threads):
+                self._count(task, video)
+        self._finish(video)
+        return self._summary
+
+    def _files(self) -> Iterator[Path]:
+        """Yield the files that shape the answers."""
+        for source in self._frames.sources:
+            if source != STDIN:
+                yield from (path for path in self._people.inputs(FrameName(Path(source))) if path.exists())
+
+    def _opened_video(self) -> contextlib.AbstractContextManager[VideoFile | None]:
+        if not self._is_video_wanted:
+            return contextlib.nullcontext()
+        return VideoFile(self._folder.path / VIDEO_FILE, self._options.fps)
+
+    # -- the steps of a frame ------------------------------------------------------------------------------------------
+
+    def _is_passed_over(self, name: FrameName) -> bool:
+        """Tell whether nothing is to be done for a frame: it is an output, came before, or is labeled already."""
+        own = self._folder.name(name)
+        if own is None or own in self._names:
+            self._advance(1)
+            return True
+        self._names[own] = None
+        # a recording is one whole: what comes later depends on what was before
+        is_whole = self._is_video_wanted or self._options.is_tracked
+        is_done = not is_whole and self._folder.is_done(name, self._people.inputs(name))
+        if is_done:
+            self._summary.n_done_before += 1
+            self._advance(1)
+        return is_done
+
+    def _read(self, item: tuple[FrameName, Frame | DepthForestError]) -> _Task:
+        """Return a frame as a task, with its people where they must be found in the order of the frames."""
+        name, frame = item
+        if isinstance(frame, DepthForestError):
+            return _Task(name, error=frame)
+        task = _Task(name, frame)
+        return self._attempted(self._with_people, task, frame) if self._people.is_in_order else task
+
+    def _with_people(self, task: _Task, frame: Frame) -> _Task:
+        return replace(task, people=self._people.of(task.name, frame))
+
+    def _labeled(self, task: _Task) -> _Task:
+        """Return a task with the answers of the forest, or with its failure."""
+        return task if task.frame is None else self._attempted(self._with_labels, task, task.frame)
+
+    def _with_labels(self, task: _Task, frame: Frame) -> _Task:
+        people = self._people.of(task.name, frame) if task.people is None else task.people
+        labels = label_people(
+            self._forest,
+            frame,
+            people,
+            top=TOP_PARTS if "probabilities" in self._kinds else None,
+            joints=JOINTS in self._kinds,
+            is_doubtful_kept=self._people.is_doubtful_kept,
+            n_people=self._options.n_people,
+            threads=1,
+            **self._options.of_forest,
+        )
+        return replace(task, labels=labels)
+
+    def _attempted(self, step: Callable[[_Task, Frame], _Task], task: _Task, frame: Frame) -> _Task:
+        """Return what a step makes of a task, or the task's failure; misuse stops the run."""
+        try:
+            return step(task, frame)
+        except UsageError:
+            raise
+        except DepthForestError as error:
+            return _Task(task.name, error=_named(error, task.name, self._people.inputs(task.name)))
+
+    def _smoothed(self, task: _Task) -> _Task:
+        """Return a task with its joints smoothed over time, if the frames are a recording."""
+        if self._tracks is None or task.labels is None:
+            return task
+        return replace(task, labels=replace(task.labels, joints=self._tracks.add(task.labels.joints or {})))
+
+    def _written(self, task: _Task) -> _Task:
+        """Write the outputs of a task; keep its picture alone, where the video needs it."""
+        if task.labels is None:
+            return task
+        is_drawn = self._is_video_wanted or "overlay" in self._kinds
+        drawn = picture(task.labels) if is_drawn else None
+        own = self._folder.name(task.name)
+        assert own is not None  # such frames are passed over
+        how = {key: self._identity[key] for key in ("mirror", "smooth_m", "rule", "reject")}
+        self._folder.begin()
+        write_outputs(
+            self._folder.path, own, task.labels, self._kinds, overlay=drawn, origin={"source": str(task.name)} | how
+        )
+        return _Task(task.name, picture=drawn if self._is_video_wanted else None)
+
+    def _count(self, task: _Task, video: VideoFile | None) -> None:
+        """Take note of a task that is over, and add its picture to the video."""
+        self._advance(1)
+        if task.error is not None:
+            self._names.pop(self._folder.name(task.name) or "", None)
+            self._summary.failures.append(task.error)
+            return
+        self._summary.n_labeled += 1
+        if video is not None and task.picture is not None:
+            video.add(task.picture)
+
+    def _finish(self, video: VideoFile | None) -> None:
+        """Write what is made of all frames."""
+        table = self._folder.path / JOINTS_TABLE
+        if JOINTS in self._kinds and self._names and (self._summary.n_labeled or not table.exists()):
+            write_table(self._folder.path, self._folder.written(JOINTS))
+        if video is not None and self._summary.n_labeled:
+            self._folder.note_video()
+        if video is not None and video.n_resized:
+            warnings.warn(
+                f"of another size than the first are {video.n_resized} frames; the video has them scaled to fit, with "
+                "black borders",
+                DepthForestWarning,
+                stacklevel=3,
+            )
+
+
+def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | None = None) -> bytes:
+    """Return the indexed PNG of the only frame of a sequence."""
+    options = options or LabelOptions()
+    people = PeopleMaps(frames, options)
+    found = list(itertools.islice(frames.named(), 2))
+    if len(found) != 1:
+        raise UsageError(
+            "standard output takes the PNG of exactly one frame; name one, or a folder with ", Parameter("output")
+        )
+    ((name, frame),) = found
+    if isinstance(frame, DepthForestError):
+        raise frame
+    labels = label_people(
+        forest,
+        frame,
+        people.of(name, frame),
+        is_doubtful_kept=people.is_doubtful_kept,
+        n_people=options.n_people,
+        **options.of_forest,
+    )
+    return labels_png(labels.parts, labels.part_set)
+
+
+def _named(error: DepthForestError, name: FrameName, inputs: Iterable[Path]) -> DepthForestError:
+    """Return an error that names the frame or its mask, as those of reading do."""
+    is_named = any(str(error).startswith(f"{known}:") for known in (name, *inputs))
+    return error if is_named else type(error)(f"{name}: ", *error.args)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A frame on its way, and what has come of it so far."""
+
+    name: FrameName
+    frame: Frame | None = None
+    people: People | None = None
+    labels: PeopleLabels | None = None
+    picture: Picture | None = None
+    error: DepthForestError | None = None
+
+
+def _until_stopped(
+    items: Iterator[tuple[FrameName, Frame | DepthForestError]], check: Callable[[], None]
+) -> Iterator[tuple[FrameName, Frame | DepthForestError]]:
+    """Yield items until Ctrl-C: what was begun is finished, and the block of `patient_interrupts` then raises."""
+    for item in items:
+        try:
+            check()
+        except KeyboardInterrupt:
+            return
+        yield item

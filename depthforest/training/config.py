@@ -1,0 +1,147 @@
+"""TrainConfig: every number that shapes a forest, in one frozen value that prints, saves to TOML and loads back.
+
+What does not shape the forest (threads, shards, memory, paths) is an option of `training.train` instead. Imports
+neither numpy nor numba, so that the command line can show the defaults at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from depthforest.base.configs import TomlConfig
+from depthforest.base.criteria import CRITERIA
+from depthforest.base.errors import UsageError
+
+PROBE_SHAPES = ("radius", "disc", "square")
+LEAF_COUNTS = ("drawn",)
+"""One is left; the field stays, for model files and configurations have it."""
+
+MAX_DEPTH = 40
+"""Levels: a tree this deep has more leaves than any data set pixels."""
+
+MAX_THRESHOLDS = 254
+"""A bin is one byte, and there is one bin more than thresholds."""
+
+MAX_STEP_MM = 8192
+"""Largest step between thresholds, millimetres: bins are found by a float32 product, exact up to twice that."""
+
+MAX_WEIGHT = 64
+"""Largest class weight: a class that is 64 times rarer than the commonest still counts as much."""
+
+
+class TrainConfigError(UsageError):
+    """A training configuration that cannot be used."""
+
+
+@dataclass(frozen=True)
+class TrainConfig(TomlConfig):
+    """What a forest is grown with. The same configuration and data give the same bytes.
+
+    Parameters
+    ----------
+    trees : int
+    depth : int
+        Splits between the root and the deepest leaf, at most.
+    frames_per_tree : float
+        Frames of each tree: a share of the data set up to 1, a number above. The others are out of bag.
+    pixels_per_frame : int
+        Training pixels drawn of each frame, over all its people.
+    class_balance : float, 0 to 1
+        How evenly a frame's pixels are drawn over its parts: 0 as they come, 1 the same number of each.
+    class_weights : float, 0 to 1
+        Splits weigh a part by (share of the commonest / its own share) to this power: 0 weighs all pixels alike.
+    candidates : int
+        Probe pairs tried at each node.
+    thresholds : int
+        Thresholds tried for each pair, on a ladder of equal steps.
+    threshold_range_mm : int
+        The ladder reaches from minus to plus this response.
+    threshold_scales : int
+        Pairs take turns with so many ladders, each half as wide as the one before.
+    probe_range_m : float
+        Largest length of a probe.
+    probe_shape : "radius", "disc" or "square"
+        Where probes land: all lengths, all places of the disc, or of the square of that half width, equally often.
+    zero_share : float, 0 to 1
+        Of the pairs have v = 0, and so compare with the pixel's own depth.
+    min_pixels : int
+        A node of fewer training pixels is not split.
+    min_gain : float
+        A node is not split if its best gain is not above this: bits a pixel, or gini impurity.
+    criterion : "entropy" or "gini"
+    leaf_counts : "drawn"
+        Leaves hold the parts as training pixels were drawn.
+    leaf_smoothing : float
+        Pixels of the whole tree's distribution that are added to each leaf, for parts it has not seen.
+    background_mm : int
+        What a probe reads off the person.
+    seed : int
+    """
+
+    ERROR = TrainConfigError
+
+    trees: int = 3
+    depth: int = 20
+    frames_per_tree: float = 0.8
+    pixels_per_frame: int = 350
+    class_balance: float = 0.5
+    class_weights: float = 0.0
+    candidates: int = 500
+    thresholds: int = 50
+    threshold_range_mm: int = 600
+    threshold_scales: int = 3
+    probe_range_m: float = 0.45
+    probe_shape: str = "radius"
+    zero_share: float = 0.25
+    min_pixels: int = 8
+    min_gain: float = 0.0
+    criterion: str = "entropy"
+    leaf_counts: str = "drawn"
+    leaf_smoothing: float = 1.0
+    background_mm: int = 10_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_ranges(
+            ("trees", 1, 1000),
+            ("depth", 1, MAX_DEPTH),
+            ("pixels_per_frame", 1, 1_000_000),
+            ("class_balance", 0, 1),
+            ("class_weights", 0, 1),
+            ("candidates", 1, 100_000),
+            ("thresholds", 1, MAX_THRESHOLDS),
+            ("threshold_range_mm", 1, 10_000),
+            ("threshold_scales", 1, 8),
+            ("probe_range_m", 0.001, 10),
+            ("zero_share", 0, 1),
+            ("min_pixels", 2, 1_000_000_000),
+            ("min_gain", 0, 100),
+            ("leaf_smoothing", 0, 1_000_000),
+            ("background_mm", 1, 65_535),
+            ("seed", 0, 2**63 - 1),
+        )
+        self._check_choice("criterion", CRITERIA)
+        self._check_choice("probe_shape", PROBE_SHAPES)
+        self._check_choice("leaf_counts", LEAF_COUNTS)
+        if self.frames_per_tree <= 0 or (
+            self.frames_per_tree > 1 and self.frames_per_tree != int(self.frames_per_tree)
+        ):
+            raise TrainConfigError(
+                f"frames_per_tree must be a share up to 1 or a whole number above, got {self.frames_per_tree!r}"
+            )
+        if self.step_mm > MAX_STEP_MM:
+            raise TrainConfigError(
+                f"{self.thresholds} thresholds over +-{self.threshold_range_mm} mm are {self.step_mm} mm apart, the "
+                f"most is {MAX_STEP_MM}; use more thresholds or a smaller threshold_range_mm"
+            )
+
+    @property
+    def step_mm(self) -> int:
+        """Millimetres between two thresholds of the widest ladder."""
+        return max(1, -(-2 * self.threshold_range_mm // self.thresholds))
+
+    def frames_of(self, n_frames: int) -> int:
+        """Return how many of `n_frames` frames each tree is grown on: at least one."""
+        n = round(self.frames_per_tree * n_frames) if self.frames_per_tree <= 1 else int(self.frames_per_tree)
+        return min(max(n, 1), n_frames)

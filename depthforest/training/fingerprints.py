@@ -1,0 +1,109 @@
+"""Fingerprint: what a data set is, in a few values, so that a stopped run goes on with the same data or not at all.
+
+Reading everything would take longer than many a level, so that what is looked at depends on what the data are:
+
+    always          the number of frames, the part set, the first camera, and all bytes of up to 64 frames spread evenly
+    a folder or     also the names and sizes of all files of depth, parts and people: compressed files rarely keep their
+    a Zarr store    size when their content changes
+    a generator     also what it says makes its frames: configuration, seed, version, digests of the files it reads
+
+Every frame of a data set of up to 64 is looked at whole. The folder's own name and times do not count: a copy is the
+same data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from depthforest.base.errors import DatasetError
+from depthforest.base.files import reason
+from depthforest.frames.frame import LabeledFrame
+from depthforest.base.modelfile import canonical_json
+from depthforest.training.sampling import checked_frame
+from depthforest.base.threads import map_in_order
+
+MAX_SAMPLE = 64
+"""Frames that are read whole: about a second of a Zarr store of 640 x 480."""
+
+FOLDERS = ("depth", "parts", "people")
+"""Of a data set folder and of a Zarr store: what training reads."""
+
+
+def fingerprint(source: Sequence[LabeledFrame], *, threads: int | None = None) -> dict[str, Any]:
+    """Return what a data set is, as JSON holds it.
+
+    Parameters
+    ----------
+    source : sequence of LabeledFrame
+        If it has a method `identity`, its text counts; if it has a `path` that is a folder, or several `paths`, their
+        files do.
+    threads : int, optional
+        Omitted: one for each core.
+
+    Returns
+    -------
+    dict
+        frames (number), parts (as in a model file), camera (of the first frame), and digests: sample; files, or None;
+        origin, or None.
+    """
+    n = len(source)
+    part_set = source[0].part_set
+    indices = sorted({i * (n - 1) // max(1, MAX_SAMPLE - 1) for i in range(MAX_SAMPLE)}) if n > MAX_SAMPLE else range(n)
+
+    def digest_of(index: int) -> bytes:
+        return frame_digest(checked_frame(source, index, part_set))
+
+    sample = hashlib.sha256()
+    for digest in map_in_order(digest_of, indices, threads=threads):
+        sample.update(digest)
+    paths: Sequence[Any] = getattr(source, "paths", None) or (getattr(source, "path", None),)
+    identity: Callable[[], str] | None = getattr(source, "identity", None)
+    return {
+        "frames": n,
+        "parts": part_set.to_dict(),
+        "camera": source[0].camera.to_dict(),
+        "sample": sample.hexdigest(),
+        "files": _sizes(paths) if all(isinstance(path, Path) and path.is_dir() for path in paths) else None,
+        "origin": hashlib.sha256(identity().encode()).hexdigest() if callable(identity) else None,
+    }
+
+
+def frame_digest(frame: LabeledFrame) -> bytes:
+    """Return the SHA-256 of a frame's camera, depth, parts and people."""
+    digest = hashlib.sha256(canonical_json(frame.camera.to_dict()).encode())
+    for array in (frame.depth_mm, frame.parts, frame.people):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.digest()
+
+
+def _sizes(paths: Sequence[Path]) -> str:
+    """Return a digest of the names and sizes of all files that training reads, without opening them."""
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            for kind in FOLDERS:
+                for name, size in _files(path / kind):
+                    digest.update(f"{kind}/{name}\0{size}\0".encode(errors="surrogateescape"))
+        except OSError as error:
+            raise DatasetError(f"{path}: cannot be read: {reason(error)}") from None
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int]]:
+    """Yield the names, with those of the folders between, and sizes of all files below a folder, in order."""
+    if not folder.is_dir():
+        return
+    with os.scandir(folder) as found:
+        # hidden files are of the system, or half written
+        entries = sorted((e for e in found if not e.name.startswith(".")), key=lambda e: e.name)
+    for entry in entries:
+        if entry.is_dir():
+            yield from ((f"{entry.name}/{name}", size) for name, size in _files(folder / entry.name))
+        else:
+            yield entry.name, entry.stat().st_size

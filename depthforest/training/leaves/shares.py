@@ -1,0 +1,93 @@
+"""Leaf shares: which pixels each leaf answers for, so that leaves are fitted together and not each by itself.
+
+Trees that label a pixel share the work: where one knows the part and another does not, the second need not have counted
+it. Given the distributions that leaves have (`fit` counts the first ones), a pixel is dealt out to the leaves that
+it reaches by how much each said of its true part, and leaves are made anew of what they were dealt. That is a step of
+expectation maximisation for the mean of the leaves: no step makes the true parts less likely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.forest.forest import Forest
+from depthforest.frames.frame import LabeledFrame
+from depthforest.base.kernels import kernel
+from depthforest.training.leaves.counts import faced_people
+from depthforest.training.sampling import checked_frame
+from depthforest.base.threads import map_in_order
+
+Shares = npt.NDArray[np.float32]
+
+
+def share_leaves(
+    forest: Forest,
+    data: Sequence[LabeledFrame],
+    *,
+    threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> Shares:
+    """Return how much of the pixels of each part each leaf answers for, from people of each facing.
+
+    Parameters
+    ----------
+    forest : Forest
+        Its distributions say who answers.
+    data : sequence of LabeledFrame
+        As in `counts.count_leaves`; each frame counts as it is and mirrored.
+    threads : int, optional
+        Omitted: one for each core. The shares are the same for any number: frames are added in their order.
+    progress : callable, optional
+        Called with 1 after every frame.
+
+    Returns
+    -------
+    array (n_leaves, n_facings, n_parts), float32
+        In pixels; a pixel is as many as there are trees and walks.
+    """
+    shares = np.zeros((forest.n_leaves, forest.n_facings, len(forest.part_set)), dtype=np.float32)
+    mirrored = forest.part_set.mirror_table
+
+    def one(index: int) -> list[tuple[int, npt.NDArray[np.int32], npt.NDArray[np.uint8]]]:
+        return list(faced_people(forest, checked_frame(data, index, forest.part_set), forest.n_facings))
+
+    for found in map_in_order(one, range(len(data)), threads=threads):
+        for facing, leaves, labels in found:
+            _deal_out(leaves, labels, mirrored, facing, forest.leaves, shares)
+        if progress is not None:
+            progress(1)
+    return shares
+
+
+@kernel
+def _deal_out(
+    leaves: npt.NDArray[np.int32],
+    labels: npt.NDArray[np.uint8],
+    mirrored: npt.NDArray[np.uint8],
+    facing: int,
+    rows: npt.NDArray[np.uint8],
+    shares: Shares,
+) -> None:
+    """Add the pixels of a person, whose leaves are (2, n, n_trees), straight and mirrored, to the `shares` of leaves.
+
+    A leaf that says nothing of a part still answers for a 255th of it: what was dropped when stored may come back.
+    """
+    n_facings = shares.shape[1]
+    n_walks = leaves.shape[0] * leaves.shape[2]
+    for i in range(leaves.shape[1]):
+        total = np.int64(0)
+        for walk in range(2):
+            f = (n_facings - facing) % n_facings if walk else facing
+            part = mirrored[labels[i]] if walk else labels[i]
+            for tree in range(leaves.shape[2]):
+                total += 1 + np.int64(rows[leaves[walk, i, tree] * n_facings + f, part])
+        for walk in range(2):
+            f = (n_facings - facing) % n_facings if walk else facing
+            part = mirrored[labels[i]] if walk else labels[i]
+            for tree in range(leaves.shape[2]):
+                leaf = leaves[walk, i, tree]
+                said = 1 + np.int64(rows[leaf * n_facings + f, part])
+                shares[leaf, f, part] += np.float32(n_walks * said / total)

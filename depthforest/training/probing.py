@@ -1,0 +1,175 @@
+"""Probing: the compiled loops of a shard over its pixels: the bins of candidates, and the way down a tree.
+
+A crop has a border of background, so that a probe clamped to it reads what `features.read_probe` would, without a
+branch. What vectorises is kept apart from what reads images. Kernels check nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.trees.features import clamped_offset
+from depthforest.base.kernels import kernel
+from depthforest.base.prefetching import prefetch
+
+_PER_LINE = 32
+"""Numbers of 16 bits in a cache line."""
+
+OUT = -1
+"""Node of a pixel that has reached a leaf."""
+
+
+@kernel
+def _find_probes(
+    xs: npt.NDArray[np.int16],
+    ys: npt.NDArray[np.int16],
+    scale_x: np.float32,
+    scale_y: np.float32,
+    row: np.int32,
+    col: np.int32,
+    n_rows: np.int32,
+    n_cols: np.int32,
+    out: npt.NDArray[np.uint32],
+) -> None:
+    """Find each probe's position in the crop, clamped to the border. It vectorises, because it reads no image.
+
+    Positions are unsigned, here and below: an index that may be negative costs a comparison.
+    """
+    left, right = np.float32(-col), np.float32(n_cols - 1 - col)
+    top, bottom = np.float32(-row), np.float32(n_rows - 1 - row)
+    own = np.int32(row * n_cols + col)
+    for i in range(len(xs)):
+        d_row = clamped_offset(np.float32(ys[i]), scale_y, top, bottom)
+        d_col = clamped_offset(np.float32(xs[i]), scale_x, left, right)
+        out[i] = np.uint32(np.int32(own + np.int32(d_row * n_cols)) + d_col)
+
+
+@kernel
+def _subtract(
+    depth: npt.NDArray[np.uint16],
+    start: np.uint64,
+    ones: npt.NDArray[np.uint32],
+    others: npt.NDArray[np.uint32],
+    out: npt.NDArray[np.int32],
+) -> None:
+    """Read both probes of each pair in the crop at `start`: the one place where candidates read an image."""
+    for i in range(len(ones)):
+        out[i] = np.int32(depth[start + np.uint64(ones[i])]) - np.int32(depth[start + np.uint64(others[i])])
+
+
+@kernel
+def _find_bins(
+    responses: npt.NDArray[np.int32],
+    lows: npt.NDArray[np.int16],
+    inverses: npt.NDArray[np.float32],
+    highest: np.float32,
+    out: npt.NDArray[np.uint8],
+) -> None:
+    """Find the bin of each response: (response - low) / step, clipped to 0 ... highest.
+
+    Half a millimetre more keeps the quotient so far from whole numbers that its rounding cannot matter.
+    """
+    for i in range(len(responses)):
+        above = np.float32(np.int32(responses[i] - np.int32(lows[i]))) + np.float32(0.5)
+        out[i] = np.uint8(np.int32(min(max(np.float32(above * inverses[i]), np.float32(0)), highest)))
+
+
+@kernel
+def _prefetch_candidates(probes: npt.NDArray[np.int16], lows: npt.NDArray[np.int16], node: int) -> None:
+    """Ask for a node's candidates: on deep levels each pixel's are elsewhere in memory."""
+    n = lows.shape[1]
+    for i in range(0, n, _PER_LINE):
+        prefetch(lows, node * n + i)
+    for i in range(0, 4 * n, _PER_LINE):
+        prefetch(probes, node * 4 * n + i)
+
+
+@kernel
+def fill_bins(
+    depth: npt.NDArray[np.uint16],
+    starts: npt.NDArray[np.int64],
+    shapes: npt.NDArray[np.int32],
+    places: npt.NDArray[np.int32],
+    scales: npt.NDArray[np.float32],
+    slots: npt.NDArray[np.int32],
+    ranks: npt.NDArray[np.int64],
+    probes: npt.NDArray[np.int16],
+    lows: npt.NDArray[np.int16],
+    inverses: npt.NDArray[np.float32],
+    unit: np.float32,
+    highest: np.float32,
+    out: npt.NDArray[np.uint8],
+) -> None:
+    """Fill the bins of all candidates of each pixel, image by image, so that depth is read from the cache."""
+    n = probes.shape[2]
+    ones, others, responses = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.int32)
+    for p in range(len(slots)):
+        node = slots[p]
+        if node < 0:
+            continue
+        if p + 1 < len(slots):
+            _prefetch_candidates(probes, lows, max(slots[p + 1], 0))
+        # the unit is a power of two: the scale takes it exactly
+        x, y, row, col = scales[p, 0] * unit, scales[p, 1] * unit, places[p, 0], places[p, 1]
+        n_rows, n_cols = shapes[p, 0], shapes[p, 1]
+        _find_probes(probes[node, 0], probes[node, 1], x, y, row, col, n_rows, n_cols, ones)
+        _find_probes(probes[node, 2], probes[node, 3], x, y, row, col, n_rows, n_cols, others)
+        _subtract(depth, np.uint64(starts[p]), ones, others, responses)
+        _find_bins(responses, lows[node], inverses, highest, out[ranks[p]])
+
+
+@kernel
+def _goes_right(depth, start, shape, place, scale, pair, threshold):  # type: ignore[no-untyped-def]  # inlined
+    """Return whether a pixel's response to a pair of probes in metres is above a threshold."""
+    left, right = np.float32(-place[1]), np.float32(shape[1] - 1 - place[1])
+    top, bottom = np.float32(-place[0]), np.float32(shape[0] - 1 - place[0])
+    own = start + place[0] * shape[1] + place[1]
+    one = clamped_offset(pair[1], scale[1], top, bottom) * shape[1] + clamped_offset(pair[0], scale[0], left, right)
+    other = clamped_offset(pair[3], scale[1], top, bottom) * shape[1] + clamped_offset(pair[2], scale[0], left, right)
+    return np.int32(depth[own + one]) - np.int32(depth[own + other]) > threshold
+
+
+@kernel
+def move_pixels(
+    depth: npt.NDArray[np.uint16],
+    starts: npt.NDArray[np.int64],
+    shapes: npt.NDArray[np.int32],
+    places: npt.NDArray[np.int32],
+    scales: npt.NDArray[np.float32],
+    probes: npt.NDArray[np.float32],
+    thresholds: npt.NDArray[np.int32],
+    children: npt.NDArray[np.int32],
+    nodes: npt.NDArray[np.int32],
+) -> None:
+    """Replace the open node of each pixel by its child's number: right where the response is above the threshold."""
+    for p in range(len(nodes)):
+        node = nodes[p]
+        if node < 0:
+            continue
+        if children[node, 0] < 0:
+            nodes[p] = OUT
+            continue
+        is_right = _goes_right(depth, starts[p], shapes[p], places[p], scales[p], probes[node], thresholds[node])
+        nodes[p] = children[node, 1] if is_right else children[node, 0]
+
+
+@kernel
+def walk_pixels(
+    depth: npt.NDArray[np.uint16],
+    starts: npt.NDArray[np.int64],
+    shapes: npt.NDArray[np.int32],
+    places: npt.NDArray[np.int32],
+    scales: npt.NDArray[np.float32],
+    offsets: npt.NDArray[np.float32],
+    thresholds: npt.NDArray[np.int32],
+    children: npt.NDArray[np.int32],
+    ends: npt.NDArray[np.int32],
+) -> None:
+    """Walk each pixel from the node it is at to a value below 0."""
+    for p in range(len(ends)):
+        node = ends[p]
+        while node >= 0:
+            is_right = _goes_right(depth, starts[p], shapes[p], places[p], scales[p], offsets[node], thresholds[node])
+            node = children[node, 1] if is_right else children[node, 0]
+        ends[p] = node

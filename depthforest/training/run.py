@@ -1,0 +1,399 @@
+"""Training: a data set and a configuration to a forest; checkpoints, progress and out-of-bag accuracy along the way."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base import modelfile
+from depthforest.training.checkpoints import Checkpoint
+from depthforest.base.checks import is_finite, is_whole
+from depthforest.base.errors import DatasetError, DepthForestError, DepthForestWarning, Message, Parameter, UsageError
+from depthforest.base.files import reason
+from depthforest.training.fingerprints import fingerprint
+from depthforest.forest.forest import Forest
+from depthforest.frames.frame import FrameSource, LabeledFrame
+from depthforest.training.growing import Grower, GrowingTree, class_weights
+from depthforest.base.interrupts import patient_interrupts
+from depthforest.training.outofbag import Judge, Votes
+from depthforest.frames.parts import PartSet
+from depthforest.training.progress import Outlook, Progress
+from depthforest.trees.quantizing import quantise_leaves
+from depthforest.training.sampling import OUT_OF_BAG, checked_frame, frames_of_tree
+from depthforest.training.shards import Shard
+from depthforest.base.threads import map_in_order, thread_count
+from depthforest.training.config import TrainConfig
+
+MEMORY_MB = 2048
+"""Default budget of what training holds at once: half for the people's crops and the pixels' state, half for
+counting."""
+
+JUDGES_SHARE = 0.25
+"""Of the crops' half, for those of the frames that judge a tree."""
+
+PIXEL_BYTES = 20
+"""State of a training pixel, whether its crop is kept or not: label, node, and where it is sorted to."""
+
+NODE_BYTES = 26
+"""Of a split in a model file: four offsets, a threshold, two children."""
+
+Counts = npt.NDArray[np.int64]
+Leaves = npt.NDArray[np.uint8]
+
+
+def train(
+    source: Sequence[LabeledFrame],
+    config: TrainConfig | None = None,
+    *,
+    progress: Callable[[Progress], object] | bool | None = None,
+    threads: int | None = None,
+    shards: int | None = None,
+    memory_mb: float = MEMORY_MB,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+) -> Forest:
+    """Grow a forest on labeled frames.
+
+    Parameters
+    ----------
+    source : sequence of LabeledFrame
+        A data set or a `synth.Generator`, of one part set; any frame may be read again at any time.
+    config : TrainConfig
+        Everything that shapes the forest. The options below do not change a byte of it.
+    progress : callable or True, optional
+        Called with a `Progress` after every level and tree; True prints them.
+    threads : int, optional
+        Omitted: one for each core.
+    shards : int, optional
+        Into how many parts the frames of a tree are cut. Omitted: one for each thread.
+    memory_mb : float
+        Budget for crops, pixels and counting, beside the frames that are being read. Crops that don't fit are made
+        again for every batch of nodes; 20 bytes a training pixel are needed in any case.
+    checkpoint : str or Path, optional
+        A folder that keeps the run after every level.
+    resume : bool
+        Go on from the checkpoint, if there is one.
+
+    Notes
+    -----
+    Ctrl-C stops at the next safe point: a frame or a batch of counts; a second one at once. Whatever stops a run, its
+    checkpoint holds the last whole level.
+    """
+    config = TrainConfig() if config is None else config
+    if not isinstance(config, TrainConfig):
+        raise UsageError(f"config must be a TrainConfig, got {type(config).__name__}")
+    if resume and checkpoint is None:
+        raise UsageError("resume needs the folder of a checkpoint")
+    book = None
+    try:
+        with patient_interrupts() as check:
+            run = _Run(source, config, _reporter(progress), check, threads, shards, memory_mb)
+            if checkpoint is not None:
+                book = Checkpoint(checkpoint, run.identity(), resume=resume)
+            return run.forest(book, is_resumed=resume)
+    except KeyboardInterrupt:
+        if book is None:
+            raise
+        message = f"training was stopped; its last whole level is kept in {book.path}: resume goes on from there"
+        raise KeyboardInterrupt(message) from None
+    except MemoryError:
+        raise DepthForestError(
+            "this machine has too little memory; lower ", Parameter("memory_mb"), *_kept(book)
+        ) from None
+    except DepthForestError as error:
+        if kept := _kept(book):
+            raise type(error)(*error.args, *kept) from error
+        raise
+
+
+class _GuardedFrames(FrameSource):
+    """A data set whose every frame is a safe point to stop at, and whose troubles are one clear line."""
+
+    def __init__(self, source: Sequence[LabeledFrame], check: Callable[[], None]) -> None:
+        self._source, self._check = source, check
+        # what a fingerprint asks for
+        self.path, self.paths = getattr(source, "path", None), getattr(source, "paths", None)
+        self.identity = getattr(source, "identity", None)
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def _frame(self, number: int) -> LabeledFrame:
+        self._check()
+        try:
+            return self._source[number]
+        except OSError as error:
+            raise DatasetError(f"frame {number} cannot be read: {reason(error)}") from None
+
+
+class _Run:
+    """One call of `train`."""
+
+    def __init__(
+        self,
+        source: Sequence[LabeledFrame],
+        config: TrainConfig,
+        report: Callable[[Progress], object],
+        check: Callable[[], None],
+        threads: int | None,
+        shards: int | None,
+        memory_mb: float,
+    ) -> None:
+        self.config, self.report, self.check = config, report, check
+        self.threads = thread_count(threads)
+        self.n_shards = self.threads if shards is None else shards
+        if not is_whole(self.n_shards, 1, 100_000):
+            raise UsageError(f"shards must be a whole number from 1 to 100000, got {shards!r}")
+        if not is_finite(memory_mb) or memory_mb <= 0:
+            raise UsageError(Parameter("memory_mb"), f" must be a number of megabytes above 0, got {memory_mb!r}")
+        self.half_bytes = int(memory_mb * 2**20 / 2)
+        if not isinstance(source, Sequence) or len(source) == 0:
+            got = "an empty one" if isinstance(source, Sequence) else f"a {type(source).__name__}"
+            raise DatasetError(f"training needs a data set with at least one frame, got {got}")
+        self.source = _GuardedFrames(source, check)
+        first = self.source[0]
+        if not isinstance(first, LabeledFrame):
+            got = type(first).__name__
+            raise DatasetError(f"frame 0 is a {got}; training needs LabeledFrames, as df.open_dataset gives them")
+        self.part_set: PartSet = checked_frame(self.source, 0, first.part_set).part_set
+        if len(self.part_set) < 2:
+            raise DatasetError(f"the part set has one part ({self.part_set.names[0]}); there is nothing to tell apart")
+        self.votes = Votes(len(self.part_set), config.trees)
+        self.n_file_bytes = 0
+        self.outlook = Outlook(config.trees, config.depth)
+
+    def identity(self) -> dict[str, Any]:
+        """Return what makes the forest what it is: the configuration and a fingerprint of the data."""
+        return {"config": self.config.to_dict(), "data": fingerprint(self.source, threads=self.threads)}
+
+    def forest(self, book: Checkpoint | None, *, is_resumed: bool) -> Forest:
+        """Grow what is missing of the forest."""
+        finished: list[GrowingTree] = list(book.state.finished) if book else []
+        if book and is_resumed:
+            self._tell_state(book)
+        leaves = []
+        for tree, grown in enumerate(finished):
+            leaves.append(self._leaves(grown))
+            self._vote(self._judge(tree), grown, leaves[-1])
+            self._check_size(tree, grown)
+        self.outlook = Outlook(self.config.trees, self.config.depth, len(finished))
+        if book and book.state.is_finished:
+            self.report(self._news("finished", len(finished) - 1, forest_out_of_bag=self.votes.accuracy()))
+        for tree in range(len(finished), self.config.trees):
+            growing = book.state.growing if book and tree == len(book.state.finished) else None
+            grown = growing or GrowingTree.start(tree, len(self.part_set), self.config)
+            leaves.append(self._grow_and_judge(tree, grown, book))
+            finished.append(grown)
+        return self._assembled(finished, leaves)
+
+    def _grow_and_judge(self, tree: int, grown: GrowingTree, book: Checkpoint | None) -> Leaves:
+        """Grow a tree to its end, tell how good it is, and return its leaves."""
+        started = time.perf_counter()
+        judge = self._grow(tree, grown, book)
+        grown_at = time.perf_counter()
+        leaves = self._leaves(grown)
+        accuracy = self._vote(judge, grown, leaves)
+        ended = time.perf_counter()
+        self.outlook.end_tree(ended - grown_at)
+        news = self._news(
+            "tree",
+            tree,
+            level=grown.level,
+            seconds=ended - started,
+            out_of_bag=accuracy,
+            forest_out_of_bag=self.votes.accuracy(),
+            seconds_left=self.outlook.seconds_left(),
+        )
+        self._tell(news, book)
+        return leaves
+
+    def _news(self, event: str, tree: int, **rest: Any) -> Progress:
+        return Progress(event, tree, self.config.trees, **{"level": 0, "depth": self.config.depth} | rest)
+
+    def _tell(self, news: Progress, book: Checkpoint | None) -> None:
+        if book:
+            book.log(news.to_dict())
+        self.report(news)
+
+    def _tell_state(self, book: Checkpoint) -> None:
+        tree, growing = len(book.state.finished), book.state.growing
+        level = growing.level if growing else 0
+        if book.state.is_finished:
+            return
+        if tree or level:
+            text = f"going on with tree {tree + 1} of {self.config.trees} at level {level}, from {book.path}"
+        else:
+            text = f"{book.path} holds nothing to go on from: starting afresh"
+        self._tell(self._news("note", tree, level=level, text=text), book)
+
+    def _shards(self, frames: Counts, stream: int, keep_bytes: float) -> list[Shard]:
+        pieces = [piece for piece in np.array_split(frames, min(self.n_shards, len(frames))) if len(piece)]
+        # what the pixels' state takes is no longer there for crops
+        state = PIXEL_BYTES * self.config.pixels_per_frame * len(frames)
+        keep = max(0, int(keep_bytes - state)) // max(len(pieces), 1)
+
+        def make(piece: Counts) -> Shard:
+            return Shard(self.source, piece, stream, self.config, self.part_set, keep_bytes=keep)
+
+        return list(map_in_order(make, pieces, threads=self.threads))
+
+    def _judge(self, tree: int) -> Judge | None:
+        """Read the frames that judge a tree; None if it has seen all."""
+        _, frames = frames_of_tree(len(self.source), tree, self.config)
+        if not len(frames):
+            return None
+        return Judge(frames, self._shards(frames, OUT_OF_BAG, JUDGES_SHARE * self.half_bytes))
+
+    def _grow(self, tree: int, grown: GrowingTree, book: Checkpoint | None) -> Judge | None:
+        """Grow a tree to its end; return those who judged it, so that their frames are not read again."""
+        started = time.perf_counter()
+        frames, judges = frames_of_tree(len(self.source), tree, self.config)
+        share = 1 - JUDGES_SHARE if len(judges) else 1.0
+        self.report(self._news("reading", tree, text=f"reading {len(frames):,} frames ..."))
+        shards = self._shards(frames, tree, share * self.half_bytes)
+        self._check_memory(tree, shards, share, book)
+        counts = np.bincount(np.concatenate([s.labels for s in shards]), minlength=len(self.part_set))
+        self._check_pixels(tree, len(frames), counts, book)
+        weights = class_weights(counts, self.config.class_weights)
+        grower = Grower(
+            shards, self.config, weights, scratch_bytes=self.half_bytes, threads=self.threads, on_batch=self.check
+        )
+        judge = self._judge(tree)
+        list(map_in_order(grown.place, shards, threads=self.threads))
+        if judge:
+            judge.place(grown)
+        self.outlook.start_tree(grown.level, time.perf_counter() - started)
+        while not grown.is_done:
+            self.check()
+            started = time.perf_counter()
+            level = grower.grow_level(grown, judge.follow if judge else None)
+            seconds = time.perf_counter() - started
+            self._check_size(tree, grown)
+            if book:
+                book.save(tree, grown)
+            if level.n_nodes:
+                number = grown.level - 1
+                self.outlook.add_level(
+                    number, level.n_pixels, level.n_evaluations, seconds, is_last=grown.is_done or not level.n_splits
+                )
+                figures = asdict(level) | {"level": number, "seconds": seconds}
+                accuracy = judge.accuracy(len(self.part_set)) if judge else None
+                left = self.outlook.seconds_left()
+                self._tell(self._news("level", tree, **figures, out_of_bag=accuracy, seconds_left=left), book)
+        return judge
+
+    def _check_pixels(self, tree: int, n_frames: int, counts: Counts, book: Checkpoint | None) -> None:
+        """Raise DatasetError if the pixels of a tree give nothing to learn; say so if they give little."""
+        n, n_leaves = int(counts.sum()), 2**self.config.depth
+        if n == 0:
+            raise DatasetError(
+                f"none of the {n_frames} frames of tree {tree + 1} shows a labeled person; there is nothing to learn"
+            )
+        if np.count_nonzero(counts) < 2:
+            name = self.part_set.names[int(counts.argmax())]
+            raise DatasetError(f"all training pixels are {name}; there is nothing to tell apart")
+        if n < self.config.min_pixels:
+            raise DatasetError(
+                f"a tree has {n} training pixels, fewer than min_pixels ({self.config.min_pixels}); "
+                "give more frames, draw more pixels, or lower min_pixels"
+            )
+        if n < n_leaves and tree == 0:
+            text = (
+                f"a tree has {n:,} training pixels, fewer than the {n_leaves:,} leaves of depth {self.config.depth}: "
+                "branches will end earlier"
+            )
+            self._tell(self._news("note", tree, text=text), book)
+
+    def _check_memory(self, tree: int, shards: Sequence[Shard], share: float, book: Checkpoint | None) -> None:
+        """Say once what reading frames over and over would need not to be."""
+        if tree == 0 and not all(shard.is_kept for shard in shards):
+            crops = len(shards) * max(shard.n_bytes for shard in shards)
+            state = PIXEL_BYTES * self.config.pixels_per_frame * sum(len(shard.per_frame) for shard in shards)
+            text = (
+                "the memory is too small for the people of a tree: frames are read again for every batch, which takes "
+                f"long; memory_mb (--memory) {math.ceil((crops + state) * 2 / share / 2**20)} keeps them"
+            )
+            self._tell(self._news("note", tree, text=text), book)
+
+    def _check_size(self, tree: int, grown: GrowingTree) -> None:
+        """Raise UsageError if the forest no longer fits a model file; warn if its first trees promise that."""
+        n_leaves = len(grown.leaf_counts) + grown.n_open
+        n_bytes = self.n_file_bytes + NODE_BYTES * len(grown.children) + n_leaves * len(self.part_set)
+        fits = f"a model file has {modelfile.MAX_FILE_BYTES:,}; lower depth or trees, or raise min_pixels"
+        if n_bytes > modelfile.MAX_FILE_BYTES:
+            raise UsageError(f"{tree + 1} trees of {n_leaves:,} leaves and more take {n_bytes:,} bytes, {fits}")
+        if grown.is_done:
+            self.n_file_bytes = n_bytes
+            promised = n_bytes * self.config.trees // (tree + 1)
+            if promised > modelfile.MAX_FILE_BYTES:
+                message = f"{self.config.trees} trees like these will take {promised:,} bytes, {fits}"
+                warnings.warn(message, DepthForestWarning, stacklevel=5)
+
+    def _leaves(self, grown: GrowingTree) -> Leaves:
+        return quantise_leaves(leaf_distributions(grown.leaf_counts, self.config.leaf_smoothing))
+
+    def _vote(self, judge: Judge | None, grown: GrowingTree, leaves: Leaves) -> float | None:
+        return judge.vote(grown, leaves, self.votes) if judge else None
+
+    def _assembled(self, trees: Sequence[GrowingTree], leaves: Sequence[Leaves]) -> Forest:
+        roots, children = [], []
+        n_nodes = n_leaves = 0
+        for grown in trees:
+            shift = np.where(grown.children >= 0, n_nodes, -n_leaves)
+            children.append((grown.children + shift).astype(np.int32))
+            roots.append(grown.root + n_nodes if grown.root >= 0 else grown.root - n_leaves)
+            n_nodes += len(grown.children)
+            n_leaves += len(grown.leaf_counts)
+        accuracy = self.votes.accuracy()
+        scores = {} if accuracy is None else {"out_of_bag": {"mean_class_accuracy": round(accuracy, 6)}}
+        return Forest(
+            np.array(roots, dtype=np.int32),
+            np.concatenate([t.offsets for t in trees]),
+            np.concatenate([t.thresholds for t in trees]),
+            np.concatenate(children),
+            np.concatenate(leaves),
+            self.part_set,
+            self.config.background_mm,
+            config=self.config.to_dict(),
+            scores=scores,
+        )
+
+
+def leaf_distributions(counts: Counts, smoothing: float) -> npt.NDArray[np.float64]:
+    """Return leaf distributions (n_leaves, n_parts), not normalised, from class counts.
+
+    Parameters
+    ----------
+    counts : array (n_leaves, n_parts), int64
+        Training pixels.
+    smoothing : float
+        Pixels of the whole tree's distribution that are added to each leaf.
+    """
+    whole = counts.sum(axis=0).astype(np.float64)
+    return np.asarray(counts.astype(np.float64) + smoothing * (whole / math.fsum(whole.tolist())))
+
+
+def _kept(book: Checkpoint | None) -> Message:
+    """Return the end of a message: where what was grown is, if anything was."""
+    if book is None or not book.has_trees:
+        return ()
+    return f"; what was grown is kept in {book.path}: ", Parameter("resume"), " goes on from there"
+
+
+def _reporter(progress: Callable[[Progress], object] | bool | None) -> Callable[[Progress], object]:
+    if callable(progress):
+        return progress
+    if progress is True:
+        return lambda news: print(news, file=sys.stderr, flush=True)
+    if progress is None or progress is False:
+        return lambda _: None
+    raise UsageError(f"progress must be a callable, True or None, got {progress!r}")

@@ -1,0 +1,182 @@
+"""Sampling: frames to training pixels. People are cropped, and pixels are drawn by (seed, stream, frame)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.training.candidates import STREAM_FRAMES, STREAM_PIXELS, key_of, numbers
+from depthforest.trees.cropping import crop_person, find_scales
+from depthforest.base.errors import DatasetError
+from depthforest.trees.features import MAX_OFFSET_PX, focal_lengths
+from depthforest.frames.frame import LabeledFrame
+from depthforest.frames.parts import NO_PART, PartSet
+from depthforest.training.config import TrainConfig
+
+OUT_OF_BAG = 2**32
+"""Stream of the pixels that judge trees: no tree has this number."""
+
+MAX_JUDGES = 256
+"""Frames out of bag that judge a tree, at most: enough for a percent, and few enough to keep in memory."""
+
+MAX_JUDGE_PIXELS = 2**17
+"""Pixels of those frames, about, at most: 16 MB of votes of 31 parts. One frame always judges."""
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """Training pixels of some frames, frame by frame, with the crops that their probes read.
+
+    Parameters
+    ----------
+    depth : array (n,), uint16
+        All crops one after the other, row by row; millimetres.
+    starts : array (n_pixels,), int64
+        Where the pixel's crop begins in `depth`.
+    shapes : array (n_pixels, 2), int32
+        Rows and columns of the crop, border included.
+    places : array (n_pixels, 2), int32
+        Row and column of the pixel in its crop.
+    scales : array (n_pixels, 2), float32
+        Pixels per metre at the pixel's depth, x and y: `features.pixel_scale`.
+    labels : array (n_pixels,), uint8
+    per_frame : array (n_frames,), int64
+        How many of the pixels are each frame's.
+    """
+
+    depth: npt.NDArray[np.uint16]
+    starts: npt.NDArray[np.int64]
+    shapes: npt.NDArray[np.int32]
+    places: npt.NDArray[np.int32]
+    scales: npt.NDArray[np.float32]
+    labels: npt.NDArray[np.uint8]
+    per_frame: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of all arrays."""
+        arrays = (self.depth, self.starts, self.shapes, self.places, self.scales, self.labels)
+        return sum(array.nbytes for array in arrays)
+
+
+def frames_of_tree(
+    n_frames: int, tree: int, config: TrainConfig
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the frames that a tree is grown on, those with the lowest random numbers, and some that judge it."""
+    drawn = numbers(key_of(STREAM_FRAMES, config.seed, tree), np.arange(n_frames, dtype=np.uint64))
+    order = np.argsort(drawn, kind="stable")
+    n = config.frames_of(n_frames)
+    n_judges = min(MAX_JUDGES, max(1, MAX_JUDGE_PIXELS // config.pixels_per_frame))
+    return np.sort(order[:n]), np.sort(order[n : n + n_judges])
+
+
+def quotas(available: npt.NDArray[np.int64], n: int, balance: float) -> npt.NDArray[np.int64]:
+    """Return how many pixels to draw of each part: about `n` in all, and never more than there are.
+
+    A part's share is blended between its share of the pixels (balance 0) and the same for every part that is there
+    (balance 1). What a small part cannot give is asked of the others.
+    """
+    available = np.asarray(available, dtype=np.int64)
+    total = int(available.sum())
+    if total <= n:
+        return available.copy()
+    wanted = (1 - balance) * available / total + balance * (available > 0) / np.count_nonzero(available)
+    quota = np.zeros_like(available)
+    for _ in range(len(available) + 1):
+        is_open = quota < available
+        left = n - int(quota.sum())
+        if left <= 0 or not is_open.any():
+            break
+        shares = np.where(is_open, wanted, 0.0)
+        quota = np.minimum(available, quota + np.floor(left * shares / shares.sum()).astype(np.int64))
+        if int(quota.sum()) + np.count_nonzero(quota < available) >= n:
+            break
+    # the last few, one each, to the parts with the most pixels left; ties to the lowest label
+    rest = np.argsort(-(available - quota), kind="stable")[: n - int(quota.sum())]
+    quota[rest] += quota[rest] < available[rest]
+    return quota
+
+
+def draw_pixels(frame: LabeledFrame, index: int, stream: int, config: TrainConfig) -> npt.NDArray[np.int64]:
+    """Return the training pixels of a frame as flat positions, in rising order.
+
+    Parameters
+    ----------
+    frame : LabeledFrame
+    index : int
+        Its number in the data set.
+    stream : int
+        The tree, or `OUT_OF_BAG`.
+    config : TrainConfig
+    """
+    where = np.flatnonzero((frame.parts != NO_PART) & (frame.depth_mm > 0))
+    labels = frame.parts.ravel()[where]
+    available = np.bincount(labels, minlength=len(frame.part_set)).astype(np.int64)
+    quota = quotas(available, config.pixels_per_frame, config.class_balance)
+    drawn = numbers(key_of(STREAM_PIXELS, config.seed, stream, index), where.astype(np.uint64))
+    # of each part the lowest random numbers, as many as wanted; numbers of one stream are all different
+    by_part = drawn[np.argsort(labels, kind="stable")]
+    ends = np.cumsum(available)
+    limits = np.zeros(len(available), dtype=np.uint64)
+    for part in np.flatnonzero(quota):
+        mine = by_part[ends[part] - available[part] : ends[part]]
+        limits[part] = np.partition(mine, quota[part] - 1)[quota[part] - 1]
+    return where[(drawn <= limits[labels]) & (quota[labels] > 0)]
+
+
+def read_pixels(
+    source: Sequence[LabeledFrame], indices: Sequence[int], stream: int, config: TrainConfig, part_set: PartSet
+) -> Pixels:
+    """Read frames of a data set, crop their people and draw their training pixels."""
+    depth: list[npt.NDArray[np.uint16]] = []
+    columns: list[tuple[npt.NDArray[np.generic], ...]] = []
+    per_frame = np.zeros(len(indices), dtype=np.int64)
+    n_before = 0
+    for i, index in enumerate(indices):
+        frame = checked_frame(source, int(index), part_set)
+        chosen = draw_pixels(frame, int(index), stream, config)
+        per_frame[i] = len(chosen)
+        focals = focal_lengths(frame.camera)
+        rows, cols = np.divmod(chosen, frame.shape[1])
+        people = frame.people[rows, cols]
+        for person in np.unique(people):
+            mine = people == person
+            crop = crop_person(frame, frame.people == person, config.background_mm)
+            n = int(mine.sum())
+            place = np.stack((rows[mine] - crop.corner[0], cols[mine] - crop.corner[1]), axis=1).astype(np.int32)
+            scale = np.empty((n, 2), dtype=np.float32)
+            find_scales(crop.depth, place, focals, scale)
+            columns.append((
+                np.full(n, n_before, dtype=np.int64),
+                np.tile(np.array(crop.depth.shape, dtype=np.int32), (n, 1)),
+                place,
+                scale,
+                frame.parts[rows[mine], cols[mine]],
+            ))  # fmt: skip
+            depth.append(crop.depth.ravel())
+            n_before += crop.depth.size
+    if not columns:
+        return Pixels(
+            np.zeros(0, np.uint16), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), np.zeros((0, 2), np.int32),
+            np.zeros((0, 2), np.float32), np.zeros(0, np.uint8), per_frame,
+        )  # fmt: skip
+    starts, shapes, places, scales, labels = (np.concatenate(c) for c in zip(*columns, strict=True))
+    return Pixels(np.concatenate(depth), starts, shapes, places, scales, labels, per_frame)
+
+
+def checked_frame(source: Sequence[LabeledFrame], index: int, part_set: PartSet) -> LabeledFrame:
+    """Return a frame of a data set if it can be trained on."""
+    frame = source[index]
+    if not isinstance(frame, LabeledFrame):
+        raise DatasetError(f"frame {index} is a {type(frame).__name__}; training needs LabeledFrames")
+    if frame.part_set != part_set:
+        raise DatasetError(f"frame {index} has another part set than frame 0; a forest has one")
+    if max(frame.shape) > MAX_OFFSET_PX:
+        raise DatasetError(f"frame {index} has {frame.shape} pixels; training takes up to {MAX_OFFSET_PX} a side")
+    return frame

@@ -1,0 +1,284 @@
+"""A shard: some frames of a tree and the state of their training pixels. It counts, and it moves its own pixels.
+
+This is the seam where a distributed engine goes: a shard is asked with nodes' keys and a range of candidates, and
+answers with whole numbers: class histograms of large nodes, bins and labels of the pixels of small ones. Then it is
+told the splits. Where its pixels' crops don't fit the memory, it reads its frames again each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.training.candidates import Candidates
+from depthforest.frames.frame import LabeledFrame
+from depthforest.base.kernels import kernel
+from depthforest.frames.parts import PartSet
+from depthforest.training.probing import OUT, fill_bins, move_pixels, walk_pixels
+from depthforest.training.sampling import Pixels, read_pixels
+from depthforest.base.scratch import Scratch
+from depthforest.base.impurity import count_bins
+from depthforest.training.config import TrainConfig
+
+BLOCK_FRAMES = 32
+"""Frames that are read together when a shard doesn't keep its pixels: a few MB."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Open nodes and candidates that are counted together.
+
+    Parameters
+    ----------
+    nodes : array (n,), int64
+        Numbers of open nodes, rising.
+    n_open : int
+        How many open nodes the level has.
+    candidates : Candidates
+        Of these nodes, drawn from their keys alone.
+    """
+
+    nodes: npt.NDArray[np.int64]
+    n_open: int
+    candidates: Candidates
+
+    @property
+    def n_candidates(self) -> int:
+        """Candidates of each node in this batch."""
+        return int(self.candidates.probes.shape[2])
+
+
+@dataclass(frozen=True)
+class Splits:
+    """What the open nodes of a level became.
+
+    Parameters
+    ----------
+    probes : array (n_open, 4), float32
+        u_x, u_y, v_x, v_y of the chosen pair, metres.
+    thresholds : array (n_open,), int32
+        Millimetres.
+    children : array (n_open, 2), int32
+        Open nodes of the next level, left and right; -1 where the node became a leaf.
+    """
+
+    probes: npt.NDArray[np.float32]
+    thresholds: npt.NDArray[np.int32]
+    children: npt.NDArray[np.int32]
+
+
+class Shard:
+    """Frames and the state of their pixels; all start at the root, open node 0.
+
+    Parameters
+    ----------
+    source : sequence of LabeledFrame
+    frames : array (n,), int64
+        Numbers of this shard's frames.
+    stream : int
+        Names the pixels that are drawn: the tree.
+    config : TrainConfig
+    part_set : PartSet
+    keep_bytes : int, optional
+        Keep the crops in memory if they need no more than this; otherwise read them again each time. Omitted: keep.
+
+    Attributes
+    ----------
+    labels : array (n_pixels,), uint8
+    nodes : array (n_pixels,), int32
+        The open node of each pixel, `OUT` for those that have reached a leaf.
+    n_bytes : int
+        Memory that the crops and their pixels take, kept or not.
+    per_frame : array (n_frames,), int64
+        How many pixels were drawn of each frame.
+    """
+
+    def __init__(
+        self,
+        source: Sequence[LabeledFrame],
+        frames: npt.NDArray[np.int64],
+        stream: int,
+        config: TrainConfig,
+        part_set: PartSet,
+        *,
+        keep_bytes: int | None = None,
+    ) -> None:
+        self._source, self._stream, self._config, self._part_set = source, stream, config, part_set
+        self._blocks = [frames[i : i + BLOCK_FRAMES] for i in range(0, len(frames), BLOCK_FRAMES)]
+        self._kept: list[Pixels] | None = None
+        labels, per_frame = [np.zeros(0, dtype=np.uint8)], [np.zeros(0, dtype=np.int64)]
+        kept: list[Pixels] | None = []
+        self.n_bytes = 0
+        for pixels in self._read():
+            labels.append(pixels.labels)
+            per_frame.append(pixels.per_frame)
+            self.n_bytes += pixels.n_bytes
+            if keep_bytes is not None and self.n_bytes > keep_bytes:
+                kept = None
+            if kept is not None:
+                kept.append(pixels)
+        self.labels = np.concatenate(labels)
+        self.per_frame = np.concatenate(per_frame)
+        self.nodes = np.zeros(len(self.labels), dtype=np.int32)
+        self._kept = kept
+        self._scratch = Scratch()
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the crops are in memory."""
+        return self._kept is not None
+
+    def _read(self) -> Iterator[Pixels]:
+        for block in self._blocks:
+            yield read_pixels(self._source, block.tolist(), self._stream, self._config, self._part_set)
+
+    def _pixels(self) -> Iterator[tuple[slice, Pixels]]:
+        first = 0
+        for pixels in self._kept if self._kept is not None else self._read():
+            yield slice(first, first + len(pixels)), pixels
+            first += len(pixels)
+
+    def class_counts(self, n_open: int) -> npt.NDArray[np.int64]:
+        """Return the class counts (n_open, n_parts) of the open nodes, in memory that the next call uses again."""
+        (counts,) = self._scratch.take("counts", ((n_open, len(self._part_set)), np.int64))
+        counts[:] = 0
+        _count_classes(self.nodes, self.labels, counts)
+        return counts
+
+    def count(
+        self,
+        batch: Batch,
+        bins: npt.NDArray[np.uint8],
+        labels: npt.NDArray[np.uint8],
+        tables: npt.NDArray[np.int32],
+    ) -> None:
+        """Write class histograms of a batch of large nodes.
+
+        Parameters
+        ----------
+        batch : Batch
+        bins : array (n, n_candidates), uint8
+            Memory to use: a row for each of this shard's pixels in the batch.
+        labels : array (n,), uint8
+            Memory to use.
+        tables : array (n_nodes, n_candidates, n_parts, n_bins), int32
+            Written.
+        """
+        slot, cells = self._cells(batch)
+        starts = np.concatenate(([0], np.cumsum(cells.sum(axis=1))))
+        self._fill(batch, slot, cells, starts[:-1], bins, labels)
+        tables[:] = 0
+        count_bins(bins, labels, starts, np.arange(len(batch.nodes)), tables)
+
+    def fill(
+        self,
+        batch: Batch,
+        starts: npt.NDArray[np.int64],
+        bins: npt.NDArray[np.uint8],
+        labels: npt.NDArray[np.uint8],
+    ) -> None:
+        """Write the bins and labels of the pixels of a batch of nodes to where they are wanted.
+
+        Parameters
+        ----------
+        batch : Batch
+        starts : array (n_nodes,), int64
+            The row at which this shard's pixels of each node begin; they come sorted by label.
+        bins : array (n, n_candidates), uint8
+            Written; rows of other shards' pixels are left alone.
+        labels : array (n,), uint8
+            Written.
+        """
+        self._fill(batch, *self._cells(batch), starts, bins, labels)
+
+    def _cells(self, batch: Batch) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        """Return each pixel's place in the batch's nodes, OUT for those of others, and the nodes' class counts."""
+        slots = np.full(batch.n_open + 1, OUT, dtype=np.int32)  # the last entry is for pixels that are out
+        slots[batch.nodes] = np.arange(len(batch.nodes), dtype=np.int32)
+        slot, cells = self._scratch.take(
+            "cells", ((len(self.nodes),), np.int32), ((len(batch.nodes), len(self._part_set)), np.int64)
+        )
+        np.take(slots, self.nodes, out=slot, mode="wrap")  # node -1 is the last
+        cells[:] = 0
+        _count_classes(slot, self.labels, cells)
+        return slot, cells
+
+    def _fill(
+        self,
+        batch: Batch,
+        slot: npt.NDArray[np.int32],
+        cells: npt.NDArray[np.int64],
+        starts: npt.NDArray[np.int64],
+        bins: npt.NDArray[np.uint8],
+        labels: npt.NDArray[np.uint8],
+    ) -> None:
+        # a cell begins where the node's cells before it end
+        cells[:] = np.cumsum(cells, axis=1) - cells + starts[:, None]
+        (ranks,) = self._scratch.take("ranks", ((len(slot),), np.int64))
+        _rank(slot, self.labels, cells, ranks, labels)
+        chosen = batch.candidates
+        inverses = np.float32(1) / chosen.steps.astype(np.float32)
+        highest = np.float32(self._config.thresholds + 0.5)
+        for part, pixels in self._pixels():
+            fill_bins(
+                pixels.depth, pixels.starts, pixels.shapes, pixels.places, pixels.scales, slot[part], ranks[part],
+                chosen.probes, chosen.lows, inverses, chosen.unit_m, highest, bins,
+            )  # fmt: skip
+
+    def apply(self, splits: Splits) -> None:
+        """Move every pixel of an open node to the child that it belongs to."""
+        for part, pixels in self._pixels():
+            move_pixels(
+                pixels.depth, pixels.starts, pixels.shapes, pixels.places, pixels.scales,
+                splits.probes, splits.thresholds, splits.children, self.nodes[part],
+            )  # fmt: skip
+
+    def walk(
+        self,
+        root: int,
+        offsets: npt.NDArray[np.float32],
+        thresholds: npt.NDArray[np.int16],
+        children: npt.NDArray[np.int32],
+    ) -> npt.NDArray[np.int32]:
+        """Return the value below 0 that each pixel ends at when it walks down a tree's columns."""
+        ends = np.full(len(self), root, dtype=np.int32)
+        wide = thresholds.astype(np.int32)
+        for part, pixels in self._pixels():
+            walk_pixels(
+                pixels.depth, pixels.starts, pixels.shapes, pixels.places, pixels.scales,
+                offsets, wide, children, ends[part],
+            )  # fmt: skip
+        return ends
+
+
+@kernel
+def _count_classes(nodes: npt.NDArray[np.int32], labels: npt.NDArray[np.uint8], out: npt.NDArray[np.int64]) -> None:
+    for p in range(len(nodes)):
+        if nodes[p] != OUT:
+            out[nodes[p], labels[p]] += 1
+
+
+@kernel
+def _rank(
+    slot: npt.NDArray[np.int32],
+    labels: npt.NDArray[np.uint8],
+    cells: npt.NDArray[np.int64],
+    ranks: npt.NDArray[np.int64],
+    out: npt.NDArray[np.uint8],
+) -> None:
+    """Sort pixels by (slot, label), stable: fill each one's rank, and the labels in that order.
+
+    `cells` (n_slots, n_parts) holds where each starts, and afterwards where it ends.
+    """
+    for p in range(len(slot)):
+        if slot[p] >= 0:
+            rank = cells[slot[p], labels[p]]
+            cells[slot[p], labels[p]] = rank + 1
+            ranks[p] = rank
+            out[rank] = labels[p]

@@ -1,0 +1,143 @@
+"""The columns of a depth forest: their types, their limits, and the checks that they are sound.
+
+    roots       int32 (trees,)          where each tree begins
+    offsets     float32 (nodes, 4)      u_x, u_y, v_x, v_y in meters
+    thresholds  int16 (nodes,)          millimeters
+    children    int32 (nodes, 2)        left, right
+    leaves      uint8 (rows, parts)     distributions in 255ths
+    evidence    int8 (leaves, facings)  what a leaf says about which way the person faces
+
+A root or child of 0 or more is a node, one below 0 is leaf `~value`. A pixel goes right where its response (see
+`features`) is above the threshold. A leaf has a row for each facing (`facings`); most forests have one facing, and so
+one row a leaf. Kernels check nothing, so that everything is checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.trees import facings
+
+from depthforest.base import modelfile
+from depthforest.base.checks import is_number
+from depthforest.base.errors import ModelError, UsageError
+from depthforest.trees.features import MAX_OFFSET_M
+from depthforest.base.links import Broken, find_fault
+from depthforest.base.modelfile import Column
+from depthforest.trees.quantizing import LEAF_SUM, Leaves
+
+MAX_TREES, MAX_FACING_TREES = 1024, 512
+"""The second: of forests with facings. 512 trees walked twice, weighted and smoothed just fit in 32 bits."""
+
+MAX_NODES = 2**24
+"""More than the largest file holds."""
+
+MAX_DEPTH = 64
+"""Splits between a root and a leaf: three times what has been found useful, and it bounds the time of a walk."""
+
+MAX_SMOOTH_M = 0.25
+"""Farther than the largest part reaches."""
+
+SCHEMA = {
+    "roots": Column("int32", ("trees",)),
+    "offsets": Column("float32", ("nodes", 4)),
+    "thresholds": Column("int16", ("nodes",)),
+    "children": Column("int32", ("nodes", 2)),
+    "leaves": Column("uint8", ("rows", "parts")),
+    "evidence": Column("int8", ("leaves", "facings")),
+}
+
+
+def check_columns(columns: Mapping[str, npt.NDArray[Any]], n_parts: int) -> None:
+    """Raise ModelError unless the columns of `SCHEMA` are a forest of leaves with so many parts."""
+    lengths = modelfile.check_columns(columns, SCHEMA)
+    if lengths["parts"] != n_parts:
+        raise ModelError(f"leaves have {lengths['parts']} parts, the part set {n_parts}")
+    _check_facings(columns["evidence"], lengths["rows"], lengths["trees"])
+    _check_links(columns["roots"], columns["children"], lengths["leaves"])
+    _check_values(columns["offsets"], columns["leaves"])
+
+
+def levels(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32]) -> list[npt.NDArray[np.int32]]:
+    """Return the nodes at depth 0, 1, ... of sound links, or the first `MAX_DEPTH` + 1 levels of deeper ones."""
+    found: list[npt.NDArray[np.int32]] = []
+    level = roots[roots >= 0]
+    while len(level) and len(found) <= MAX_DEPTH:
+        found.append(level)
+        below = children[level].ravel()
+        level = below[below >= 0]
+    return found
+
+
+def check_smoothing(smooth_m: object) -> float:
+    """Return a radius of smoothing in meters, or raise UsageError."""
+    if not is_number(smooth_m) or not 0 <= smooth_m <= MAX_SMOOTH_M:
+        shown = modelfile.shown(smooth_m)
+        raise UsageError(f"smoothing must be a radius from 0 to {MAX_SMOOTH_M:g} metres, got {shown}")
+    return float(smooth_m) + 0.0  # -0.0 is 0.0
+
+
+def check_confidence(value: object) -> float:
+    """Return the confidence of people, or raise UsageError."""
+    if not is_number(value) or not 0 <= value <= 1:
+        raise UsageError(f"person_confidence must be from 0 to 1, got {modelfile.shown(value)}")
+    return float(value) + 0.0  # -0.0 is 0.0
+
+
+def _check_facings(evidence: npt.NDArray[np.int8], n_rows: int, n_trees: int) -> None:
+    """Raise ModelError unless there are as many rows of leaves as leaves times facings, and sums fit in 32 bits."""
+    n_leaves, n_facings = evidence.shape
+    if not 1 <= n_facings <= facings.MAX_FACINGS:
+        raise ModelError(f"a forest has 1 to {facings.MAX_FACINGS} facings, got {n_facings}")
+    if n_rows != n_leaves * n_facings:
+        raise ModelError(f"{n_leaves} leaves of {n_facings} facings have {n_leaves * n_facings} rows, got {n_rows}")
+    if n_facings == 1 and evidence.any():
+        raise ModelError("where there is one facing, evidence must be 0")
+    if n_facings > 1 and n_trees > MAX_FACING_TREES:
+        raise ModelError(f"a forest with facings has at most {MAX_FACING_TREES} trees, got {n_trees}")
+
+
+def _check_links(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32], n_leaves: int) -> None:
+    """Raise ModelError unless roots and children are trees that use every node and leaf exactly once."""
+    n_nodes = len(children)
+    if not 1 <= len(roots) <= MAX_TREES:
+        raise ModelError(f"a forest has 1 to {MAX_TREES} trees, got {len(roots)}")
+    if n_nodes > MAX_NODES:
+        raise ModelError(f"a forest has at most {MAX_NODES} nodes, got {n_nodes}")
+    links = np.concatenate((roots, children.ravel()))
+    fault = find_fault(links, n_nodes, n_leaves)
+    if fault is not None and fault.what is Broken.OUTSIDE:
+        child = fault.index - len(roots)
+        where = f"root {[fault.index]}" if child < 0 else f"child {list(divmod(child, 2))}"
+        raise ModelError(f"{where} is {links[fault.index]}, outside the {n_nodes} nodes and {n_leaves} leaves")
+    if fault is not None:
+        name = f"node {fault.index}" if fault.what is Broken.NODE else f"leaf {fault.index}"
+        raise ModelError(
+            f"{name} has {fault.n_parents} parents; every node and leaf has one, or is the root of one tree"
+        )
+    # Each has one parent now, so that no walk from a root meets a node twice: it ends, and a cycle is what it misses.
+    found = levels(roots, children)
+    if len(found) > MAX_DEPTH:
+        raise ModelError(f"a tree is deeper than {MAX_DEPTH} splits")
+    is_found = np.zeros(n_nodes, dtype=np.bool_)
+    for level in found:
+        is_found[level] = True
+    if not is_found.all():
+        raise ModelError(f"node {int(np.flatnonzero(~is_found)[0])} is part of a cycle: no root leads to it")
+
+
+def _check_values(offsets: npt.NDArray[np.float32], leaves: Leaves) -> None:
+    is_bad = ~(np.abs(offsets) <= MAX_OFFSET_M).all(axis=1)  # NaN is not <= either
+    if is_bad.any():
+        node = int(np.flatnonzero(is_bad)[0])
+        raise ModelError(
+            f"offsets of node {node} must be finite and at most {MAX_OFFSET_M:g} m, got {offsets[node].tolist()}"
+        )
+    sums = leaves.sum(axis=1, dtype=np.int64)
+    if (sums != LEAF_SUM).any():
+        leaf = int(np.flatnonzero(sums != LEAF_SUM)[0])
+        raise ModelError(f"leaf {leaf} sums to {sums[leaf]}, expected {LEAF_SUM}; quantise_leaves makes such rows")

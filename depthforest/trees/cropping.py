@@ -1,0 +1,126 @@
+"""Cropping: one person cut out of a frame, in a border of background, and the pixels to walk.
+
+A crop holds one person's depth alone, everything else set to the background value, inside a border of one such pixel: a
+probe that is clamped to the crop reads what `features.read_probe` would read, without a branch. Labeling and training
+share it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.trees.features import check_mask, pixel_scale
+from depthforest.frames.frame import Frame
+from depthforest.base.kernels import kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Crop:
+    """A person's depth, and the pixels that have a reading.
+
+    Attributes
+    ----------
+    depth : array (rows, cols), uint16
+        Millimeters, border included; (0, 0) of a person without a pixel.
+    corner : (int, int)
+        Row and column of the frame that the first pixel of `depth` stands for: one before the person's.
+    places : array (n, 2), int32
+        Row and column of each pixel in `depth`, line by line.
+    """
+
+    depth: npt.NDArray[np.uint16]
+    corner: tuple[int, int]
+    places: npt.NDArray[np.int32]
+
+
+def crop_person(frame: Frame, mask: npt.NDArray[np.bool_] | None, background_mm: int) -> Crop:
+    """Cut a person out of a frame; without a mask, all that has a reading is the person."""
+    is_masked = mask is not None
+    pixels = np.ascontiguousarray(check_mask(mask, frame.shape)) if is_masked else np.zeros((1, 1), dtype=np.bool_)
+    box = np.empty(4, dtype=np.int64)
+    n = _find_box(frame.depth_mm, pixels, is_masked, box)
+    shape = (int(box[1] - box[0]) + 3, int(box[3] - box[2]) + 3) if n else (0, 0)
+    crop = Crop(np.empty(shape, np.uint16), (int(box[0]) - 1, int(box[2]) - 1), np.empty((n, 2), np.int32))
+    if n:
+        _cut_out(frame.depth_mm, pixels, is_masked, box, background_mm, crop.depth, crop.places)
+    return crop
+
+
+@kernel
+def _find_box(
+    depth: npt.NDArray[np.uint16], mask: npt.NDArray[np.bool_], is_masked: bool, box: npt.NDArray[np.int64]
+) -> int:
+    """Fill the first and last row and column with a reading of the person, and return how many such pixels there are.
+
+    `box` is (4,): top, bottom, left, right, inclusive; meaningless if there are none.
+    """
+    box[0], box[1], box[2], box[3] = depth.shape[0], -1, depth.shape[1], -1
+    n = 0
+    for row in range(depth.shape[0]):
+        first, last, n_before = depth.shape[1], -1, n
+        for col in range(depth.shape[1]):
+            if depth[row, col] != 0 and (not is_masked or mask[row, col]):
+                n += 1
+                first = min(first, col)
+                last = col
+        if n > n_before:
+            box[0] = min(box[0], row)
+            box[1] = row
+            box[2] = min(box[2], first)
+            box[3] = max(box[3], last)
+    return n
+
+
+@kernel
+def _cut_out(
+    depth: npt.NDArray[np.uint16],
+    mask: npt.NDArray[np.bool_],
+    is_masked: bool,
+    box: npt.NDArray[np.int64],
+    background: int,
+    crop: npt.NDArray[np.uint16],
+    places: npt.NDArray[np.int32],
+) -> None:
+    """Fill the person's crop, with a border of background, and its pixels.
+
+    Parameters
+    ----------
+    crop : array (rows + 2, cols + 2), uint16
+        Of the box and its border.
+    places : array (n, 2), int32
+        Row and column of each pixel in the crop, line by line.
+    """
+    crop[0] = background
+    crop[-1] = background
+    i = 0
+    for row in range(box[0], box[1] + 1):
+        r = row - box[0] + 1
+        crop[r, 0] = background
+        crop[r, -1] = background
+        for col in range(box[2], box[3] + 1):
+            c = col - box[2] + 1
+            value = depth[row, col]
+            if value == 0 or (is_masked and not mask[row, col]):
+                crop[r, c] = background
+                continue
+            crop[r, c] = value
+            places[i, 0] = r
+            places[i, 1] = c
+            i += 1
+
+
+@kernel
+def find_scales(
+    depth: npt.NDArray[np.uint16],
+    places: npt.NDArray[np.int32],
+    focals: tuple[np.float32, np.float32],
+    scales: npt.NDArray[np.float32],
+) -> None:
+    """Fill the pixels per meter (n, 2) at each place of a crop, x and y."""
+    for i in range(len(places)):
+        value = depth[places[i, 0], places[i, 1]]
+        scales[i, 0] = pixel_scale(focals[0], value)
+        scales[i, 1] = pixel_scale(focals[1], value)

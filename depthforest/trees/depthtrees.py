@@ -1,0 +1,254 @@
+"""DepthTrees: the nodes and leaves of all trees as flat, read-only columns, and the plain walk through them.
+
+The value that labeling, files and training share: `columns` says what the columns are and checks them, `plainwalk`
+has the reference walk of one pixel at a time. `forest.Forest` is the same value with labeling and files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.trees import facings
+from depthforest.base.errors import DepthForestError, ModelError
+from depthforest.trees.features import BACKGROUND_MM, check_background, check_mask, focal_lengths, masked_depth
+from depthforest.frames.frame import Frame
+from depthforest.base.modelfile import plain
+from depthforest.frames.parts import NO_PART, PartSet
+from depthforest.trees.plainwalk import add_leaves, find_leaves
+from depthforest.trees.quantizing import LEAF_SUM, Leaves
+from depthforest.trees.columns import SCHEMA, check_columns, check_confidence, check_smoothing, levels
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DepthTrees:
+    """Decision trees that give every pixel of a person a distribution over parts.
+
+    Parameters
+    ----------
+    roots : array (n_trees,), int32
+        Node index, or ``~leaf`` for a tree without a split.
+    offsets : array (n_nodes, 4), float32
+        Probe offsets u_x, u_y, v_x, v_y in meters, x right and y down.
+    thresholds : array (n_nodes,), int16
+        Millimeters; a pixel goes right if its response is larger.
+    children : array (n_nodes, 2), int32
+        Left and right: node index, or ``~leaf``. Every node and every leaf is used exactly once.
+    leaves : array (n_leaves * n_facings, n_parts), uint8
+        Distributions in 255ths: each row sums to 255; `quantise_leaves` makes them. Row ``leaf * n_facings + f`` holds
+        for people of facing f.
+    part_set : PartSet
+        What the parts are.
+    background_mm : int
+        What a probe reads off the person.
+    config : mapping, optional
+        How it was trained; anything that JSON holds. Nothing that doesn't shape the forest.
+    joints : mapping, optional
+        Parameters of the joint proposals, tuned for this forest.
+    scores : mapping, optional
+        What it reached, and on what.
+    mirror : bool
+        Whether `walk` also walks the mirrored pixel unless told otherwise.
+    evidence : array (n_leaves, n_facings), int8, optional
+        What a leaf says about the person's facing, see `facings.weigh`; omitted: there is one facing.
+    smooth_m : float
+        `label` adds up what pixels say with their neighbors, up to this many meters away, unless told otherwise.
+    person_confidence : float
+        Mean confidence that nearly all people reach, as `label` labels them unless told otherwise: what is found with
+        less is taken for furniture. 0: nobody knows.
+
+    Notes
+    -----
+    The arrays are checked, copied and made read-only; a ModelError says what is wrong with them.
+    """
+
+    roots: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.float32]
+    thresholds: npt.NDArray[np.int16]
+    children: npt.NDArray[np.int32]
+    leaves: Leaves
+    part_set: PartSet
+    background_mm: int = BACKGROUND_MM
+    config: Mapping[str, Any] = field(default_factory=dict)
+    joints: Mapping[str, Any] | None = None
+    scores: Mapping[str, Any] = field(default_factory=dict)
+    mirror: bool = False
+    evidence: npt.NDArray[np.int8] | None = None
+    smooth_m: float = 0.0
+    person_confidence: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.evidence is None:
+            object.__setattr__(self, "evidence", np.zeros((*np.shape(self.leaves)[:1], 1), dtype=np.int8))
+        columns = {name: np.array(getattr(self, name), order="C") for name in SCHEMA}
+        if not isinstance(self.part_set, PartSet):
+            raise ModelError(f"part_set must be a PartSet, got {self.part_set!r}")
+        if not isinstance(self.mirror, bool):
+            raise ModelError(f"mirror must be true or false, got {self.mirror!r}")
+        check_columns(columns, len(self.part_set))
+        for name, array in columns.items():
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        try:
+            object.__setattr__(self, "background_mm", check_background(self.background_mm))
+            object.__setattr__(self, "smooth_m", check_smoothing(self.smooth_m))
+            object.__setattr__(self, "person_confidence", check_confidence(self.person_confidence))
+        except DepthForestError as error:
+            raise ModelError(str(error)) from None
+        for name in ("config", "joints", "scores"):
+            value = getattr(self, name)
+            if not isinstance(value, Mapping) and not (name == "joints" and value is None):
+                raise ModelError(f"{name} must be a mapping, got {type(value).__name__}")
+            object.__setattr__(self, name, plain(value, name))
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees it has."""
+        return len(self.roots)
+
+    @property
+    def n_nodes(self) -> int:
+        """How many splits all trees have."""
+        return len(self.thresholds)
+
+    @property
+    def n_leaves(self) -> int:
+        """How many leaves all trees have: one more than splits in each tree."""
+        return len(self.facing_evidence)
+
+    @property
+    def facing_evidence(self) -> npt.NDArray[np.int8]:
+        """The column `evidence`, (n_leaves, n_facings)."""
+        assert self.evidence is not None
+        return self.evidence
+
+    @property
+    def n_facings(self) -> int:
+        """How many facings its leaves tell apart; 1: it takes each pixel by itself."""
+        return int(self.facing_evidence.shape[1])
+
+    @property
+    def depth(self) -> int:
+        """Splits between a root and its deepest leaf."""
+        return len(levels(self.roots, self.children))
+
+    @property
+    def parts(self) -> PartSet:
+        """The part set."""
+        return self.part_set
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DepthTrees):
+            return NotImplemented
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name))
+            if name in SCHEMA
+            else getattr(self, name) == getattr(other, name)
+            for name in (entry.name for entry in fields(DepthTrees))
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # compares by the content of arrays
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle through the constructor, so that the copy is checked and read-only as well."""
+        return type(self), tuple(getattr(self, entry.name) for entry in fields(self))
+
+    def __repr__(self) -> str:
+        facing = f", {self.n_facings} facings" if self.n_facings > 1 else ""
+        size = f"{self.n_trees} trees, depth {self.depth}, {self.n_leaves} leaves, {len(self.part_set)} parts"
+        return f"{type(self).__name__}({size}{facing})"
+
+    # -- the plain walk ------------------------------------------------------------------------------------------------
+
+    def walk(self, frame: Frame, mask: Mask | None = None, *, mirror: bool | None = None) -> npt.NDArray[np.float32]:
+        """Return the distribution over parts of every pixel of a person: the mean of the leaves it reaches.
+
+        Not smoothed over neighbors: what `label` gives with ``smooth=0``.
+
+        Parameters
+        ----------
+        frame : Frame
+        mask : array (rows, cols), bool, optional
+            Which pixels are the person; omitted: all.
+        mirror : bool, optional
+            Walk a second time as in the mirrored picture, and take the mean; omitted: as the model says.
+
+        Returns
+        -------
+        array (n_pixels, n_parts), float32
+            One row for each pixel of the mask, in the order of ``frame.depth_mm[mask]``; it sums to 1. A pixel without
+            a reading has no features: it is not walked, and its row is 0.
+        """
+        is_mirrored = self.mirror if mirror is None else mirror
+        sums, _, weight = self._sums(frame, mask, is_mirrored)
+        return sums.astype(np.float32) / np.float32(weight)
+
+    def predict(self, frame: Frame, mask: Mask | None = None, *, mirror: bool | None = None) -> npt.NDArray[np.uint8]:
+        """Return the most probable part of every pixel of a person by the plain walk, not smoothed over neighbors.
+
+        Parameters
+        ----------
+        frame, mask, mirror
+            As in `walk`.
+
+        Returns
+        -------
+        array (rows, cols), uint8
+            Labels; the lowest of equally probable ones; `NO_PART` off the mask and without a reading.
+        """
+        sums, pixels, _ = self._sums(frame, mask, self.mirror if mirror is None else mirror)
+        labels = sums.argmax(axis=1).astype(np.uint8)
+        labels[frame.depth_mm[pixels] == 0] = NO_PART
+        image = np.full(frame.shape, NO_PART, dtype=np.uint8)
+        image[pixels] = labels
+        return image
+
+    def _sums(self, frame: Frame, mask: Mask | None, is_mirrored: bool) -> tuple[npt.NDArray[np.int32], Mask, int]:
+        """Return the sums of the leaves (n_pixels, n_parts), the mask they belong to, and what a whole sum is."""
+        pixels = np.ones(frame.shape, dtype=np.bool_) if mask is None else check_mask(mask, frame.shape)
+        fx, fy = focal_lengths(frame.camera)
+        image = masked_depth(frame, pixels)
+        positions = np.argwhere(pixels)
+        nodes = self.offsets, self.thresholds, self.children
+        found = np.full((2 if is_mirrored else 1, len(positions), self.n_trees), -1, dtype=np.int32)
+        for walk, its_leaves in enumerate(found):
+            # the mirrored picture has every x offset negated (features)
+            focals = (-fx if walk else fx, fy)
+            find_leaves(image, positions, focals, self.background_mm, self.roots, nodes, its_leaves)
+        weights = self.weigh_facings(*found)
+        sums = np.zeros((len(positions), len(self.part_set)), dtype=np.int32)
+        for walk, its_leaves in enumerate(found):
+            # its left is the person's right, and it faces the other side
+            labels = np.array(self.part_set.mirror if walk else range(len(self.part_set)), dtype=np.uint8)
+            its_weights = weights[facings.mirrored(self.n_facings)] if walk else weights
+            add_leaves(its_leaves, its_weights, self.leaves, labels, sums)
+        return sums, pixels, LEAF_SUM * self.n_trees * len(found) * int(weights.sum())
+
+    def weigh_facings(
+        self, leaves: npt.NDArray[np.int32], mirrored: npt.NDArray[np.int32] | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Return the weights (n_facings,) of a person's facings, from the leaves of the pixels of both walks.
+
+        Parameters
+        ----------
+        leaves, mirrored : array (n_pixels, n_trees), int32
+            -1 where a pixel has none.
+        """
+        if self.n_facings == 1:
+            return np.ones(1, dtype=np.int32)
+        evidence, n_votes = np.zeros(self.n_facings, dtype=np.int64), 0
+        for found in (leaves, mirrored):
+            if found is None:
+                continue
+            said = self.facing_evidence[found[found >= 0]].sum(axis=0, dtype=np.int64)
+            evidence += said if found is leaves else said[facings.mirrored(self.n_facings)]
+            n_votes += int(np.count_nonzero(found >= 0))
+        return facings.weigh(evidence, n_votes)

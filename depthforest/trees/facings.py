@@ -1,0 +1,89 @@
+"""Facings: which way a person stands, told by all pixels together, so that left and right come out as one.
+
+A patch of depth hardly says whether it is a left or a right arm: that depends on which way the person faces, which
+hundreds of pixels know together. A forest may therefore hold, in each leaf, one distribution over parts for each of
+`n` facings, and what a pixel in this leaf says about the facing. Labeling finds the leaves of all pixels first, weighs
+the facings by their evidence, and mixes the distributions with these weights (`depthtrees` has the plain way,
+`labeling` the fast one). Facing 0 is toward the camera; they go round in equal steps, and k and n - k are mirror
+images.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.frames.frame import Joint
+
+MAX_FACINGS = 32
+
+EVIDENCE_STEP = 0.5
+"""Nats: what one unit of a leaf's evidence is worth where all pixels of a person agree on it."""
+
+WEIGHT_SUM = 255
+"""Weights of facings are whole numbers that sum to about this."""
+
+LEAST_WEIGHT = 8
+"""A facing that weighs less is left out: 3 %, and every facing costs time."""
+
+_SIDES = (("shoulder_l", "shoulder_r"), ("hip_l", "hip_r"))
+
+
+def mirrored(n: int) -> npt.NDArray[np.int64]:
+    """Return for each of `n` facings the one that the mirrored picture shows."""
+    return -np.arange(n) % n
+
+
+def weigh(evidence: npt.NDArray[np.int64], n_votes: int) -> npt.NDArray[np.int32]:
+    """Return the weight of each facing of a person, from 0 to `WEIGHT_SUM`, at least one above 0.
+
+    Parameters
+    ----------
+    evidence : array (n_facings,), int64
+        Sums of what the leaves say over all pixels, trees and walks.
+    n_votes : int
+        How many leaves were summed.
+    """
+    # in plain numbers and with an exact sum: neither the order of facings nor the machine may change a weight
+    largest = int(evidence.max())
+    shares = [math.exp((int(said) - largest) * EVIDENCE_STEP / max(n_votes, 1)) for said in evidence]
+    whole = math.fsum(shares)
+    weights = np.array([math.floor(WEIGHT_SUM * share / whole + 0.5) for share in shares], dtype=np.int32)
+    weights[(weights < LEAST_WEIGHT) & (weights < weights.max())] = 0
+    return weights
+
+
+def angle_of(joints: Mapping[str, Joint]) -> float | None:
+    """Return which way a person faces in degrees, 0 to below 360; None where the trunk is seen along its sides.
+
+    0 is towards the camera; at 90 the left side of the body is away from the camera.
+    """
+    across = np.zeros(3)
+    for left, right in _SIDES:
+        if left in joints and right in joints:
+            across += np.subtract(joints[left].position, joints[right].position)
+    if math.hypot(across[0], across[2]) < 1e-6:
+        return None
+    return _degrees(across[2], across[0])
+
+
+def facing_of(angle: float, n: int) -> int:
+    """Return the facing of an angle in degrees: the nearest of `n`."""
+    return math.floor(angle / 360 * n + 0.5) % n
+
+
+def mean_angle(weights: npt.NDArray[np.int32]) -> float | None:
+    """Return the mean angle of facings in degrees, 0 to below 360; None of a single one, or where they cancel out."""
+    turns = np.exp(2j * np.pi * np.arange(len(weights)) / len(weights))
+    mean = complex(weights @ turns) / max(int(weights.sum()), 1)
+    return _degrees(mean.imag, mean.real) if len(weights) > 1 and abs(mean) > 1e-6 else None
+
+
+def _degrees(y: float, x: float) -> float:
+    """Return the angle of a direction, 0 to below 360."""
+    angle = math.degrees(math.atan2(y, x)) % 360
+    # a hair below 0 is rounded to 360
+    return angle if angle < 360 else 0.0

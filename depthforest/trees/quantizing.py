@@ -1,0 +1,70 @@
+"""Quantizing: a leaf's distribution over parts in 255ths, so that it fits bytes and sums are exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base.errors import ModelError
+from depthforest.base.kernels import kernel
+from depthforest.frames.parts import NO_PART
+
+LEAF_SUM = 255
+"""Sum of a leaf's row: the largest that uint8 holds when one part has it all."""
+
+MAX_LEAF_ERROR = 1 / LEAF_SUM
+"""A stored probability differs from the one it was made of by less than this."""
+
+Leaves = npt.NDArray[np.uint8]
+
+
+def quantise_leaves(probabilities: npt.ArrayLike) -> Leaves:
+    """Return distributions in 255ths that sum to exactly 255, by largest remainders.
+
+    Each entry is rounded down; what is missing to 255 goes to the largest remainders, one each, the lowest part first
+    where they are equal. An entry divided by 255 differs by less than `MAX_LEAF_ERROR` from the probability, and a
+    larger probability never gets a smaller entry.
+
+    Parameters
+    ----------
+    probabilities : array (n_leaves, n_parts), float or whole numbers
+        Not negative, with a finite sum above 0 in each row; rows are divided by their sums, so that counts work too.
+
+    Returns
+    -------
+    array (n_leaves, n_parts), uint8
+    """
+    weights = np.asarray(probabilities)
+    if weights.ndim != 2 or not 1 <= weights.shape[1] <= NO_PART or weights.dtype.kind not in "fiu":
+        raise ModelError(
+            f"leaf distributions must be numbers of shape (leaves, parts), got {weights.dtype} of shape {weights.shape}"
+        )
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    # a running sum has one order of additions everywhere; numpy's sum depends on the machine
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals = np.ascontiguousarray(weights.cumsum(axis=1)[:, -1])
+    bad = ~((weights >= 0).all(axis=1) & np.isfinite(totals) & (totals > 0))
+    if bad.any():
+        raise ModelError(
+            f"leaf distribution {int(np.flatnonzero(bad)[0])} must have no negative entry and a finite sum above 0"
+        )
+    quantised = np.empty(weights.shape, dtype=np.uint8)
+    _quantise(weights, totals, quantised)
+    return quantised
+
+
+@kernel
+def _quantise(weights: npt.NDArray[np.float64], totals: npt.NDArray[np.float64], quantised: Leaves) -> None:
+    remainders = np.empty(weights.shape[1])
+    for leaf in range(len(weights)):
+        n_missing = LEAF_SUM
+        for p in range(len(remainders)):
+            scaled = weights[leaf, p] / totals[leaf] * LEAF_SUM
+            entry = int(scaled)
+            quantised[leaf, p] = entry
+            remainders[p] = scaled - entry
+            n_missing -= entry
+        for _ in range(n_missing):
+            largest = np.argmax(remainders)
+            quantised[leaf, largest] += 1
+            remainders[largest] = -1.0

@@ -1,0 +1,45 @@
+"""The identity of generated frames: the text of all that makes them, by which a data set knows what it may add."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from depthforest.frames.camera import Camera
+from depthforest.base.files import read_bytes
+from synth.config import Config, ConfigError
+from synth.bodies.meshfiles import MESH_FILE, WEIGHTS_FILE, find_folder
+from synth.poses.mocap import clip_files
+
+VERSION = 1
+"""Of the frames: raise it whenever the same (config, seed, index) gives other bytes than before."""
+
+LATER_DEFAULTS = ("only_subjects = []",)
+"""Fields that came later, where they change nothing: data sets that were begun without them can go on."""
+
+
+def identity(config: Config, seed: int) -> str:
+    """Return the text of all that makes frames: numbers, and digests of the files that they name."""
+    numbers = (line for line in config.to_toml().splitlines() if line not in LATER_DEFAULTS)
+    lines = [f"version = {VERSION}", f"seed = {seed}", *numbers]
+    lines.append(f"camera = {json.dumps(Camera.parse(config.camera).to_dict())}")
+    if config.mocap:
+        lines.append(f"clips = {_digest(clip_files(config.mocap), Path(config.mocap))}")
+    if config.mocap_names:
+        lines.append(f"names = {_digest([Path(config.mocap_names)], Path(config.mocap_names).parent)}")
+    if config.bodies != "procedural":
+        folder = find_folder(Path(config.makehuman_folder) if config.makehuman_folder else None)
+        lines.append(f"bodies = {_digest([folder / MESH_FILE, folder / WEIGHTS_FILE], folder)}")
+    return "\n".join(lines) + "\n"
+
+
+def _digest(files: Sequence[Path], folder: Path) -> str:
+    """Return a digest of files: their names below a folder, and their bytes."""
+    digest = hashlib.blake2b(digest_size=12)
+    for path in files:
+        content = read_bytes(path, ConfigError)
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()

@@ -1,0 +1,63 @@
+import weakref
+
+import numpy as np
+
+from depthforest.base.kernels import kernel
+from depthforest.base.prefetching import prefetch
+from depthforest.base.scratch import Scratch
+
+
+def test_memory_is_used_again_and_grows():
+    scratch = Scratch()
+    (first,) = scratch.take("a", ((3, 4), np.int32))
+    assert (first.shape, first.dtype, first.flags.c_contiguous) == ((3, 4), np.int32, True)
+    (again,) = scratch.take("a", ((5,), np.uint8))
+    assert np.shares_memory(first, again)
+    (other,) = scratch.take("b", ((5,), np.uint8))
+    assert not np.shares_memory(other, again)
+    (larger,) = scratch.take("a", ((100,), np.float64))
+    assert larger.size == 100
+    assert not np.shares_memory(larger, first)
+
+
+def test_large_blocks_live_as_long_as_their_arrays():
+    scratch = Scratch(max_kept=640)
+    (small,) = scratch.take("a", ((640,), np.uint8))
+    assert np.shares_memory(small, scratch.take("a", ((2,), np.uint8))[0])
+    large, beside = scratch.take("a", ((641,), np.uint8), ((5,), np.int32))
+    assert scratch._blocks == {}
+    large[:], beside[:] = 7, 8
+    (other,) = scratch.take("a", ((641,), np.uint8))  # what is in use is nobody else's
+    other[:] = 9
+    assert not np.shares_memory(other, large)
+    assert (set(large.tolist()), set(beside.tolist())) == ({7}, {8})
+    gone = weakref.ref(large.base)
+    assert gone() is not None
+    del large, beside
+    assert gone() is None
+    assert np.shares_memory(*scratch.take("a", ((9,), np.uint8)), *scratch.take("a", ((9,), np.uint8)))
+
+
+def test_arrays_of_one_block_lie_apart():
+    kinds = (((3,), np.uint8), ((0, 7), np.int16), ((2, 2), np.float64), ((1,), np.int32))
+    arrays = Scratch().take("a", *kinds)
+    assert [(a.shape, a.dtype) for a in arrays] == [(shape, np.dtype(dtype)) for shape, dtype in kinds]
+    for i, array in enumerate(arrays):
+        array[...] = i
+    assert [set(a.ravel().tolist()) for a in arrays] == [{0}, set(), {2}, {3}]
+
+
+@kernel
+def _sum(values, ahead):
+    total = 0
+    for i in range(len(values)):
+        prefetch(values, i + ahead)
+        total += values[i]
+    return total
+
+
+def test_prefetching_changes_nothing():
+    values = np.arange(1000)
+    # far outside too: it is a hint, and never reads
+    for ahead in (0, 8, 10**12):
+        assert _sum(values, ahead) == values.sum()

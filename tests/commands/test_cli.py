@@ -1,0 +1,256 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.command import run_here
+from PIL import Image
+
+import depthforest as df
+
+HEAVY = ("numpy", "numba", "cv2", "sklearn", "PIL", "scipy", "skimage", "matplotlib")
+
+
+def run(*args, stdin=b"", env=None, cwd=None):
+    return run_here(*args, stdin=stdin, env={"COLUMNS": "100"} | (env or {}), cwd=cwd)
+
+
+def run_apart(*args, stdin=b"", env=None):
+    """Run it as people do, in a process of its own."""
+    command = [sys.executable, "-m", "depthforest", *map(str, args)]
+    environment = os.environ | {"COLUMNS": "100", "PYTHONWARNINGS": "default"} | (env or {})
+    return subprocess.run(command, input=stdin, capture_output=True, env=environment, check=False)
+
+
+def said(result):
+    """Return standard error, which must be lines of ours and nothing else."""
+    lines = result.stderr.decode().splitlines()
+    assert all(re.match("depthforest: (error|warning): ", line) for line in lines), lines
+    return lines
+
+
+@pytest.fixture
+def frames(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i in range(3):
+        depth = np.full((24, 32), 1500 + i, np.uint16)
+        Image.fromarray(depth).save(folder / f"f{i}.png")
+    return folder
+
+
+def test_help_and_version_import_nothing_heavy():
+    code = (
+        "import sys\n"
+        "from depthforest.cli.commands import app\n"
+        "for words in (['--help'], ['--version'], ['show', '--help'], ['label', '--help']):\n"
+        "    app(words, standalone_mode=False, prog_name='depthforest')\n"
+        f"print('loaded:', *[m for m in {HEAVY!r} if m in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines()[-1] == "loaded:"
+    assert f"depthforest {df.__version__}" in done.stdout
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    code = f"import sys, depthforest, synth\nprint(*[m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == ""
+
+
+def test_every_public_name_exists():
+    import synth
+
+    for package in (df, synth):
+        for name in package.__all__:
+            assert getattr(package, name) is not None
+        assert set(package.__all__) <= set(dir(package))
+        with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+            _ = package.nonsense
+
+
+def test_every_command_has_help():
+    listing = run("--help").stdout.decode()
+    commands = re.findall(r"^│ (\w+) {2,}", listing.split("Commands")[1], re.MULTILINE)
+    assert {"demo", "show", "label"} <= set(commands)
+    for command in commands:
+        shown = run(command, "-h")
+        assert shown.returncode == 0
+        assert "Usage: depthforest" in shown.stdout.decode()
+
+
+def test_demo_writes_pictures(tmp_path):
+    result = run_apart("demo", "-o", tmp_path / "pictures")
+    assert result.returncode == 0, result.stderr
+    assert said(result) == []
+    names = {f.name for f in (tmp_path / "pictures").iterdir()}
+    assert names >= {"sheet.png", "legend.png", "on_chair.png", "two_people.parts.png"}
+    with Image.open(tmp_path / "pictures" / "sheet.png") as sheet:
+        assert len(np.unique(np.asarray(sheet).reshape(-1, 3), axis=0)) > 1000
+    with Image.open(tmp_path / "pictures" / "two_people.parts.png") as labels:
+        assert labels.mode == "P"
+        assert len(np.unique(np.asarray(labels))) > 15
+    assert "on_chair" in result.stdout.decode()
+
+
+def test_show_draws_frames(frames, tmp_path):
+    result = run("show", frames, "-o", tmp_path / "out", "--camera", "40,40,15.5,11.5")
+    assert result.returncode == 0, result.stderr
+    assert said(result) == []
+    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == [
+        "f0.shaded.png",
+        "f1.shaded.png",
+        "f2.shaded.png",
+        "sheet.png",
+    ]
+    assert "1.50 m" in result.stdout.decode()
+    assert f"frames drawn into {tmp_path / 'out'}: 3" in " ".join(result.stdout.decode().split())
+
+
+def test_show_reads_a_stream(tmp_path):
+    stack = np.full((2, 24, 32), 1500, "<u2")
+    words = ["show", "-", "-o", tmp_path, "--camera", "40,40,15.5,11.5", "--size", "32x24"]
+    result = run_apart(*words, stdin=stack.tobytes())
+    assert result.returncode == 0, result.stderr
+    assert {f.name for f in tmp_path.iterdir()} == {"stdin_000000.shaded.png", "stdin_000001.shaded.png", "sheet.png"}
+
+
+def test_outputs_of_equal_names_stay_apart(frames, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "f0.png").write_bytes((frames / "f1.png").read_bytes())
+    result = run("show", frames / "f0.png", other / "f0.png", "-o", tmp_path / "out", "--camera", "40,40,15.5,11.5")
+    assert result.returncode == 0
+    assert {f.name for f in (tmp_path / "out").iterdir()} == {"f0.shaded.png", "f0_2.shaded.png", "sheet.png"}
+
+
+def test_any_file_name_works(tmp_path):
+    folder = tmp_path / "d#2 [red]"
+    folder.mkdir()
+    names = ["f#1", "f [red]x", "größe", "a b"]
+    for name in names:
+        Image.fromarray(np.full((24, 32), 1500, np.uint16)).save(folder / f"{name}.png")
+    env = {"PYTHONIOENCODING": "ascii"}
+    result = run_apart("show", folder, "-o", tmp_path / "out", "--camera", "40,40,15.5,11.5", env=env)
+    assert result.returncode == 0, result.stderr
+    assert {f.name for f in (tmp_path / "out").glob("*.shaded.png")} == {f"{n}.shaded.png" for n in names}
+    assert b"f [red]x" in result.stdout
+
+
+def test_frames_of_several_sizes_are_all_drawn(frames, tmp_path):
+    Image.fromarray(np.full((12, 16), 1500, np.uint16)).save(frames / "f1.png")
+    result = run("show", frames, "-o", tmp_path / "out", "--camera", "40,40,15.5,11.5,32x24")
+    assert result.returncode == 0
+    assert len(list((tmp_path / "out").glob("*.shaded.png"))) == 3
+
+
+def test_nothing_asked_shows_help():
+    result = run_apart()
+    assert b"Usage: depthforest" in result.stdout
+    assert said(result) == []
+
+
+def test_one_bad_frame_is_named_and_the_rest_is_drawn(frames, tmp_path):
+    (frames / "f1.png").write_bytes(b"")
+    result = run("show", frames, "-o", tmp_path / "out", "--camera", "40,40,15.5,11.5")
+    assert result.returncode == 1
+    (line,) = said(result)
+    assert line.endswith("f1.png: is empty (0 bytes); was it copied or written to the end?")
+    assert len(list((tmp_path / "out").glob("*.shaded.png"))) == 2
+
+
+def test_warnings_are_one_line_each_and_said_once(frames, tmp_path):
+    result = run_apart("show", frames, "-o", tmp_path / "out", "--camera", "kinect_v1")
+    assert result.returncode == 0
+    assert said(result) == [
+        "depthforest: warning: the camera is 640 x 480 and is scaled to pictures of 32 x 24",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["show", "none.png", "-o", "out"], 1, "none.png: cannot be read: no such file or directory"),
+        (["show", "none.png"], 2, "Missing option '--output' / '-o'"),
+        (["show", "-o", "out"], 2, "Missing argument 'IN...'"),
+        (["nonsense"], 2, "No such command 'nonsense'"),
+        (["show", "x", "--nonsense"], 2, "No such option: --nonsense"),
+        (["show", "x", "-o", "out", "--rotate", "left"], 2, "Invalid value for '--rotate'"),
+        (["show", "x", "-o", "out", "--rotate", "45"], 2, "rotate takes 0, 90, 180 or 270"),
+        (["show", "x", "-o", "out", "--camera", "webcam"], 2, "'webcam' is no camera"),
+        (["show", "x", "-o", "out", "--scale", "feet"], 2, "scale 'feet' is unknown"),
+        (["show", "-", "-o", "out"], 2, "give its size"),
+        (["show", ".", "-o", "."], 1, "holds no depth images"),
+        (["show", "x.raw", "-o", "out"], 1, "if it holds raw 16-bit depth, pass its --size, as in 640x480"),
+        (["show", "-", "-o", "out", "--size", "640"], 2, "a size is written WIDTHxHEIGHT"),
+        (["show", "*.png", "-o", "out"], 1, "*.png: no file matches"),
+    ],
+)
+def test_misuse_is_one_line(tmp_path, args, code, message):
+    (tmp_path / "x.raw").write_bytes(bytes(range(100)))
+    if args[1:2] == ["."]:
+        (tmp_path / "x.raw").unlink()
+    result = run(*args, cwd=tmp_path)
+    assert result.returncode == code
+    (line,) = said(result)
+    assert line.startswith("depthforest: error: ")
+    assert message in line
+    assert not list(tmp_path.rglob("*.png"))
+
+
+def test_an_output_that_cannot_be_made_is_one_line(frames, tmp_path):
+    (tmp_path / "file").touch()
+    result = run("show", frames, "-o", tmp_path / "file" / "out", "--camera", "40,40,15.5,11.5")
+    assert result.returncode == 1
+    (line,) = said(result)
+    assert "cannot be made a folder" in line
+
+
+def test_pictures_do_not_mix_with_frames(frames):
+    result = run("show", frames, "-o", frames, "--camera", "40,40,15.5,11.5")
+    assert result.returncode == 2
+    (line,) = said(result)
+    assert line.endswith("is an input; name another folder for what is made of it")
+
+
+def test_kernels_compile_where_no_cache_can_be_written(tmp_path):
+    """A container with a read-only package and no home: compile anew, but work."""
+    code = (
+        "import numba.core.caching as c\n"
+        "getattr(c, 'CacheImpl', getattr(c, '_CacheImpl', None))._locator_classes = []\n"
+        "from depthforest.io.lzf import decompress\n"
+        "print(decompress(bytes([0, 65, 32, 0]), 4).tobytes())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.strip() == "b'AAAA'"
+
+
+def test_debugging_shows_the_traceback(tmp_path):
+    result = run_apart("show", "none", "-o", tmp_path, "--camera", "webcam", env={"DEPTHFOREST_DEBUG": "1"})
+    assert result.returncode == 1
+    assert b"Traceback" in result.stderr
+    assert b"CameraError" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("depthforest sh", "show"),
+        ("depthforest show --camera kinect_v", "kinect_v1\nkinect_v2"),
+        ("depthforest show --scale s", "sun3d"),
+    ],
+)
+def test_shell_completion(words, expected):
+    env = {"_DEPTHFOREST_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    assert run(env=env).stdout.decode().split() == expected.split()
+
+
+def test_models_and_samples_are_found():
+    from depthforest.base.resources import models_folder, samples_folder
+
+    assert (samples_folder() / "dataset.json").is_file()
+    assert (models_folder() / "README.md").is_file()
+    assert isinstance(models_folder(), Path)

@@ -1,0 +1,561 @@
+import cmath
+import copy
+import math
+import multiprocessing
+import pickle
+import threading
+from dataclasses import replace
+from itertools import count, islice
+from pathlib import Path
+
+import cv2
+from support import naive_facings
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import depthforest as df
+from depthforest.labeling import walks
+from depthforest.base.errors import FrameError, ModelError, UsageError
+from depthforest.labeling.labeling import RULES
+from depthforest.labeling.steps import LANES
+from depthforest.labeling.packing import CHILDREN, LEAF, TOP_LEVELS, pack, packed_forest, winners
+from depthforest.trees.columns import MAX_FACING_TREES
+from depthforest.labeling.walks import PIECE
+from synth.config import Config
+from synth.generator import Generator
+from synth.scene.rendering import render
+
+PARTS = df.PartSet(("head", "hand_l", "hand_r", "foot_l", "foot_r"))
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+
+
+def random_frame(rng, rows, cols, holes=0.2):
+    depth_mm = rng.integers(400, 4000, (rows, cols)).astype(np.uint16)
+    depth_mm[rng.random((rows, cols)) < holes] = 0
+    return df.Frame(depth_mm, df.Camera(rng.uniform(2, 40), rng.uniform(2, 40), 1.5, 2.5, cols, rows))
+
+
+def forest_of(seed, n_trees=2, depth=6, n_facings=1, **options):
+    return naive_facings.random_forest(np.random.default_rng(seed), n_trees, depth, PARTS, n_facings, **options)
+
+
+def smooth_frame(rng, rows, cols, holes=0.1):
+    """A frame of two surfaces, so that neighbours are within the gate of smoothing or far off."""
+    depth_mm = (rng.choice([900, 1000], (rows, cols)) + rng.integers(0, 50, (rows, cols))).astype(np.uint16)
+    depth_mm[rng.random((rows, cols)) < holes] = 0
+    return df.Frame(depth_mm, df.Camera(rng.uniform(20, 90), rng.uniform(20, 90), 1.5, 2.5, cols, rows))
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_trees=st.integers(1, 3),
+    depth=st.integers(0, 6),
+    shape=st.tuples(st.integers(1, 7), st.integers(1, 7)),
+    on_mask=st.sampled_from([None, 0.0, 0.6, 1.0]),
+    background=st.sampled_from([1, 3000, 10_000, 65_535]),
+    rule=st.sampled_from(RULES),
+    is_mirrored=st.booleans(),
+    is_compact=st.booleans(),
+    n_facings=st.sampled_from([1, 1, 2, 8]),
+    smooth=st.sampled_from([0, 0, 0.02, 0.1]),
+    reject=st.sampled_from([None, 0.0, 0.4, 1.0, "majority"]),
+)
+def test_labels_are_those_of_the_twin(
+    seed, n_trees, depth, shape, on_mask, background, rule, is_mirrored, is_compact, n_facings, smooth, reject
+):
+    rng = np.random.default_rng(seed)
+    forest = forest_of(seed, n_trees, depth, n_facings, is_compact=is_compact, background_mm=background)
+    frame = (smooth_frame if smooth else random_frame)(rng, *shape)
+    mask = None if on_mask is None else rng.random(shape) < on_mask
+    result = forest.label(frame, mask, mirror=is_mirrored, rule=rule, reject=reject, smooth=smooth, threads=1)
+    everything = result.probabilities()
+    tops, shares = result.probabilities(top=2)
+    expected, sums, weights = naive_facings.shares(
+        forest, frame, np.ones(shape, bool) if mask is None else mask, is_mirrored, rule, smooth
+    )
+    angle = cmath.phase(sum(w * cmath.exp(2j * cmath.pi * f / n_facings) for f, w in enumerate(weights))) % (
+        2 * cmath.pi
+    )
+    if result.facing is not None:
+        assert math.isclose(math.cos(math.radians(result.facing) - angle), 1, abs_tol=1e-6)
+    for place in np.ndindex(*shape):
+        if place not in expected:
+            assert (result.parts[place], result.confidence[place]) == (255, 0)
+            assert not everything[place].any()
+            assert (tops[place] == 255).all()
+            continue
+        its = expected[place]
+        part, share = sums[place].index(max(sums[place])), float(its.max())
+        np.testing.assert_array_equal(everything[place], its)
+        is_kept = reject is None or (share > 0.5 if reject == "majority" else share >= reject)
+        assert result.parts[place] == (part if is_kept else 255)
+        assert result.confidence[place] == (np.float32(share) if is_kept else 0)
+        order = sorted(range(len(PARTS)), key=lambda p: (-sums[place][p], p))[:2]
+        assert tops[place].tolist() == order
+        np.testing.assert_array_equal(shares[place], its[order])
+
+
+def test_it_looks_like_a_person_if_labels_are_as_sure_as_of_people():
+    rng = np.random.default_rng(0)
+    frame, plain = random_frame(rng, 9, 9), forest_of(1, mirror=True, smooth_m=0.05)
+    found = plain.label(frame)
+    assert found.is_person  # nobody knows better
+    mean = float(found.confidence[found.parts != 255].mean())
+    for share, is_person in ((mean - 1e-4, True), (mean + 1e-4, False)):
+        forest = replace(plain, person_confidence=share)
+        assert forest.label(frame).is_person == is_person
+        # however the labels were made, and whatever is left of them
+        for other in (
+            {"mirror": False},
+            {"smooth": 0},
+            {"rule": "votes"},
+            {"reject": 0.0},
+            {"reject": mean},
+            {"reject": 1},
+        ):
+            assert forest.label(frame, **other).is_person == is_person, other
+    assert not forest.label(frame, np.zeros((9, 9), bool)).is_person
+
+
+@pytest.mark.parametrize("is_mirrored", [False, True])
+def test_it_is_the_plain_walk_to_the_bit(is_mirrored):
+    forest = df.Forest.load(GOLDEN / "forest.safetensors")
+    for frame in df.open_dataset(GOLDEN / "frames"):
+        mask = frame.people == 1
+        result = forest.label(frame, mask, mirror=is_mirrored)
+        np.testing.assert_array_equal(result.parts, forest.predict(frame, mask, mirror=is_mirrored))
+        np.testing.assert_array_equal(result.probabilities()[mask], forest.walk(frame, mask, mirror=is_mirrored))
+        assert (result.part_set, result.camera, result.rule, result.mirror) == (
+            forest.part_set, frame.camera, "mean", is_mirrored,
+        )  # fmt: skip
+
+
+def test_siblings_share_a_cache_line_and_leaves_lead_to_themselves():
+    forest = df.Forest.load(GOLDEN / "forest.safetensors")
+    packed = pack(forest)
+    assert packed.values.ctypes.data % 64 == packed.leaves.ctypes.data % 64 == 0
+    assert packed.n_bytes == 64 * (forest.n_nodes + forest.n_trees)
+    leaf_of, children = packed.links[:, LEAF], packed.links[:, CHILDREN]
+    is_leaf = leaf_of >= 0
+    np.testing.assert_array_equal(children[is_leaf], np.flatnonzero(is_leaf))
+    is_split = packed.values[:, :5].any(axis=1) & ~is_leaf
+    assert (children[is_split] % 2 == 0).all()
+    assert (children[is_split] > np.flatnonzero(is_split)).all()
+    assert sorted(leaf_of[is_leaf]) == list(range(forest.n_leaves))
+    # every way through the top leads to where the links lead
+    n_levels = min(TOP_LEVELS, forest.depth)
+    assert packed.exits.shape == (forest.n_trees, 2**n_levels)
+    for way in (0, 1, 2**n_levels // 3, 2**n_levels - 1):
+        for tree in range(forest.n_trees):
+            row, place = 2 * tree, 0
+            for level in reversed(range(n_levels)):
+                np.testing.assert_array_equal(packed.top[tree, place], packed.values[row])
+                side = way >> level & 1
+                row = row if is_leaf[row] else children[row] + side
+                place = 2 * place + 1 + side
+            assert packed.exits[tree, way] == row
+    np.testing.assert_array_equal(packed.leaves[:, : len(forest.part_set)], forest.leaves)
+    assert not packed.leaves[:, len(forest.part_set) :].any()
+
+
+@pytest.mark.parametrize("n", [1, LANES - 1, LANES, LANES + 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 5])
+def test_the_last_short_step_is_right(n):
+    rng = np.random.default_rng(n)
+    frame = random_frame(rng, 1, n, holes=0)
+    forest = forest_of(3)
+    for threads in (1, 3):
+        np.testing.assert_array_equal(forest.label(frame, threads=threads).parts, forest.predict(frame))
+
+
+@pytest.mark.parametrize(("n_facings", "smooth"), [(1, 0.0), (8, 0.0), (8, 0.1), (3, 0.05)])
+def test_the_mirrored_frame_gets_mirrored_labels(n_facings, smooth):
+    """But for ties: a pixel that reaches the same leaf on both sides cannot tell left from right."""
+    mirror = np.array(PARTS.mirror)
+    n_ties = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        forest = forest_of(seed, 3, n_facings=n_facings, smooth_m=smooth)
+        frame = (smooth_frame if smooth else random_frame)(rng, 12, 15)
+        flipped = df.Frame(frame.depth_mm[:, ::-1].copy(), frame.camera.flipped())
+        here, there = (forest.label(f, mirror=True) for f in (frame, flipped))
+        np.testing.assert_array_equal(here.confidence, there.confidence[:, ::-1])
+        shares = here.probabilities()
+        np.testing.assert_array_equal(shares, there.probabilities()[:, ::-1][..., mirror])
+        is_clear = (shares == shares.max(axis=2, keepdims=True)).sum(axis=2) == 1
+        np.testing.assert_array_equal(here.parts[is_clear], mirror[there.parts[:, ::-1][is_clear]])
+        n_ties += int((~is_clear & (here.parts != 255)).sum())
+        if here.facing is not None and there.facing is not None:
+            assert math.isclose(math.cos(math.radians(here.facing + there.facing)), 1, abs_tol=1e-6)
+    assert n_ties < 900
+
+
+@pytest.mark.parametrize("n_facings", [2, 8])
+def test_facings_are_the_plain_walk_to_the_bit_on_any_threads(n_facings):
+    """On more pixels than one piece of work; the evidence of all of them counts."""
+    rng = np.random.default_rng(n_facings)
+    forest, frame = forest_of(1, 3, n_facings=n_facings), random_frame(rng, 60, 80)
+    mask = rng.random(frame.shape) < 0.9
+    assert np.count_nonzero(mask & (frame.depth_mm > 0)) > PIECE + LANES
+    for is_mirrored in (False, True):
+        expected = forest.predict(frame, mask, mirror=is_mirrored)
+        for threads in (1, 3):
+            found = forest.label(frame, mask, mirror=is_mirrored, threads=threads)
+            np.testing.assert_array_equal(found.parts, expected)
+        np.testing.assert_array_equal(found.probabilities()[mask], forest.walk(frame, mask, mirror=is_mirrored))
+        ((again,),) = [list(forest.label_many([frame], [mask], mirror=is_mirrored, threads=2))]
+        np.testing.assert_array_equal(again.parts, expected)
+        assert again.facing == found.facing
+
+
+def test_smoothing_is_the_same_on_any_threads_and_off_at_zero():
+    rng = np.random.default_rng(0)
+    frame = smooth_frame(rng, 60, 80)
+    for n_facings in (1, 4):
+        forest = forest_of(2, 2, n_facings=n_facings, smooth_m=0.05)
+        one, three = (forest.label(frame, threads=threads) for threads in (1, 3))
+        np.testing.assert_array_equal(one.parts, three.parts)
+        np.testing.assert_array_equal(one.confidence, three.confidence)
+        np.testing.assert_array_equal(one.probabilities().max(axis=2), one.confidence)
+        np.testing.assert_array_equal(next(forest.label_many([frame])).parts, one.parts)
+        plain = forest.label(frame, smooth=0)
+        np.testing.assert_array_equal(plain.parts, forest.predict(frame))
+        assert (plain.parts != one.parts).any()
+        # a sample is not smoothed
+        np.testing.assert_array_equal(one.sample().shares, plain.sample().shares)
+
+
+def stripe_forest():
+    """Return a tree that labels pixels nearer than 1 m hand_l, others hand_r, each with a tenth of head."""
+    return df.Forest(
+        np.array([0], np.int32),
+        np.array([[0, 0, 10, 0]], np.float32),  # the pixel's own depth less the background far off
+        np.array([1000 - 10_000], np.int16),
+        np.array([[~0, ~1]], np.int32),
+        np.array([[55, 200, 0, 0, 0], [55, 0, 200, 0, 0]], np.uint8),
+        PARTS,
+    )
+
+
+def test_smoothing_reaches_as_far_as_it_says_and_stops_at_edges():
+    forest = stripe_forest()
+    camera = df.Camera(100, 100, 4, 0, 9, 1)
+    # 990 mm: 101 pixels a metre. One pixel of the right hand, 25 mm behind, among the left
+    depth_mm = np.full((1, 9), 990, np.uint16)
+    depth_mm[0, 4] = 1015
+    frame = df.Frame(depth_mm, camera)
+    assert forest.label(frame).parts.tolist() == [[1, 1, 1, 1, 2, 1, 1, 1, 1]]
+    # 0.004 m: 0.4 pixels, nobody is reached; 0.01 m: one pixel on each side, though two places are asked
+    assert forest.label(frame, smooth=0.004).parts[0, 4] == 2
+    hand_r = forest.label(frame, smooth=0.01).probabilities()[0, :, 2]
+    np.testing.assert_allclose(hand_r * 255 / 200, [0, 0, 0, 1 / 3, 1 / 3, 1 / 3, 0, 0, 0], atol=1e-6)
+    hand_r = forest.label(frame, smooth=0.02).probabilities()[0, :, 2]
+    np.testing.assert_allclose(hand_r * 255 / 200, [0, 0, 1 / 5, 1 / 5, 1 / 5, 1 / 5, 1 / 5, 0, 0], atol=1e-6)
+    # as far as the gate belongs to it, farther does not
+    for behind, is_apart in ((60, False), (61, True)):
+        depth_mm[0, 4] = 990 + behind
+        found = forest.label(df.Frame(depth_mm, camera), smooth=0.02)
+        assert bool(found.parts[0, 4] == 2) is is_apart
+    # neither off the mask, nor below one pixel
+    mask = np.array([[False, False, False, True, True, True, False, False, False]])
+    hand_r = forest.label(frame, mask, smooth=0.02).probabilities()[0, :, 2]
+    np.testing.assert_allclose(hand_r * 255 / 200, [0, 0, 0, 1 / 3, 1 / 3, 1 / 3, 0, 0, 0], atol=1e-6)
+    only = forest.label(frame, np.arange(9)[None] == 4, smooth=0.25)
+    assert only.parts[0, 4] == 2
+
+
+def test_a_person_is_taken_as_a_whole():
+    """Leaves that say nothing for themselves follow what the other pixels say about the facing."""
+    forest = replace(
+        stripe_forest(),
+        leaves=np.array(
+            [[255, 0, 0, 0, 0], [255, 0, 0, 0, 0], [0, 255, 0, 0, 0], [0, 0, 255, 0, 0]], np.uint8
+        ),  # near: head; far: hand_l to the front, hand_r to the back
+        evidence=np.array([[20, -20], [0, 0]], np.int8),
+    )
+    camera = df.Camera(100, 100, 1, 0, 3, 1)
+    front = forest.label(df.Frame(np.array([[900, 900, 1200]], np.uint16), camera))
+    assert front.parts.tolist() == [[0, 0, 1]]
+    assert front.facing == 0
+    back = replace(forest, evidence=-forest.evidence).label(df.Frame(np.array([[900, 900, 1200]], np.uint16), camera))
+    assert back.parts.tolist() == [[0, 0, 2]]
+    assert back.facing == pytest.approx(180)
+    alone = forest.label(df.Frame(np.array([[0, 0, 1200]], np.uint16), camera))
+    assert alone.facing is None  # both weigh the same
+    assert alone.confidence[0, 2] == 0.5
+
+
+def test_the_largest_sums_fit():
+    """As many trees as may have facings, all sure, walked twice, smoothed over all places."""
+    n_trees = MAX_FACING_TREES
+    nothing = np.empty((0, 4), np.float32), np.empty(0, np.int16), np.empty((0, 2), np.int32)
+    leaves = np.zeros((n_trees * 32, 5), np.uint8)
+    leaves[:, 0] = 255
+    forest = df.Forest(
+        ~np.arange(n_trees, dtype=np.int32), *nothing, leaves, PARTS, mirror=True, smooth_m=0.02,
+        evidence=np.zeros((n_trees, 32), np.int8),
+    )  # fmt: skip
+    frame = df.Frame(np.full((5, 5), 1000, np.uint16), df.Camera(100, 100, 2, 2, 5, 5))
+    found = forest.label(frame)
+    assert (found.parts == 0).all()
+    assert (found.confidence == 1).all()
+    with pytest.raises(ModelError, match="a forest with facings has at most 512 trees, got 513"):
+        df.Forest(
+            ~np.arange(513, dtype=np.int32), *nothing, np.concatenate((leaves, leaves[:32])), PARTS,
+            evidence=np.zeros((513, 32), np.int8),
+        )  # fmt: skip
+
+
+def test_a_model_says_whether_it_mirrors():
+    frame = random_frame(np.random.default_rng(0), 9, 9)
+    for is_mirrored in (False, True):
+        forest = forest_of(1, mirror=is_mirrored)
+        assert forest.label(frame).mirror is is_mirrored
+        np.testing.assert_array_equal(forest.label(frame).parts, forest.predict(frame))
+
+
+def test_nothing_to_label():
+    frame = random_frame(np.random.default_rng(1), 8, 9)
+    empty = df.Frame(np.zeros((8, 9), np.uint16), frame.camera)
+    one = df.Frame(np.array([[700]], np.uint16), df.Camera(5, 5, 0, 0, 1, 1))
+    for forest in (forest_of(0), forest_of(0, smooth_m=0.1), forest_of(0, n_facings=8, smooth_m=0.1, mirror=True)):
+        for result in (
+            forest.label(frame, np.zeros((8, 9), bool)), forest.label(empty), forest.label(empty, threads=4),
+        ):  # fmt: skip
+            assert (result.parts == 255).all()
+            assert not result.confidence.any()
+            assert not result.probabilities().any()
+            assert not len(result.sample().rows)
+            assert result.facing is None
+        np.testing.assert_array_equal(forest.label(one).parts, forest.predict(one))
+
+
+def test_a_large_frame_is_labeled_to_its_corners():
+    rng = np.random.default_rng(2)
+    depth_mm = np.zeros((2160, 3840), dtype=np.uint16)
+    for row, col in ((0, 0), (0, 3839), (2159, 0), (2159, 3839), (1000, 2000)):
+        depth_mm[max(0, row - 9) : row + 9, max(0, col - 9) : col + 9] = rng.integers(500, 5000)
+    frame = df.Frame(depth_mm, df.Camera(2000, 2000, 1919.5, 1079.5, 3840, 2160))
+    forest = forest_of(4)
+    np.testing.assert_array_equal(forest.label(frame).parts, forest.predict(frame, depth_mm > 0))
+
+
+def test_a_forest_without_splits_is_its_leaf():
+    forest = forest_of(5, 2, 0)
+    frame = random_frame(np.random.default_rng(3), 4, 4, holes=0)
+    expected = int((forest.leaves[0].astype(int) + forest.leaves[1]).argmax())
+    assert (forest.label(frame).parts == expected).all()
+
+
+def test_many_frames_come_in_order_and_lazily():
+    rng = np.random.default_rng(6)
+    frames = [random_frame(rng, 20, 30) for _ in range(25)]
+    masks = [rng.random((20, 30)) < 0.7 for _ in frames]
+    forest = forest_of(6)
+    for threads in (1, 3):
+        for found, frame, mask in zip(
+            forest.label_many(frames, masks, threads=threads, rule="votes"), frames, masks, strict=True
+        ):
+            np.testing.assert_array_equal(found.parts, forest.label(frame, mask, rule="votes").parts)
+    endless = (frames[i % len(frames)] for i in count())
+    assert len(list(islice(forest.label_many(endless, threads=2), 30))) == 30
+    with pytest.raises(UsageError, match="there are 3 masks and more frames; give one mask"):
+        list(forest.label_many(frames, masks[:3]))
+    with pytest.raises(UsageError, match="there are 2 frames and more masks; give one mask"):
+        list(forest.label_many(frames[:2], masks))
+    assert list(forest.label_many([])) == []
+
+
+def test_results_are_read_only_and_do_not_change_later():
+    rng = np.random.default_rng(7)
+    forest, frame = forest_of(7), random_frame(rng, 15, 15)
+    mask = rng.random((15, 15)) < 0.5
+    result = forest.label(frame, mask)
+    parts, shares = result.parts.copy(), result.probabilities()
+    mask[:] = False
+    forest.label(random_frame(rng, 30, 30))
+    np.testing.assert_array_equal(result.parts, parts)
+    np.testing.assert_array_equal(result.probabilities(), shares)
+    with pytest.raises(ValueError, match="read-only"):
+        result.parts[0, 0] = 1
+
+
+def test_several_threads_may_call_at_once():
+    rng = np.random.default_rng(8)
+    frames = [random_frame(rng, 60, 80) for _ in range(6)]
+    forest = forest_of(8, 3, 8)
+    expected = [forest.predict(frame) for frame in frames]
+    wrong = []
+
+    def work(k):
+        for i in range(30):
+            which = (i + k) % len(frames)
+            if not np.array_equal(forest.label(frames[which], threads=1 + k % 3).parts, expected[which]):
+                wrong.append(which)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def label_in_worker(forest_and_frame):
+    forest, frame = forest_and_frame
+    return forest.label(frame, threads=2).parts
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_workers_label_too(method):
+    frame = random_frame(np.random.default_rng(9), 60, 80)
+    forest = forest_of(9)
+    expected = forest.label(frame, threads=2).parts  # the parent's threads are running
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        for parts in pool.map(label_in_worker, [(forest, frame)] * 4):
+            np.testing.assert_array_equal(parts, expected)
+
+
+def test_any_camera_gives_the_same_labels():
+    """One scene through two cameras: where both see the inside of a person, they agree on nine pixels of ten."""
+    forest = df.Forest.load(GOLDEN / "forest.safetensors")
+    small = df.Camera.preset("kinect_v1@320x240")
+    large = small.scaled(960, 720)
+    generator = Generator(Config(camera="kinect_v1@320x240", n_bodies=3, people_shares=(1.0,)), seed=4, n=6)
+    n_same = n = 0
+    for i in range(6):
+        meshes = generator.scene(i)[0].meshes()
+        labels, masks = [], []
+        for camera in (small, large):
+            seen = render(camera, meshes)
+            frame = df.Frame(np.rint(seen.depth * 1000).astype(np.uint16), camera)
+            masks.append(seen.people == 1)
+            labels.append(forest.label(frame, masks[-1]).parts)
+        inside = cv2.erode(masks[0].astype(np.uint8), np.ones((5, 5), np.uint8)).astype(bool)
+        inside &= masks[1][1::3, 1::3]  # the middle one of every 3 x 3 pixels looks the same way
+        n_same += int((labels[0] == labels[1][1::3, 1::3])[inside].sum())
+        n += int(inside.sum())
+    assert n > 5000
+    assert n_same / n > 0.9
+
+
+def test_bad_input_is_one_clear_line():
+    forest = forest_of(0)
+    frame = random_frame(np.random.default_rng(0), 5, 6)
+    for options, message in (
+        ({"rule": "median"}, "rule must be one of mean, votes, purity; got 'median'"),
+        ({"reject": 1.5}, "reject must be None, 'majority' or a confidence from 0 to 1, got 1.5"),
+        ({"reject": True}, "got True"),
+        ({"mirror": 1}, "mirror must be True, False or None, got 1"),
+        ({"smooth": -0.1}, "smoothing must be a radius from 0 to 0.25 metres, got -0.1"),
+        ({"smooth": True}, "smoothing must be a radius .* got True"),
+        ({"smooth": float("nan")}, "smoothing must be a radius .* got nan"),
+        ({"threads": 0}, "threads must be a whole number from 1 to 1024, got 0"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            forest.label(frame, **options)
+    with pytest.raises(FrameError, match="expected a Frame, got ndarray"):
+        forest.label(frame.depth_mm)
+    with pytest.raises(FrameError, match="the mask has shape"):
+        forest.label(frame, np.ones((6, 5), bool))
+    with pytest.raises(FrameError, match="a mask must be bool"):
+        forest.label(frame, np.ones((5, 6), np.uint8))
+    for top in (0, 6, 1.0, True):
+        with pytest.raises(UsageError, match="top must be a whole number from 1 to 5"):
+            forest.label(frame).probabilities(top=top)
+    long = df.Frame(np.full((1, 40_000), 900, np.uint16), df.Camera(5, 5, 0, 0, 40_000, 1))
+    with pytest.raises(FrameError, match="up to 32767 pixels a side"):
+        forest.label(long)
+
+
+@pytest.mark.slow
+def test_ten_thousand_frames_take_no_memory():
+    """And the same frames twice give the same bytes."""
+    generator = Generator(Config(camera="kinect_v1@160x120", n_bodies=2, n_poses=64), seed=1, n=40)
+    frames = generator[:]
+    forest = df.Forest.load(GOLDEN / "forest.safetensors")
+
+    def resident():
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
+
+    sums, sizes = [], []
+    for turn in range(2):
+        stream = (frames[i % len(frames)] for i in range(5000))
+        total = np.zeros(256, dtype=np.int64)
+        for i, result in enumerate(forest.label_many(stream)):
+            total += np.bincount(result.parts.ravel(), minlength=256)
+            if i == 500 and turn == 0:
+                sizes.append(resident())
+        sums.append(total.tolist())
+    sizes.append(resident())
+    assert sums[0] == sums[1]
+    assert sizes[1] - sizes[0] < 20_000  # kB
+
+
+def test_packing_is_made_once():
+    forest = forest_of(0)
+    assert packed_forest(forest) is packed_forest(forest)
+    assert winners(forest) is winners(forest)
+    assert packed_forest(copy.copy(forest)) is not packed_forest(forest)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.sampled_from([None, 1, 7, 40, 10_000]), is_masked=st.booleans())
+def test_a_sample_has_the_probabilities_of_its_pixels(seed, n, is_masked):
+    rng = np.random.default_rng(seed)
+    frame = random_frame(rng, 14, 17)
+    mask = rng.random(frame.shape) < 0.7 if is_masked else None
+    labeling = forest_of(3, n_facings=1 + seed % 3).label(frame, mask, mirror=True, reject=0.3)
+    sample = labeling.sample(n)
+    pixels = np.count_nonzero((frame.depth_mm > 0) & (True if mask is None else mask))
+    assert sample.step == (1 if n is None else max(1, round((pixels / n) ** 0.5)))
+    rows, cols = np.nonzero(labeling.parts != 255)
+    kept = (rows % sample.step == sample.step // 2) & (cols % sample.step == sample.step // 2)
+    np.testing.assert_array_equal(np.stack((sample.rows, sample.cols)), np.stack((rows[kept], cols[kept])))
+    np.testing.assert_array_equal(sample.shares, labeling.probabilities()[sample.rows, sample.cols])
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """What a person's pixels go through, as it is called."""
+    made = []
+
+    def watched(name, real):
+        return lambda *arguments: (made.append(name), real(*arguments))[1]
+
+    for name in ("crop_person", "find_leaves"):
+        monkeypatch.setattr(walks, name, watched(name, getattr(walks, name)))
+    return made
+
+
+@pytest.mark.parametrize("options", [{}, {"mirror": True}, {"rule": "votes"}, {"smooth": 0.02}, {"reject": 0.4}])
+def test_a_person_is_cropped_and_walked_once(calls, options):
+    forest = forest_of(4, n_facings=4, person_confidence=0.3)
+    result = forest.label(random_frame(np.random.default_rng(4), 40, 30), threads=1, **options)
+    assert calls == ["crop_person", "find_leaves"]
+    result.probabilities()
+    result.probabilities(top=2)
+    result.sample(7)
+    assert len(calls) == 2
+    assert isinstance(result.is_person, bool)
+    # which the model asks to be judged without the mirrored walk
+    assert calls[2:] == (["find_leaves"] if options.get("mirror") else [])
+
+
+def test_a_labeling_that_was_pickled_says_the_same():
+    for n_facings in (1, 3):
+        result = forest_of(5, n_facings=n_facings).label(random_frame(np.random.default_rng(5), 20, 20))
+        twin = pickle.loads(pickle.dumps(result))
+        np.testing.assert_array_equal(twin.probabilities(), result.probabilities())
+        assert twin.facing == result.facing
+
+
+def test_a_sample_needs_a_number_of_pixels():
+    labeling = forest_of(3).label(random_frame(np.random.default_rng(0), 5, 5))
+    for wrong in (0, -3, 2.5, True):
+        with pytest.raises(UsageError, match="n must be a whole number of pixels from 1"):
+            labeling.sample(wrong)

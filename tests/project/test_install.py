@@ -1,0 +1,136 @@
+"""The package as strangers get it: a wheel in a clean environment, used from another directory."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[2]
+
+USE = """
+import numpy as np, depthforest as df, synth
+from depthforest.base.resources import models_folder, samples_folder
+from pathlib import Path
+here = Path.cwd()
+assert here not in Path(df.__file__).parents, df.__file__
+assert "site-packages" in df.__file__ and "site-packages" in synth.__file__
+samples = df.open_dataset(samples_folder())
+assert len(samples) == 6
+assert models_folder().name == "_models" and (models_folder() / "README.md").is_file()
+np.save("a.npy", np.full((480, 640), 1.5, np.float32))
+frame = df.read_depth("a.npy", camera="kinect_v1")
+assert (frame.depth_mm == 1500).all()
+frame = synth.Generator(synth.Config(camera="kinect_v1@80x60", n_bodies=1))[0]
+assert len(frame.joints[1]) == 19
+from depthforest.io.lzf import decompress
+assert decompress(bytes([0, 65, 32, 0]), 4).tobytes() == b"AAAA"
+print("used", df.__version__)
+"""
+
+# each thing that OpenCV does for us, without a kernel: compiling them again would take minutes and show nothing new
+USE_OPENCV = """
+import cv2, numpy as np, depthforest as df
+from pathlib import Path
+from depthforest.frames import drawing
+from depthforest.pipeline.outputs import VideoFile
+from depthforest.base.resources import samples_folder
+sample = df.open_dataset(samples_folder())[0]
+bent = df.Camera(500, 500, 319.5, 239.5, 640, 480, (0.1, -0.2, 0.0, 0.0, 0.0))
+np.save("a.npy", np.full((480, 640), 1.5, np.float32))
+assert (df.read_depth("a.npy", camera=bent).depth_mm[100:380, 100:540] == 1500).all()
+drawn = drawing.draw_joints(drawing.shade(sample), sample.camera, sample.joints)
+with VideoFile(Path("a.mp4"), 30) as video:
+    video.add(drawn)
+print("used", cv2.__version__)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(TOP)]
+    subprocess.run(command, check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def make_environment(folder, *requirements):
+    """Create a virtual environment with these installed; return its python."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    pip(python, *requirements)
+    return python
+
+
+def pip(python, *requirements):
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, requirements)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def run_elsewhere(folder, *command):
+    """Run a command in another folder, where it finds nothing but what is installed; return what it prints."""
+    folder.mkdir(exist_ok=True)
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.slow
+def test_a_wheel_works_in_a_clean_environment(wheel, tmp_path):
+    python, folder = make_environment(tmp_path / "venv", wheel), tmp_path / "elsewhere"
+    assert run_elsewhere(folder, python, "-W", "error", "-c", USE).startswith("used")
+    depthforest = python.parent / "depthforest"
+    assert run_elsewhere(folder, depthforest, "--version").startswith("depthforest ")
+    run_elsewhere(folder, depthforest, "demo", "-o", "pictures")
+    assert (folder / "pictures" / "sheet.png").stat().st_size > 10_000
+    run_elsewhere(folder, depthforest, "show", "a.npy", "-o", "pictures", "--camera", "kinect_v1")
+    assert (folder / "pictures" / "a.shaded.png").is_file()
+
+
+@pytest.mark.slow
+def test_an_environment_that_has_opencv_python_works_too(wheel, tmp_path):
+    python = make_environment(tmp_path / "venv", "opencv-python")
+    pip(python, wheel)
+    folder = tmp_path / "elsewhere"
+    assert run_elsewhere(folder, python, "-W", "error", "-c", USE_OPENCV).startswith("used")
+    run_elsewhere(folder, python.parent / "depthforest", "show", "a.npy", "-o", "pictures", "--camera", "kinect_v1")
+    assert (folder / "pictures" / "a.shaded.png").is_file()
+
+
+OLDEST_RUN = (
+    "camera", "cli", "datasets", "drawing", "ensemble_averaging", "ensemble_bagging", "ensemble_checks",
+    "ensemble_diverse", "ensemble_stacking", "ensemble_voting", "features", "formats", "forest", "frames",
+    "labeling", "modelfile", "reading", "rendering", "scratch", "splitting", "train_command", "units",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the oldest supported numpy has no wheels for this Python")
+def test_the_tests_pass_on_the_oldest_supported_packages(tmp_path):
+    # scikit-learn 1.6 warns of newer SciPys and newer pytests, and warnings are errors
+    older = ("scipy<1.15", "pytest<9")
+    python = make_environment(tmp_path / "venv", "-r", TOP / "tests" / "oldest.txt", f"{TOP}[test]", *older)
+    versions = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True).stdout
+    assert "scikit-learn==1.6.0" in versions
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"NUMBA_CACHE_DIR": str(tmp_path / "c")}
+    # from another folder, so that the installed package is what the tests import
+    # those that lean on the packages most; all of them would double the time of CI
+    files = [TOP / "tests" / f"test_{name}.py" for name in OLDEST_RUN]
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", TOP / "pyproject.toml", *files]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_oldest_txt_is_the_lower_bounds():
+    """Each pin is the bound of pyproject.toml, and each bound has a pin."""
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    bounds = dict(re.fullmatch(r"([\w-]+)>=([\d.]+)", d).groups() for d in project["dependencies"])
+    lines = (TOP / "tests" / "oldest.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert set(pins) == set(bounds)
+    for name, bound in bounds.items():
+        assert f"{pins[name]}.".startswith(f"{bound}."), name

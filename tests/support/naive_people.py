@@ -1,0 +1,88 @@
+"""Slow, obvious twins of how people and planes are found; tests compare both."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from depthforest.people import grid as depthgrid
+
+from depthforest.people import planes
+
+from depthforest.people import regions
+
+
+def noise_at(z):
+    return depthgrid.NOISE_BASE + depthgrid.NOISE_GAIN * max(z - depthgrid.NOISE_CENTER, 0) ** 2
+
+
+def gather(depth_mm, step, camera):
+    """Return the mean point (3, rows, cols) of the nearest surface of every block of pixels, and its square metres."""
+    n_rows, n_cols = -(-depth_mm.shape[0] // step), -(-depth_mm.shape[1] // step)
+    points, area = np.zeros((3, n_rows, n_cols)), np.zeros((n_rows, n_cols))
+    for row in range(n_rows):
+        for col in range(n_cols):
+            block = depth_mm[row * step : (row + 1) * step, col * step : (col + 1) * step].astype(int)
+            if not block.any():
+                continue
+            nearest = block[block > 0].min()
+            limit = nearest + int(1000 * (0.02 + 3 * noise_at(nearest / 1000)))
+            on = np.argwhere((block > 0) & (block <= limit))
+            z = block[on[:, 0], on[:, 1]] / 1000
+            pixels = on + (row * step, col * step)
+            points[:, row, col] = camera.unproject(pixels, z).mean(axis=0)
+            area[row, col] = len(on) * z.mean() ** 2 / (camera.fx * camera.fy)
+    return points, area
+
+
+def assign_planes(points, normals, table):
+    """Return the plane of every cell, -1 none, -2 no reading."""
+    owner = np.full(points.shape[1:], -2)
+    for row, col in np.ndindex(*owner.shape):
+        point, normal = points[:, row, col].astype(float), normals[:, row, col].astype(float)
+        if point[2] == 0:
+            continue
+        owner[row, col], best = -1, 1.0
+        for k, (a, b, c, offset, is_room) in enumerate(table.astype(float)):
+            height = np.dot((a, b, c), point[:3]) + offset
+            share = height / (planes.TOLERANCE + 3 * point[3] / point[2] * offset)
+            if not is_room:
+                share = abs(share)
+                angle = min(planes.ALIKE + planes.NOISE_TILT * point[3] / point[2], 1)
+                if np.dot((a, b, c), normal) < np.cos(angle):
+                    continue
+            if share < best:
+                owner[row, col], best = k, share
+    return owner
+
+
+def label_regions(points, kinds, spacing):
+    """Return the region of every cell, numbered in reading order: growing sets until nothing is added."""
+    n_rows, n_cols = kinds.shape
+    labels = np.full(kinds.shape, -1)
+    n = 0
+    for start in np.ndindex(n_rows, n_cols):
+        if kinds[start] < 0 or labels[start] >= 0:
+            continue
+        region, edge = {start}, {start}
+        while edge:
+            added = set()
+            for row, col in edge:
+                for r, c in np.ndindex(3, 3):
+                    other = row + r - 1, col + c - 1
+                    if not (0 <= other[0] < n_rows and 0 <= other[1] < n_cols) or other in region:
+                        continue
+                    z = min(points[2, row, col], points[2][other])
+                    jump = (
+                        regions.JUMP
+                        + regions.JUMP_SPACINGS * spacing * z
+                        + regions.JUMP_NOISES * min(points[3, row, col], points[3][other])
+                    )
+                    gap = np.linalg.norm(points[:3, row, col].astype(float) - points[(slice(3), *other)])
+                    if kinds[other] == kinds[start] and gap < jump:
+                        added.add(other)
+            region |= added
+            edge = added
+        for cell in region:
+            labels[cell] = n
+        n += 1
+    return labels

@@ -1,0 +1,121 @@
+import dataclasses
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from depthforest.frames.parts import BONES, JOINTS
+from synth.bodies.body import Pose
+from synth.config import Config, ConfigError
+from synth.recording import LANE_GAP, Recording
+
+SMALL = Config(camera="kinect_v1@160x120", n_bodies=4, people_shares=(0.0, 1.0))
+
+
+@pytest.fixture(scope="module")
+def recording():
+    return Recording(SMALL, seed=5, n=120, fps=30)
+
+
+def joints_of(recording, index):
+    """Return (people, 19, 3): the joints in world space."""
+    scene, _, _ = recording.scene(index)
+    return np.stack([person.joints for person in scene.people])
+
+
+def test_recordings_take_their_motion_from_clips(shared_data):
+    config = dataclasses.replace(SMALL, mocap=str(shared_data("cmu_bvh") / "007"), mocap_share=1.0)
+    frames = Recording(config, seed=2, n=60)
+    assert frames[31] == Recording(config, seed=2, n=40)[31]
+    moved = joints_of(frames, 30) - joints_of(frames, 0)
+    assert np.linalg.norm(moved, axis=-1).max() > 0.2
+    with pytest.raises(ConfigError, match=r"none suits a recording; the last: .*holds no BVH clips"):
+        Recording(dataclasses.replace(config, without_subjects=("07",)), n=10)
+    assert Recording(dataclasses.replace(config, only_subjects=("07",)), seed=2, n=60)[31] == frames[31]
+
+
+def test_a_frame_depends_on_config_seed_fps_and_index_alone(recording):
+    again = Recording(SMALL, seed=5, n=70, fps=30)
+    for i in (60, 0, 69):
+        assert again[i] == recording[i]
+    assert Recording(SMALL, seed=6, n=1)[0] != recording[0]
+    assert recording[-1] == recording[119]
+    copy = pickle.loads(pickle.dumps(recording))
+    assert (len(copy), copy.fps) == (120, 30.0)
+    assert copy[50] == recording[50]
+
+
+def test_another_rate_shows_the_same_motion(recording):
+    slow = Recording(SMALL, seed=5, n=12, fps=10)
+    np.testing.assert_allclose(joints_of(slow, 10), joints_of(recording, 30), atol=1e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_change_nothing(recording, threads):
+    made = list(recording.frames(40, 50, threads=threads))
+    assert made == [recording[i] for i in range(40, 50)]
+
+
+def test_people_stay_the_same_and_only_the_noise_is_new(recording):
+    bones = []
+    for i in (0, 37, 119):
+        scene, _, _ = recording.scene(i)
+        assert [p.person.body is q.body for p, q in zip(scene.people, recording._actors, strict=True)] == [True, True]
+        at = joints_of(recording, i)
+        pairs = np.array([(JOINTS.index(a), JOINTS.index(b)) for a, b in BONES if a[:-2] in ("elbow", "knee")])
+        bones.append(np.linalg.norm(at[:, pairs[:, 0]] - at[:, pairs[:, 1]], axis=-1))
+        assert set(recording[i].joints) == {1, 2}
+    np.testing.assert_allclose(bones[1], bones[0], atol=1e-4)
+    np.testing.assert_allclose(bones[2], bones[0], atol=1e-4)
+    first, second = recording.empty_room(0), recording.empty_room(0, take=1)
+    assert first != second, "the sensor's noise"
+    both = (first.depth_mm > 0) & (second.depth_mm > 0)
+    step = np.abs(first.depth_mm[both].astype(int) - second.depth_mm[both])
+    assert np.median(step) < 40, "of one room"
+    assert recording.empty_room(0, take=1) == second
+    shown = recording[0]
+    room = (shown.people == 0) & (shown.depth_mm > 0) & (first.depth_mm > 0)
+    assert np.median(np.abs(shown.depth_mm[room].astype(int) - first.depth_mm[room])) < 40
+
+
+def test_motion_is_continuous(recording):
+    places = np.stack([joints_of(recording, i) for i in range(120)])
+    speed = np.linalg.norm(np.diff(places, axis=0), axis=-1) * 30
+    assert speed.max() < 9.0, "metres a second, of any joint"
+    assert speed.max() > 0.3
+    change = np.linalg.norm(np.diff(places, n=2, axis=0), axis=-1)
+    assert change.max() < 0.12, "metres: no joint jumps from one frame to the next"
+
+
+def test_people_keep_apart_and_in_view(recording):
+    for i in range(0, 120, 10):
+        scene, _, _ = recording.scene(i)
+        (a, b) = scene.people
+        assert abs(a.z - b.z) >= LANE_GAP - 1e-6
+        for person in scene.people:
+            assert 1.5 < -person.z < 4.3
+        assert a.vertices[:, 1].min() > -0.05
+    counts = [len(set(np.unique(recording[i].people)) - {0}) for i in range(0, 120, 10)]
+    assert np.mean(counts) > 1.5
+
+
+def test_people_hide_each_other_now_and_then():
+    """In some recordings one person passes before the other: few pixels of someone who is in the picture."""
+    least = []
+    for seed in range(6):
+        frames = Recording(dataclasses.replace(SMALL, sensor="ideal", furnished_share=0.0), seed=seed, n=240)
+        sizes = np.array([[np.count_nonzero(frames[i].people == p) for p in (1, 2)] for i in range(0, 240, 8)])
+        least.append((sizes.min(axis=0) / np.median(sizes, axis=0)).min())
+    assert min(least) < 0.4
+    assert max(least) > 0.4
+
+
+def test_bad_numbers_are_refused():
+    for fps in (0, -1, math.nan, "30", True):
+        with pytest.raises(ConfigError, match=r"fps must be a number from 0\.1 to 1000"):
+            Recording(SMALL, n=1, fps=fps)
+    with pytest.raises(ConfigError, match="seed must be a whole number"):
+        Recording(SMALL, seed=-1)
+    assert "recording at 30.0 frames a second" in Recording(SMALL, n=1).identity()
+    assert isinstance(Recording(SMALL, n=1)._actors[0].trajectory.at(0.0)[0], Pose)
