@@ -1,4 +1,4 @@
-"""Make the test sets of the bench and commit their hashes: `depthforest/benchsets.json`.
+"""Make the test sets of the bench and commit their hashes: `depthforest/evaluation/bench.json`.
 
 Run `python tools/bench_hashes.py --mocap CLIPS [--sheets FOLDER] [NAME ...]`. A set that is committed under the present
 version is only compared: whoever changes its frames raises `evaluation.bench.VERSION` first. With `--sheets`, also writes a
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.evaluation import bench as benchsets
+from depthforest.evaluation import bench
 
 from depthforest.frames import drawing
 from depthforest.evaluation.bench import BenchFrames
@@ -37,10 +37,10 @@ def main() -> int:
     parser.add_argument("--sheets", type=Path, help="folder for a contact sheet of each set")
     parser.add_argument("--threads", type=int)
     options: Any = parser.parse_args()
-    known = benchsets.committed_hashes()
+    known = bench.committed_hashes()
     n_other = 0
-    for name in benchsets.chosen_names(options.names):
-        frames = benchsets.open_bench(name, options.mocap)
+    for name in bench.chosen_names(options.names):
+        frames = bench.open_bench(name, options.mocap)
         made = make(frames, options.threads)
         if options.sheets is not None:
             show(options.sheets, frames, made)
@@ -89,8 +89,8 @@ def show(folder: Path, frames: BenchFrames, made: list[tuple[LabeledFrame | None
 
 def write(known: dict[str, str]) -> None:
     """Write the committed file, sets in order."""
-    content = {"version": benchsets.VERSION, "sha256": {n: known[n] for n in benchsets.SETS if n in known}}
-    with replacing(benchsets.HASHES) as file:
+    content = {"version": bench.BENCH_VERSION, "sha256": {n: known[n] for n in bench.SETS if n in known}}
+    with replacing(bench.HASHES) as file:
         file.write((json.dumps(content, indent=1) + "\n").encode())
 
 

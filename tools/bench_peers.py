@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.evaluation.bench import VERSION as BENCH_VERSION
+from depthforest.evaluation.bench import BENCH_VERSION
 from depthforest.evaluation.bench import chosen_names, open_bench
 from depthforest.base.errors import UsageError
 from depthforest.evaluation.options import JudgeOptions

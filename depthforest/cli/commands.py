@@ -95,14 +95,14 @@ def demo(
 ) -> None:
     """Label the bundled sample frames with the shipped model and draw them: shaded depth, body parts, joints."""
     with status("compiling ..."):
-        from depthforest.cli import demo as showing
+        from depthforest.cli.demo import draw_samples
         from depthforest.forest.loading import load
         from depthforest.base.resources import models_folder
 
         forest = load() if any(models_folder().glob("*.safetensors")) else None
     shown = "shaded, with its parts" if forest is None else "with the joints and the parts that are found"
     with status("labeling the samples; the first time this compiles for up to a minute ..."):
-        figures = showing.draw_samples(output, forest)
+        figures = draw_samples(output, forest)
     if figures:
         print_table(sample_table(figures))
     print(
@@ -171,7 +171,7 @@ def label(
 
     frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
     with status("reading the model, compiling ..."):
-        from depthforest.pipeline import run as labelrun
+        from depthforest.pipeline.run import LabelRun, label_one
         from depthforest.forest.loading import load
         from depthforest.pipeline.outputs import parse_outputs
 
@@ -191,11 +191,11 @@ def label(
         )
         forest = load(model)
     if output is None:
-        sys.stdout.buffer.write(labelrun.label_one(forest, frames, options))
+        sys.stdout.buffer.write(label_one(forest, frames, options))
         sys.stdout.buffer.flush()
         return
     _check_apart(inputs, output)
-    run = partial(labelrun.LabelRun, forest, frames, output, options, outputs=kinds, is_forced=force, threads=threads)
+    run = partial(LabelRun, forest, frames, output, options, outputs=kinds, is_forced=force, threads=threads)
     _label_into(output, run, frames.total, is_stream="-" in inputs, has_video="video" in kinds)
 
 
@@ -311,7 +311,7 @@ def train(
     from depthforest.training.config import TrainConfig
 
     with status("compiling ..."):
-        from depthforest.training import run as training
+        from depthforest.training.run import train as train_forest
         from depthforest.training.checkpoints import is_checkpoint
     base = TrainConfig.load(config) if config is not None else TrainConfig()
     chosen = replace(base, **{name: value for name, value in numbers.items() if value is not None})
@@ -328,7 +328,7 @@ def train(
         options["memory_mb"] = memory
     try:
         with live_lines() as tell:
-            forest = training.train(source, chosen, progress=tell, checkpoint=folder, resume=resume, **options)
+            forest = train_forest(source, chosen, progress=tell, checkpoint=folder, resume=resume, **options)
     except KeyboardInterrupt:
         goes_on = f"; the same command with --resume goes on from {folder}" if is_checkpoint(folder) else ""
         complain("warning", f"stopped{goes_on}")

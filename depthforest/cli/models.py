@@ -56,7 +56,7 @@ def evaluate(
 ) -> None:
     """Measure models on labeled frames: parts, joints, calibration, speed; as a report to look at."""
     with status("reading models and data, compiling ..."):
-        from depthforest.evaluation import command as evalrun
+        from depthforest.evaluation.command import prepare_evaluation
         from depthforest.evaluation.options import EvaluateOptions
 
         options = EvaluateOptions(
@@ -75,7 +75,7 @@ def evaluate(
             joints=joints,
             exact=exact,
         )
-        run = evalrun.prepare(options)
+        run = prepare_evaluation(options)
     with progress_bar(run.total) as advance:
         result = run.run(advance)
     print("\n".join(result.lines()))
@@ -122,10 +122,10 @@ def compare(
     budget = Budget(SECONDS if is_open else seconds, megabytes, rounds)
     settings = CompareSettings(**{name: value for name, value in numbers.items() if value is not None})
     with status("reading what was asked for ..."):
-        from depthforest.compare import run as comparing
+        from depthforest.compare.run import prepare_comparison
 
         names = None if only is None else [name.strip() for name in only.split(",")]
-        comparison = comparing.prepare(
+        comparison = prepare_comparison(
             output, budget, settings, data=data, test=test, bench=bench, mocap=mocap, synth_config=synth_config,
             only=names,
         )  # fmt: skip
@@ -186,13 +186,13 @@ def fit_joints(
     """Learn how a model's labels become joints (bandwidths, thresholds, offsets, bone lengths), stored with it."""
     check_writable(output)
     with status("reading the model, compiling ..."):
-        from depthforest.joints import fit as jointfit
+        from depthforest.joints.fit import fit_joints
         from depthforest.io.joining import open_datasets
         from depthforest.forest.loading import load
 
         forest, frames = load(model), open_datasets(data)
     with progress_bar(len(frames)) as advance:
-        fitted = jointfit.fit_joints(forest, frames, threads=threads, progress=advance)
+        fitted = fit_joints(forest, frames, threads=threads, progress=advance)
     fitted.save(output)
     print(f"joint parameters of {len(frames)} frames in {output}")
 
@@ -224,18 +224,18 @@ def fit_leaves(
     """Count a model's leaves again on many frames, by the way people face; its splits stay. Then fit joints."""
     check_writable(output)
     with status("reading the model, compiling ..."):
-        from depthforest.training.leaves import fit as leaffit
+        from depthforest.training.leaves.fit import N_FACINGS, ROUNDS, SMOOTH_M, fit_leaves
         from depthforest.io.joining import open_datasets
         from depthforest.forest.loading import load
 
         forest, frames = load(model), open_datasets(data, limit)
-        n_rounds = leaffit.ROUNDS if rounds is None else rounds
+        n_rounds = ROUNDS if rounds is None else rounds
     with progress_bar(len(frames) * (1 + n_rounds)) as advance:
-        fitted = leaffit.fit_leaves(
+        fitted = fit_leaves(
             forest,
             frames,
-            n_facings=leaffit.N_FACINGS if facings is None else facings,
-            smooth_m=leaffit.SMOOTH_M if smooth is None else smooth,
+            n_facings=N_FACINGS if facings is None else facings,
+            smooth_m=SMOOTH_M if smooth is None else smooth,
             max_trees=trees,
             max_leaves=leaves,
             max_depth=depth,

@@ -145,7 +145,7 @@ class Comparison:
         }
 
 
-def prepare(
+def prepare_comparison(
     output: Path,
     budget: Budget,
     settings: CompareSettings | None = None,

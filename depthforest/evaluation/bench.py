@@ -1,6 +1,6 @@
 """The bench: fixed test sets that are made from code and seeds, to hold models against each other for years.
 
-A set is a configuration of `synth`, a seed and a number of frames. Nothing of it may change under the same `VERSION`:
+A set is a configuration of `synth`, a seed and a number of frames. Nothing of it may change under the same `BENCH_VERSION`:
 the hash of every set's frames is committed (`bench.json`, written by `tools/bench_hashes.py`) and checked whenever
 a set is made. `command` runs models on them.
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from synth.config import Config
     from synth.generator import Generator
 
-VERSION = 1
+BENCH_VERSION = 1
 """Of the sets: raise it, and make the hashes again, whenever a set shows other frames than before."""
 
 HASHES = Path(__file__).with_name("benchsets.json")
@@ -245,7 +245,7 @@ def chosen_names(names: Sequence[str]) -> list[str]:
 def committed_hashes() -> dict[str, str]:
     """Return the hashes of the sets' frames by name; none if those of another version are committed."""
     content = read_json(HASHES, UsageError)
-    return dict(content["sha256"]) if content["version"] == VERSION else {}
+    return dict(content["sha256"]) if content["version"] == BENCH_VERSION else {}
 
 
 def _content_digest(frame: LabeledFrame) -> bytes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from depthforest.evaluation.bench import VERSION as BENCH_VERSION
+from depthforest.evaluation.bench import BENCH_VERSION
 from depthforest.evaluation.bench import BenchFrames, chosen_names, open_bench
 from depthforest.io.datasets import open_dataset
 from depthforest.base.errors import DepthForestWarning, UsageError
@@ -225,7 +225,7 @@ class EvaluationRun:
             result.written.append(path)
 
 
-def prepare(options: EvaluateOptions) -> EvaluationRun:
+def prepare_evaluation(options: EvaluateOptions) -> EvaluationRun:
     """Load models, open data and marks, and check all of it; `EvaluationRun.run` does the rest."""
     thread_count(options.threads)
     _check_outputs(options)

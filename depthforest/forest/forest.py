@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from depthforest.forest import file as forestfile
+from depthforest.forest.file import trees_of, write_trees
 
 from depthforest.labeling import labeling
 
@@ -99,7 +99,7 @@ class Forest(DepthTrees):
 
     def save(self, path: str | Path) -> None:
         """Write the forest to a file, as docs/MODEL_FORMAT.md says; equal forests give equal bytes."""
-        forestfile.write_trees(path, self)
+        write_trees(path, self)
 
     @classmethod
     def load(cls, path: str | Path) -> Forest:
@@ -109,4 +109,4 @@ class Forest(DepthTrees):
     @classmethod
     def from_file(cls, file: ModelFile) -> Forest:
         """Make the forest that a file holds."""
-        return forestfile.trees_of(file, cls)
+        return trees_of(file, cls)

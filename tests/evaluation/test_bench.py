@@ -44,7 +44,7 @@ def models(tmp_path):
     return [tmp_path / "a.safetensors", tmp_path / "b.safetensors"]
 
 
-def commit(monkeypatch, tmp_path, hashes, version=benchsets.VERSION):
+def commit(monkeypatch, tmp_path, hashes, version=benchsets.BENCH_VERSION):
     (tmp_path / "hashes.json").write_text(json.dumps({"version": version, "sha256": hashes}))
     monkeypatch.setattr(benchsets, "HASHES", tmp_path / "hashes.json")
 
@@ -142,7 +142,7 @@ def test_frames_are_judged_by_what_is_committed(monkeypatch, tmp_path):
     assert frames.is_as_committed is True
     commit(monkeypatch, tmp_path, {"procedural": "0" * 64})
     assert frames.is_as_committed is False
-    commit(monkeypatch, tmp_path, {"procedural": frames.sha256}, version=benchsets.VERSION + 1)
+    commit(monkeypatch, tmp_path, {"procedural": frames.sha256}, version=benchsets.BENCH_VERSION + 1)
     assert frames.is_as_committed is False
     some = open_bench("procedural", limit=2)
     assert (len(some), some.names, some.sensors) == (2, ("000000", "000001"), ("kinect_v1",) * 2)
@@ -184,7 +184,7 @@ def test_the_tool_commits_new_hashes_and_no_changed_ones(monkeypatch, tmp_path, 
     assert tool.main() == 1
     assert "near: " in capsys.readouterr().out
     content = json.loads((tmp_path / "hashes.json").read_text())
-    assert content == {"version": benchsets.VERSION, "sha256": {"procedural": expected, "near": "0" * 64}}
+    assert content == {"version": benchsets.BENCH_VERSION, "sha256": {"procedural": expected, "near": "0" * 64}}
     assert sorted(p.name for p in (tmp_path / "sheets").iterdir()) == ["near.png", "procedural.png"]
 
 
@@ -216,7 +216,7 @@ def test_what_a_set_needs_is_said(monkeypatch, tmp_path):
 @pytest.mark.usefixtures("tiny")
 def test_one_set_is_evaluated_as_a_data_set_is(models, monkeypatch, tmp_path):
     commit(monkeypatch, tmp_path, {"procedural": made_hash()})
-    run = evalrun.prepare(
+    run = evalrun.prepare_evaluation(
         EvaluateOptions(models=models, bench=["procedural"], output=tmp_path / "r.html", joints=False, threads=1)
     )
     assert run.total == N
@@ -226,7 +226,7 @@ def test_one_set_is_evaluated_as_a_data_set_is(models, monkeypatch, tmp_path):
     expected = df.evaluate(df.load(models[0]), open_bench("procedural"), joints=False)
     assert result.models[0].evaluation.pixel_accuracy == expected.pixel_accuracy
     lines = result.lines()
-    assert lines[0] == f"bench {benchsets.VERSION}, frames as committed: procedural"
+    assert lines[0] == f"bench {benchsets.BENCH_VERSION}, frames as committed: procedural"
     assert any("mean per-class accuracy, 31 parts" in line for line in lines)
     page = (tmp_path / "r.html").read_text()
     assert "of bench procedural" in page
@@ -237,13 +237,13 @@ def test_one_set_is_evaluated_as_a_data_set_is(models, monkeypatch, tmp_path):
 def test_several_sets_are_a_table(models, monkeypatch, tmp_path):
     commit(monkeypatch, tmp_path, {"procedural": made_hash()})
     paths = {"output": tmp_path / "r.html", "json_path": tmp_path / "r.json"}
-    run = evalrun.prepare(EvaluateOptions(models=models, bench=["all"], threads=1, **paths))
+    run = evalrun.prepare_evaluation(EvaluateOptions(models=models, bench=["all"], threads=1, **paths))
     assert run.total == 2 * N
     with pytest.warns(DepthForestWarning, match="the test set near are not those of the committed hash") as caught:
         result = run.run()
     assert len(caught) == 1
     lines = result.lines()
-    assert f"bench {benchsets.VERSION}, frames other than committed: near" in lines
+    assert f"bench {benchsets.BENCH_VERSION}, frames other than committed: near" in lines
     titles = next(line for line in lines if line.startswith("test set"))
     columns = [titles.index(t) for t in ("mean per-class accuracy", "sides merged", "right pixels", "joints, mAP")]
     rows = [line for line in lines if line.startswith(("procedural  ", "near  "))]
@@ -255,7 +255,7 @@ def test_several_sets_are_a_table(models, monkeypatch, tmp_path):
     assert shown == [f"{100 * figures[name].value:.1f}" for name in names]
     assert sum(line.startswith(("procedural: ", "near: ")) for line in lines) == 4  # verdicts on parts and joints
     content = json.loads((tmp_path / "r.json").read_text())["bench"]
-    assert content["version"] == benchsets.VERSION
+    assert content["version"] == benchsets.BENCH_VERSION
     assert [(s["name"], s["frames"], s["as_committed"]) for s in content["sets"]] == [
         ("procedural", N, True),
         ("near", N, False),
@@ -277,11 +277,11 @@ def test_misuse_is_refused(models, tmp_path):
         ({"bench": ["nothing"]}, "no test set is called 'nothing'"),
     ):
         with pytest.raises(UsageError, match=message):
-            evalrun.prepare(EvaluateOptions(models=models, **options))
+            evalrun.prepare_evaluation(EvaluateOptions(models=models, **options))
     chair = df.PartSet(("seat", "leg"))
     random_forest(np.random.default_rng(0), 1, 2, chair).save(tmp_path / "chair.safetensors")
     with pytest.raises(UsageError, match="chair on bench procedural: the model does not know the parts"):
-        evalrun.prepare(EvaluateOptions(models=[tmp_path / "chair.safetensors"], bench=["procedural"]))
+        evalrun.prepare_evaluation(EvaluateOptions(models=[tmp_path / "chair.safetensors"], bench=["procedural"]))
 
 
 @pytest.mark.usefixtures("tiny")

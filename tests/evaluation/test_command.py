@@ -34,7 +34,7 @@ def work(tmp_path_factory):
 
 
 def prepared(models, data=(), **options):
-    return evalrun.prepare(EvaluateOptions(models=models, data=data, **options))
+    return evalrun.prepare_evaluation(EvaluateOptions(models=models, data=data, **options))
 
 
 def nothing(_frame, _labeling):

@@ -17,11 +17,11 @@ import numpy as np
 
 from depthforest import __version__
 
-from depthforest.evaluation.report import cards as modelcards
+from depthforest.evaluation.report import cards
 
-from depthforest.evaluation.report import plots as reportplots
+from depthforest.evaluation.report import plots
 
-from depthforest.evaluation.report import svg as svgplots
+from depthforest.evaluation.report import svg
 from depthforest.frames.drawing import Picture
 from depthforest.base.errors import UsageError
 from depthforest.evaluation.report.examples import Example
@@ -112,11 +112,11 @@ def report_page(models: Sequence[ModelReport], *, data: str = "", examples: Sequ
         sections += [
             ("bench", "Bench", _bench(judged)),
             ("frames", "Frames", _examples(shots, judged[0])),
-            ("parts", "Parts", reportplots.parts(pairs)),
-            ("confusion", "Confusion", reportplots.confusion(pairs)),
-            ("joints", "Joints", reportplots.joints(pairs)),
-            ("breakdown", "Breakdown", reportplots.breakdown(pairs)),
-            ("confidence", "Confidence", reportplots.confidence(pairs)),
+            ("parts", "Parts", plots.parts(pairs)),
+            ("confusion", "Confusion", plots.confusion(pairs)),
+            ("joints", "Joints", plots.joints(pairs)),
+            ("breakdown", "Breakdown", plots.breakdown(pairs)),
+            ("confidence", "Confidence", plots.confidence(pairs)),
         ]
     if marked:
         sections.append(("marks", "Marks", _marks(marked, [e for e in examples if e.kind == "marks"])))
@@ -162,18 +162,18 @@ def _headline(models: Sequence[ModelReport]) -> str:
         return "<h2>Figures</h2>" + _verdicts(models) + _figure_table(models)
     (evaluation,) = evaluations
     figures = evaluation.figures
-    cards = []
+    tiles = []
     for name in shown_figures(figures):
         kind = " main" if name in (PARTS_FIGURE, MAP) else ""
-        cards.append(_card(figure_title(name, evaluation), percent(figures[name].value), interval(figures[name]), kind))
+        tiles.append(_card(figure_title(name, evaluation), percent(figures[name].value), interval(figures[name]), kind))
     error = evaluation.calibration.expected_error
-    cards.append(_card("expected calibration error", percent(error), "0 % would be perfect"))
+    tiles.append(_card("expected calibration error", percent(error), "0 % would be perfect"))
     if evaluation.speed is not None:
-        cards.append(_card("labeling", *speed_text(evaluation.speed)))
+        tiles.append(_card("labeling", *speed_text(evaluation.speed)))
         if np.isfinite(evaluation.speed.joints_ms):
-            cards.append(_card("joints", *speed_text(evaluation.speed, is_joints=True)))
+            tiles.append(_card("joints", *speed_text(evaluation.speed, is_joints=True)))
     note = f'<p class="note">No joints: {escape(evaluation.no_joints)}.</p>' if evaluation.joints is None else ""
-    return f'<h2>Figures</h2><div class="cards">{"".join(cards)}</div>{note}{_full_table(evaluation)}'
+    return f'<h2>Figures</h2><div class="cards">{"".join(tiles)}</div>{note}{_full_table(evaluation)}'
 
 
 def _card(title: str, value: str, below: str, kind: str = "") -> str:
@@ -332,7 +332,7 @@ def _marks(models: Sequence[ModelReport], examples: Sequence[Example]) -> str:
             lines += verdict_lines(models[0].name, evaluations[0], model.name, evaluation, of="points")
         verdicts = f'<div class="verdict">{"".join(f"<p>{escape(line)}</p>" for line in lines)}</div>'
     series = [Series(m.name, e.class_accuracies) for m, e in zip(models, evaluations, strict=True)]
-    bars = svgplots.bars(evaluations[0].part_set.names, series)
+    bars = svg.bars(evaluations[0].part_set.names, series)
     return (
         "<h2>Marks</h2><p>Points marked by hand on real frames. A joint band such as the elbow counts for either "
         "neighbour; joints are measured in the plane of the picture, at the depth of the proposal.</p>"
@@ -349,10 +349,10 @@ def _models(models: Sequence[ModelReport]) -> str:
         if model.forest is not None:
             rows = "".join(
                 f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>"
-                for name, value in modelcards.describe_forest(model.forest)
+                for name, value in cards.describe_forest(model.forest)
             )
             facts = f"<details><summary>what the file says</summary><table><tbody>{rows}</tbody></table></details>"
-        card = modelcards.render(model.card) if model.card else f"<h3>{escape(model.name)}</h3><p>No card.</p>"
+        card = cards.render(model.card) if model.card else f"<h3>{escape(model.name)}</h3><p>No card.</p>"
         pieces.append(f'<div class="panel doc">{card}{facts}</div>')
     return "".join(pieces)
 

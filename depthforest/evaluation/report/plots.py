@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from depthforest.evaluation.report import svg as svgplots
+from depthforest.evaluation.report import svg
 from depthforest.evaluation.figures import FOUND, MAP, PARTS_FIGURE, REGIONS_FIGURE, Evaluation, JointScores
 from depthforest.evaluation.report.text import figure_title, interval
 from depthforest.evaluation.scores import CURVE_M, WITHIN_M, known_mean
@@ -36,7 +36,7 @@ def parts(models: Judged) -> str:
                 for name, evaluation in own
             ]
             panels.append(
-                f'<div class="panel"><h3>{title}{escape(whose)}</h3>{svgplots.bars(names, series, color=color)}</div>'
+                f'<div class="panel"><h3>{title}{escape(whose)}</h3>{svg.bars(names, series, color=color)}</div>'
             )
         pieces.append(f'<div class="pair">{"".join(panels)}</div>')
     return "".join(pieces)
@@ -52,7 +52,7 @@ def confusion(models: Judged) -> str:
         if len(models) > 1:
             pieces.append(f"<h3>{escape(name)}</h3>")
         for number, scores in enumerate(evaluation.levels):
-            plot = f'<div class="panel">{svgplots.heat_map(scores.confusion, scores.level.part_set.names)}</div>'
+            plot = f'<div class="panel">{svg.heat_map(scores.confusion, scores.level.part_set.names)}</div>'
             is_open = " open" if number == 0 and len(models) == 1 else ""
             pieces.append(f"<details{is_open}><summary>{escape(scores.level.title)}</summary>{plot}</details>")
     return "".join(pieces)
@@ -78,7 +78,7 @@ def _joint_bars(scored: Sequence[tuple[str, Evaluation, JointScores]]) -> str:
         mean, (low, high) = evaluation.figures[MAP], evaluation.spread("joints.average_precisions")
         values = [mean.value, *scores.average_precisions().values()]
         series.append(Series(name, np.array(values), np.append(mean.low, low), np.append(mean.high, high)))
-    return svgplots.bars(("mean", *scored[0][2].names), series)
+    return svg.bars(("mean", *scored[0][2].names), series)
 
 
 def _joint_curves(scored: Sequence[tuple[str, Evaluation, JointScores]]) -> str:
@@ -88,7 +88,7 @@ def _joint_curves(scored: Sequence[tuple[str, Evaluation, JointScores]]) -> str:
         for (name, _, _), own in zip(scored, curves, strict=True)
     ]
     thin = [Series(name, curve) for name, curve in curves[0].items()] if len(scored) == 1 else []
-    plot = svgplots.lines(CURVE_M, means, thin=thin, x_title="distance, cm", y_title="average precision")
+    plot = svg.lines(CURVE_M, means, thin=thin, x_title="distance, cm", y_title="average precision")
     found = "; ".join(
         f"{name} {percent(e.figures[FOUND].value)} ({interval(e.figures[FOUND])})" for name, e, _ in scored
     )
@@ -117,7 +117,7 @@ def breakdown(models: Judged) -> str:
                 estimates = [s.figures[figure] for s in slices]
                 columns = (np.array([getattr(e, key) for e in estimates]) for key in ("value", "low", "high"))
                 series.append(Series(name, *columns))
-            plot = svgplots.bars(labels, series, is_dots=True, left=170)
+            plot = svg.bars(labels, series, is_dots=True, left=170)
             panels.append(f'<div class="panel"><h3>{escape(figure_title(figure, models[0][1]))}</h3>{plot}</div>')
         pieces.append(f'<h3>By {escape(title)}</h3><div class="pair">{"".join(panels)}</div>')
     if not pieces:
@@ -128,10 +128,10 @@ def breakdown(models: Judged) -> str:
 def confidence(models: Judged) -> str:
     """Return the reliability of the confidence of pixels, and of joints."""
     pixels = [(name, evaluation.calibration) for name, evaluation in models]
-    panels = [f'<div class="panel"><h3>parts of pixels</h3>{svgplots.reliability(pixels)}</div>']
+    panels = [f'<div class="panel"><h3>parts of pixels</h3>{svg.reliability(pixels)}</div>']
     placed = [(name, e.joints.calibration) for name, e in models if e.joints is not None]
     if placed:
-        panels.append(f'<div class="panel"><h3>joints</h3>{svgplots.reliability(placed)}</div>')
+        panels.append(f'<div class="panel"><h3>joints</h3>{svg.reliability(placed)}</div>')
     return (
         "<h2>Confidence</h2><p>Of the answers given with a confidence, how many are right? On the dashed line "
         "confidence keeps its word; below it, it promises too much. The bars show how often each "
