@@ -1,4 +1,4 @@
-# make demo   labels the bundled sample frames          make lint   ruff and mypy
+# make demo   labels the bundled sample frames          make lint   ruff, mypy, the order of the rooms
 # make test   lint, types and the tests                 make bench  the benchmarks
 # Each sets up .venv by itself, once; nothing is needed but Python 3.11 or newer and make.
 
@@ -30,6 +30,8 @@ lint: $(VENV)/.has-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/code_figures.py --check
 
 bench: $(VENV)/.has-dev
 	@for script in benchmarks/*.py; do echo "== $$script"; $(NUMBA_CACHE) $(BIN)/python $$script || exit 1; done

@@ -22,7 +22,12 @@ from sklearn import datasets, ensemble
 from sklearn.metrics import log_loss, mean_squared_error
 from sklearn.model_selection import train_test_split
 
-from depthforest.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, NewtonBoostingClassifier, NewtonBoostingRegressor
+from depthforest.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    NewtonBoostingClassifier,
+    NewtonBoostingRegressor,
+)
 
 ROUNDS, LEAVES, RATE, BINS = 60, 8, 0.1, 255
 LEAST_HESSIAN = 1e-3

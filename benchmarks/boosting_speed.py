@@ -25,7 +25,12 @@ from sklearn import datasets
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss, mean_squared_error
 
-from depthforest.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, NewtonBoostingClassifier, NewtonBoostingRegressor
+from depthforest.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    NewtonBoostingClassifier,
+    NewtonBoostingRegressor,
+)
 
 LEAVES, BINS, RATE = 31, 255, 0.1
 LEAST_HESSIAN = 1e-3

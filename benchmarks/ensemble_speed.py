@@ -26,9 +26,8 @@ from sklearn import datasets, ensemble
 from sklearn.model_selection import train_test_split
 
 from depthforest.ensemble.forests import estimators as forests
-from depthforest.training.pixeltables import draw_probes, pixel_table
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.training import draw_probes, pixel_table
+from synth import Config, Generator
 
 KINDS = ("RandomForest", "ExtraTrees")
 JOBS = (1, 2)

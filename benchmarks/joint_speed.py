@@ -15,11 +15,11 @@ import numpy as np
 from label_speed import best
 
 import depthforest as df
-from depthforest.joints.finding import EXACT, FAST, FAST_PIXELS, find_joints, finder_of, seek_modes, surface
+from depthforest.base import models_folder
 from depthforest.forest.loading import DEFAULT_MODEL
-from depthforest.base.resources import models_folder
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.joints import find_joints
+from depthforest.joints.finding import EXACT, FAST, FAST_PIXELS, finder_of, seek_modes, surface
+from synth import Config, Generator
 
 N_FRAMES = 12
 

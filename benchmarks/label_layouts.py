@@ -19,8 +19,9 @@ import numpy.typing as npt
 from label_speed import Frames, Masks, best, frames_of
 
 import depthforest as df
-from depthforest.trees.features import clamped_offset, probe_unit
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel, models_folder, prefetch
+from depthforest.forest.loading import DEFAULT_MODEL
+from depthforest.labeling.packing import CHILDREN, LEAF, PackedForest, aligned, packed_forest
 from depthforest.labeling.steps import (
     LANES,
     MEAN,
@@ -32,12 +33,8 @@ from depthforest.labeling.steps import (
     decide,
     label_pixels,
 )
-from depthforest.forest.loading import DEFAULT_MODEL
-from depthforest.labeling.packing import CHILDREN, LEAF, PackedForest, aligned, packed_forest
-from depthforest.base.prefetching import prefetch
-from depthforest.trees.quantizing import LEAF_SUM
-from depthforest.base.resources import models_folder
 from depthforest.labeling.walks import Walk
+from depthforest.trees import LEAF_SUM, clamped_offset, probe_unit
 
 Cut = tuple[Walk, PersonArrays]
 """A walk, and its person as kernels take it."""

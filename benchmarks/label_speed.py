@@ -30,16 +30,13 @@ import numpy.typing as npt
 from sklearn.ensemble import RandomForestClassifier
 
 import depthforest as df
-from depthforest.training.candidates import draw, root_key
-from depthforest.frames.drawing import write_depth
-from depthforest.trees.features import masked_depth, responses
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel, map_in_order, models_folder
 from depthforest.forest.loading import DEFAULT_MODEL
+from depthforest.frames import write_depth
 from depthforest.labeling.packing import packed_forest
-from depthforest.base.resources import models_folder
-from depthforest.base.threads import map_in_order
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.training.candidates import draw, root_key
+from depthforest.trees import masked_depth, responses
+from synth import Config, Generator
 
 N_FRAMES = 12
 POOL = 2000

@@ -12,15 +12,12 @@ from collections.abc import Callable
 from functools import partial
 from statistics import median
 
-from depthforest.people.background import Background
+from depthforest.frames import Frame
+from depthforest.people import Background, PeopleTracker, find_people
 from depthforest.people.bodies import MAX_ROOM_PLANES, find_bodies
 from depthforest.people.grid import DepthGrid
-from depthforest.frames.frame import Frame
-from depthforest.people.tracks import PeopleTracker
 from depthforest.people.planes import ROOM_AREA, find_planes
-from depthforest.people.finding import find_people
-from synth.config import Config
-from synth.generator import Generator
+from synth import Config, Generator
 
 TURNS = 5
 

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from label_speed import TURNS, best
 
 import depthforest as df
-from depthforest.base.threads import map_in_order
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.base import map_in_order
+from synth import Config, Generator
 
 N_FRAMES = 16
 

@@ -16,9 +16,9 @@ import numpy as np
 from PIL import Image
 
 import depthforest as df
-from depthforest.frames.drawing import shade, write_depth
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.frames import write_depth
+from depthforest.frames.drawing import shade
+from synth import Config, Generator
 
 N_REPEATS = 15
 

@@ -11,12 +11,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
-from depthforest.frames.parts import JOINTS
-from synth.bodies.body import Body, Pose
-from synth.scene.rendering import Canvas, Mesh, render
-from synth.bodies.skeleton import N_BONES, PARENTS
-from synth.scene.skinning import pose_body
+from depthforest.frames import JOINTS, Camera
+from synth.bodies import N_BONES, PARENTS, Body, Pose
+from synth.scene import Canvas, pose_body, render
+from synth.scene.rendering import Mesh
 
 SIZES = ("160x120", "320x240", "640x480")
 REPEATS = 200

@@ -11,10 +11,10 @@ import time
 
 import numpy as np
 
-from depthforest.frames.camera import Camera
-from synth.scene.analytic import Plane, Sphere, cast
+from depthforest.frames import Camera
+from synth.scene import Plane, Sphere, cast
+from synth.sensors import sense
 from synth.sensors.devices import SENSORS
-from synth.sensors.sensing import sense
 
 SIZES = ("320x240", "640x480")
 NAMES = ("ideal", "kinect_v1", "kinect_v1_registered", "tof", "stereo")

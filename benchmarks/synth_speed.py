@@ -20,13 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from depthforest.base.threads import map_in_order, thread_count
-from synth.config import Config
-from synth.generator import Generator
-from synth.scene.rendering import Canvas, Mesh, Rendered, render
-from synth.scene.composing import Scene
-from synth.sensors.sensing import sense
-from synth.scene.skinning import pose_body
+from depthforest.base import map_in_order, thread_count
+from synth import Config, Generator
+from synth.scene import Canvas, Rendered, Scene, pose_body, render
+from synth.scene.rendering import Mesh
+from synth.sensors import sense
 
 CLIPS = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "cmu_bvh"
 N_FRAMES = 300

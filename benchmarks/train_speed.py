@@ -19,19 +19,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Sides, kernel, map_in_order, score_histograms
+from depthforest.frames import LabeledFrame
+from depthforest.training import GrowingTree, TrainConfig
 from depthforest.training.candidates import Candidates, draw, root_key
-from depthforest.trees.features import clamped_offset, scaled_response
-from depthforest.frames.frame import LabeledFrame
-from depthforest.training.growing import Grower, GrowingTree, Level
-from depthforest.base.kernels import kernel
+from depthforest.training.growing import Grower, Level
 from depthforest.training.probing import _find_probes, _subtract
 from depthforest.training.sampling import Pixels, read_pixels
 from depthforest.training.shards import Shard
-from depthforest.base.impurity import Sides, score_histograms
-from depthforest.base.threads import map_in_order
-from depthforest.training.config import TrainConfig
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.trees import clamped_offset
+from depthforest.trees.features import scaled_response
+from synth import Config, Generator
 
 PLAIN_NODES = 256
 """The plain loop is timed on a level with so many nodes, in the middle of a tree."""

@@ -1,5 +1,5 @@
 """`python -m depthforest` is the command line."""
 
-from depthforest.cli.commands import main
+from depthforest.cli import main
 
 main()

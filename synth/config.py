@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from depthforest.base.configs import TomlConfig
-from depthforest.base.errors import UsageError
+from depthforest.base import TomlConfig, UsageError
 
 Range = tuple[float, float]
 

@@ -12,28 +12,24 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
-from depthforest.base.checks import is_whole
-from depthforest.base.errors import DepthForestWarning
-from depthforest.frames.frame import Frame, FrameSource, Joint, LabeledFrame
-from depthforest.base.kernels import kernel
-from depthforest.frames.parts import BODY31, JOINT_PARTS, JOINTS
-from depthforest.base.threads import map_in_order
-from synth.poses.angles import LIMITS, curl_fingers
-from synth.bodies.body import Body, Pose
-from synth.bodies.clothing import dress, sample_outfit
+from depthforest.base import DepthForestWarning, is_whole, kernel, map_in_order
+from depthforest.frames import BODY31, JOINT_PARTS, JOINTS, Camera, Frame, FrameSource, Joint, LabeledFrame
+from synth.bodies import BONE, Body, Pose, dress, sample_outfit
 from synth.config import Config, ConfigError
-from synth.sensors.devices import find_sensor
+from synth.poses import (
+    CMU_NAMES,
+    LIMITS,
+    FamilyPose,
+    NameMap,
+    PoseLibrary,
+    curl_fingers,
+    joint_positions,
+    load_poses,
+    sample_poses,
+)
 from synth.provenance import identity
-from synth.poses.kinematics import joint_positions
-from synth.poses.mocap import CMU_NAMES, NameMap, PoseLibrary, load_poses
-from synth.poses.sampling import FamilyPose, sample_poses
-from synth.scene.rendering import Canvas, Rendered, render
-from synth.scene.composing import Person, Scene, compose
-from synth.sensors.models import Sensed
-from synth.sensors.sensing import sense
-from synth.bodies.skeleton import BONE
-from synth.scene.skinning import PosedBody, pose_body
+from synth.scene import Canvas, Person, PosedBody, Rendered, Scene, compose, pose_body, render
+from synth.sensors import Sensed, find_sensor, sense
 
 # streams of random numbers that never meet: the second word of every seed
 _BODIES, _POSES, _FRAMES, _ROOMS = 1, 2, 3, 4
@@ -289,7 +285,7 @@ class _Bodies:
         self._made: dict[int, Body] = {}
         self._makehuman = None
         if config.bodies in ("makehuman", "both"):
-            from synth.bodies.makehuman import MakeHuman
+            from synth.bodies import MakeHuman
 
             self._makehuman = MakeHuman(config.makehuman_folder or None)
 
@@ -327,7 +323,7 @@ def _library_of(config: Config) -> PoseLibrary:
 @lru_cache(maxsize=2)
 def _load_library(config: Config) -> PoseLibrary:
     """Return the poses of the clips: of the subjects that are used, thinned."""
-    from synth.poses.diversity import thin_poses
+    from synth.poses import thin_poses
 
     library = _load_poses(config.mocap, config.mocap_names, config.only_subjects)
     kept = np.array([config.takes_subject(s) for s in library.subjects])[library.clip_index]

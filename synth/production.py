@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from depthforest.base.checks import is_whole
-from depthforest.io.datasets import FolderDataset, ZarrDataset, open_dataset
-from depthforest.base.threads import map_in_order
-from depthforest.io.writing import BLOCK, open_store
+from depthforest.base import is_whole, map_in_order
+from depthforest.io import BLOCK, FolderDataset, ZarrDataset, open_dataset, open_store
 from synth.config import ConfigError
 from synth.generator import Generator
 

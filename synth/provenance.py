@@ -7,11 +7,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from depthforest.frames.camera import Camera
-from depthforest.base.files import read_bytes
+from depthforest.base import read_bytes
+from depthforest.frames import Camera
+from synth.bodies import MESH_FILE, WEIGHTS_FILE, find_folder
 from synth.config import Config, ConfigError
-from synth.bodies.meshfiles import MESH_FILE, WEIGHTS_FILE, find_folder
-from synth.poses.mocap import clip_files
+from synth.poses import clip_files
 
 VERSION = 1
 """Of the frames: raise it whenever the same (config, seed, index) gives other bytes than before."""

@@ -15,19 +15,41 @@ from pathlib import Path
 
 import numpy as np
 
-from depthforest.frames.camera import Camera
-from depthforest.base.checks import is_number
-from synth.bodies.body import Body
-from synth.poses.bvh import MocapError, read_bvh
+from depthforest.base import is_number
+from depthforest.frames import Camera
+from synth.bodies import Body
 from synth.config import Config, ConfigError
 from synth.generator import FLOOR_TOLERANCE, Generator
+from synth.poses import (
+    CMU_NAMES,
+    REFERENCE_HEADS,
+    Lane,
+    MocapError,
+    NameMap,
+    Stretch,
+    Trajectory,
+    clip_files,
+    clip_name,
+    clip_stretch,
+    clip_subject,
+    gesture_stretch,
+    join,
+    read_bvh,
+    walking_stretch,
+)
 from synth.provenance import identity
-from synth.poses.kinematics import REFERENCE_HEADS
-from synth.poses.mocap import CMU_NAMES, NameMap, clip_files, clip_name, clip_subject
-from synth.poses.motion import Lane, Stretch, Trajectory, clip_stretch, gesture_stretch, join, walking_stretch
-from synth.scene.rendering import Rendered, render
-from synth.scene.composing import PROBED_EVERY, VOXEL, Person, PlacedPerson, Scene, compose
-from synth.scene.skinning import PosedBody, pose_body
+from synth.scene import (
+    PROBED_EVERY,
+    VOXEL,
+    Person,
+    PlacedPerson,
+    PosedBody,
+    Rendered,
+    Scene,
+    compose,
+    pose_body,
+    render,
+)
 
 # streams of random numbers that never meet each other or those of `generator`: the second word of every seed
 _STAGE, _LEADING, _STRETCHES, _SENSING = 11, 12, 13, 14

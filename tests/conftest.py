@@ -36,9 +36,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 FIRST = (
-    "cli", "checkpoints", "production", "label_command", "training", "train_command", "docs", "generator", "jointfit",
-    "fuzz_models", "background", "labeling", "install", "plain_python", "outside_judge",
-    "makehuman",
+    "commands/test_cli.py", "training/test_checkpoints.py", "synth/test_production.py", "commands/test_label.py",
+    "training/test_run.py", "commands/test_train.py", "project/test_docs.py", "synth/test_generator.py",
+    "joints/test_fit.py", "project/test_fuzz_models.py", "people/test_background.py", "labeling/test_labeling.py",
+    "project/test_install.py", "project/test_plain_python.py", "synth/test_outside_judge.py",
+    "synth/bodies/test_makehuman.py",
 )  # fmt: skip
 """Files that workers take first, the longest, so that none begins one when the others end.
 
@@ -49,8 +51,8 @@ Side by side, each is compiled once; for an order that mixes them, two workers c
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the files of `FIRST` first; `--no-loadscope-reorder` of the Makefile lets workers keep the order."""
-    place = {f"test_{name}.py": number for number, name in enumerate(FIRST)}
-    items.sort(key=lambda item: place.get(item.path.name, len(place)))
+    place = {TOP / "tests" / name: number for number, name in enumerate(FIRST)}
+    items.sort(key=lambda item: place.get(item.path, len(place)))
 
 
 @pytest.fixture

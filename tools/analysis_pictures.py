@@ -15,11 +15,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.ensemble import AdaBoostClassifier
 
-from depthforest.ensemble import BaggingClassifier, DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier, analysis
-from depthforest.frames.parts import BODY31_TO_REGIONS15
-from depthforest.training.pixeltables import draw_probes, pixel_table
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.ensemble import (
+    BaggingClassifier,
+    DecisionTreeClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    analysis,
+)
+from depthforest.frames import BODY31_TO_REGIONS15
+from depthforest.training import draw_probes, pixel_table
+from synth import Config, Generator
 
 SEED = 7
 N_MEMBERS = 50

@@ -1,7 +1,7 @@
 """Make the test sets of the bench and commit their hashes: `depthforest/evaluation/bench.json`.
 
 Run `python tools/bench_hashes.py --mocap CLIPS [--sheets FOLDER] [NAME ...]`. A set that is committed under the present
-version is only compared: whoever changes its frames raises `evaluation.bench.VERSION` first. With `--sheets`, also writes a
+version is only compared: whoever changes its frames raises `BENCH_VERSION` first. With `--sheets`, also writes a
 contact sheet of each set to look at, and prints what it shows.
 """
 
@@ -15,15 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.evaluation import bench
-
-from depthforest.frames import drawing
-from depthforest.evaluation.bench import BenchFrames
-from depthforest.base.files import make_folder, replacing
-from depthforest.frames.frame import LabeledFrame
+from depthforest.base import make_folder, map_in_order, replacing
 from depthforest.cli.terminal import progress_bar
-from depthforest.base.threads import map_in_order
+from depthforest.evaluation import bench
+from depthforest.evaluation.bench import BenchFrames
 from depthforest.evaluation.views import PersonView
+from depthforest.frames import LabeledFrame, drawing
 
 SHOWN = 40
 """Frames on a contact sheet."""

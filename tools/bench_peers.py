@@ -29,21 +29,18 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.evaluation.bench import BENCH_VERSION
-from depthforest.evaluation.bench import chosen_names, open_bench
-from depthforest.base.errors import UsageError
-from depthforest.evaluation.options import JudgeOptions
-from depthforest.evaluation.run import ForestJudge
-from depthforest.base.files import make_folder, read_bytes, read_json, replacing, write_json
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import Frame, LabeledFrame
-from depthforest.labeling.labeling import Labeling
-from depthforest.forest.loading import load, shipped_models
-from depthforest.evaluation.partmaps import comparable, merge_sides
-from depthforest.frames.parts import BODY31, NO_PART, REGIONS15, PartSet
-from depthforest.evaluation.scores import Counts, Flags, Tally, rounded
+from depthforest.base import UsageError, make_folder, read_bytes, read_json, replacing, write_json
 from depthforest.cli.terminal import progress_bar
+from depthforest.evaluation import Tally, open_bench, rounded
+from depthforest.evaluation.bench import BENCH_VERSION, chosen_names
+from depthforest.evaluation.options import JudgeOptions
+from depthforest.evaluation.partmaps import comparable, merge_sides
+from depthforest.evaluation.run import ForestJudge
+from depthforest.evaluation.scores import Counts, Flags
 from depthforest.evaluation.views import PersonView
+from depthforest.forest import Forest, load, shipped_models
+from depthforest.frames import BODY31, NO_PART, REGIONS15, Frame, LabeledFrame, PartSet
+from depthforest.labeling import Labeling
 
 FORMAT, VERSION = "depthforest-peers", 2
 WALKS = {"one walk": False, "mirrored": True}

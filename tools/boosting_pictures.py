@@ -18,8 +18,12 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from depthforest.ensemble import analysis
 from depthforest.ensemble.boosting.losses.choice import loss_of
-from depthforest.ensemble.plotting.boosting import plot_boosting_rounds, plot_boosting_weights, plot_staged_errors
-from depthforest.ensemble.plotting.decisionregions import plot_decision_regions
+from depthforest.ensemble.plotting import (
+    plot_boosting_rounds,
+    plot_boosting_weights,
+    plot_decision_regions,
+    plot_staged_errors,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

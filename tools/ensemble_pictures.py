@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_moons
 
+from depthforest.base import make_folder, replacing
 from depthforest.ensemble.plotting import plot_decision_regions, plot_importance, plot_oob, plot_tree
-from depthforest.base.files import make_folder, replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

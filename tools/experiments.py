@@ -22,9 +22,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from depthforest.base.errors import UsageError
-from depthforest.base.files import make_folder, read_json, replacing, write_json
-from depthforest.forest.forest import Forest
+from depthforest.base import UsageError, make_folder, read_json, replacing, write_json
+from depthforest.forest import Forest
 
 BASE = {
     "trees": "1",

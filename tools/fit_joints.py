@@ -18,17 +18,14 @@ from pathlib import Path
 import numpy as np
 
 import depthforest as df
-from depthforest.base.errors import DepthForestError, UsageError
-from depthforest.frames.frame import FrameSource, LabeledFrame
-from depthforest.joints.fit import fit_joints
-from depthforest.joints.finding import Joints, find_joints
-from depthforest.joints.stats import RADIUS, precision_of
-from depthforest.joints.meanshift import MAX_MODES
-from depthforest.frames.parts import JOINTS
+from depthforest.base import DepthForestError, UsageError, map_in_order
 from depthforest.cli.terminal import progress_bar
-from depthforest.base.threads import map_in_order
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.frames import JOINTS, FrameSource, LabeledFrame
+from depthforest.joints import find_joints, fit_joints
+from depthforest.joints.finding import Joints
+from depthforest.joints.meanshift import MAX_MODES
+from depthforest.joints.stats import RADIUS, precision_of
+from synth import Config, Generator
 
 JUDGED_STEP = 10
 """Every so manyth frame is kept for judging."""

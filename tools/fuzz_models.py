@@ -33,11 +33,10 @@ import numpy as np
 from model_mutants import MUTATIONS, mutant, write_valid
 
 import depthforest as df
-from depthforest.base import modelfile
-from depthforest.base.errors import DepthForestError
+from depthforest.base import DepthForestError, modelfile
 from depthforest.cli.info import describe
-from depthforest.labeling.labeling import RULES
-from depthforest.frames.parts import NO_PART
+from depthforest.frames import NO_PART
+from depthforest.labeling import RULES
 
 try:
     import resource

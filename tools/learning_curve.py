@@ -23,13 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 import depthforest as df
-from depthforest.base.errors import UsageError
-from depthforest.base.files import make_folder, replacing
-from depthforest.frames.frame import FrameSource, LabeledFrame
-from synth.config import Config
-from synth.generator import Generator
-from synth.poses.mocap import load_poses
-from synth.production import produce
+from depthforest.base import UsageError, make_folder, replacing
+from depthforest.frames import FrameSource, LabeledFrame
+from synth import Config, Generator, produce
+from synth.poses import load_poses
 
 SIZES = (250, 500, 1000, 2000, 4000)
 TEST_SEED_STEP = 1_000_000

@@ -24,19 +24,15 @@ import numpy.typing as npt
 from people_figures import MISSED, matched
 
 import depthforest as df
-from depthforest.frames import drawing
-from depthforest.people.background import Background
-from depthforest.evaluation.bench import SETS
-from depthforest.evaluation.run import judge_joints
-from depthforest.base.files import replacing
-from depthforest.frames.frame import LabeledFrame
-from depthforest.pipeline.merging import PeopleLabels, label_people
-from depthforest.frames.parts import JOINTS, NO_PART
-from depthforest.evaluation.scores import ProposalLog, Tally, count_pairs, known_mean
+from depthforest.base import map_in_order, replacing
 from depthforest.cli.terminal import progress_bar
-from depthforest.base.threads import map_in_order
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.evaluation import SETS, Tally, count_pairs
+from depthforest.evaluation.run import judge_joints
+from depthforest.evaluation.scores import ProposalLog, known_mean
+from depthforest.frames import JOINTS, NO_PART, LabeledFrame, drawing
+from depthforest.people import Background
+from depthforest.pipeline import PeopleLabels, label_people
+from synth import Config, Generator
 
 SHOWN = 12
 WAYS = ("true masks", "without a background", "with an empty frame")

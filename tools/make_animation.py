@@ -16,19 +16,13 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from depthforest.frames import drawing
-from depthforest.people.background import Background
-from depthforest.frames.drawing import Picture
-from depthforest.base.errors import DepthForestError
-from depthforest.base.files import replacing
-from depthforest.frames.frame import Joint, LabeledFrame
-from depthforest.joints.finding import find_joints
-from depthforest.joints.tracks import JointLike, JointTracks
-from depthforest.forest.loading import load
+from depthforest.base import DepthForestError, replacing
+from depthforest.forest import load
+from depthforest.frames import Joint, LabeledFrame, Picture, drawing
+from depthforest.joints import JointLike, JointTracks, find_joints
+from depthforest.people import Background, PeopleTracker
 from depthforest.pipeline.outputs import VideoFile
-from depthforest.people.tracks import PeopleTracker
-from synth.config import Config
-from synth.recording import Recording
+from synth import Config, Recording
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 MAX_BYTES = 3_000_000

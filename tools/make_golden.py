@@ -19,16 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.io.datasets import open_dataset, write_dataset
-from depthforest.frames.drawing import write_labels
-from depthforest.ensemble.forests.estimators import RandomForestClassifier
-from depthforest.ensemble.boosting.newton import NewtonBoostingClassifier
-from depthforest.forest.forest import Forest
-from depthforest.training.leaves.fit import fit_leaves
-from depthforest.training.config import TrainConfig
-from depthforest.training.run import train
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.ensemble.boosting import NewtonBoostingClassifier
+from depthforest.ensemble.forests import RandomForestClassifier
+from depthforest.forest import Forest
+from depthforest.frames import write_labels
+from depthforest.io import open_dataset, write_dataset
+from depthforest.training import TrainConfig, fit_leaves, train
+from synth import Config, Generator
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "golden"
 FRAMES = Config(camera="kinect_v1@96x72", n_bodies=2, people_shares=(0.5, 0.5))

@@ -13,12 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import depthforest as df
-from depthforest.frames import drawing
-from depthforest.frames.drawing import Picture
-from depthforest.frames.parts import BODY31_TO_PCL25, NO_PART
-from depthforest.forest.pcl import import_pcl
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.forest import import_pcl
+from depthforest.frames import BODY31_TO_PCL25, NO_PART, Picture, drawing
+from synth import Config, Generator
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "pictures" / "pcl_people.png"
 SCENES = Config(

@@ -10,21 +10,17 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from depthforest.frames import drawing
-from depthforest.io.datasets import open_dataset
-from depthforest.frames.drawing import FONT, Picture
-from depthforest.frames.frame import LabeledFrame
-from depthforest.pipeline.merging import label_people
-from depthforest.forest.loading import load
-from depthforest.pipeline.outputs import panels
-from depthforest.base.resources import samples_folder
-from depthforest.people.finding import find_people
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.base import samples_folder
+from depthforest.forest import load
+from depthforest.frames import LabeledFrame, Picture, drawing
+from depthforest.frames.drawing import FONT
+from depthforest.io import open_dataset
+from depthforest.people import find_people
+from depthforest.pipeline import label_people, panels
+from synth import Config, Generator
 from synth.poses.sampling import sample_pose
-from synth.scene.rendering import render
-from synth.scene.composing import Person, Scene, View
-from synth.scene.skinning import pose_body
+from synth.scene import Person, Scene, pose_body, render
+from synth.scene.composing import View
 
 FRONT = ("gesture_near", "two_people")
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import shutil
 
-from depthforest.io.datasets import write_dataset
-from depthforest.frames.frame import LabeledFrame
-from depthforest.base.resources import samples_folder
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.base import samples_folder
+from depthforest.frames import LabeledFrame
+from depthforest.io import write_dataset
+from synth import Config, Generator
 
 CONFIG = Config(n_bodies=48, clothed_share=1.0)
 SEED = 78

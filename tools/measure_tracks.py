@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.frame import Joint
-from depthforest.joints.tracks import JointTracks, TrackSettings
-from depthforest.frames.parts import JOINTS
-from synth.config import Config
-from synth.recording import Recording
+from depthforest.frames import JOINTS, Joint
+from depthforest.joints import JointTracks
+from depthforest.joints.tracks import TrackSettings
+from synth import Config, Recording
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 import depthforest as df
 from depthforest.base import modelfile
-from depthforest.frames.parts import BODY31
-from depthforest.trees.quantizing import quantise_leaves
+from depthforest.frames import BODY31
+from depthforest.trees import quantise_leaves
 
 Rng = np.random.Generator
 

@@ -18,13 +18,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.people.background import Background
-from depthforest.frames.drawing import Picture, contact_sheet, shade, write_picture
-from depthforest.frames.frame import Frame, LabeledFrame
-from depthforest.people.finding import find_people
 from depthforest.cli.demo import match_people
-from synth.config import Config
-from synth.generator import Generator
+from depthforest.frames import Frame, LabeledFrame, Picture
+from depthforest.frames.drawing import contact_sheet, shade, write_picture
+from depthforest.people import Background, find_people
+from synth import Config, Generator
 
 LEAST_SEEN = 0.005
 """Share of the picture: a fifth of somebody who stands at the end of a Kinect's range."""

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.ensemble.plotting.ranking import plot_lambdas, plot_ranking_curves
+from depthforest.base import make_folder, replacing
+from depthforest.ensemble.plotting import plot_lambdas, plot_ranking_curves
 from depthforest.ensemble.ranking import LambdaMART, LambdaRank, RankNet
-from depthforest.base.files import make_folder, replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,22 +18,18 @@ from pathlib import Path
 
 import numpy as np
 
-from depthforest.frames import drawing
-from depthforest.frames.camera import CameraLike
-from depthforest.frames.drawing import Picture
-from depthforest.base.errors import DepthForestError, UsageError
+from depthforest.base import DepthForestError, UsageError
 from depthforest.evaluation.inputs import MarkedFrames
-from depthforest.evaluation.options import JudgeOptions
-from depthforest.evaluation.report.examples import Shot, cut, draw_marks, people_box
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import Frame
 from depthforest.evaluation.marks import FrameMarks, read_marks, split_people
-from depthforest.pipeline.merging import all_readings, label_people
-from depthforest.forest.loading import load
+from depthforest.evaluation.options import JudgeOptions
 from depthforest.evaluation.partmaps import comparable
-from depthforest.frames.parts import REGIONS15, PartSet
-from depthforest.io.reading import read_frames
-from depthforest.people.finding import find_people
+from depthforest.evaluation.report.examples import Shot, cut, draw_marks, people_box
+from depthforest.forest import Forest, load
+from depthforest.frames import REGIONS15, CameraLike, Frame, PartSet, Picture, drawing
+from depthforest.io import read_frames
+from depthforest.people import find_people
+from depthforest.pipeline import label_people
+from depthforest.pipeline.merging import all_readings
 
 
 def in_region_colors(forest: Forest) -> Forest:

@@ -12,22 +12,23 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from depthforest.ensemble.adaboost.estimator import AdaBoostClassifier
-from depthforest.ensemble.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from depthforest.ensemble.forests.estimators import (
+from depthforest.ensemble import load
+from depthforest.ensemble.adaboost import AdaBoostClassifier
+from depthforest.ensemble.boosting import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    NewtonBoostingClassifier,
+    NewtonBoostingRegressor,
+)
+from depthforest.ensemble.forests import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from depthforest.ensemble.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
-from depthforest.ensemble.boosting.newton import NewtonBoostingClassifier, NewtonBoostingRegressor
-from depthforest.ensemble.ranking.groups import group_ids
-from depthforest.ensemble.ranking.lambdamart import LambdaMART
+from depthforest.ensemble.ranking import LambdaMART, LambdaRank, RankNet, group_ids
 from depthforest.ensemble.ranking.layers import MAX_INPUT
-from depthforest.ensemble.ranking.network import LambdaRank, RankNet
-from depthforest.ensemble.files import load
-from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.tree import DecisionTreeClassifier, DecisionTreeRegressor, Tree
 
 N_ROWS = 40
 N_ASKED = 9

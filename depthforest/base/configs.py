@@ -1,7 +1,7 @@
 """Configurations: frozen dataclasses that check their fields, save to TOML and load back.
 
-`training.config` and `synth.config` are made of it. Imports neither numpy nor numba, so that the command line can show the
-defaults at once.
+`training.config` and `synth.config` are made of it. Imports neither numpy nor numba, so that the command line can show
+the defaults at once.
 """
 
 from __future__ import annotations

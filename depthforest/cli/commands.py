@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from depthforest import __version__
+from depthforest.base import DepthForestError, DepthForestWarning, UsageError, check_writable
 from depthforest.cli.models import models
-from depthforest.base.errors import DepthForestError, DepthForestWarning, UsageError
-from depthforest.base.files import check_writable
-from depthforest.pipeline.options import LabelOptions
 from depthforest.cli.options import (
     BackgroundOption,
     BackgroundRemovedOption,
@@ -58,9 +56,10 @@ from depthforest.cli.terminal import (
     status,
     warn_in_one_line,
 )
+from depthforest.pipeline import LabelOptions
 
 if TYPE_CHECKING:
-    from depthforest.pipeline.run import LabelRun
+    from depthforest.pipeline import LabelRun
 
 app = typer.Typer(
     name="depthforest",
@@ -95,9 +94,9 @@ def demo(
 ) -> None:
     """Label the bundled sample frames with the shipped model and draw them: shaded depth, body parts, joints."""
     with status("compiling ..."):
+        from depthforest.base import models_folder
         from depthforest.cli.demo import draw_samples
-        from depthforest.forest.loading import load
-        from depthforest.base.resources import models_folder
+        from depthforest.forest import load
 
         forest = load() if any(models_folder().glob("*.safetensors")) else None
     shown = "shaded, with its parts" if forest is None else "with the joints and the parts that are found"
@@ -122,8 +121,8 @@ def show(
     size: SizeOption = None,
 ) -> None:
     """Open depth frames and draw them shaded: see whether units, camera and orientation are read rightly."""
-    from depthforest.io.reading import read_frames
     from depthforest.cli.demo import draw_frames
+    from depthforest.io import read_frames
 
     frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
     _check_apart(inputs, output)
@@ -167,13 +166,12 @@ def label(
 ) -> None:
     """Label the body parts of depth frames; run it again to go on after an interruption."""
     _check_labels_go_somewhere(output, write, stdout)
-    from depthforest.io.reading import read_frames
+    from depthforest.io import read_frames
 
     frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
     with status("reading the model, compiling ..."):
-        from depthforest.pipeline.run import LabelRun, label_one
-        from depthforest.forest.loading import load
-        from depthforest.pipeline.outputs import parse_outputs
+        from depthforest.forest import load
+        from depthforest.pipeline import LabelRun, label_one, parse_outputs
 
         kinds = parse_outputs(write)
         options = LabelOptions(
@@ -253,13 +251,12 @@ def synth(
         return
     if output is None:
         raise UsageError("name a folder for the frames with -o")
-    from depthforest.io.writing import check_claim
-    from synth.provenance import identity
+    from depthforest.io import check_claim
+    from synth import identity
 
     check_claim(output, kind, identity=identity(chosen, seed))
     with status("reading bodies and poses, compiling ..."):
-        from synth.generator import Generator
-        from synth.production import produce
+        from synth import Generator, produce
 
         generator = Generator(chosen, seed, n=frames)
         generator[0]
@@ -270,8 +267,8 @@ def synth(
         complain("warning", f"stopped; the same command goes on with what is in {output}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if preview:
-        from depthforest.frames import drawing
         from depthforest.cli.demo import labeled_picture
+        from depthforest.frames import drawing
 
         cells = [labeled_picture(frame) for frame in data[: min(frames, PREVIEW_FRAMES)]]
         drawing.write_picture(output / "preview.png", drawing.contact_sheet(cells))
@@ -308,11 +305,11 @@ def train(
     """Train a forest on labeled frames: your own data set, or synthetic people made on the fly."""
     from dataclasses import replace
 
-    from depthforest.training.config import TrainConfig
+    from depthforest.training import TrainConfig
 
     with status("compiling ..."):
-        from depthforest.training.run import train as train_forest
-        from depthforest.training.checkpoints import is_checkpoint
+        from depthforest.training import is_checkpoint
+        from depthforest.training import train as train_forest
     base = TrainConfig.load(config) if config is not None else TrainConfig()
     chosen = replace(base, **{name: value for name, value in numbers.items() if value is not None})
     check_writable(output)
@@ -347,11 +344,11 @@ def _training_frames(
     if data:
         if any(value is not None for value in (n, config, *given.values())):
             raise UsageError("--data brings its own frames; leave out the options of synthetic ones")
-        from depthforest.io.joining import open_datasets
+        from depthforest.io import open_datasets
 
         return open_datasets(data)
     with status("reading bodies and poses ..."):
-        from synth.generator import Generator
+        from synth import Generator
 
         return Generator(_synth_config(config, given), seed, n=n or TRAIN_FRAMES)
 
@@ -360,7 +357,7 @@ def _synth_config(config: Path | None, given: dict[str, Any]) -> Any:
     """Return the configuration of a file, changed by what was given on the command line."""
     from dataclasses import replace
 
-    from synth.config import Config
+    from synth import Config
 
     base = Config.load(config) if config is not None else Config()
     return replace(base, **{name: value for name, value in given.items() if value is not None})

@@ -12,20 +12,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames import drawing
-from depthforest.io.datasets import open_dataset
-from depthforest.base.errors import DepthForestError
-from depthforest.base.files import make_folder
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import Frame, LabeledFrame
-from depthforest.joints.files import FrameJoints, write_joints
-from depthforest.joints.params import known_joints
-from depthforest.pipeline.merging import PeopleLabels, label_people
-from depthforest.pipeline.outputs import panels
-from depthforest.frames.parts import NO_PART
-from depthforest.io.reading import FrameSequence
-from depthforest.base.resources import samples_folder
-from depthforest.people.finding import find_people
+from depthforest.base import DepthForestError, make_folder, samples_folder
+from depthforest.forest import Forest
+from depthforest.frames import NO_PART, Frame, LabeledFrame, drawing
+from depthforest.io import FrameSequence, open_dataset
+from depthforest.joints import FrameJoints, known_joints, write_joints
+from depthforest.people import find_people
+from depthforest.pipeline import PeopleLabels, label_people, panels
 
 MAX_SHEET_PICTURES = 60
 SHEET_CELL_PX = 320

@@ -8,14 +8,10 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from depthforest.base import modelfile
-from depthforest.training.checkpoints import is_checkpoint, last_news, read_checkpoint
-from depthforest.base.errors import ModelError
-from depthforest.forest.forest import Forest
-from depthforest.forest.file import KIND as FOREST
-from depthforest.training.growing import GrowingTree
-from depthforest.base.modelfile import ModelFile
-from depthforest.training.progress import Progress
+from depthforest.base import ModelError, ModelFile, modelfile
+from depthforest.forest import KIND as FOREST
+from depthforest.forest import Forest
+from depthforest.training import GrowingTree, Progress, is_checkpoint, last_news, read_checkpoint
 
 Lines = list[tuple[str, str]]
 

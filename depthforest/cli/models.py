@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from depthforest.base.errors import UsageError
-from depthforest.base.files import check_writable
+from depthforest.base import UsageError, check_writable
 from depthforest.cli.options import CameraOption, MirrorOption, ThreadsOption, with_fields_of
 from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, end_with, live_lines, print_table, progress_bar, status
 
@@ -56,8 +55,7 @@ def evaluate(
 ) -> None:
     """Measure models on labeled frames: parts, joints, calibration, speed; as a report to look at."""
     with status("reading models and data, compiling ..."):
-        from depthforest.evaluation.command import prepare_evaluation
-        from depthforest.evaluation.options import EvaluateOptions
+        from depthforest.evaluation import EvaluateOptions, prepare_evaluation
 
         options = EvaluateOptions(
             models=names,
@@ -116,13 +114,13 @@ def compare(
         return
     if output is None:
         raise UsageError("name a folder for the comparison with -o, or --list the learners")
-    from depthforest.compare.budget import SECONDS, Budget, CompareSettings
+    from depthforest.compare import SECONDS, Budget, CompareSettings
 
     is_open = seconds is None and megabytes is None and rounds is None
     budget = Budget(SECONDS if is_open else seconds, megabytes, rounds)
     settings = CompareSettings(**{name: value for name, value in numbers.items() if value is not None})
     with status("reading what was asked for ..."):
-        from depthforest.compare.run import prepare_comparison
+        from depthforest.compare import prepare_comparison
 
         names = None if only is None else [name.strip() for name in only.split(",")]
         comparison = prepare_comparison(
@@ -149,7 +147,7 @@ def compare(
 def _learner_table() -> Any:
     from rich.table import Table
 
-    from depthforest.compare.learners import LEARNERS
+    from depthforest.compare import LEARNERS
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title, is_whole in (("name", True), ("family", True), ("size counts", True), ("settings of its own", False)):
@@ -163,7 +161,7 @@ def _learner_table() -> Any:
 def _result_table(records: list[dict[str, Any]]) -> Any:
     from rich.table import Table
 
-    from depthforest.compare.table import TITLES, text_rows
+    from depthforest.compare import TITLES, text_rows
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in TITLES[:-1]:
@@ -186,9 +184,9 @@ def fit_joints(
     """Learn how a model's labels become joints (bandwidths, thresholds, offsets, bone lengths), stored with it."""
     check_writable(output)
     with status("reading the model, compiling ..."):
-        from depthforest.joints.fit import fit_joints
-        from depthforest.io.joining import open_datasets
-        from depthforest.forest.loading import load
+        from depthforest.forest import load
+        from depthforest.io import open_datasets
+        from depthforest.joints import fit_joints
 
         forest, frames = load(model), open_datasets(data)
     with progress_bar(len(frames)) as advance:
@@ -224,9 +222,9 @@ def fit_leaves(
     """Count a model's leaves again on many frames, by the way people face; its splits stay. Then fit joints."""
     check_writable(output)
     with status("reading the model, compiling ..."):
-        from depthforest.training.leaves.fit import N_FACINGS, ROUNDS, SMOOTH_M, fit_leaves
-        from depthforest.io.joining import open_datasets
-        from depthforest.forest.loading import load
+        from depthforest.forest import load
+        from depthforest.io import open_datasets
+        from depthforest.training import N_FACINGS, ROUNDS, SMOOTH_M, fit_leaves
 
         forest, frames = load(model), open_datasets(data, limit)
         n_rounds = ROUNDS if rounds is None else rounds
@@ -283,7 +281,7 @@ def info(
     from rich.table import Table
 
     from depthforest.cli.info import describe
-    from depthforest.forest.loading import find_model
+    from depthforest.forest import find_model
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)

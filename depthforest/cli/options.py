@@ -12,7 +12,7 @@ from typing import Annotated, Any, Optional, cast
 
 import typer
 
-from depthforest.base.errors import Parameter
+from depthforest.base import Parameter
 
 OPTION_NAMES = {
     "is_background_removed": "--background-removed",
@@ -37,14 +37,14 @@ def as_option(parameter: Parameter) -> str:
 
 def complete_camera(incomplete: str) -> list[str]:
     """Return the presets that begin like this."""
-    from depthforest.frames.camera import PRESETS
+    from depthforest.frames import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
 
 
 def complete_scale(incomplete: str) -> list[str]:
     """Return the units that begin like this."""
-    from depthforest.frames.units import NAMED_SCALES
+    from depthforest.frames import NAMED_SCALES
 
     return [name for name in NAMED_SCALES if name.startswith(incomplete)]
 

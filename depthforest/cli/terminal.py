@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from depthforest.base.errors import DepthForestError, DepthForestWarning, text_of
+from depthforest.base import DepthForestError, DepthForestWarning, text_of
 from depthforest.cli.options import as_option
 
 if TYPE_CHECKING:
-    from depthforest.frames.frame import Frame
     from depthforest.cli.demo import SampleFigures
+    from depthforest.frames import Frame
 
 EXIT_INTERRUPTED = 130
 """What shells expect of a program that Ctrl-C has stopped: 128 + SIGINT."""

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from depthforest.base.checks import check_range
-from depthforest.base.errors import UsageError
+from depthforest.base import UsageError, check_range
 
 SECONDS = 30.0
 """Default budget of a fit, processor seconds: a minute or two a learner with the search and the judging."""

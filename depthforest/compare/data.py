@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.evaluation.bench import open_bench
+from depthforest.base import DatasetError, Parameter, UsageError
 from depthforest.compare.budget import CompareSettings
-from depthforest.io.datasets import open_dataset
-from depthforest.base.errors import DatasetError, Parameter, UsageError
-from depthforest.frames.frame import LabeledFrame
-from depthforest.frames.parts import NO_PART, PartSet
-from depthforest.training.pixeltables import PixelTable, draw_probes, pixel_table, table_pixels
-from depthforest.training.sampling import checked_frame
+from depthforest.evaluation import open_bench
+from depthforest.frames import NO_PART, LabeledFrame, PartSet
+from depthforest.io import open_dataset
+from depthforest.training import PixelTable, checked_frame, draw_probes, pixel_table, table_pixels
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +70,7 @@ def open_frames(data: Path | None, synth_config: Path | None, n: int, seed: int)
         if synth_config is not None:
             raise UsageError(Parameter("data"), " brings its own frames; leave out ", Parameter("synth_config"))
         return open_dataset(data)
-    from synth.config import Config
-    from synth.generator import Generator
+    from synth import Config, Generator
 
     return Generator(Config.load(synth_config) if synth_config is not None else Config(), seed, n=n)
 

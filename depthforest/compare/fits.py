@@ -21,12 +21,11 @@ import numpy.typing as npt
 
 from depthforest.compare.data import CompareData, labeled_pixels
 from depthforest.compare.learners import FOLDS, Learner
-from depthforest.frames.frame import LabeledFrame
-from depthforest.pipeline.merging import label_people
-from depthforest.training.pixeltables import pixel_responses
-from depthforest.evaluation.scores import Estimate, Tally, count_pairs, frame_weights, rounded
-from depthforest.people.finding import People
-from depthforest.training.run import train
+from depthforest.evaluation import Estimate, Tally, count_pairs, frame_weights, rounded
+from depthforest.frames import LabeledFrame
+from depthforest.people import People
+from depthforest.pipeline import label_people
+from depthforest.training import pixel_responses, train
 
 WARM_ROWS = 4000
 """Rows, at least, of the fit before the first, which compiles and is not counted."""

@@ -12,12 +12,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from depthforest.base.checks import is_finite, is_whole
-from depthforest.base.claims import Change, ClaimedFolder
+from depthforest.base import (
+    Change,
+    ClaimedFolder,
+    DepthForestError,
+    UsageError,
+    is_finite,
+    is_whole,
+    json_bytes,
+    make_folder,
+    read_json,
+)
 from depthforest.compare.fits import FIGURES
 from depthforest.compare.learners import FAMILIES, LEARNERS
-from depthforest.base.errors import DepthForestError, UsageError
-from depthforest.base.files import json_bytes, make_folder, read_json
 
 SCHEMA = 1
 SETTINGS, RECORDS = "settings.json", "learners"

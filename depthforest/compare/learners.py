@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from depthforest.base.errors import UsageError
-from depthforest.training.config import TrainConfig
+from depthforest.base import UsageError
+from depthforest.training import TrainConfig
 
 RATE = 0.3
 """Learning rate of boosting by trees of `LEVELS`, as XGBoost's own: a round grows a tree for each of 31 parts, so that

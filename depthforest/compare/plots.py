@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from depthforest.base import replacing
 from depthforest.compare.learners import FAMILIES
 from depthforest.compare.table import ranked, result_of
 from depthforest.ensemble.plotting import canvas
-from depthforest.base.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

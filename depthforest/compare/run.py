@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from depthforest import __version__
+from depthforest.base import UsageError
 from depthforest.compare.budget import Budget, CompareSettings, spend
 from depthforest.compare.data import CompareData, chosen_frames, open_frames, open_judges, read_data
 from depthforest.compare.fits import Fit, Fitter
@@ -21,8 +22,7 @@ from depthforest.compare.folder import CompareFolder
 from depthforest.compare.learners import Learner, chosen_learners
 from depthforest.compare.plots import draw_plots
 from depthforest.compare.table import write_tables
-from depthforest.base.errors import UsageError
-from depthforest.training.fingerprints import fingerprint
+from depthforest.training import fingerprint
 
 LIBRARIES = ("numpy", "numba", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu")
 """Whose versions are noted with each result."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from depthforest.base.files import replacing, write_json
+from depthforest.base import replacing, write_json
 
 TITLES = ("learner", "size", "fit s", "frame ms", "MB", "accuracy", "per class", "95 %")
 """Of the table that people read; a terminal has no place for the last."""

@@ -9,24 +9,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from depthforest.base import modelfile
-from depthforest.ensemble.adaboost.estimator import AdaBoostClassifier
-from depthforest.ensemble.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from depthforest.ensemble.forests.estimators import (
+from depthforest.base import ModelError, modelfile, shown
+from depthforest.ensemble.adaboost import AdaBoostClassifier
+from depthforest.ensemble.boosting import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    NewtonBoostingClassifier,
+    NewtonBoostingRegressor,
+)
+from depthforest.ensemble.forests import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from depthforest.ensemble.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
-from depthforest.ensemble.boosting.newton import NewtonBoostingClassifier, NewtonBoostingRegressor
-from depthforest.ensemble.ranking.lambdamart import LambdaMART
-from depthforest.ensemble.ranking.network import NETWORKS
-from depthforest.ensemble.ranking.store import KIND as RANK_NETWORK
-from depthforest.ensemble.ranking.store import unpack_ranker
-from depthforest.ensemble.tree.store import FORMAT_VERSION, KIND, unpack_trees
-from depthforest.base.errors import ModelError
-from depthforest.base.modelfile import shown
+from depthforest.ensemble.ranking import KIND as RANK_NETWORK
+from depthforest.ensemble.ranking import NETWORKS, LambdaMART, unpack_ranker
+from depthforest.ensemble.tree import FORMAT_VERSION, KIND, DecisionTreeClassifier, DecisionTreeRegressor, unpack_trees
 
 TREE_ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind

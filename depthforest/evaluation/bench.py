@@ -1,8 +1,8 @@
 """The bench: fixed test sets that are made from code and seeds, to hold models against each other for years.
 
-A set is a configuration of `synth`, a seed and a number of frames. Nothing of it may change under the same `BENCH_VERSION`:
-the hash of every set's frames is committed (`bench.json`, written by `tools/bench_hashes.py`) and checked whenever
-a set is made. `command` runs models on them.
+A set is a configuration of `synth`, a seed and a number of frames. Nothing of it may change under the same
+`BENCH_VERSION`: the hash of every set's frames is committed (`bench.json`, written by `tools/bench_hashes.py`) and
+checked whenever a set is made. `command` runs models on them.
 
 Every set differs from the headline, "mocap", in one respect, so that rows of a table can be compared.
 """
@@ -18,20 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from depthforest.base.errors import Parameter, UsageError
-from depthforest.base.files import read_json
-from depthforest.training.fingerprints import frame_digest
-from depthforest.frames.frame import FrameSource, LabeledFrame
-from depthforest.frames.parts import BODY31, PartSet
+from depthforest.base import Parameter, UsageError, read_json
+from depthforest.frames import BODY31, FrameSource, LabeledFrame, PartSet
+from depthforest.training import frame_digest
 
 if TYPE_CHECKING:
-    from synth.config import Config
-    from synth.generator import Generator
+    from synth import Config, Generator
 
 BENCH_VERSION = 1
 """Of the sets: raise it, and make the hashes again, whenever a set shows other frames than before."""
 
-HASHES = Path(__file__).with_name("benchsets.json")
+HASHES = Path(__file__).with_name("bench.json")
 
 HELD_OUT_SUBJECTS = (
     "08", "103", "104", "106", "107", "11", "114", "12", "121", "127", "13", "56", "62", "73", "83", "87", "93", "94",
@@ -112,7 +109,7 @@ class BenchSet:
 
     def config(self, mocap: str | Path | None = None) -> Config:
         """Return the configuration of its frames, with clips of a folder where it needs some."""
-        from synth.config import Config
+        from synth import Config
 
         clips: dict[str, Any] = {"mocap": str(mocap), "only_subjects": HELD_OUT_SUBJECTS} if self.needs_clips else {}
         return Config(**self.numbers, **clips)
@@ -189,7 +186,7 @@ class BenchFrames(FrameSource):
 
     @cached_property
     def _generator(self) -> Generator:
-        from synth.generator import Generator
+        from synth import Generator
 
         return Generator(self._config, self.bench.seed, n=self._n)
 
@@ -261,7 +258,7 @@ def _content_digest(frame: LabeledFrame) -> bytes:
 def _check_needs(bench: BenchSet, mocap: str | Path | None) -> None:
     """Raise an error if clips or body data that a set is made of are missing."""
     if bench.numbers["bodies"] != "procedural":
-        from synth.bodies.meshfiles import find_folder
+        from synth.bodies import find_folder
 
         find_folder()
     if not bench.needs_clips:
@@ -272,7 +269,7 @@ def _check_needs(bench: BenchSet, mocap: str | Path | None) -> None:
             Parameter("mocap"),
             f", or take {', '.join(one.name for one in _SETS if not one.needs_clips)}, which needs none",
         )
-    from synth.poses.mocap import clip_files, clip_name, clip_subject
+    from synth.poses import clip_files, clip_name, clip_subject
 
     known = {clip_subject(clip_name(path, mocap)) for path in clip_files(mocap)}
     missing = [subject for subject in HELD_OUT_SUBJECTS if subject not in known]

@@ -12,26 +12,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from depthforest.evaluation.bench import BENCH_VERSION
-from depthforest.evaluation.bench import BenchFrames, chosen_names, open_bench
-from depthforest.io.datasets import open_dataset
-from depthforest.base.errors import DepthForestWarning, UsageError
-from depthforest.evaluation.inputs import MarkedFrames
-from depthforest.evaluation.options import EvaluateOptions, PathLike
-from depthforest.evaluation.run import evaluate_many
-from depthforest.evaluation.report.examples import Example, draw_examples, draw_marks
+from depthforest.base import DepthForestWarning, UsageError, check_writable, replacing, thread_count
+from depthforest.evaluation.bench import BENCH_VERSION, BenchFrames, chosen_names, open_bench
 from depthforest.evaluation.figures import Evaluation
-from depthforest.base.files import check_writable, replacing
-from depthforest.forest.forest import Forest
-from depthforest.io.joining import JoinedFrames
+from depthforest.evaluation.inputs import MarkedFrames
 from depthforest.evaluation.marks import FrameMarks, frame_of, marked_regions, read_marks, score_marks
-from depthforest.evaluation.report.cards import find_card
-from depthforest.forest.loading import load, shipped_models
+from depthforest.evaluation.options import EvaluateOptions, PathLike
 from depthforest.evaluation.partmaps import comparable
+from depthforest.evaluation.report.cards import find_card
+from depthforest.evaluation.report.examples import Example, draw_examples, draw_marks
 from depthforest.evaluation.report.page import ModelReport, write_report
-from depthforest.evaluation.report.text import BENCH_COLUMNS, figure_title, interval, shown_figures, speed_text, verdict_lines
 from depthforest.evaluation.report.svg import percent
-from depthforest.base.threads import thread_count
+from depthforest.evaluation.report.text import (
+    BENCH_COLUMNS,
+    figure_title,
+    interval,
+    shown_figures,
+    speed_text,
+    verdict_lines,
+)
+from depthforest.evaluation.run import evaluate_many
+from depthforest.forest import Forest, load, shipped_models
+from depthforest.io import JoinedFrames, open_dataset
 
 Source = JoinedFrames | BenchFrames
 

@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 
 from depthforest.evaluation.partmaps import MERGED, ComparisonLevel
-from depthforest.frames.parts import PartSet
-from depthforest.joints.precision import share
 from depthforest.evaluation.scores import (
     COVERAGE,
     CURVE_M,
@@ -36,6 +34,8 @@ from depthforest.evaluation.scores import (
     rounded,
 )
 from depthforest.evaluation.views import PersonView, groups
+from depthforest.frames import PartSet
+from depthforest.joints import share
 
 CLASS_FIGURES = ("mean_class_accuracy", "pixel_accuracy", "mean_iou")
 MAP, FOUND = "joints.mean_average_precision", "joints.found"

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from depthforest.frames.camera import CameraLike
-from depthforest.base.errors import UsageError
-from depthforest.base.files import natural_key, reason
-from depthforest.frames.frame import Frame
-from depthforest.io.reading import read_depth
+from depthforest.base import UsageError, natural_key, reason
+from depthforest.frames import CameraLike, Frame
+from depthforest.io import read_depth
 
 KEPT_FRAMES = 8
 """Marked frames that are kept in memory; others are read once for every model."""

@@ -21,18 +21,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.checks import is_number, is_whole
-from depthforest.base.errors import DatasetError, DepthForestWarning, UsageError
+from depthforest.base import DatasetError, DepthForestWarning, UsageError, is_number, is_whole, map_in_order, read_json
+from depthforest.evaluation.figures import Evaluation
 from depthforest.evaluation.options import JudgeOptions
 from depthforest.evaluation.run import ForestJudge, JudgedJoint, JudgedPerson
-from depthforest.evaluation.figures import Evaluation
-from depthforest.base.files import read_json
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import Frame
-from depthforest.frames.parts import JOINTS, NO_PART, REGIONS15, PartSet
 from depthforest.evaluation.scores import Calibration, count_pairs
-from depthforest.base.threads import map_in_order
 from depthforest.evaluation.views import PersonView, touches_border
+from depthforest.forest import Forest
+from depthforest.frames import JOINTS, NO_PART, REGIONS15, Frame, PartSet
 
 MAX_SIDE_PX = 1 << 16
 

@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from depthforest.base.checks import is_whole
-from depthforest.base.errors import Parameter, UsageError
+from depthforest.base import Parameter, UsageError, is_whole
 
 if TYPE_CHECKING:
-    from depthforest.frames.camera import CameraLike
-    from depthforest.frames.frame import Frame
-    from depthforest.labeling.labeling import Labeling
-    from depthforest.frames.parts import Grouping
+    from depthforest.frames import CameraLike, Frame, Grouping
+    from depthforest.labeling import Labeling
 
 PathLike = str | Path
 

@@ -12,16 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import UsageError
-from depthforest.frames.parts import (
-    BODY31_TO_PCL25,
-    BODY31_TO_REGIONS15,
-    PCL25_TO_REGIONS15,
-    REGIONS15,
-    Grouping,
-    PartSet,
-)
+from depthforest.base import UsageError
 from depthforest.evaluation.scores import Counts
+from depthforest.frames import BODY31_TO_PCL25, BODY31_TO_REGIONS15, PCL25_TO_REGIONS15, REGIONS15, Grouping, PartSet
 
 GROUPINGS = (BODY31_TO_PCL25, BODY31_TO_REGIONS15, PCL25_TO_REGIONS15)
 """The maps between part sets that are known, finest target first."""

@@ -14,17 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import PartSetError, UsageError
-from depthforest.evaluation.options import TIMED_FRAMES, JointFinder, JudgeOptions
+from depthforest.base import PartSetError, UsageError, map_in_order, thread_count
 from depthforest.evaluation.figures import Evaluation, JointScores, LevelScores, Speed
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import Frame, Joints, LabeledFrame
-from depthforest.labeling.labeling import Labeling
+from depthforest.evaluation.options import TIMED_FRAMES, JointFinder, JudgeOptions
 from depthforest.evaluation.partmaps import GROUPINGS, ComparisonLevel, comparable
-from depthforest.frames.parts import JOINTS, NO_PART, Grouping, PartSet
 from depthforest.evaluation.scores import WITHIN_M, Calibration, Counts, Flags, Floats, ProposalLog, Tally, count_pairs
-from depthforest.base.threads import map_in_order, thread_count
 from depthforest.evaluation.views import PersonView
+from depthforest.forest import Forest
+from depthforest.frames import JOINTS, NO_PART, Frame, Grouping, Joints, LabeledFrame, PartSet
+from depthforest.labeling import Labeling
 
 __all__ = ["Evaluation", "evaluate", "evaluate_many", "joint_finder"]
 
@@ -233,8 +231,7 @@ def joint_finder(
         return joints, ""
     if not joints:
         return None, "joints were not asked for"
-    from depthforest.joints.params import known_joints
-    from depthforest.joints.finding import find_joints
+    from depthforest.joints import find_joints, known_joints
 
     try:
         known_joints(part_set)

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import UsageError
-from depthforest.joints.precision import area_under, precision_recall, share
+from depthforest.base import UsageError
+from depthforest.joints import area_under, precision_recall, share
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -13,9 +13,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
-from depthforest.frames.frame import Joints, LabeledFrame
 from depthforest.evaluation.scores import Counts, Flags, Floats
+from depthforest.frames import Camera, Joints, LabeledFrame
 
 DISTANCES_M = (1.0, 2.0, 3.0, 4.0)
 """Borders of the distance groups."""

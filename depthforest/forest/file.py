@@ -5,14 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeVar
 
-from depthforest.base import modelfile
-
+from depthforest.base import DepthForestError, ModelError, ModelFile, modelfile
 from depthforest.forest import sparserows
-from depthforest.trees.depthtrees import DepthTrees
-from depthforest.base.errors import DepthForestError, ModelError
-from depthforest.base.modelfile import ModelFile
-from depthforest.frames.parts import PartSet
-from depthforest.trees.columns import SCHEMA
+from depthforest.frames import PartSet
+from depthforest.trees import SCHEMA, DepthTrees
 
 KIND = "depth_forest"
 FORMAT_VERSION, FACING_VERSION = 1, 2

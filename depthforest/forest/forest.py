@@ -6,15 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from depthforest.base import ModelFile, modelfile
 from depthforest.forest.file import trees_of, write_trees
-
-from depthforest.labeling import labeling
-
-from depthforest.base import modelfile
-from depthforest.trees.depthtrees import DepthTrees, Mask
-from depthforest.frames.frame import Frame
-from depthforest.labeling.labeling import Labeling
-from depthforest.base.modelfile import ModelFile
+from depthforest.frames import Frame
+from depthforest.labeling import Labeling, labeling
+from depthforest.trees import DepthTrees, Mask
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from depthforest.base import resources
-from depthforest.base.errors import ModelError
-from depthforest.base.files import natural_key
+from depthforest.base import ModelError, natural_key, resources
 from depthforest.forest.forest import Forest
 
 DEFAULT_MODEL = "body31"

@@ -29,16 +29,10 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.checks import is_number
-from depthforest.base.errors import ModelError, UsageError
-from depthforest.trees.features import BACKGROUND_MM, MAX_FOCAL_PX, MAX_OFFSET_M
-from depthforest.base.files import reason
+from depthforest.base import ModelError, UsageError, is_number, kernel, one_line, reason, shown
 from depthforest.forest.forest import Forest
-from depthforest.base.kernels import kernel
-from depthforest.base.modelfile import one_line, shown
-from depthforest.frames.parts import PCL25
-from depthforest.trees.quantizing import LEAF_SUM
-from depthforest.trees.columns import MAX_TREES
+from depthforest.frames import PCL25
+from depthforest.trees import BACKGROUND_MM, LEAF_SUM, MAX_FOCAL_PX, MAX_OFFSET_M, MAX_TREES
 
 FOCAL_PX = 640.0
 """Focal length that the offsets of PCL's own trees were made for, pixels."""

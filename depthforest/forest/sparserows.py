@@ -14,9 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import ModelError
-from depthforest.base.kernels import kernel
-from depthforest.base.modelfile import MAX_FILE_BYTES, Column
+from depthforest.base import MAX_FILE_BYTES, Column, ModelError, kernel
 
 SCHEMA = {
     "row_lengths": Column("uint8", ("leaves", "facings")),

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.checks import is_finite
-from depthforest.base.errors import CameraError
-from depthforest.base.files import read_json
+from depthforest.base import CameraError, is_finite, read_json
 
 MAX_PIXELS = 2**26
 """Largest picture that is opened: 8192 x 8192. A larger header is taken for a broken or hostile file."""

@@ -16,9 +16,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import UsageError, replacing
 from depthforest.frames.camera import Camera
-from depthforest.base.errors import UsageError
-from depthforest.base.files import replacing
 from depthforest.frames.frame import Frame, Joints
 from depthforest.frames.parts import BONES, JOINTS, NO_PART, PartSet, spread_colors
 

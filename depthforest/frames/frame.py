@@ -14,9 +14,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import CameraError, DepthForestWarning, FrameError, Parameter, PartSetError, is_whole
 from depthforest.frames.camera import Camera, CameraLike, check_rotation, check_size
-from depthforest.base.checks import is_whole
-from depthforest.base.errors import CameraError, DepthForestWarning, FrameError, Parameter, PartSetError
 from depthforest.frames.parts import BODY31, JOINTS, NO_PART, PartSet
 from depthforest.frames.units import MAX_MM, DepthMM, Scale, to_millimetres
 

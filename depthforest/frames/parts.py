@@ -16,9 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.checks import is_whole
-from depthforest.base.errors import PartSetError
-from depthforest.base.files import read_json
+from depthforest.base import PartSetError, is_whole, read_json
 
 NO_PART = 255
 """Label of a pixel that belongs to no person."""

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import DepthForestWarning, FrameError, Message, Parameter, UsageError, is_finite
 from depthforest.frames.camera import check_size
-from depthforest.base.checks import is_finite
-from depthforest.base.errors import DepthForestWarning, FrameError, Message, Parameter, UsageError
 
 DepthMM = npt.NDArray[np.uint16]
 Scale = float | str | None

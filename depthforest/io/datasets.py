@@ -25,14 +25,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
-from depthforest.base.checks import is_finite, is_whole
-from depthforest.base.errors import CameraError, DatasetError, DepthForestError, PartSetError
-from depthforest.base.files import is_folder, natural_key, read_bytes, read_json, reason
+from depthforest.base import (
+    CameraError,
+    DatasetError,
+    DepthForestError,
+    PartSetError,
+    is_finite,
+    is_folder,
+    is_whole,
+    natural_key,
+    read_bytes,
+    read_json,
+    reason,
+)
+from depthforest.frames import (
+    JOINTS,
+    NO_PART,
+    Camera,
+    FrameSource,
+    Joint,
+    Joints,
+    LabeledFrame,
+    PartSet,
+    to_millimetres,
+)
 from depthforest.io.formats import PictureFile, read_labels
-from depthforest.frames.frame import FrameSource, Joint, Joints, LabeledFrame
-from depthforest.frames.parts import JOINTS, NO_PART, PartSet
-from depthforest.frames.units import to_millimetres
 from depthforest.io.writing import BLOCK, JOINT_COLUMNS, MARKS, Store, import_zarr, open_store
 
 

@@ -21,9 +21,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera, check_size
-from depthforest.base.errors import FrameError, Parameter
-from depthforest.base.files import read_bytes, reason
+from depthforest.base import FrameError, Parameter, read_bytes, reason
+from depthforest.frames import Camera, check_size
 
 Raw = npt.NDArray[Any]
 Size = tuple[int, int]

@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from depthforest.base import DatasetError, read_bytes, read_json
+from depthforest.frames import FrameSource, LabeledFrame
 from depthforest.io.datasets import FolderDataset, ZarrDataset, open_dataset
-from depthforest.base.errors import DatasetError
-from depthforest.base.files import read_bytes, read_json
-from depthforest.frames.frame import FrameSource, LabeledFrame
 from depthforest.io.writing import MARKS
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel
 
 _READS_PAST_INPUT = -1
 _WRITES_PAST_OUTPUT = -2

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera, check_size
-from depthforest.base.errors import CameraError, FrameError
-from depthforest.base.files import read_bytes
+from depthforest.base import CameraError, FrameError, read_bytes
+from depthforest.frames import Camera, check_size
 
 _DTYPES = {
     (letter, size): np.dtype(f"<{code}{size}")

@@ -10,13 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from depthforest.frames.camera import Camera, CameraLike, check_rotation, check_size, parse_size
-from depthforest.base.checks import is_whole
-from depthforest.base.errors import DepthForestError, DepthForestWarning, FrameError, Parameter, UsageError
-from depthforest.base.files import is_folder, natural_key, reason
+from depthforest.base import (
+    DepthForestError,
+    DepthForestWarning,
+    FrameError,
+    Parameter,
+    UsageError,
+    is_folder,
+    is_whole,
+    natural_key,
+    reason,
+)
+from depthforest.frames import Camera, CameraLike, Frame, Scale, check_rotation, check_scale, check_size, parse_size
 from depthforest.io.formats import DEPTH_SUFFIXES, RAW_SUFFIXES, Page, PictureFile, Size, read_stream
-from depthforest.frames.frame import Frame
-from depthforest.frames.units import Scale, check_scale
 
 PathLike: TypeAlias = str | Path
 STDIN = "-"

@@ -18,12 +18,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from depthforest.base.claims import Change, ClaimedFolder
-from depthforest.frames.drawing import write_depth, write_labels, write_people
-from depthforest.base.errors import DatasetError
-from depthforest.base.files import make_folder, read_bytes, reason, replacing
-from depthforest.frames.frame import LabeledFrame
-from depthforest.frames.parts import JOINTS
+from depthforest.base import Change, ClaimedFolder, DatasetError, make_folder, read_bytes, reason, replacing
+from depthforest.frames import JOINTS, LabeledFrame, write_depth, write_labels, write_people
 
 BLOCK = 64
 """Frames that are written together."""

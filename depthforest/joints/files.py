@@ -16,14 +16,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from depthforest.frames.camera import Camera
-from depthforest.base.checks import is_number, is_whole
-from depthforest.base.errors import DepthForestError, FrameError, UsageError
-from depthforest.base.files import read_bytes, replacing
-from depthforest.frames.frame import Joint, Joints
+from depthforest.base import DepthForestError, FrameError, UsageError, is_number, is_whole, read_bytes, replacing
+from depthforest.frames import JOINTS, Camera, Joint, Joints
+from depthforest.io import JOINT_COLUMNS
 from depthforest.joints.tracks import JointLike
-from depthforest.frames.parts import JOINTS
-from depthforest.io.writing import JOINT_COLUMNS
 
 FORMAT = "depthforest joints"
 VERSION = 1

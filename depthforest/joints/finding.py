@@ -15,21 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.trees.depthtrees import DepthTrees
-from depthforest.base.derived import Derived
-from depthforest.base.errors import FrameError, UsageError
-from depthforest.frames.frame import Frame, Position
+from depthforest.base import Derived, FrameError, UsageError, kernel
+from depthforest.frames import BONES, JOINTS, Frame, Position
+from depthforest.joints.meanshift import MAX_MODES, MODE_FIELDS, Clusters, find_modes
 from depthforest.joints.params import (
     ClusterParameters,
     JointParameters,
     cluster_parts,
 )
-from depthforest.base.kernels import kernel
-from depthforest.labeling.labeling import Labeling, Sample
-from depthforest.joints.meanshift import MAX_MODES, MODE_FIELDS, Clusters, find_modes
-from depthforest.frames.parts import BONES, JOINTS
 from depthforest.joints.placing import Placer, push_back
 from depthforest.joints.skeletons import FEATURE_NAMES, choose_set, describe
+from depthforest.labeling import Labeling, Sample
+from depthforest.trees import DepthTrees
 
 FAST_PIXELS = 1500
 """Pixels of a person that the fast variant looks at. Measured on 250 frames of 320 x 240: mean average precision 0.659

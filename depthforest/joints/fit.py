@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import UsageError
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import LabeledFrame
+from depthforest.base import UsageError, map_in_order
+from depthforest.forest import Forest
+from depthforest.frames import JOINT_MIRROR, JOINTS, LabeledFrame, PartSet
+from depthforest.joints.finding import FAST, FAST_PIXELS, UNIT_AREA, Finder, pack_clusters, seek_modes, surface
 from depthforest.joints.params import (
     ANCHORS,
     ClusterParameters,
@@ -29,11 +30,8 @@ from depthforest.joints.params import (
     cluster_parts,
     known_joints,
 )
-from depthforest.joints.finding import FAST, FAST_PIXELS, UNIT_AREA, Finder, pack_clusters, seek_modes, surface
-from depthforest.joints.stats import LEAST_PEOPLE, RADIUS, fit_bones, fit_gaussian, fit_log_odds, judge, precision_of
-from depthforest.frames.parts import JOINT_MIRROR, JOINTS, PartSet
 from depthforest.joints.placing import expected_place, turned_axes
-from depthforest.base.threads import map_in_order
+from depthforest.joints.stats import LEAST_PEOPLE, RADIUS, fit_bones, fit_gaussian, fit_log_odds, judge, precision_of
 
 FINE_RADIUS, FINE_WEIGHT = 0.05, 0.25
 """Metres, and what precision within them counts beside that within `RADIUS`: of equals, the nearer is better."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel
 
 LANES = 16
 """Starts that climb side by side: two vectors of eight floats. (With one, LLVM unrolls the loop and gives up.)"""

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.checks import is_number
-from depthforest.base.errors import ModelError, PartSetError
-from depthforest.base.modelfile import shown
-from depthforest.frames.parts import BODY31, BODY31_TO_PCL25, BONES, JOINT_PARTS, JOINTS, PCL25, PartSet
+from depthforest.base import ModelError, PartSetError, is_number, shown
+from depthforest.frames import BODY31, BODY31_TO_PCL25, BONES, JOINT_PARTS, JOINTS, PCL25, PartSet
 
 VERSION = 1
 """Of the JSON form."""

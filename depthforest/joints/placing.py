@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import kernel
+from depthforest.frames import PartSet
 from depthforest.joints.params import (
     ANCHORS,
     TRUNK_PUSH_BACK,
@@ -13,8 +15,6 @@ from depthforest.joints.params import (
     Offsets,
     anchors_of,
 )
-from depthforest.base.kernels import kernel
-from depthforest.frames.parts import PartSet
 
 TRANSLATION = 100.0
 """Square metres: variance of where people stand; large, so that what is found moves with them."""

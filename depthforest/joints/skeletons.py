@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.kernels import kernel
-from depthforest.frames.parts import BONES, JOINTS
+from depthforest.base import kernel
+from depthforest.frames import BONES, JOINTS
 
 SIZES = np.array([1.0, 0.93, 1.07, 0.86, 1.14, 0.79, 1.21, 0.72, 0.65, 0.58, 0.51])
 """Sizes of people that are tried, 1 being an average adult: children from two years on. The first of equals is best."""

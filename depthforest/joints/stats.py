@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.frames import BODY31, BONES, JOINT_MIRROR, JOINTS
 from depthforest.joints.params import MIN_SD, Bone, JointParameters, bone_name
-from depthforest.frames.parts import BODY31, BONES, JOINT_MIRROR, JOINTS
 from depthforest.joints.precision import area_under, precision_recall
 
 RADIUS = 0.1

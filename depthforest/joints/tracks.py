@@ -13,9 +13,8 @@ from dataclasses import dataclass, fields
 from statistics import median
 from typing import Protocol
 
-from depthforest.base.checks import is_finite
-from depthforest.base.errors import FrameError, UsageError
-from depthforest.frames.frame import Joint, Position
+from depthforest.base import FrameError, UsageError, is_finite
+from depthforest.frames import Joint, Position
 
 
 class JointLike(Protocol):

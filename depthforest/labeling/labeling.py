@@ -15,17 +15,11 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.trees import facings
-from depthforest.frames.camera import Camera
-from depthforest.base.checks import is_number, is_whole
-from depthforest.trees.depthtrees import DepthTrees, Mask
-from depthforest.base.errors import UsageError
-from depthforest.frames.frame import Frame
+from depthforest.base import UsageError, is_number, is_whole, map_in_order, thread_count
+from depthforest.frames import NO_PART, Camera, Frame, PartSet
 from depthforest.labeling.steps import MEAN
-from depthforest.frames.parts import NO_PART, PartSet
-from depthforest.base.threads import map_in_order, thread_count
-from depthforest.trees.columns import check_smoothing
 from depthforest.labeling.walks import Walk
+from depthforest.trees import DepthTrees, Mask, check_smoothing, facings
 
 RULES = ("mean", "votes", "purity")
 """How trees are combined: the mean of their leaves' distributions; a vote of each tree for the most probable part of

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel
 from depthforest.labeling.steps import LANES, MEAN, VOTES, Lanes, decide
 
 TAPS = 2

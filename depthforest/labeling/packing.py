@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.trees.depthtrees import DepthTrees
-from depthforest.base.derived import Derived
-from depthforest.base.kernels import kernel
+from depthforest.base import Derived, kernel
+from depthforest.trees import DepthTrees
 
 N_COLUMNS = 8
 LEAF, CHILDREN = 5, 7

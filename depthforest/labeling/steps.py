@@ -2,7 +2,7 @@
 
 A walk of one pixel waits for memory at every step. Here `LANES` pixels take each step together: first their nodes are
 gathered, then the places of all probes are computed (this vectorises), then depths are read, children chosen, and the
-children's rows asked for (`prefetching`) long before they are needed. Kernels check nothing.
+children's rows asked for (`prefetch`) long before they are needed. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.trees.features import clamped_offset
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel, prefetch
 from depthforest.labeling.packing import CHILDREN, LEAF, Nodes
-from depthforest.base.prefetching import prefetch
+from depthforest.trees import clamped_offset
 
 LANES = 512
 """Pixels that walk in step: enough that a row has come before its pixel's turn, few enough for the caches. Measured."""

@@ -16,12 +16,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.trees import facings
-from depthforest.trees.cropping import Crop, crop_person, find_scales
-from depthforest.trees.depthtrees import DepthTrees, Mask
-from depthforest.base.errors import FrameError
-from depthforest.trees.features import MAX_OFFSET_PX, focal_lengths
-from depthforest.frames.frame import Frame
+from depthforest.base import KEPT_BYTES, FrameError, Scratch, map_in_order
+from depthforest.frames import Frame
+from depthforest.labeling.mixing import add_evidence, decide_pixels, label_mixed, mix_pixels, number_pixels, smooth_sums
+from depthforest.labeling.packing import PackedForest, packed_forest, winners
 from depthforest.labeling.steps import (
     LANES,
     MEAN,
@@ -33,11 +31,17 @@ from depthforest.labeling.steps import (
     label_pixels,
     sum_pixels,
 )
-from depthforest.labeling.mixing import add_evidence, decide_pixels, label_mixed, mix_pixels, number_pixels, smooth_sums
-from depthforest.labeling.packing import PackedForest, packed_forest, winners
-from depthforest.trees.quantizing import LEAF_SUM
-from depthforest.base.scratch import KEPT_BYTES, Scratch
-from depthforest.base.threads import map_in_order
+from depthforest.trees import (
+    LEAF_SUM,
+    MAX_OFFSET_PX,
+    Crop,
+    DepthTrees,
+    Mask,
+    crop_person,
+    facings,
+    find_scales,
+    focal_lengths,
+)
 
 PIECE = 4 * LANES
 """Pixels of one frame that a thread takes at a time: about a millisecond's work."""

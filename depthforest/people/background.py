@@ -13,10 +13,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import DepthForestWarning, FrameError, UsageError, kernel
+from depthforest.frames import Frame
 from depthforest.people.grid import DepthGrid, Floats32, noise_at, noise_scale
-from depthforest.base.errors import DepthForestWarning, FrameError, UsageError
-from depthforest.frames.frame import Frame
-from depthforest.base.kernels import kernel
 from depthforest.people.planes import find_planes, find_up
 
 Bytes = npt.NDArray[np.uint8]

@@ -12,9 +12,8 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.people.grid import DepthGrid, Floats32
 from depthforest.people.faces import give_back_faces, take_faces
-from depthforest.people.touching import part_bodies
+from depthforest.people.grid import DepthGrid, Floats32
 from depthforest.people.planes import ROOM_AREA, assign_planes, find_floor, find_planes, find_up, plane_table
 from depthforest.people.regions import (
     AREA,
@@ -37,6 +36,7 @@ from depthforest.people.regions import (
     room_axes,
     roundness,
 )
+from depthforest.people.touching import part_bodies
 
 Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]

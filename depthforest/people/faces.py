@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import kernel
 from depthforest.people.grid import DepthGrid, Floats32
-from depthforest.base.kernels import kernel
 from depthforest.people.planes import ALIKE, NOISE_TILT, TOLERANCE, thinnest_axis
 from depthforest.people.regions import are_linked
 

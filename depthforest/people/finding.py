@@ -15,12 +15,11 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import FrameError, UsageError, is_whole
+from depthforest.frames import Frame
 from depthforest.people.background import SOMEBODY, Background
 from depthforest.people.bodies import find_bodies, find_visitors
-from depthforest.base.checks import is_whole
 from depthforest.people.grid import DepthGrid
-from depthforest.base.errors import FrameError, UsageError
-from depthforest.frames.frame import Frame
 from depthforest.people.outlines import outline_people
 
 Mask = npt.NDArray[np.bool_]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.frame import Frame
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel
+from depthforest.frames import Frame
 
 Floats32 = npt.NDArray[np.float32]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import kernel
 from depthforest.people.grid import DepthGrid, Floats32, noise_at
-from depthforest.base.kernels import kernel
 
 Bytes = npt.NDArray[np.uint8]
 

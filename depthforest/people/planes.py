@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.checks import is_whole
+from depthforest.base import UsageError, is_whole, kernel
 from depthforest.people.grid import DepthGrid, Floats32
-from depthforest.base.errors import UsageError
-from depthforest.base.kernels import kernel
 
 Floats = npt.NDArray[np.float64]
 

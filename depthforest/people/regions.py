@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import kernel
 from depthforest.people.grid import Floats32
-from depthforest.base.kernels import kernel
 
 Labels = npt.NDArray[np.int32]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.frame import Frame
+from depthforest.frames import Frame
 from depthforest.people.finding import BackgroundLike, People, as_background, check_count, find_people
 
 REMEMBERED = 45

@@ -9,13 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
-from depthforest.base.errors import FrameError, UsageError
-from depthforest.base.files import is_folder
-from depthforest.io.formats import EIGHT_BIT_KINDS, PictureFile
-from depthforest.frames.frame import Frame, fitted_camera
-from depthforest.io.reading import FrameName, ReadOptions
-from depthforest.people.finding import People
+from depthforest.base import FrameError, UsageError, is_folder
+from depthforest.frames import Camera, Frame, fitted_camera
+from depthforest.io import EIGHT_BIT_KINDS, FrameName, PictureFile, ReadOptions
+from depthforest.people import People
 
 MAX_PEOPLE = 20
 """Different ids in one mask: a picture with more is no mask, but a photograph, a blurred mask or a picture of parts."""

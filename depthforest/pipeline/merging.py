@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import Frame
-from depthforest.joints.finding import find_joints
-from depthforest.joints.tracks import JointLike
-from depthforest.frames.parts import NO_PART, PartSet
-from depthforest.people.finding import People
+from depthforest.forest import Forest
+from depthforest.frames import NO_PART, Frame, PartSet
+from depthforest.joints import JointLike, find_joints
+from depthforest.people import People
 
 ONLY_PERSON = 1
 """Id of the person of a frame without a mask."""

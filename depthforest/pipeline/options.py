@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from depthforest.base.errors import UsageError
+from depthforest.base import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +46,8 @@ class LabelOptions:
     fps: float = 30
 
     def __post_init__(self) -> None:
-        from depthforest.labeling.labeling import RULES
-        from depthforest.trees.columns import check_smoothing  # heavy: defaults are shown without it
+        from depthforest.labeling import RULES
+        from depthforest.trees import check_smoothing  # heavy: defaults are shown without it
 
         if self.rule not in RULES:
             raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")

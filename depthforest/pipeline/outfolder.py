@@ -18,11 +18,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from depthforest.base.claims import Change, ClaimedFolder
-from depthforest.base.errors import DepthForestError, Parameter, UsageError
-from depthforest.base.files import json_bytes, make_folder, natural_key, reason
+from depthforest.base import (
+    Change,
+    ClaimedFolder,
+    DepthForestError,
+    Parameter,
+    UsageError,
+    json_bytes,
+    make_folder,
+    natural_key,
+    reason,
+)
+from depthforest.io import STDIN, FrameName
 from depthforest.pipeline.outputs import ENDINGS, JOINTS_TABLE, VIDEO_FILE, frame_outputs, output_path
-from depthforest.io.reading import STDIN, FrameName
 
 RECORD = "label.json"
 SCHEMA = 1

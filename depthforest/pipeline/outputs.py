@@ -13,10 +13,9 @@ from typing import Any
 import cv2
 import numpy as np
 
+from depthforest.base import DepthForestError, Parameter, UsageError, make_folder, reason, replacing
 from depthforest.frames import drawing
-from depthforest.base.errors import DepthForestError, Parameter, UsageError
-from depthforest.base.files import make_folder, reason, replacing
-from depthforest.joints.files import FrameJoints, read_joints, write_joints
+from depthforest.joints import FrameJoints, read_joints, write_joints
 from depthforest.pipeline.merging import PeopleLabels, summary
 
 SCHEMA = 1

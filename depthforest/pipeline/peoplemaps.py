@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from depthforest.people.background import Background
-from depthforest.base.errors import Parameter, UsageError
-from depthforest.frames.frame import Frame
-from depthforest.pipeline.options import LabelOptions
+from depthforest.base import Parameter, UsageError
+from depthforest.frames import Frame
+from depthforest.io import FrameName, FrameSequence
+from depthforest.people import Background, People, PeopleTracker, check_count, find_people
 from depthforest.pipeline.masks import GivenMasks
 from depthforest.pipeline.merging import all_readings
-from depthforest.people.tracks import PeopleTracker
-from depthforest.io.reading import FrameName, FrameSequence
-from depthforest.people.finding import People, check_count, find_people
+from depthforest.pipeline.options import LabelOptions
 
 
 class PeopleMaps:

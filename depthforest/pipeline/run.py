@@ -15,16 +15,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from depthforest.frames.camera import Camera
-from depthforest.frames.drawing import Picture, labels_png
-from depthforest.base.errors import DepthForestError, DepthForestWarning, Parameter, UsageError
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import Frame
-from depthforest.base.interrupts import patient_interrupts
-from depthforest.joints.tracks import JointTracks
-from depthforest.pipeline.options import LabelOptions
+from depthforest.base import (
+    DepthForestError,
+    DepthForestWarning,
+    Parameter,
+    UsageError,
+    canonical_json,
+    map_in_order,
+    patient_interrupts,
+    thread_count,
+)
+from depthforest.forest import Forest
+from depthforest.frames import Camera, Frame, Picture, labels_png
+from depthforest.io import STDIN, FrameName, FrameSequence
+from depthforest.joints import JointTracks
+from depthforest.people import People
 from depthforest.pipeline.merging import PeopleLabels, label_people
-from depthforest.base.modelfile import canonical_json
+from depthforest.pipeline.options import LabelOptions
 from depthforest.pipeline.outfolder import OutputFolder
 from depthforest.pipeline.outputs import (
     DEFAULT,
@@ -40,10 +47,7 @@ from depthforest.pipeline.outputs import (
     write_table,
 )
 from depthforest.pipeline.peoplemaps import PeopleMaps
-from depthforest.io.reading import STDIN, FrameName, FrameSequence
-from depthforest.people.finding import People
-from depthforest.base.threads import map_in_order, thread_count
-from depthforest.trees.columns import SCHEMA
+from depthforest.trees import SCHEMA
 
 
 @dataclass

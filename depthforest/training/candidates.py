@@ -13,12 +13,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.trees.features import probe_unit
-from depthforest.base.kernels import kernel
-from depthforest.base.counters import GOLDEN, mix
-from depthforest.base.scratch import Scratch
-from depthforest.base.threads import map_in_order, thread_count
+from depthforest.base import GOLDEN, Scratch, kernel, map_in_order, mix, thread_count
 from depthforest.training.config import PROBE_SHAPES, TrainConfig
+from depthforest.trees import probe_unit
 
 Keys = npt.NDArray[np.uint64]
 

@@ -21,13 +21,21 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base import modelfile
-from depthforest.base.checks import is_whole
-from depthforest.base.claims import Change, ClaimedFolder
-from depthforest.base.errors import CheckpointError, DepthForestError, ModelError, Parameter, UsageError
-from depthforest.base.files import read_json, reason
+from depthforest.base import (
+    Change,
+    CheckpointError,
+    ClaimedFolder,
+    Column,
+    DepthForestError,
+    ModelError,
+    Parameter,
+    UsageError,
+    is_whole,
+    modelfile,
+    read_json,
+    reason,
+)
 from depthforest.training.growing import GrowingTree
-from depthforest.base.modelfile import Column
 
 FORMAT = 2
 """Of the folder and of the trainer: raise it whenever the same configuration and data give another forest."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from depthforest.base.configs import TomlConfig
-from depthforest.base.criteria import CRITERIA
-from depthforest.base.errors import UsageError
+from depthforest.base import CRITERIA, TomlConfig, UsageError
 
 PROBE_SHAPES = ("radius", "disc", "square")
 LEAF_COUNTS = ("drawn",)

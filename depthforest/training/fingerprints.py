@@ -21,12 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.errors import DatasetError
-from depthforest.base.files import reason
-from depthforest.frames.frame import LabeledFrame
-from depthforest.base.modelfile import canonical_json
+from depthforest.base import DatasetError, canonical_json, map_in_order, reason
+from depthforest.frames import LabeledFrame
 from depthforest.training.sampling import checked_frame
-from depthforest.base.threads import map_in_order
 
 MAX_SAMPLE = 64
 """Frames that are read whole: about a second of a Zarr store of 640 x 480."""

@@ -13,26 +13,28 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import criteria
-from depthforest.training.candidates import Candidates, Keys, child_keys, draw, draw_chosen, root_key
-from depthforest.base.errors import Parameter, UsageError
-from depthforest.trees.features import MAX_OFFSET_M
-from depthforest.base.kernels import kernel
-from depthforest.base.links import find_fault
-from depthforest.training.probing import OUT
-from depthforest.base.scratch import Scratch
-from depthforest.training.shards import Batch, Shard, Splits
-from depthforest.base.impurity import (
+from depthforest.base import (
     MAX_COUNT,
     NO_SPLIT,
+    Parameter,
+    Scratch,
     Sides,
+    UsageError,
+    criteria,
+    find_fault,
     gain_of_score,
     information_table,
+    kernel,
+    map_in_order,
     score_histograms,
+    thread_count,
 )
-from depthforest.training.sweeping import networks, score_pixels
-from depthforest.base.threads import map_in_order, thread_count
+from depthforest.training.candidates import Candidates, Keys, child_keys, draw, draw_chosen, root_key
 from depthforest.training.config import MAX_DEPTH, MAX_WEIGHT, TrainConfig
+from depthforest.training.probing import OUT
+from depthforest.training.shards import Batch, Shard, Splits
+from depthforest.training.sweeping import networks, score_pixels
+from depthforest.trees import MAX_OFFSET_M
 
 WEIGHT_UNIT = 4
 """Class weights are whole quarters."""

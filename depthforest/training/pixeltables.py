@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
-from depthforest.base.errors import DatasetError, UsageError
-from depthforest.trees.features import BACKGROUND_MM, masked_depth, responses
-from depthforest.frames.frame import LabeledFrame
-from depthforest.training.sampling import draw_pixels
+from depthforest.base import DatasetError, UsageError
+from depthforest.frames import Camera, LabeledFrame
 from depthforest.training.config import TrainConfig
+from depthforest.training.sampling import draw_pixels
+from depthforest.trees import BACKGROUND_MM, masked_depth, responses
 
 PROBE_RANGE_M = 0.4
 """Probes lie up to this far from the pixel, in a disc; what depth forests are trained with."""

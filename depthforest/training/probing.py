@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.trees.features import clamped_offset
-from depthforest.base.kernels import kernel
-from depthforest.base.prefetching import prefetch
+from depthforest.base import kernel, prefetch
+from depthforest.trees import clamped_offset
 
 _PER_LINE = 32
 """Numbers of 16 bits in a cache line."""

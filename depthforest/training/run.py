@@ -14,24 +14,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import modelfile
+from depthforest.base import (
+    DatasetError,
+    DepthForestError,
+    DepthForestWarning,
+    Message,
+    Parameter,
+    UsageError,
+    is_finite,
+    is_whole,
+    map_in_order,
+    modelfile,
+    patient_interrupts,
+    reason,
+    thread_count,
+)
+from depthforest.forest import Forest
+from depthforest.frames import FrameSource, LabeledFrame, PartSet
 from depthforest.training.checkpoints import Checkpoint
-from depthforest.base.checks import is_finite, is_whole
-from depthforest.base.errors import DatasetError, DepthForestError, DepthForestWarning, Message, Parameter, UsageError
-from depthforest.base.files import reason
+from depthforest.training.config import TrainConfig
 from depthforest.training.fingerprints import fingerprint
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import FrameSource, LabeledFrame
 from depthforest.training.growing import Grower, GrowingTree, class_weights
-from depthforest.base.interrupts import patient_interrupts
 from depthforest.training.outofbag import Judge, Votes
-from depthforest.frames.parts import PartSet
 from depthforest.training.progress import Outlook, Progress
-from depthforest.trees.quantizing import quantise_leaves
 from depthforest.training.sampling import OUT_OF_BAG, checked_frame, frames_of_tree
 from depthforest.training.shards import Shard
-from depthforest.base.threads import map_in_order, thread_count
-from depthforest.training.config import TrainConfig
+from depthforest.trees import quantise_leaves
 
 MEMORY_MB = 2048
 """Default budget of what training holds at once: half for the people's crops and the pixels' state, half for

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import DatasetError
+from depthforest.frames import NO_PART, LabeledFrame, PartSet
 from depthforest.training.candidates import STREAM_FRAMES, STREAM_PIXELS, key_of, numbers
-from depthforest.trees.cropping import crop_person, find_scales
-from depthforest.base.errors import DatasetError
-from depthforest.trees.features import MAX_OFFSET_PX, focal_lengths
-from depthforest.frames.frame import LabeledFrame
-from depthforest.frames.parts import NO_PART, PartSet
 from depthforest.training.config import TrainConfig
+from depthforest.trees import MAX_OFFSET_PX, crop_person, find_scales, focal_lengths
 
 OUT_OF_BAG = 2**32
 """Stream of the pixels that judge trees: no tree has this number."""

@@ -13,15 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Scratch, count_bins, kernel
+from depthforest.frames import LabeledFrame, PartSet
 from depthforest.training.candidates import Candidates
-from depthforest.frames.frame import LabeledFrame
-from depthforest.base.kernels import kernel
-from depthforest.frames.parts import PartSet
+from depthforest.training.config import TrainConfig
 from depthforest.training.probing import OUT, fill_bins, move_pixels, walk_pixels
 from depthforest.training.sampling import Pixels, read_pixels
-from depthforest.base.scratch import Scratch
-from depthforest.base.impurity import count_bins
-from depthforest.training.config import TrainConfig
 
 BLOCK_FRAMES = 32
 """Frames that are read together when a shard doesn't keep its pixels: a few MB."""

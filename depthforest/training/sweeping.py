@@ -13,8 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.kernels import inlined, kernel
-from depthforest.base.impurity import NO_SPLIT, Counts, fill_sides, look_up, score_table
+from depthforest.base import NO_SPLIT, Counts, fill_sides, inlined, kernel, look_up, score_table
 
 LANES = 32
 """Candidates scored side by side: two registers of 16-bit keys."""

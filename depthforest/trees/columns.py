@@ -20,14 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Broken, Column, ModelError, UsageError, find_fault, is_number, modelfile
 from depthforest.trees import facings
-
-from depthforest.base import modelfile
-from depthforest.base.checks import is_number
-from depthforest.base.errors import ModelError, UsageError
 from depthforest.trees.features import MAX_OFFSET_M
-from depthforest.base.links import Broken, find_fault
-from depthforest.base.modelfile import Column
 from depthforest.trees.quantizing import LEAF_SUM, Leaves
 
 MAX_TREES, MAX_FACING_TREES = 1024, 512

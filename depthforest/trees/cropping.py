@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import kernel
+from depthforest.frames import Frame
 from depthforest.trees.features import check_mask, pixel_scale
-from depthforest.frames.frame import Frame
-from depthforest.base.kernels import kernel
 
 
 @dataclass(frozen=True, eq=False)

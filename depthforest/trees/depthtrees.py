@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import DepthForestError, ModelError, plain
+from depthforest.frames import NO_PART, Frame, PartSet
 from depthforest.trees import facings
-from depthforest.base.errors import DepthForestError, ModelError
+from depthforest.trees.columns import SCHEMA, check_columns, check_confidence, check_smoothing, levels
 from depthforest.trees.features import BACKGROUND_MM, check_background, check_mask, focal_lengths, masked_depth
-from depthforest.frames.frame import Frame
-from depthforest.base.modelfile import plain
-from depthforest.frames.parts import NO_PART, PartSet
 from depthforest.trees.plainwalk import add_leaves, find_leaves
 from depthforest.trees.quantizing import LEAF_SUM, Leaves
-from depthforest.trees.columns import SCHEMA, check_columns, check_confidence, check_smoothing, levels
 
 Mask = npt.NDArray[np.bool_]
 

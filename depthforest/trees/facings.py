@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.frame import Joint
+from depthforest.frames import Joint
 
 MAX_FACINGS = 32
 

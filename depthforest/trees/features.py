@@ -19,12 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
-from depthforest.base.checks import is_whole
-from depthforest.base.errors import CameraError, FrameError, UsageError
-from depthforest.frames.frame import Frame, LabeledFrame
-from depthforest.base.kernels import kernel
-from depthforest.frames.units import DepthMM
+from depthforest.base import CameraError, FrameError, UsageError, is_whole, kernel
+from depthforest.frames import Camera, DepthMM, Frame, LabeledFrame
 
 BACKGROUND_MM = 10_000
 """What a probe reads off the person, millimetres: well behind every person that a depth camera sees."""

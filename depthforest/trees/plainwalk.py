@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import kernel
 from depthforest.trees.features import pixel_scale, scaled_response
-from depthforest.base.kernels import kernel
 
 Nodes = tuple[npt.NDArray[np.float32], npt.NDArray[np.int16], npt.NDArray[np.int32]]
 """Offsets, thresholds, children."""

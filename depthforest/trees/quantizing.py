@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import ModelError
-from depthforest.base.kernels import kernel
-from depthforest.frames.parts import NO_PART
+from depthforest.base import ModelError, kernel
+from depthforest.frames import NO_PART
 
 LEAF_SUM = 255
 """Sum of a leaf's row: the largest that uint8 holds when one part has it all."""

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames import drawing
-from depthforest.frames.frame import LabeledFrame
+from depthforest.frames import LabeledFrame, drawing
 
 PAGE = Path(__file__).with_suffix(".md")
 SHOWN_FRAME = 42

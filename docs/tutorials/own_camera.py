@@ -18,8 +18,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from depthforest.frames import drawing
-from synth.config import Config
-from synth.recording import Recording
+from synth import Config, Recording
 
 Picture = npt.NDArray[np.uint8]
 

@@ -19,7 +19,7 @@ from PIL import Image
 
 import depthforest as df
 from depthforest.frames import drawing
-from synth.scene.analytic import Box, Plane, Solid, Sphere, cast
+from synth.scene import Box, Plane, Solid, Sphere, cast
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import UsageError
+from depthforest.base import UsageError
 
 Floats = npt.NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import DepthForestError
-from depthforest.frames.parts import BODY31, JOINTS
+from depthforest.base import DepthForestError
+from depthforest.frames import BODY31, JOINTS
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES, PARENTS, T_POSE_DIRECTIONS
 
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel
 from synth.bodies.body import WEIGHTS_PER_VERTEX, Body
 from synth.bodies.outfits import Outfit as Outfit
 from synth.bodies.outfits import OutfitError as OutfitError

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.parts import BODY31, JOINTS
+from depthforest.frames import BODY31, JOINTS
 from synth.bodies.body import BodyError
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES
 

@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import UsageError
+from depthforest.base import UsageError
 from synth.bodies.anthropometry import CHILD_AGES, SEXES, Measures, child_measures, child_stature, sample_measures
 from synth.bodies.body import WEIGHTS_PER_VERTEX, Body
 from synth.bodies.borders import cut_at_borders
 from synth.bodies.labels import face_parts, joint_anchors
+from synth.bodies.measuring import Landmarks, stretch
 from synth.bodies.meshfiles import (
     METRES_PER_UNIT,
     TARGET_STEP,
@@ -32,7 +33,6 @@ from synth.bodies.meshfiles import (
     read_mesh,
     read_target,
 )
-from synth.bodies.measuring import Landmarks, stretch
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES
 from synth.bodies.visibility import hidden_faces
 

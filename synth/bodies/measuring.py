@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.parts import BODY31
+from depthforest.frames import BODY31
 from synth.bodies.anthropometry import Measures
 from synth.bodies.body import BodyError
 from synth.bodies.skeleton import BONE, N_BONES, PARENTS

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import DepthForestError
-from depthforest.base.kernels import kernel
+from depthforest.base import DepthForestError, kernel
 from synth.bodies.skeleton import BONE_NAMES, N_BONES
 
 MESH_FILE = "3dobjs/base.obj"

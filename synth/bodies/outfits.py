@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from depthforest.base.errors import DepthForestError
+from depthforest.base import DepthForestError
 
 MAX_THICKNESS = 0.08
 """Metres: thicker is a costume, and the surface would pass through itself."""

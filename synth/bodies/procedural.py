@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import UsageError
+from depthforest.base import UsageError
 from synth.bodies.anthropometry import CHILD_AGES, SEXES, Measures, child_measures, sample_measures
 from synth.bodies.body import Body
 from synth.bodies.figures import ARM_AXES, LEG_AXES, LEG_SLOPE

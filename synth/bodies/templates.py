@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from synth.bodies.body import WEIGHTS_PER_VERTEX
 from synth.bodies.borders import cut_at_borders
-from synth.bodies.shapes import CHILD, MAN, WOMAN
 from synth.bodies.figures import ARM_AXES, LEG_AXES, Figure
 from synth.bodies.implicit import Floats, Ints, mesh_half, mirrored_half, unique_edges
 from synth.bodies.labels import face_parts
+from synth.bodies.shapes import CHILD, MAN, WOMAN
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES
 
 FIGURES: dict[str, Figure] = {"man": MAN, "woman": WOMAN, "child": CHILD}

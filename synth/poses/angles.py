@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from synth.bodies.body import Floats
+from synth.bodies import BONE, N_BONES, PARENTS, Floats
 from synth.poses.kinematics import REFERENCE_HEADS, turns
-from synth.bodies.skeleton import BONE, N_BONES, PARENTS
 
 # Normal ranges of motion as clinics use them (published tables differ by 10 to 20 degrees), in
 # degrees. The pelvis may have any attitude: bodies lie and fall.

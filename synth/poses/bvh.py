@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import DepthForestError
-from depthforest.base.files import read_bytes
-from depthforest.base.kernels import kernel
-from synth.bodies.body import Floats
+from depthforest.base import DepthForestError, kernel, read_bytes
+from synth.bodies import Floats
 
 CHANNELS = tuple(f"{axis}{kind}" for kind in ("position", "rotation") for axis in "xyz")
 """What a joint's channels may be; files write them in any case."""

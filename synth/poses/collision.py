@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from synth.bodies.body import Floats32
-from synth.bodies.skeleton import BONE, N_BONES
+from synth.bodies import BONE, N_BONES, Floats32
 
 Flags = npt.NDArray[np.bool_]
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import UsageError
-from depthforest.base.kernels import kernel
+from depthforest.base import UsageError, kernel
 
 MIN_DISTANCE = 0.05
 """Metres; Shotton et al. 2011, section 2."""

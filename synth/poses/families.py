@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from synth.bodies import Floats, Floats32
 from synth.poses.angles import SIDED
-from synth.bodies.body import Floats, Floats32
 from synth.poses.rules import holds_elbows, kneels, reaches, rest_feet, touches_head, walk
 
 Ranges = Mapping[str, tuple[float, float]]

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synth.bodies.body import BodyError, Floats, Floats32
-from synth.bodies.skeleton import BONE_NAMES, N_BONES, PARENTS
+from synth.bodies import BONE_NAMES, N_BONES, PARENTS, BodyError, Floats, Floats32
 
 REFERENCE_STATURE = 1.75
 """Metres."""

@@ -1,7 +1,7 @@
 """Motion capture: retargets recorded clips to our skeleton and keeps their poses in a library.
 
-A clip (`bvh`) becomes poses of `synth.bodies.body`, which know turns from the T-pose only and so fit any body. `poses` makes
-poses without any recording; `diversity` thins what either delivers.
+A clip (`bvh`) becomes poses (`bodies.body`), which know turns from the T-pose only and so fit any body. `sampling`
+makes poses without any recording; `diversity` thins what either delivers.
 """
 
 from __future__ import annotations
@@ -16,13 +16,10 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import DepthForestWarning, UsageError
-from depthforest.base.files import natural_key, read_json
-from depthforest.base.kernels import kernel
-from synth.bodies.body import Floats, Floats32, Pose, t_pose_rotations
+from depthforest.base import DepthForestWarning, UsageError, kernel, natural_key, read_json
+from synth.bodies import BONE, BONE_NAMES, N_BONES, PARENTS, T_POSE_DIRECTIONS, Floats, Floats32, Pose, t_pose_rotations
 from synth.poses.bvh import Clip, MocapError, read_bvh
 from synth.poses.kinematics import heading, turns
-from synth.bodies.skeleton import BONE, BONE_NAMES, N_BONES, PARENTS, T_POSE_DIRECTIONS
 
 ESSENTIAL_BONES = (
     "Hips",

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from synth.bodies import BONE, Floats, Floats32, Pose
 from synth.poses.angles import COLUMN, clip_to_limits, rotations_of
-from synth.bodies.body import Floats, Floats32, Pose
 from synth.poses.bvh import Clip, MocapError
-from synth.poses.rules import set_gait
 from synth.poses.kinematics import REFERENCE_LEG, heading, joint_positions, turns
 from synth.poses.mocap import CMU_NAMES, NameMap, retarget, root_path
+from synth.poses.rules import set_gait
 from synth.poses.sampling import draw_angles, sample_poses
-from synth.bodies.skeleton import BONE
 
 KEYS_PER_S = 10
 """Keys a second: twice as dense as the clips at hand, and dense enough for a step."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from synth.bodies import BONE, Floats, Floats32
 from synth.poses.angles import COLUMN
-from synth.bodies.body import Floats, Floats32
-from synth.bodies.skeleton import BONE
 
 REACH, HOLD, TOUCH, KNEEL = 0.55, 0.17, 0.19, 0.1
 """Metres: least from the neck to a reaching hand; most from knuckles to the other elbow, from knuckles to the head's

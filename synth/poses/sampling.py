@@ -13,13 +13,21 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.errors import DepthForestError, UsageError
-from synth.poses.angles import ANGLE_NAMES, COLUMN, LIMITS, SIDED, clip_to_limits, flatten_feet, level_feet, rotations_of
-from synth.bodies.body import Floats, Floats32, Pose
+from depthforest.base import DepthForestError, UsageError
+from synth.bodies import BONE, BONE_MIRROR, Floats, Floats32, Pose
+from synth.poses.angles import (
+    ANGLE_NAMES,
+    COLUMN,
+    LIMITS,
+    SIDED,
+    clip_to_limits,
+    flatten_feet,
+    level_feet,
+    rotations_of,
+)
 from synth.poses.collision import is_above_floor, is_balanced, is_clear, is_on_floor
 from synth.poses.families import FAMILIES, RELAXED, Family
 from synth.poses.kinematics import REFERENCE_HEADS, REFERENCE_LEG, heading, joint_positions, turns
-from synth.bodies.skeleton import BONE, BONE_MIRROR
 
 __all__ = ["FAMILIES", "LIMITS", "FamilyPose", "sample_pose", "sample_poses", "seat_height"]
 

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
+from depthforest.frames import Camera
 
 Floats = npt.NDArray[np.float64]
 Vector = tuple[float, float, float] | Floats

@@ -14,13 +14,22 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
-from depthforest.base.kernels import kernel
-from synth.bodies.body import Body
+from depthforest.base import kernel
+from depthforest.frames import Camera
+from synth.bodies import BONE, Body
 from synth.config import Config
-from synth.scene.furniture import KINDS, LOW_KINDS, SEATS, PlacedPiece, Sitter, between, box_faces, pedestal, turn_about_y
+from synth.scene.furniture import (
+    KINDS,
+    LOW_KINDS,
+    SEATS,
+    PlacedPiece,
+    Sitter,
+    between,
+    box_faces,
+    pedestal,
+    turn_about_y,
+)
 from synth.scene.rendering import Mesh
-from synth.bodies.skeleton import BONE
 from synth.scene.skinning import PosedBody
 
 Floats = npt.NDArray[np.float64]

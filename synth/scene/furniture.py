@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]

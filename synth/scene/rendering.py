@@ -18,12 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
-from depthforest.base.checks import is_whole
-from depthforest.base.errors import CameraError, DepthForestError
-from depthforest.base.kernels import kernel
-from depthforest.frames.parts import NO_PART
-from synth.bodies.body import Body
+from depthforest.base import CameraError, DepthForestError, is_whole, kernel
+from depthforest.frames import NO_PART, Camera
+from synth.bodies import Body
 
 Floats = npt.NDArray[np.float64]
 Floats32 = npt.NDArray[np.float32]

@@ -12,9 +12,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.kernels import kernel
-from synth.bodies.body import Body, BodyError, Floats, Floats32, Pose
-from synth.bodies.skeleton import BONE, N_BONES, PARENTS
+from depthforest.base import kernel
+from synth.bodies import BONE, N_BONES, PARENTS, Body, BodyError, Floats, Floats32, Pose
 
 Ground = Literal["feet", "lowest"]
 

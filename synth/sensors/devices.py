@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from depthforest.base.checks import is_finite, is_number
-from depthforest.base.errors import UsageError
+from depthforest.base import UsageError, is_finite, is_number
 
 NEAREST_M = 0.001
 """Metres; what is nearer is taken for nothing."""

@@ -12,9 +12,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.kernels import kernel
-from depthforest.base.counters import GOLDEN, mix
-from depthforest.frames.parts import NO_PART
+from depthforest.base import GOLDEN, kernel, mix
+from depthforest.frames import NO_PART
 from synth.sensors.devices import FURTHEST_M, NEAREST_M
 from synth.sensors.noise import LOW_16, SHIFT_16
 

@@ -14,9 +14,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
-from synth.sensors import noise as noise_fields
+from depthforest.frames import Camera
 from synth.sensors import kernels
+from synth.sensors import noise as noise_fields
 from synth.sensors.devices import NEAREST_M, Sensor, Stereo, StructuredLight, TimeOfFlight
 from synth.sensors.kernels import Bytes, Floats32, Indices
 

@@ -10,8 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.kernels import kernel
-from depthforest.base.counters import GOLDEN, mix
+from depthforest.base import GOLDEN, kernel, mix
 
 Floats32 = npt.NDArray[np.float32]
 

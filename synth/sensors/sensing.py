@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames.camera import Camera
+from depthforest.frames import Camera
 from synth.sensors import models
 from synth.sensors.devices import MAX_SCALE, Ideal, Sensor, SensorError, StructuredLight, TimeOfFlight, find_sensor
 from synth.sensors.kernels import Bytes

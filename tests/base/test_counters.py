@@ -1,7 +1,7 @@
-from support import naive_trees as naive
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_trees as naive
 
 from depthforest.base.counters import GOLDEN, mix, number_below, share_of
 

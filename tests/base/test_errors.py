@@ -8,8 +8,8 @@ import typer
 
 import depthforest
 import synth
-from depthforest.cli.commands import app
 from depthforest.base.errors import DepthForestError, DepthForestWarning, FrameError, Parameter, UsageError, text_of
+from depthforest.cli.commands import app
 from depthforest.cli.options import OPTION_NAMES, as_option
 from depthforest.cli.terminal import complain, warn_in_one_line
 

@@ -1,14 +1,13 @@
 import math
 
-from support import naive_training as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
+from support import naive_training as naive
 
 from depthforest.base import criteria
-
 from depthforest.base import impurity as splitting
 from depthforest.base.errors import UsageError
 from depthforest.base.impurity import best_split, count_bins, gain, impurity, information_table

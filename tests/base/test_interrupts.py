@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import depthforest as df
-from depthforest.training.checkpoints import read_checkpoint
 from depthforest.base.interrupts import patient_interrupts
+from depthforest.training.checkpoints import read_checkpoint
 from depthforest.training.config import TrainConfig
 from depthforest.training.run import train
 from synth.config import Config

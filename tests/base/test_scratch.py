@@ -2,8 +2,7 @@ import weakref
 
 import numpy as np
 
-from depthforest.base.kernels import kernel
-from depthforest.base.prefetching import prefetch
+from depthforest.base.kernels import kernel, prefetch
 from depthforest.base.scratch import Scratch
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.command import run_here
 from PIL import Image
+from support.command import run_here
 
 import depthforest as df
 

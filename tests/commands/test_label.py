@@ -12,23 +12,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.command import run_here
 from PIL import Image
+from support.command import run_here
 
 import depthforest as df
-from depthforest.cli import commands as cli
-from depthforest.frames import drawing
-from depthforest.pipeline import run as labelrun
-from depthforest.cli.commands import app
 from depthforest.base.errors import DepthForestError, DepthForestWarning, UsageError, text_of
+from depthforest.cli import commands as cli
+from depthforest.cli.commands import app
+from depthforest.cli.options import as_option
+from depthforest.frames import drawing
+from depthforest.frames.parts import NO_PART
 from depthforest.io.formats import read_labels
 from depthforest.joints.files import read_joints
-from depthforest.pipeline.options import LabelOptions
+from depthforest.pipeline import run as labelrun
 from depthforest.pipeline.masks import MAX_PEOPLE
-from depthforest.cli.options import as_option
+from depthforest.pipeline.options import LabelOptions
 from depthforest.pipeline.outfolder import safe_name
 from depthforest.pipeline.outputs import VIDEO_CODEC, VideoFile, letterboxed
-from depthforest.frames.parts import NO_PART
 from depthforest.pipeline.peoplemaps import PeopleMaps
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import depthforest as df
-from depthforest.frames import drawing
-from depthforest.labeling import labeling
-from depthforest.cli.commands import app
 from depthforest.base.errors import DepthForestError
+from depthforest.cli.commands import app
+from depthforest.frames import drawing
+from depthforest.frames.parts import NO_PART
 from depthforest.io.formats import read_labels
 from depthforest.joints.files import read_joints
-from depthforest.frames.parts import NO_PART
+from depthforest.labeling import labeling
 from synth.config import Config
 from synth.recording import Recording
 

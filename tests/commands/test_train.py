@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.command import run_here
 from PIL import Image
+from support.command import run_here
 
 import depthforest as df
-from depthforest.cli.commands import app
 from depthforest.base.errors import DepthForestError
+from depthforest.cli.commands import app
 from depthforest.training.config import TrainConfig
 from synth.config import Config
 from synth.generator import Generator

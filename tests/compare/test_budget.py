@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from depthforest.compare.budget import ENOUGH, MAX_FITS, TOO_MUCH, Budget, CompareSettings, spend
 from depthforest.base.errors import UsageError
+from depthforest.compare.budget import ENOUGH, MAX_FITS, TOO_MUCH, Budget, CompareSettings, spend
 
 
 @dataclass(frozen=True)

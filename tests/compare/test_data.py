@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from support.striped import PARTS, striped_frames
 
-from depthforest.frames.camera import Camera
+from depthforest.base.errors import DatasetError, UsageError
 from depthforest.compare.budget import CompareSettings
 from depthforest.compare.data import (
     chosen_frames,
@@ -13,7 +13,7 @@ from depthforest.compare.data import (
     read_data,
     spread,
 )
-from depthforest.base.errors import DatasetError, UsageError
+from depthforest.frames.camera import Camera
 from depthforest.frames.frame import LabeledFrame
 from depthforest.frames.parts import PartSet
 from depthforest.training.pixeltables import draw_probes, pixel_responses

@@ -15,8 +15,8 @@ from depthforest.compare.data import cut_to_people, labeled_pixels, read_data
 from depthforest.compare.fits import Fitter, pickled_size
 from depthforest.compare.learners import LEARNERS
 from depthforest.training.pixeltables import pixel_responses
-from depthforest.training.sampling import draw_pixels
 from depthforest.training.run import train
+from depthforest.training.sampling import draw_pixels
 
 SETTINGS = CompareSettings(pixels=600, probes=16, seed=2)
 BY_NAME = {learner.name: learner for learner in LEARNERS}
@@ -46,9 +46,9 @@ def test_every_learner_learns_the_stripes(learner, data):
 
 LATE = """
 import sys
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {paths!r}
 from dataclasses import replace
-from test_comparefits import BY_NAME, Fitter, read
+from test_fits import BY_NAME, Fitter, read
 from threadpoolctl import threadpool_info
 
 class Looking:
@@ -69,7 +69,7 @@ Fitter(learner, read(), 0)(2)
 
 def test_a_library_that_comes_late_has_one_thread_too():
     """It was not limited in its first fit, whose threads waited for each other and cost ten times as much."""
-    code = LATE.format(tests=str(Path(__file__).resolve().parents[1]))
+    code = LATE.format(paths=[str(Path(__file__).parent), str(Path(__file__).parents[1])])
     environment = os.environ | {"OMP_NUM_THREADS": "2"}
     said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True, text=True)
     assert said.stdout.splitlines()[-1] == "2 {1}"

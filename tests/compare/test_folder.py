@@ -5,10 +5,9 @@ import pytest
 from support.striped import record
 
 from depthforest.base import claims
-
+from depthforest.base.errors import DepthForestError, UsageError
 from depthforest.compare import folder as comparefolder
 from depthforest.compare.folder import CompareFolder
-from depthforest.base.errors import DepthForestError, UsageError
 
 SETTINGS = {"pixels": 10, "data": {"frames": 3}, "parts": ["a", "b"]}
 

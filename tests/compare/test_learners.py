@@ -4,10 +4,9 @@ import pytest
 from sklearn.base import is_classifier
 
 from depthforest import ensemble
-
+from depthforest.base.errors import UsageError
 from depthforest.compare import learners as comparelearners
 from depthforest.compare.learners import FAMILIES, LEARNERS, Learner, chosen_learners
-from depthforest.base.errors import UsageError
 from depthforest.training.config import TrainConfigError
 
 NOT_FOR_CLASSES = {"AveragingRegressor", "LambdaMART", "LambdaRank", "RankNet", "RejectCurve", "load"}

@@ -8,9 +8,9 @@ from support.command import run_here
 from support.striped import striped_frames
 
 import depthforest as df
-from depthforest.evaluation import bench as benchsets
-from depthforest.compare import run as compare
 from depthforest.compare import learners as comparelearners
+from depthforest.compare import run as compare
+from depthforest.evaluation import bench as benchsets
 
 NUMBERS = ["--pixels", 300, "--probes", 8, "--rounds", 2, "--seed", 1]
 ONLY = ["--only", "random-forest,depth-forest"]

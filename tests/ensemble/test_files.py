@@ -8,26 +8,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.brokenfiles import at, changed, cut, failures_without, fuzz_tools, item, key, one_entry, whole_column
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
+from support.brokenfiles import at, changed, cut, failures_without, fuzz_tools, item, key, one_entry, whole_column
 
 from depthforest import ensemble
-
 from depthforest.base import modelfile
-from depthforest.ensemble.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from depthforest.ensemble.forests.store import MAX_ROWS
+from depthforest.base.errors import ModelError, UsageError
+from depthforest.ensemble.files import TREE_ESTIMATORS, load
 from depthforest.ensemble.forests.estimators import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from depthforest.ensemble.files import TREE_ESTIMATORS, load
+from depthforest.ensemble.forests.store import MAX_ROWS
+from depthforest.ensemble.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
 from depthforest.ensemble.tree.metadata import MAX_CATEGORIES, MAX_FEATURES, RUN_OPTIONS
 from depthforest.ensemble.tree.store import ESTIMATORS, FORMAT_VERSION, KEYS, KIND, MAX_TREES
-from depthforest.base.errors import ModelError, UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tools"
@@ -488,7 +487,11 @@ def test_the_loader_survives_a_short_run(tools, files):
         ("depthforest.ensemble.tree.checks._check_splits", "weighed_tree", ("IndexError", "crashes")),
         ("depthforest.ensemble.tree.checks._check_amounts", "tree", ("AssertionError",)),
         ("depthforest.ensemble.tree.checks._check_values", "forest", ("AssertionError",)),
-        ("depthforest.ensemble.forests.store._check_kept", "number_forest", ("IndexError", "AssertionError", "crashes")),
+        (
+            "depthforest.ensemble.forests.store._check_kept",
+            "number_forest",
+            ("IndexError", "AssertionError", "crashes"),
+        ),
         ("depthforest.ensemble.tree.store._check_ends", "number_extra", ("IndexError", "ValueError", "crashes")),
     ],
 )

@@ -9,7 +9,19 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from depthforest.ensemble import AveragingRegressor, BaggingClassifier, DecisionTreeClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor, RandomSubspaceClassifier, StackingClassifier, StackingRegressor, VotingClassifier, analysis
+from depthforest.ensemble import (
+    AveragingRegressor,
+    BaggingClassifier,
+    DecisionTreeClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    RandomSubspaceClassifier,
+    StackingClassifier,
+    StackingRegressor,
+    VotingClassifier,
+    analysis,
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,17 +11,17 @@ from support.command import command
 from support.naive_forest import random_forest
 
 import depthforest as df
+from depthforest.base.errors import DepthForestError, DepthForestWarning, UsageError
+from depthforest.base.resources import samples_folder
+from depthforest.base.threads import map_in_order
 from depthforest.evaluation import bench as benchsets
 from depthforest.evaluation import command as evalrun
 from depthforest.evaluation.bench import HEADLINE, HELD_OUT_SUBJECTS, SETS, BenchFrames, open_bench
-from depthforest.base.errors import DepthForestError, DepthForestWarning, UsageError
 from depthforest.evaluation.options import EvaluateOptions
 from depthforest.frames.parts import BODY31
-from depthforest.base.resources import samples_folder
-from depthforest.base.threads import map_in_order
+from synth.bodies.meshfiles import MakeHumanError
 from synth.config import Config
 from synth.sensors.devices import SENSORS
-from synth.bodies.meshfiles import MakeHumanError
 
 TOP = Path(__file__).resolve().parents[2]
 TINY = {"camera": "kinect_v1@80x60", "n_bodies": 2, "n_poses": 64}

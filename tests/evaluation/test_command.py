@@ -8,12 +8,12 @@ from support.madeup import marks_of, one_part_forest
 from support.naive_forest import random_forest
 
 import depthforest as df
-from depthforest.evaluation import command as evalrun
-from depthforest.frames.drawing import write_depth
 from depthforest.base.errors import DatasetError, DepthForestError, ModelError, UsageError
+from depthforest.evaluation import command as evalrun
 from depthforest.evaluation.options import EvaluateOptions
-from depthforest.io.joining import sensor_of
+from depthforest.frames.drawing import write_depth
 from depthforest.frames.parts import BODY31
+from depthforest.io.joining import sensor_of
 from synth.config import Config
 from synth.generator import Generator
 from synth.production import produce

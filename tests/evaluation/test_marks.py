@@ -8,9 +8,9 @@ from support.naive_forest import random_forest
 
 import depthforest as df
 from depthforest.base.errors import DatasetError, DepthForestWarning, UsageError
-from depthforest.evaluation.options import JudgeOptions
 from depthforest.evaluation.figures import FOUND, MAP
 from depthforest.evaluation.marks import read_marks, score_marks, split_people
+from depthforest.evaluation.options import JudgeOptions
 from depthforest.frames.parts import BODY31, PCL25, REGIONS15
 
 CAMERA = df.Camera(100.0, 100.0, 39.5, 29.5, 80, 60)

@@ -1,6 +1,6 @@
-from support import naive_scores as naive
 import numpy as np
 import pytest
+from support import naive_scores as naive
 
 from depthforest.base.errors import UsageError
 from depthforest.evaluation.partmaps import comparable, merge_sides

@@ -3,15 +3,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.metrics import balanced_accuracy_score, confusion_matrix, jaccard_score
 from support.madeup import made_up, near_finder
 from support.naive_forest import random_forest
-from sklearn.metrics import balanced_accuracy_score, confusion_matrix, jaccard_score
 
 import depthforest as df
 from depthforest.base.errors import UsageError
+from depthforest.evaluation.figures import FOUND, MAP, Evaluation
 from depthforest.evaluation.options import JudgeOptions
 from depthforest.evaluation.run import evaluate_many, joint_finder
-from depthforest.evaluation.figures import FOUND, MAP, Evaluation
 from depthforest.forest.forest import Forest
 from depthforest.frames.frame import LabeledFrame
 from depthforest.frames.parts import BODY31, BODY31_TO_REGIONS15, NO_PART, PCL25, REGIONS15

@@ -1,15 +1,15 @@
 import math
 
-from support import naive_scores as naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import calibration as sk_calibration
 from sklearn import metrics
+from support import naive_scores as naive
 
-from depthforest.evaluation import scores
 from depthforest.base.errors import UsageError
+from depthforest.evaluation import scores
 from depthforest.evaluation.scores import Calibration, Estimate, JudgedProposals, ProposalLog, Tally, difference
 
 labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=60)

@@ -3,10 +3,10 @@ import math
 import numpy as np
 import pytest
 
+from depthforest.evaluation.views import PersonView, groups, has_joint_outside, touches_border, yaw_of
 from depthforest.frames.camera import Camera
 from depthforest.frames.frame import Joint, LabeledFrame
 from depthforest.frames.parts import NO_PART
-from depthforest.evaluation.views import PersonView, groups, has_joint_outside, touches_border, yaw_of
 from synth.config import Config
 from synth.generator import Generator
 

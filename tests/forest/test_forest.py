@@ -10,25 +10,25 @@ import struct
 from dataclasses import replace
 from pathlib import Path
 
-from support import naive_facings
-from support import naive_forest as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_facings
+from support import naive_forest as naive
 
 import depthforest as df
-from depthforest.trees import facings
 from depthforest.base import modelfile
-from depthforest.forest import sparserows
 from depthforest.base.errors import DepthForestError, FrameError, ModelError
-from depthforest.trees.features import MAX_FOCAL_PX, MAX_OFFSET_M, MAX_OFFSET_PX, probe_offset, responses
-from depthforest.forest.forest import Forest
-from depthforest.forest.file import FACING_VERSION, FORMAT_VERSION, KIND
 from depthforest.cli.info import describe
+from depthforest.forest import sparserows
+from depthforest.forest.file import FACING_VERSION, FORMAT_VERSION, KIND
+from depthforest.forest.forest import Forest
 from depthforest.frames.parts import BODY31, MAX_PARTS
-from depthforest.trees.quantizing import MAX_LEAF_ERROR, quantise_leaves
+from depthforest.trees import facings
 from depthforest.trees.columns import MAX_DEPTH, MAX_FACING_TREES, MAX_NODES, MAX_TREES, SCHEMA
+from depthforest.trees.features import MAX_FOCAL_PX, MAX_OFFSET_M, MAX_OFFSET_PX, probe_offset, responses
+from depthforest.trees.quantizing import MAX_LEAF_ERROR, quantise_leaves
 
 PARTS = df.PartSet(("head", "hand_l", "hand_r"))
 CAMERA = df.Camera(30.0, 34.0, 7.5, 5.5, 16, 12)

@@ -1,13 +1,13 @@
 """Models by name."""
 
-from support import naive_forest as naive
 import numpy as np
 import pytest
+from support import naive_forest as naive
 
 import depthforest as df
-from depthforest.forest import loading as models
 from depthforest.base import resources
 from depthforest.base.errors import ModelError
+from depthforest.forest import loading as models
 
 PARTS = df.PartSet(("head", "hand_l", "hand_r"))
 

@@ -9,21 +9,21 @@ import sys
 import threading
 from pathlib import Path
 
-from support import naive_forest
-from support import naive_pcl as naive
 import numba
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support import naive_forest
+from support import naive_pcl as naive
 
 import depthforest as df
-from depthforest.forest import pcl
-from depthforest.io.datasets import open_dataset
 from depthforest.base.errors import ModelError, UsageError
-from depthforest.cli.info import describe
-from depthforest.frames.parts import PCL25
 from depthforest.base.resources import samples_folder
+from depthforest.cli.info import describe
+from depthforest.forest import pcl
+from depthforest.frames.parts import PCL25
+from depthforest.io.datasets import open_dataset
 
 TREES = ("forest1_tree_20.txt.bz2", "forest2_tree_20.txt.bz2", "forest3_tree_20.txt.bz2")
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from depthforest.forest import sparserows
 from depthforest.base.errors import ModelError
 from depthforest.base.modelfile import check_columns
+from depthforest.forest import sparserows
 
 
 @settings(deadline=None)

@@ -1,13 +1,13 @@
 import json
 
-from support import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import naive
 
-from depthforest.frames.camera import PRESETS, Camera, parse_size
 from depthforest.base.errors import CameraError
+from depthforest.frames.camera import PRESETS, Camera, parse_size
 
 SMALL = Camera(20.0, 22.0, 7.3, 4.8, 16, 12)
 focals = st.floats(5, 2000)

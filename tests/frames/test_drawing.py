@@ -3,8 +3,8 @@ import pytest
 from PIL import Image
 
 import depthforest as df
-from depthforest.frames import drawing
 from depthforest.base.errors import DepthForestError, PartSetError, UsageError
+from depthforest.frames import drawing
 from depthforest.frames.parts import BODY31, NO_PART
 from synth.scene.analytic import Plane, Sphere, cast
 

@@ -9,9 +9,9 @@ from PIL import Image
 
 import depthforest as df
 from depthforest.base.errors import DatasetError
-from depthforest.io.formats import read_labels
-from depthforest.frames.parts import BODY31, NO_PART
 from depthforest.base.resources import samples_folder
+from depthforest.frames.parts import BODY31, NO_PART
+from depthforest.io.formats import read_labels
 
 TOP = Path(__file__).resolve().parents[2]
 CAMERA = df.Camera(40.0, 41.5, 15.25, 12.1, 32, 24)

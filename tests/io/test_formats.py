@@ -4,18 +4,18 @@ import struct
 import zipfile
 import zlib
 
-from support import naive
 import numpy as np
 import pytest
 import tifffile
-from support.clouds import pcd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from support import naive
+from support.clouds import pcd
 
 import depthforest as df
-from depthforest.frames.camera import Camera
 from depthforest.base.errors import DepthForestWarning, FrameError
+from depthforest.frames.camera import Camera
 from depthforest.io.formats import PictureFile, read_labels, sniff
 from depthforest.io.lzf import decompress
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import depthforest as df
-from depthforest.io.datasets import FolderDataset
 from depthforest.base.errors import DatasetError
-from depthforest.training.fingerprints import fingerprint
+from depthforest.io.datasets import FolderDataset
 from depthforest.io.joining import JoinedFrames, open_datasets, sensor_of
 from depthforest.training.config import TrainConfig
+from depthforest.training.fingerprints import fingerprint
 from depthforest.training.run import train
 from synth.config import Config
 from synth.generator import Generator

@@ -10,8 +10,8 @@ import tifffile
 from PIL import Image
 
 import depthforest as df
-from depthforest.io import formats
 from depthforest.base.errors import CameraError, DepthForestError, FrameError, UsageError
+from depthforest.io import formats
 from depthforest.io.reading import FrameSequence, ReadOptions
 
 CAMERA = df.Camera(40.0, 41.0, 15.2, 12.1, 32, 24)

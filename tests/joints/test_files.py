@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 import depthforest as df
 from depthforest.base.errors import DatasetError, DepthForestError, UsageError
+from depthforest.base.resources import samples_folder
 from depthforest.frames.frame import Joint
+from depthforest.frames.parts import JOINTS
 from depthforest.joints.files import COLUMNS, FORMAT, VERSION, FrameJoints, JointFileError, read_joints, write_joints
 from depthforest.joints.tracks import TrackedJoint
-from depthforest.frames.parts import JOINTS
-from depthforest.base.resources import samples_folder
 
 CAMERA = df.Camera.preset("kinect_v1@320x240")
 FRAMES = [

@@ -5,22 +5,22 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 
-from support import naive_joints as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_joints as naive
 from support.naive_forest import random_forest
 
 import depthforest as df
 from depthforest.base.errors import FrameError, ModelError, PartSetError, UsageError
-from depthforest.joints.params import Bone, JointParameters, Offsets, cluster_parts, known_joints
-from depthforest.joints.finding import FAST, Finder, FoundJoint, Joints, Proposal, find_joints, seek_modes
-from depthforest.labeling.labeling import Labeling, Sample
-from depthforest.joints.meanshift import MAX_MODES
 from depthforest.frames.parts import BODY31, BONES, JOINT_MIRROR, JOINTS, NO_PART, PCL25, REGIONS15
+from depthforest.joints.finding import FAST, Finder, FoundJoint, Joints, Proposal, find_joints, seek_modes
+from depthforest.joints.meanshift import MAX_MODES
+from depthforest.joints.params import Bone, JointParameters, Offsets, cluster_parts, known_joints
 from depthforest.joints.placing import Placer
 from depthforest.joints.skeletons import CAP, FEATURE_NAMES, PARENTS, SIZES, choose_set
+from depthforest.labeling.labeling import Labeling, Sample
 from synth.config import Config
 from synth.generator import Generator
 

@@ -3,22 +3,30 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from support import naive_joints as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.naive_forest import random_forest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
+from support import naive_joints as naive
+from support.naive_forest import random_forest
 
 import depthforest as df
 from depthforest.base.errors import PartSetError, UsageError
+from depthforest.frames.parts import BODY31, BONES, JOINTS
+from depthforest.joints.finding import find_joints
 from depthforest.joints.fit import fit_joints
 from depthforest.joints.params import JointParameters
-from depthforest.joints.finding import find_joints
-from depthforest.joints.stats import RADIUS, RIDGE, average_precision, fit_bones, fit_gaussian, fit_log_odds, precision_of
-from depthforest.frames.parts import BODY31, BONES, JOINTS
+from depthforest.joints.stats import (
+    RADIUS,
+    RIDGE,
+    average_precision,
+    fit_bones,
+    fit_gaussian,
+    fit_log_odds,
+    precision_of,
+)
 from synth.config import Config
 from synth.generator import Generator
 

@@ -1,12 +1,12 @@
-from support import naive_joints as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_joints as naive
 
-from depthforest.joints.params import ClusterParameters
 from depthforest.joints.finding import EXACT, FAST, pack_clusters, seek_modes
 from depthforest.joints.meanshift import LANES, MAX_MODES, MODE_FIELDS, _falloff
+from depthforest.joints.params import ClusterParameters
 
 
 def blobs(rng, n, n_blobs, spread=0.04):

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from depthforest.joints.stats import average_precision
 from depthforest.joints.precision import area_under, precision_recall, share
+from depthforest.joints.stats import average_precision
 
 
 def test_a_share_of_nothing_is_unknown():

@@ -2,11 +2,11 @@ import dataclasses
 import math
 from types import SimpleNamespace
 
-from support import naive_tracks
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import naive_tracks
 
 from depthforest.base.errors import FrameError, UsageError
 from depthforest.frames.frame import Joint

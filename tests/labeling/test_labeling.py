@@ -9,20 +9,20 @@ from itertools import count, islice
 from pathlib import Path
 
 import cv2
-from support import naive_facings
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_facings
 
 import depthforest as df
-from depthforest.labeling import walks
 from depthforest.base.errors import FrameError, ModelError, UsageError
+from depthforest.labeling import walks
 from depthforest.labeling.labeling import RULES
-from depthforest.labeling.steps import LANES
 from depthforest.labeling.packing import CHILDREN, LEAF, TOP_LEVELS, pack, packed_forest, winners
-from depthforest.trees.columns import MAX_FACING_TREES
+from depthforest.labeling.steps import LANES
 from depthforest.labeling.walks import PIECE
+from depthforest.trees.columns import MAX_FACING_TREES
 from synth.config import Config
 from synth.generator import Generator
 from synth.scene.rendering import render

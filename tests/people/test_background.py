@@ -3,11 +3,11 @@ import warnings
 import numpy as np
 import pytest
 
-from depthforest.people.background import MAYBE, NOBODY, PATIENCE, SOMEBODY, SOON, Background
-from depthforest.frames.camera import Camera
-from depthforest.people.grid import noise_at, noise_scale
 from depthforest.base.errors import DepthForestWarning, FrameError, UsageError
+from depthforest.frames.camera import Camera
 from depthforest.frames.frame import Frame
+from depthforest.people.background import MAYBE, NOBODY, PATIENCE, SOMEBODY, SOON, Background
+from depthforest.people.grid import noise_at, noise_scale
 from synth.scene.analytic import Box, Plane, cast
 from synth.sensors.sensing import sense
 

@@ -1,26 +1,26 @@
 import threading
 import warnings
 
-from support import naive_people as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_people as naive
 
-from depthforest.people.background import Background
-from depthforest.frames.camera import Camera
-from depthforest.people.grid import DepthGrid, _gather
 from depthforest.base.errors import DepthForestWarning, FrameError, UsageError
+from depthforest.frames.camera import Camera
 from depthforest.frames.frame import Frame
 from depthforest.io.reading import read_depth
-from depthforest.people.regions import label_regions, merge_measures, room_axes
+from depthforest.people.background import Background
 from depthforest.people.finding import MAX_PEOPLE, People, find_people
-from synth.scene.analytic import Box, Plane, cast
+from depthforest.people.grid import DepthGrid, _gather
+from depthforest.people.regions import label_regions, merge_measures, room_axes
 from synth.config import Config
 from synth.generator import Generator
 from synth.poses.sampling import sample_pose
-from synth.scene.rendering import render
+from synth.scene.analytic import Box, Plane, cast
 from synth.scene.composing import Person, Scene, View
+from synth.scene.rendering import render
 from synth.scene.skinning import pose_body
 
 CAMERA = Camera.preset("kinect_v1@320x240")

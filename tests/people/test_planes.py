@@ -1,15 +1,15 @@
 import math
 
-from support import naive_people as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_people as naive
 
-from depthforest.frames.camera import Camera
-from depthforest.people.grid import DepthGrid
 from depthforest.base.errors import UsageError
+from depthforest.frames.camera import Camera
 from depthforest.frames.frame import Frame
+from depthforest.people.grid import DepthGrid
 from depthforest.people.planes import (
     UP,
     assign_planes,

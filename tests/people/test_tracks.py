@@ -1,19 +1,19 @@
 import numpy as np
 import pytest
 
+from depthforest.base.errors import FrameError, UsageError
+from depthforest.frames.camera import Camera
+from depthforest.frames.frame import Frame
 from depthforest.people import tracks as peopletracks
 from depthforest.people.background import Background
-from depthforest.frames.camera import Camera
-from depthforest.base.errors import FrameError, UsageError
-from depthforest.frames.frame import Frame
-from depthforest.people.tracks import PeopleTracker
 from depthforest.people.finding import People
+from depthforest.people.tracks import PeopleTracker
 from synth.generator import Config, Generator
 from synth.poses.sampling import sample_pose
-from synth.scene.rendering import render
 from synth.scene.composing import Person, Scene, View
-from synth.sensors.sensing import sense
+from synth.scene.rendering import render
 from synth.scene.skinning import pose_body
+from synth.sensors.sensing import sense
 
 CAMERA = Camera.preset("kinect_v1@160x120")
 FLOOR = np.array([[(-9.0, 0.0, 1.0), (9.0, 0.0, 1.0), (9.0, 0.0, -12.0), (-9.0, 0.0, -12.0)]])

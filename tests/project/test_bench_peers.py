@@ -9,9 +9,9 @@ import pytest
 from support.naive_forest import random_forest
 
 import depthforest as df
+from depthforest.base.errors import UsageError
 from depthforest.evaluation import bench as benchsets
 from depthforest.evaluation.bench import SETS
-from depthforest.base.errors import UsageError
 from depthforest.frames.parts import BODY31, PCL25, REGIONS15
 from synth.config import Config
 from synth.generator import Generator

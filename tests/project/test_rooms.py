@@ -66,7 +66,10 @@ def test_every_name_of_a_face_is_there(room):
     package = importlib.import_module(room)
     stub = TOP / room.replace(".", "/") / "__init__.pyi"
     names = [
-        alias.asname for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom) for alias in node.names
+        alias.asname
+        for node in ast.parse(stub.read_text()).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
     ]
     assert set(names) <= set(package.__all__)
     assert set(names) <= set(dir(package))

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.madeup import one_part_forest
-from support.naive_forest import random_forest
 from numpy.testing import assert_array_equal
 from PIL import Image
+from support.madeup import one_part_forest
+from support.naive_forest import random_forest
 
 import depthforest as df
-from depthforest.frames.drawing import write_depth
 from depthforest.base.errors import FrameError, UsageError
-from depthforest.frames.parts import BODY31, PCL25, REGIONS15
 from depthforest.base.resources import samples_folder
+from depthforest.frames.drawing import write_depth
+from depthforest.frames.parts import BODY31, PCL25, REGIONS15
 
 SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "side_by_side.py"
 

@@ -7,8 +7,8 @@ import warnings
 
 import numpy as np
 import pytest
-from support.command import run_here
 from PIL import Image
+from support.command import run_here
 from support.tutorialpages import TOP, TUTORIALS, blocks, run, with_outputs
 
 import depthforest as df

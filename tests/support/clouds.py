@@ -2,8 +2,9 @@
 
 import struct
 
-from support import naive
 import numpy as np
+
+from support import naive
 
 
 def pcd(encoding, points, fields="x y z", extra=None, compress=naive.lzf_compress):

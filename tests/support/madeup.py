@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 
 import numpy as np
-from support.naive_forest import random_forest
 
 import depthforest as df
-from depthforest.trees import facings
 from depthforest.forest.forest import Forest
 from depthforest.frames.frame import Joint, LabeledFrame
 from depthforest.frames.parts import BODY31, NO_PART
+from depthforest.trees import facings
+from support.naive_forest import random_forest
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from support.naive_trees import GOLDEN, middle, mix, number_below, numbered
 
 from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS
+from support.naive_trees import GOLDEN, middle, mix, number_below, numbered
 
 ROUNDING = 1e-11
 NEGLIGIBLE = 2.0**-32

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
-from support import naive_forest as naive
 import numpy as np
 
 from depthforest.forest.forest import Forest
 from depthforest.trees.quantizing import quantise_leaves
+from support import naive_forest as naive
 
 TAPS, GATE_MM = 2, 60
 """As docs/MODEL_FORMAT.md says."""

@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from depthforest.people import grid as depthgrid
-
-from depthforest.people import planes
-
-from depthforest.people import regions
+from depthforest.people import planes, regions
 
 
 def noise_at(z):

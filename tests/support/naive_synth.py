@@ -16,8 +16,8 @@ import numpy.typing as npt
 from depthforest.frames.camera import Camera
 from depthforest.frames.parts import NO_PART
 from synth.bodies.body import Body, Pose
-from synth.scene.rendering import Mesh, Rendered
 from synth.bodies.skeleton import BONE, N_BONES, PARENTS
+from synth.scene.rendering import Mesh, Rendered
 
 Vector = tuple[int, int, int]
 

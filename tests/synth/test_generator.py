@@ -8,14 +8,14 @@ import pytest
 from support.clips import bvh_clip
 
 import synth
-from depthforest.frames.camera import Camera
 from depthforest.base.errors import CameraError, DepthForestError, DepthForestWarning
+from depthforest.frames.camera import Camera
 from depthforest.frames.frame import LabeledFrame
 from depthforest.frames.parts import BODY31, JOINT_PARTS, JOINTS, NO_PART
-from synth.poses.bvh import MocapError
+from synth.bodies.skeleton import BONE_NAMES
 from synth.config import Config, ConfigError
 from synth.generator import _CARRIES, DEEPEST_JOINT, JOINT_WINDOW, Generator, _curled, _find_visible
-from synth.bodies.skeleton import BONE_NAMES
+from synth.poses.bvh import MocapError
 
 # built-in poses are drawn in blocks of 64; with a few blocks, a frame is not most of a second of drawing them
 SMALL = Config(camera="kinect_v1@160x120", n_bodies=4, n_poses=256)

@@ -26,8 +26,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import depthforest as df
-from depthforest.trees.features import masked_depth, responses
 from depthforest.frames.parts import BODY31_TO_REGIONS15, NO_PART, REGIONS15
+from depthforest.trees.features import masked_depth, responses
 from synth.config import Config
 from synth.generator import Generator
 

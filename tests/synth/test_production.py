@@ -19,8 +19,8 @@ from depthforest.base.threads import map_in_order
 from depthforest.io.writing import MARKS
 from synth.config import Config, ConfigError
 from synth.generator import Generator
-from synth.provenance import identity
 from synth.production import produce
+from synth.provenance import identity
 
 # one block of built-in poses: drawing blocks would be nearly all of the time
 TINY = Config(camera="kinect_v1@40x30", n_bodies=2, n_poses=64, sensor="ideal")

@@ -13,13 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from depthforest.training import checkpoints
-
-from depthforest.base import files
-
-from depthforest.base import modelfile
-from depthforest.training.checkpoints import last_news, read_checkpoint
-from depthforest.io.datasets import open_dataset, write_dataset
+from depthforest.base import files, modelfile
 from depthforest.base.errors import (
     CheckpointError,
     DatasetError,
@@ -28,10 +22,13 @@ from depthforest.base.errors import (
     ModelError,
     UsageError,
 )
-from depthforest.frames.frame import FrameSource
-from depthforest.training.growing import GrowingTree
 from depthforest.cli.info import describe
+from depthforest.frames.frame import FrameSource
+from depthforest.io.datasets import open_dataset, write_dataset
+from depthforest.training import checkpoints
+from depthforest.training.checkpoints import last_news, read_checkpoint
 from depthforest.training.config import TrainConfig
+from depthforest.training.growing import GrowingTree
 from depthforest.training.run import train
 from synth.config import Config
 from synth.generator import Generator

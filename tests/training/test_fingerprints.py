@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from depthforest.frames.frame import FrameSource, LabeledFrame
 from depthforest.io.datasets import open_dataset, write_dataset
 from depthforest.training.fingerprints import fingerprint
-from depthforest.frames.frame import FrameSource, LabeledFrame
 from synth.config import Config
 from synth.generator import Generator
 from synth.production import produce

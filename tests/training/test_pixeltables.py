@@ -1,13 +1,12 @@
 from collections import Counter
 
-from support import naive_forest as naive
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from support import naive_forest as naive
 
-from depthforest.frames.camera import Camera
 from depthforest.base.errors import DatasetError, UsageError
-from depthforest.trees.features import BACKGROUND_MM, masked_depth
+from depthforest.frames.camera import Camera
 from depthforest.frames.frame import LabeledFrame
 from depthforest.frames.parts import PartSet
 from depthforest.training.pixeltables import (
@@ -18,6 +17,7 @@ from depthforest.training.pixeltables import (
     pixel_responses,
     pixel_table,
 )
+from depthforest.trees.features import BACKGROUND_MM, masked_depth
 
 PARTS = PartSet(("a", "b", "c"))
 CAMERA = Camera(30.0, 33.0, 16.0, 12.0, 32, 24)

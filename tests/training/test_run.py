@@ -7,25 +7,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from support import naive_training as naive
 import numpy as np
 import pytest
 from PIL import Image
+from support import naive_training as naive
 
-from depthforest.frames.camera import Camera
-from depthforest.training.candidates import child_keys, draw, root_key
-from depthforest.io.datasets import open_dataset, write_dataset
 from depthforest.base.errors import DatasetError, PartSetError, UsageError
 from depthforest.evaluation.run import evaluate
-from depthforest.trees.features import masked_depth, responses
 from depthforest.forest.forest import Forest
+from depthforest.frames.camera import Camera
 from depthforest.frames.frame import LabeledFrame
-from depthforest.training.growing import class_weights
 from depthforest.frames.parts import PartSet
-from depthforest.trees.quantizing import quantise_leaves
-from depthforest.training.sampling import draw_pixels, frames_of_tree
+from depthforest.io.datasets import open_dataset, write_dataset
+from depthforest.training.candidates import child_keys, draw, root_key
 from depthforest.training.config import TrainConfig
+from depthforest.training.growing import class_weights
 from depthforest.training.run import leaf_distributions, train
+from depthforest.training.sampling import draw_pixels, frames_of_tree
+from depthforest.trees.features import masked_depth, responses
+from depthforest.trees.quantizing import quantise_leaves
 from synth.config import Config
 from synth.generator import Generator
 from synth.production import produce

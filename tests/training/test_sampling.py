@@ -1,21 +1,21 @@
 import subprocess
 import sys
 
-from support import naive_training as naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support import naive_training as naive
 
 from depthforest.frames.camera import Camera
-from depthforest.training.candidates import child_keys, draw, draw_chosen, key_of, numbers, root_key
-from depthforest.trees.features import focal_lengths, masked_depth, pixel_scale, responses
 from depthforest.frames.frame import LabeledFrame
 from depthforest.frames.parts import PartSet
+from depthforest.training.candidates import child_keys, draw, draw_chosen, key_of, numbers, root_key
+from depthforest.training.config import TrainConfig, TrainConfigError
 from depthforest.training.probing import _find_bins
 from depthforest.training.sampling import draw_pixels, frames_of_tree, quotas, read_pixels
 from depthforest.training.shards import Batch, Shard
-from depthforest.training.config import TrainConfig, TrainConfigError
+from depthforest.trees.features import focal_lengths, masked_depth, pixel_scale, responses
 
 PARTS = PartSet(("a", "b", "c"))
 CAMERA = Camera(30.0, 33.0, 16.0, 12.0, 32, 24)

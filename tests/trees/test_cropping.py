@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import depthforest as df
-from depthforest.trees.cropping import crop_person, find_scales
 from depthforest.base.errors import FrameError
+from depthforest.trees.cropping import crop_person, find_scales
 from depthforest.trees.features import focal_lengths, masked_depth, pixel_scale
 
 BACKGROUND = 9999

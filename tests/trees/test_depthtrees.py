@@ -3,13 +3,13 @@
 import copy
 from dataclasses import FrozenInstanceError, fields
 
-from support import naive_forest as naive
 import numpy as np
 import pytest
+from support import naive_forest as naive
 
 import depthforest as df
-from depthforest.trees.depthtrees import DepthTrees
 from depthforest.labeling.labeling import label
+from depthforest.trees.depthtrees import DepthTrees
 
 PARTS = df.PartSet(("head", "hand_l", "hand_r"))
 

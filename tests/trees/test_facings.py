@@ -2,14 +2,14 @@
 
 import math
 
-from support import naive_facings
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_facings
 
-from depthforest.trees import facings
 from depthforest.frames.frame import Joint
+from depthforest.trees import facings
 
 
 @settings(deadline=None)

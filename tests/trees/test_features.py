@@ -1,14 +1,15 @@
 """Where probes land and what they read."""
 
-from support import naive_forest as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_forest as naive
 
 import depthforest as df
-from depthforest.trees import features
 from depthforest.base.errors import CameraError, FrameError, UsageError
+from depthforest.base.kernels import kernel
+from depthforest.trees import features
 from depthforest.trees.features import (
     MAX_OFFSET_PX,
     clamped_offset,
@@ -18,7 +19,6 @@ from depthforest.trees.features import (
     responses,
     scaled_offset,
 )
-from depthforest.base.kernels import kernel
 
 CAMERA = df.Camera(30.0, 34.0, 7.5, 5.5, 16, 12)
 

@@ -17,7 +17,8 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
+from depthforest.ensemble.adaboost.rounds import Flags, Ledger, chance_error, check_form
 from depthforest.ensemble.adaboost.store import (
     ADABOOST,
     check_members,
@@ -25,25 +26,32 @@ from depthforest.ensemble.adaboost.store import (
     trees_in_shared_terms,
     unpack_adaboost,
 )
-from depthforest.ensemble.adaboost.rounds import Flags, Ledger, chance_error, check_form
-from depthforest.ensemble.fitting.amounts import is_flag, number, whole
 from depthforest.ensemble.adaboost.votes import BoostedVotes
-from depthforest.ensemble.tree.estimators import CodedTable, DecisionTreeClassifier
-from depthforest.ensemble.bagging.members import (
+from depthforest.ensemble.bagging import (
+    DrawPlan,
     MemberSetup,
     checked_template,
     fitted_member,
     refuses_missing,
     takes_weights,
 )
-from depthforest.ensemble.bagging.draws import DrawPlan
-from depthforest.ensemble.fitting.jobs import Seeds, member_seeds, shown
-from depthforest.ensemble.fitting.folds import plain
-from depthforest.ensemble.fitting.tables import Indices, checked_table, checked_training_table, checked_weights, cut, is_frame
-from depthforest.ensemble.fitting.targets import class_codes
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.tree.store import Categories, Columns, save_trees
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.fitting import (
+    Indices,
+    Seeds,
+    checked_table,
+    checked_training_table,
+    checked_weights,
+    class_codes,
+    cut,
+    is_flag,
+    is_frame,
+    member_seeds,
+    number,
+    plain,
+    shown,
+    whole,
+)
+from depthforest.ensemble.tree import Categories, CodedTable, Columns, DecisionTreeClassifier, Tree, save_trees
 
 AUTO = "auto"
 

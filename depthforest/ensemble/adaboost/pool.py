@@ -13,13 +13,20 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from depthforest.base import UsageError
 from depthforest.ensemble.adaboost.estimator import check_boosting, check_two_classes, first_weights, too_weak
 from depthforest.ensemble.adaboost.rounds import ROUNDING, Flags, Ledger
 from depthforest.ensemble.adaboost.votes import BoostedVotes
-from depthforest.ensemble.fitting.members import Answers, Member
-from depthforest.ensemble.combining.members import NamedMembers
-from depthforest.ensemble.fitting.targets import Codes, check_code_classes, class_codes, codes_of, shared_classes
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.combining import NamedMembers
+from depthforest.ensemble.fitting import (
+    Answers,
+    Codes,
+    Member,
+    check_code_classes,
+    class_codes,
+    codes_of,
+    shared_classes,
+)
 
 
 class AdaBoostPoolClassifier(BoostedVotes, NamedMembers):

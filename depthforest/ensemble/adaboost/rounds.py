@@ -10,8 +10,7 @@ import math
 
 import numpy as np
 
-from depthforest.base.arrays import Bools, Floats
-from depthforest.base.errors import UsageError
+from depthforest.base import Bools, Floats, UsageError
 
 Flags = Bools
 

@@ -13,16 +13,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Column, ModelError, UsageError, shown
 from depthforest.ensemble.adaboost.rounds import chance_error
-from depthforest.ensemble.tree.estimators import DecisionTreeClassifier
-from depthforest.ensemble.fitting.jobs import MAX_SEED
-from depthforest.ensemble.tree.checks import LARGEST
-from depthforest.ensemble.tree.metadata import MAX_CATEGORIES, Codec, pack_parameters, unpack_parameters, whole
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.tree.store import TREE_COLUMNS, Columns, Layout, categorical_flags
-from depthforest.ensemble.growth.tables import MASK_WORDS
-from depthforest.base.errors import ModelError, UsageError
-from depthforest.base.modelfile import Column, shown
+from depthforest.ensemble.fitting import MAX_SEED
+from depthforest.ensemble.growth import MASK_WORDS
+from depthforest.ensemble.tree import (
+    LARGEST,
+    MAX_CATEGORIES,
+    TREE_COLUMNS,
+    Codec,
+    Columns,
+    DecisionTreeClassifier,
+    Layout,
+    Tree,
+    categorical_flags,
+    pack_parameters,
+    unpack_parameters,
+    whole,
+)
 
 ADABOOST_COLUMNS = {
     "seeds": Column("int32", ("trees",)),

@@ -15,9 +15,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats
 from depthforest.ensemble.adaboost.rounds import Ledger, error_bounds
-from depthforest.ensemble.fitting.tables import Indices
+from depthforest.ensemble.fitting import Indices
 
 
 class BoostedVotes(ClassifierMixin):  # type: ignore[misc]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats
 from depthforest.ensemble.analysis.checking import checked_values, checked_weights
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.analysis.checking import (
     Codes,
     as_labels,
@@ -23,7 +23,6 @@ from depthforest.ensemble.analysis.checking import (
     member_rows,
     one_column,
 )
-from depthforest.base.errors import UsageError
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Bools, Floats, Longs
-from depthforest.ensemble.fitting.amounts import is_flag
-from depthforest.base.errors import UsageError
+from depthforest.base import Bools, Floats, Longs, UsageError
+from depthforest.ensemble.fitting import is_flag
 
 Codes = Longs
 Flags = Bools

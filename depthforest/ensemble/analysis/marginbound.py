@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from depthforest.base import UsageError
 from depthforest.ensemble.analysis.checking import between, checked_votes, whole_number
 from depthforest.ensemble.analysis.margins import vote_margins
-from depthforest.base.errors import UsageError
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.analysis.checking import (
     Codes,
     as_labels,
@@ -20,7 +20,6 @@ from depthforest.ensemble.analysis.checking import (
     finite,
     one_column,
 )
-from depthforest.base.errors import UsageError
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCo
 from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor, RegressorChain
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.analysis.checking import Codes, Labels, Numbers, as_labels, one_column
-from depthforest.base.errors import UsageError
 
 # their members solve parts of the problem: no member answers the question that is put to the ensemble
 NO_VOTERS = (

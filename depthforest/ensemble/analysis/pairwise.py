@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats
 from depthforest.ensemble.analysis.checking import Codes, Flags, checked_votes
 
 SAMPLES_AT_ONCE = 2**16

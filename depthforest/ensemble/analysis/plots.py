@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from depthforest.base import UsageError
 from depthforest.ensemble.analysis.biasvariance import BiasVariance
 from depthforest.ensemble.analysis.checking import checked_votes, whole_number
 from depthforest.ensemble.analysis.margins import margin_distribution
 from depthforest.ensemble.analysis.pairwise import pairwise_diversity
 from depthforest.ensemble.analysis.voters import hoeffding_bound, majority_error
-from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

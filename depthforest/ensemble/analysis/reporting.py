@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.analysis import plots
 from depthforest.ensemble.analysis.ambiguity import error_ambiguity
 from depthforest.ensemble.analysis.biasvariance import zero_one_decomposition
@@ -27,7 +27,6 @@ from depthforest.ensemble.analysis.nonpairwise import nonpairwise_diversity
 from depthforest.ensemble.analysis.pairwise import mean_of_pairs, pairwise_diversity
 from depthforest.ensemble.analysis.rounds import bias_variance_of_groups
 from depthforest.ensemble.analysis.voters import majority_error, pooled_correlation
-from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import check_random_state
 
+from depthforest.base import UsageError
 from depthforest.ensemble.analysis.biasvariance import BiasVariance, squared_decomposition, zero_one_decomposition
 from depthforest.ensemble.analysis.checking import (
     Codes,
@@ -23,8 +24,7 @@ from depthforest.ensemble.analysis.checking import (
     whole_number,
 )
 from depthforest.ensemble.analysis.members import first_members_answers
-from depthforest.ensemble.fitting.jobs import MAX_SEED, in_parallel, member_seeds
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.fitting import MAX_SEED, in_parallel, member_seeds
 
 Draw = Callable[[np.random.RandomState], tuple[Any, Any]]
 

@@ -23,9 +23,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.analysis.checking import Flags, between, finite, whole_number
-from depthforest.base.errors import UsageError
 
 TIES = {"error": 1.0, "right": 0.0, "coin": 0.5}
 """What share of the ties counts as wrong, by the name of the rule."""

@@ -21,9 +21,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base.arrays import Floats
-from depthforest.base.checks import is_whole
-from depthforest.ensemble.fitting.amounts import is_flag, number, resolved_count, whole
+from depthforest.base import DepthForestWarning, Floats, UsageError, is_whole
+from depthforest.ensemble.bagging.draws import DrawPlan, ParameterDistributions, column_spread, target_spread
 from depthforest.ensemble.bagging.members import (
     MemberAnswer,
     MemberSetup,
@@ -35,17 +34,23 @@ from depthforest.ensemble.bagging.members import (
     takes_weights,
     unseen_answer,
 )
-from depthforest.ensemble.bagging.draws import DrawPlan, ParameterDistributions, column_spread, target_spread
-from depthforest.ensemble.fitting.jobs import in_parallel, job_count, member_seeds, shown
-from depthforest.ensemble.fitting.tables import (
+from depthforest.ensemble.fitting import (
     Indices,
+    check_count,
     checked_table,
     checked_training_table,
     checked_weights,
+    in_parallel,
+    is_flag,
     is_frame,
+    job_count,
+    kept_members,
+    member_seeds,
+    number,
+    resolved_count,
+    shown,
+    whole,
 )
-from depthforest.ensemble.fitting.warmstart import check_count, kept_members
-from depthforest.base.errors import DepthForestWarning, UsageError
 
 # unless the caller has chosen a backend: an answer is quick, and processes would be sent all the members
 _in_threads = partial(parallel_config, prefer="threads")

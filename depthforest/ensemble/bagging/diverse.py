@@ -15,11 +15,10 @@ from sklearn.metrics import accuracy_score, mean_squared_error, r2_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.bagging.base import DiverseEnsemble
-from depthforest.ensemble.bagging.members import ClassVotes, MemberAnswer, predicted_values
 from depthforest.ensemble.bagging.draws import ParameterDistributions
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.bagging.members import ClassVotes, MemberAnswer, predicted_values
 
 
 class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: ignore[misc]
@@ -138,7 +137,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
     @staticmethod
     def _default_member() -> Any:
         # here, because members of other libraries need no compiled trees
-        from depthforest.ensemble.tree.estimators import DecisionTreeClassifier
+        from depthforest.ensemble.tree import DecisionTreeClassifier
 
         return DecisionTreeClassifier()
 
@@ -268,7 +267,7 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
     @staticmethod
     def _default_member() -> Any:
         # here, because members of other libraries need no compiled trees
-        from depthforest.ensemble.tree.estimators import DecisionTreeRegressor
+        from depthforest.ensemble.tree import DecisionTreeRegressor
 
         return DecisionTreeRegressor()
 

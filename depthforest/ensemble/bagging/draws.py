@@ -19,10 +19,8 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterSampler
 from sklearn.utils import check_random_state
 
-from depthforest.base.arrays import Floats
-from depthforest.ensemble.fitting.jobs import MAX_SEED, member_seeds
-from depthforest.ensemble.fitting.tables import Indices, is_frame
-from depthforest.base.errors import UsageError
+from depthforest.base import Floats, UsageError
+from depthforest.ensemble.fitting import MAX_SEED, Indices, is_frame, member_seeds
 
 ParameterDistributions = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 

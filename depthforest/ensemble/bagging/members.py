@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.bagging.draws import (
     DrawPlan,
     ParameterDistributions,
@@ -26,8 +26,7 @@ from depthforest.ensemble.bagging.draws import (
     noisy_inputs,
     smeared_targets,
 )
-from depthforest.ensemble.fitting.tables import Indices, cut, cut_metadata
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.fitting import Indices, cut, cut_metadata
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,22 +13,39 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base.arrays import Floats, Longs
-from depthforest.ensemble.fitting.amounts import number, whole
-from depthforest.ensemble.growth.binning import bin_columns, check_max_bins
-from depthforest.ensemble.boosting.store import check_own_loss, pack_boosted, unpack_boosted
+from depthforest.base import Floats, Longs, UsageError
+from depthforest.ensemble.boosting.losses.choice import Loss, loss_of
 from depthforest.ensemble.boosting.planting import BoostGrowth
 from depthforest.ensemble.boosting.rounds import Rounds, Rows, add_round, weighed_mean
+from depthforest.ensemble.boosting.store import check_own_loss, pack_boosted, unpack_boosted
 from depthforest.ensemble.boosting.walking import add_trees
-from depthforest.ensemble.tree.estimators import DecisionTreeRegressor
-from depthforest.ensemble.fitting.jobs import Seeds, job_count, shown
-from depthforest.ensemble.tree.inputs import check_weights, encoded_table, fit_table, predict_table
-from depthforest.ensemble.boosting.losses.choice import Loss, loss_of
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.tree.store import Categories, Columns, categorical_flags, save_trees
-from depthforest.ensemble.tree.walking import Table, Walk
-from depthforest.ensemble.fitting.warmstart import check_count, check_same, continued_seeds, kept_members, known_values
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.fitting import (
+    Seeds,
+    check_count,
+    check_same,
+    continued_seeds,
+    job_count,
+    kept_members,
+    known_values,
+    number,
+    shown,
+    whole,
+)
+from depthforest.ensemble.growth import bin_columns, check_max_bins
+from depthforest.ensemble.tree import (
+    Categories,
+    Columns,
+    DecisionTreeRegressor,
+    Table,
+    Tree,
+    Walk,
+    categorical_flags,
+    check_weights,
+    encoded_table,
+    fit_table,
+    predict_table,
+    save_trees,
+)
 
 INITS = (None, "zero")
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from depthforest.ensemble.growth.sweeps import NEGLIGIBLE
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel
+from depthforest.ensemble.growth import NEGLIGIBLE
 
 GRADIENT, HESSIAN = 0, 1
 """Columns of `amounts` (n, 2), of the rows, and the order of the two numbers of a bin."""

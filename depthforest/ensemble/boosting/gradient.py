@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from depthforest.ensemble.fitting.amounts import whole
-from depthforest.ensemble.boosting.store import BOOSTED_CLASSES, BOOSTED_NUMBERS
-from depthforest.ensemble.boosting.planting import BoostGrowth
-from depthforest.ensemble.boosting.predicting import BoostedClassifier, BoostedRegressor
 from depthforest.ensemble.boosting.losses.choice import Loss
 from depthforest.ensemble.boosting.monotonic import directions_of
-from depthforest.ensemble.tree.parameters import feature_count, row_count
-from depthforest.ensemble.tree.planting import UNLIMITED
+from depthforest.ensemble.boosting.planting import BoostGrowth
+from depthforest.ensemble.boosting.predicting import BoostedClassifier, BoostedRegressor
+from depthforest.ensemble.boosting.store import BOOSTED_CLASSES, BOOSTED_NUMBERS
+from depthforest.ensemble.fitting import whole
+from depthforest.ensemble.tree import UNLIMITED, feature_count, row_count
 
 _IS_SHUFFLED = True
 """Small tables have many splits that are equally good: as in scikit-learn chance chooses, so that trees differ."""

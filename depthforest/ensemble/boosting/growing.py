@@ -12,8 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints
-from depthforest.ensemble.growth.binning import Binned
+from depthforest.base import Floats, Ints, bare, inlined
+from depthforest.ensemble.boosting.gains import (
+    GRADIENT,
+    HESSIAN,
+    LOWER,
+    UPPER,
+    NodeSums,
+    Penalties,
+    bounded_weight,
+    least_hessian,
+    score_at,
+)
+from depthforest.ensemble.boosting.histograms import (
+    CODE,
+    MISSING,
+    NEXT_CODE,
+    UNSURE,
+    count_rows,
+    search_histogram,
+    take_away,
+)
 from depthforest.ensemble.boosting.memory import SearchMemory, TreeSample
 from depthforest.ensemble.boosting.nodes import (
     COUNT,
@@ -47,26 +66,13 @@ from depthforest.ensemble.boosting.nodes import (
     settle_side,
     take_slot,
 )
-from depthforest.ensemble.growth.columns import DIGIT, IS_CATEGORICAL, threshold_between
-from depthforest.ensemble.boosting.gains import (
-    GRADIENT,
-    HESSIAN,
-    LOWER,
-    UPPER,
-    NodeSums,
-    Penalties,
-    bounded_weight,
-    least_hessian,
-    score_at,
-)
-from depthforest.ensemble.growth.growing import child_key
-from depthforest.ensemble.boosting.histograms import CODE, MISSING, NEXT_CODE, UNSURE, count_rows, search_histogram, take_away
 from depthforest.ensemble.boosting.sortedcolumns import part_columns, search_sorted
-from depthforest.ensemble.growth.splits import Split
-from depthforest.ensemble.growth.tables import (
+from depthforest.ensemble.growth import (
     CHILD,
+    DIGIT,
     FEATURE,
     IMPURITY,
+    IS_CATEGORICAL,
     LEAF,
     MASK,
     MISSING_LEFT,
@@ -74,11 +80,14 @@ from depthforest.ensemble.growth.tables import (
     N_VALUES,
     NODE_WEIGHT,
     THRESHOLD,
+    Binned,
+    Split,
     TreeTables,
+    child_key,
+    threshold_between,
     write_node,
     write_split,
 )
-from depthforest.base.kernels import bare, inlined
 
 
 @bare

@@ -11,20 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints, Longs
-from depthforest.ensemble.boosting.memory import SearchMemory, TreeSample
-from depthforest.ensemble.growth.columns import (
-    ABSENT,
-    DIGIT,
-    IS_CATEGORICAL,
-    LEFT,
-    N_CODES,
-    RIGHT,
-    Codes,
-    Columns,
-    Sides,
-    order_categories,
-)
+from depthforest.base import Floats, Ints, Longs, bare
 from depthforest.ensemble.boosting.gains import (
     GRADIENT,
     HESSIAN,
@@ -34,8 +21,21 @@ from depthforest.ensemble.boosting.gains import (
     best_score,
     bounded_split,
 )
-from depthforest.ensemble.growth.sweeps import NEGLIGIBLE, ORDER
-from depthforest.base.kernels import bare
+from depthforest.ensemble.boosting.memory import SearchMemory, TreeSample
+from depthforest.ensemble.growth import (
+    ABSENT,
+    DIGIT,
+    IS_CATEGORICAL,
+    LEFT,
+    N_CODES,
+    NEGLIGIBLE,
+    ORDER,
+    RIGHT,
+    Codes,
+    Columns,
+    Sides,
+    order_categories,
+)
 
 _BLOCK = 32_768
 """Numbers of histograms that are counted together: they fit half of a second cache of 512 KiB."""

@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Floats, Ints, Words
+from depthforest.base import Floats, Ints, Words, kernel, map_in_order
 from depthforest.ensemble.boosting.losses.base import Loss
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.growth.tables import LEAF
-from depthforest.ensemble.tree.walking import WALK_CHILD, WALK_FEATURE, WALK_MORE, WALK_THRESHOLD, Table, Walk, goes_right
-from depthforest.base.kernels import kernel
-from depthforest.base.threads import map_in_order
+from depthforest.ensemble.growth import LEAF
+from depthforest.ensemble.tree import WALK_CHILD, WALK_FEATURE, WALK_MORE, WALK_THRESHOLD, Table, Tree, Walk, goes_right
 
 _BLOCK = 8192
 """Rows walked by one thread at a time."""

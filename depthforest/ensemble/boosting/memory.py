@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from depthforest.base.arrays import Bytes, Floats, Ints, Longs
-from depthforest.ensemble.growth.columns import ABSENT, DIGIT, Sides
+from depthforest.base import Bytes, Floats, Ints, Longs
+from depthforest.ensemble.growth import ABSENT, DIGIT, Sides
 
 
 class TreeSample(NamedTuple):

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Ints
-from depthforest.base.errors import UsageError
+from depthforest.base import Ints, UsageError
 
 
 def directions_of(estimator: Any, n_outputs: int) -> Ints:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from depthforest.ensemble.fitting.amounts import number, share_count, whole
-from depthforest.ensemble.boosting.store import BOOSTED_CLASSES, BOOSTED_NUMBERS
-from depthforest.ensemble.boosting.planting import BoostGrowth
-from depthforest.ensemble.boosting.predicting import BoostedClassifier, BoostedRegressor
+from depthforest.base import UsageError
 from depthforest.ensemble.boosting.losses.choice import Loss
 from depthforest.ensemble.boosting.monotonic import directions_of
-from depthforest.ensemble.tree.planting import UNLIMITED
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.boosting.planting import BoostGrowth
+from depthforest.ensemble.boosting.predicting import BoostedClassifier, BoostedRegressor
+from depthforest.ensemble.boosting.store import BOOSTED_CLASSES, BOOSTED_NUMBERS
+from depthforest.ensemble.fitting import number, share_count, whole
+from depthforest.ensemble.tree import UNLIMITED
 
 POLICIES = ("depthwise", "lossguide")
 

@@ -9,13 +9,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from depthforest.base.arrays import Bytes, Counters, Floats, Ints, Longs
-from depthforest.ensemble.growth.columns import ABSENT, DIGIT, IS_CATEGORICAL, N_CODES, RIGHT, Codes, Columns, Sides
+from depthforest.base import GOLDEN, Bytes, Counters, Floats, Ints, Longs, bare, mix, number_below
 from depthforest.ensemble.boosting.gains import GRADIENT, HESSIAN, LOWER, UPPER, Penalties, bar_over, bounded_weight
 from depthforest.ensemble.boosting.histograms import UNSURE
-from depthforest.ensemble.growth.splits import Split, goes_left
-from depthforest.base.kernels import bare
-from depthforest.base.counters import GOLDEN, mix, number_below
+from depthforest.ensemble.growth import (
+    ABSENT,
+    DIGIT,
+    IS_CATEGORICAL,
+    N_CODES,
+    RIGHT,
+    Codes,
+    Columns,
+    Sides,
+    Split,
+    goes_left,
+)
 
 N_OPEN, HEAD, N_LEAVES, COUNT, IS_COUNTED, OTHER, N_FREE = range(7)
 """Entries of `state`: nodes in `opened`, the first of them, leaves, the node to be counted next (-1: none) and whether

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from depthforest.base.arrays import Bools, Floats, Ints
-from depthforest.ensemble.growth.binning import Binned
+from depthforest.base import GOLDEN, Bools, Floats, Ints, mix, run_parts
+from depthforest.ensemble.boosting.gains import GRADIENT, HESSIAN, Penalties
 from depthforest.ensemble.boosting.growing import advance, begin_tree, finish_tree
+from depthforest.ensemble.boosting.histograms import count_rows, offsets_of
 from depthforest.ensemble.boosting.memory import SearchMemory, TreeSample
 from depthforest.ensemble.boosting.nodes import (
     BEST_FIRST,
@@ -25,15 +26,9 @@ from depthforest.ensemble.boosting.nodes import (
     NodeTables,
     TreePlan,
 )
-from depthforest.ensemble.growth.columns import DIGIT, IS_CATEGORICAL, N_CODES
-from depthforest.ensemble.boosting.gains import GRADIENT, HESSIAN, Penalties
-from depthforest.ensemble.boosting.histograms import count_rows, offsets_of
-from depthforest.ensemble.tree.planting import UNLIMITED
 from depthforest.ensemble.boosting.sortedcolumns import sorted_rows
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.growth.tables import TreeTables
-from depthforest.base.counters import GOLDEN, mix
-from depthforest.base.threads import run_parts
+from depthforest.ensemble.growth import DIGIT, IS_CATEGORICAL, N_CODES, Binned, TreeTables
+from depthforest.ensemble.tree import UNLIMITED, Tree
 
 _POOL_BYTES = 2**26
 """Histograms kept for subtraction; where they are more, children are counted from their rows. No result depends on

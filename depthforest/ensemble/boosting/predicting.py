@@ -11,11 +11,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.boosting.base import BaseBoosting
-from depthforest.ensemble.tree.inputs import fit_classes
-from depthforest.ensemble.tree.walking import Table
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.tree import Table, fit_classes
 
 
 def _has_probabilities(estimator: Any) -> bool:

@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Floats, Ints
-from depthforest.ensemble.growth.binning import Binned
+from depthforest.base import Floats, Ints, map_in_order
 from depthforest.ensemble.boosting.leaves import add_grown, add_walked, leaf_steps
-from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
 from depthforest.ensemble.boosting.losses.base import Loss
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.tree.walking import Table, Walk
-from depthforest.base.threads import map_in_order
+from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
+from depthforest.ensemble.growth import Binned
+from depthforest.ensemble.tree import Table, Tree, Walk
 
 _BLOCK = 16_384
 """Rows whose derivatives are worked out by one thread at a time."""

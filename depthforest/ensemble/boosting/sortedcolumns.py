@@ -10,13 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Bytes, Floats, Ints
-from depthforest.ensemble.growth.binning import Binned
-from depthforest.ensemble.boosting.memory import SearchMemory, TreeSample
-from depthforest.ensemble.growth.columns import ABSENT, IS_CATEGORICAL, LEFT, N_CODES
-from depthforest.ensemble.boosting.gains import GRADIENT, HESSIAN, NodeSums, Penalties, bar_over, best_score, bounded_split
+from depthforest.base import Bytes, Floats, Ints, bare
+from depthforest.ensemble.boosting.gains import (
+    GRADIENT,
+    HESSIAN,
+    NodeSums,
+    Penalties,
+    bar_over,
+    best_score,
+    bounded_split,
+)
 from depthforest.ensemble.boosting.histograms import CODE, MISSING, NEXT_CODE, best_set
-from depthforest.base.kernels import bare
+from depthforest.ensemble.boosting.memory import SearchMemory, TreeSample
+from depthforest.ensemble.growth import ABSENT, IS_CATEGORICAL, LEFT, N_CODES, Binned
 
 
 def sorted_rows(wide: Ints, rows: Ints, chosen: Ints) -> Ints:

@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.ensemble.boosting.losses.custom import CustomLoss
+from depthforest.base import Column, ModelError, UsageError, shown
 from depthforest.ensemble.boosting.losses.choice import Loss
-from depthforest.ensemble.tree.checks import LARGEST
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.tree.store import TREE_COLUMNS, Columns, Layout
-from depthforest.base.errors import ModelError, UsageError
-from depthforest.base.modelfile import Column, shown
+from depthforest.ensemble.boosting.losses.custom import CustomLoss
+from depthforest.ensemble.tree import LARGEST, TREE_COLUMNS, Columns, Layout, Tree
 
 SCORES = ("train_score", "oob_improvement", "validation_score")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints, Longs, Words
-from depthforest.ensemble.tree.walking import LANES, WALK_MORE, Table, Walk, in_blocks, is_plain_table, walk_lanes
-from depthforest.base.kernels import kernel
+from depthforest.base import Floats, Ints, Longs, Words, kernel
+from depthforest.ensemble.tree import LANES, WALK_MORE, Table, Walk, in_blocks, is_plain_table, walk_lanes
 
 
 def add_trees(walk: Walk, x: Table, out: Floats, *, first: int = 0, last: int | None = None, threads: int = 1) -> None:

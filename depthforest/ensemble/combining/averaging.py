@@ -12,10 +12,16 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats
 from depthforest.ensemble.combining.members import NamedMembers, is_dropped
-from depthforest.ensemble.fitting.targets import numbers
-from depthforest.ensemble.combining.weighting import FITTED, error_weights, given_weights, is_found, least_squares_weights
+from depthforest.ensemble.combining.weighting import (
+    FITTED,
+    error_weights,
+    given_weights,
+    is_found,
+    least_squares_weights,
+)
+from depthforest.ensemble.fitting import numbers
 
 
 class AveragingRegressor(RegressorMixin, NamedMembers):  # type: ignore[misc]

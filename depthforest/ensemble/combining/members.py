@@ -1,7 +1,8 @@
 """Named members of a combination: their list, their parameters, and who gets which metadata.
 
 `voting`, `averaging` and `stacking` are built on `NamedMembers`. Members are anybody's estimators by scikit-learn's
-conventions; `fitting.members` fits them and makes their out-of-fold predictions, `targets` checks what they are fitted to.
+conventions; `fitting.members` fits them and makes their out-of-fold predictions, `fitting.targets` checks what they are
+fitted to.
 """
 
 from __future__ import annotations
@@ -18,10 +19,17 @@ from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from depthforest.ensemble.fitting.jobs import job_count
-from depthforest.ensemble.fitting.folds import PREFIT, make_folds, routing_splitter
-from depthforest.ensemble.fitting.members import Member, Params, fit_members, out_of_fold
-from depthforest.base.errors import UsageError
+from depthforest.base import UsageError
+from depthforest.ensemble.fitting import (
+    PREFIT,
+    Member,
+    Params,
+    fit_members,
+    job_count,
+    make_folds,
+    out_of_fold,
+    routing_splitter,
+)
 
 DROPPED = "drop"
 

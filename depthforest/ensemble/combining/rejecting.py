@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Bools, Floats
-from depthforest.base.checks import is_number
-from depthforest.ensemble.fitting.folds import plain
-from depthforest.base.errors import UsageError
+from depthforest.base import Bools, Floats, UsageError, is_number
+from depthforest.ensemble.fitting import plain
 
 # which kinds of NumPy type a reject label may have beside each kind of class label, so that one array holds both
 _FITTING_KINDS = {"i": "iu", "u": "iu", "f": "iuf", "U": "U", "O": "U", "S": "S"}

@@ -16,10 +16,9 @@ from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base.arrays import Floats
-from depthforest.ensemble.fitting.members import Answers, fit_named
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.combining.members import NamedMembers, has_trait, routing_enabled
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.fitting import Answers, fit_named
 
 
 class StackedMembers(NamedMembers):

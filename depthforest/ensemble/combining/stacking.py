@@ -13,11 +13,9 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression, RidgeCV
 
-from depthforest.base.arrays import Floats
-from depthforest.ensemble.fitting.members import Answers
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.combining.stackedmembers import StackedMembers
-from depthforest.ensemble.fitting.targets import check_code_classes, class_codes, codes_of, numbers, shared_classes
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.fitting import Answers, check_code_classes, class_codes, codes_of, numbers, shared_classes
 
 # what 'auto' asks a member by: the first that it has
 _AUTO = ("predict_proba", "decision_function", "predict")

@@ -13,13 +13,23 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from depthforest.base.arrays import Floats, Longs
-from depthforest.ensemble.fitting.members import Answers, Member
+from depthforest.base import Floats, Longs, UsageError
 from depthforest.ensemble.combining.members import NamedMembers, is_dropped
-from depthforest.ensemble.combining.rejecting import RejectCurve, check_majority, check_reject_label, reject_curve, with_rejects
-from depthforest.ensemble.fitting.targets import check_code_classes, class_codes, codes_of, shared_classes
-from depthforest.ensemble.combining.weighting import FITTED, accuracy_weights, given_weights, is_found, least_squares_weights
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.combining.rejecting import (
+    RejectCurve,
+    check_majority,
+    check_reject_label,
+    reject_curve,
+    with_rejects,
+)
+from depthforest.ensemble.combining.weighting import (
+    FITTED,
+    accuracy_weights,
+    given_weights,
+    is_found,
+    least_squares_weights,
+)
+from depthforest.ensemble.fitting import Answers, Member, check_code_classes, class_codes, codes_of, shared_classes
 
 Codes = Longs
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from depthforest.base.arrays import Bools, Floats
-from depthforest.base.errors import UsageError
+from depthforest.base import Bools, Floats, UsageError
 
 VALIDATION = "validation"
 FITTED = "fitted"

@@ -10,8 +10,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from depthforest.base.checks import is_number, is_whole
-from depthforest.base.errors import UsageError
+from depthforest.base import UsageError, is_number, is_whole
 
 
 def whole(name: str, value: Any, least: int) -> int:

@@ -12,9 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
-from depthforest.base.arrays import Longs
-from depthforest.base.checks import is_whole
-from depthforest.base.errors import UsageError
+from depthforest.base import Longs, UsageError, is_whole
 
 Rows = Longs
 Fold = tuple[Rows, Rows]

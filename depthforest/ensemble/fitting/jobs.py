@@ -11,9 +11,7 @@ from joblib import effective_n_jobs, parallel_config
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from depthforest.base.arrays import Longs
-from depthforest.base.checks import is_whole
-from depthforest.base.errors import UsageError
+from depthforest.base import Longs, UsageError, is_whole
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")

@@ -17,9 +17,9 @@ from sklearn.utils import indexable
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_method_params
 
-from depthforest.ensemble.fitting.jobs import in_parallel, shown
+from depthforest.base import UsageError
 from depthforest.ensemble.fitting.folds import Fold, Rows
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.fitting.jobs import in_parallel, shown
 
 Member = tuple[str, Any]
 Params = Mapping[str, Any]

@@ -14,8 +14,7 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
-from depthforest.base.arrays import Floats
-from depthforest.base.errors import UsageError
+from depthforest.base import Floats, UsageError
 
 Indices = npt.NDArray[np.intp]
 

@@ -14,9 +14,8 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from depthforest.base.arrays import Floats, Longs
+from depthforest.base import Floats, Longs, UsageError
 from depthforest.ensemble.fitting.folds import plain
-from depthforest.base.errors import UsageError
 
 Labels = npt.NDArray[Any]
 Codes = Longs

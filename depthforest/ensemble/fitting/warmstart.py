@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from depthforest.base import UsageError
 from depthforest.ensemble.fitting.jobs import Seeds, member_seeds
-from depthforest.base.errors import UsageError
 
 
 def kept_members(estimator: Any, name: str) -> list[Any]:

@@ -19,23 +19,37 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base.arrays import Floats, Longs, Singles
-from depthforest.base.checks import is_whole
-from depthforest.ensemble.fitting.amounts import number, whole
-from depthforest.ensemble.growth.binning import bin_columns, check_max_bins
-from depthforest.ensemble.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from depthforest.ensemble.fitting.jobs import Seeds, job_count, shown
-from depthforest.ensemble.forests.store import pack_forest, unpack_forest
-from depthforest.ensemble.tree.inputs import predict_table
+from depthforest.base import Floats, Longs, Singles, UsageError, is_whole, map_in_order
+from depthforest.ensemble.fitting import (
+    Seeds,
+    check_count,
+    check_same,
+    continued_seeds,
+    job_count,
+    kept_members,
+    known_values,
+    number,
+    shown,
+    whole,
+)
 from depthforest.ensemble.forests.outofbag import check_same_rows, permutation_importance
-from depthforest.ensemble.tree.parameters import growth_of, row_count
-from depthforest.ensemble.tree.planting import plant
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.tree.store import Categories, Columns, Layout, categorical_flags, save_trees
-from depthforest.ensemble.tree.walking import Walk
-from depthforest.ensemble.fitting.warmstart import check_count, check_same, continued_seeds, kept_members, known_values
-from depthforest.base.errors import UsageError
-from depthforest.base.threads import map_in_order
+from depthforest.ensemble.forests.store import pack_forest, unpack_forest
+from depthforest.ensemble.growth import bin_columns, check_max_bins
+from depthforest.ensemble.tree import (
+    Categories,
+    Columns,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    Layout,
+    Tree,
+    Walk,
+    categorical_flags,
+    growth_of,
+    plant,
+    predict_table,
+    row_count,
+    save_trees,
+)
 
 TREE_PARAMETERS = (
     "criterion", "splitter", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",

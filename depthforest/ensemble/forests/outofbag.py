@@ -14,11 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch
 
-from depthforest.base.arrays import Floats, Ints, Longs, Singles
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.tree.walking import Walk
-from depthforest.base.errors import UsageError
-from depthforest.base.threads import map_in_order
+from depthforest.base import Floats, Ints, Longs, Singles, UsageError, map_in_order
+from depthforest.ensemble.tree import Tree, Walk
 
 Table = Singles
 Unseen = Callable[[int], Longs]

@@ -11,12 +11,23 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch, compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base.arrays import Floats
-from depthforest.ensemble.tree.estimators import DecisionTreeClassifier, DecisionTreeRegressor
-from depthforest.ensemble.fitting.jobs import job_count
+from depthforest.base import Floats, UsageError
+from depthforest.ensemble.fitting import job_count
 from depthforest.ensemble.forests.base import BaseForest
+from depthforest.ensemble.forests.outofbag import (
+    ask,
+    error_bound,
+    strength_and_correlation,
+)
+from depthforest.ensemble.forests.quantiles import forest_quantiles
 from depthforest.ensemble.forests.store import pack_quantiles, unpack_quantiles
-from depthforest.ensemble.tree.inputs import (
+from depthforest.ensemble.tree import (
+    CLASS_CRITERIA,
+    NUMBER_CRITERIA,
+    Columns,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    Tree,
     check_weights,
     fit_classes,
     fit_numbers,
@@ -24,16 +35,6 @@ from depthforest.ensemble.tree.inputs import (
     predict_table,
     weighed_classes,
 )
-from depthforest.ensemble.forests.outofbag import (
-    ask,
-    error_bound,
-    strength_and_correlation,
-)
-from depthforest.ensemble.tree.parameters import CLASS_CRITERIA, NUMBER_CRITERIA
-from depthforest.ensemble.forests.quantiles import forest_quantiles
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.tree.store import Columns
-from depthforest.base.errors import UsageError
 
 SUBSAMPLE = "balanced_subsample"
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints, Longs
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.base.kernels import kernel
+from depthforest.base import Floats, Ints, Longs, kernel
+from depthforest.ensemble.tree import Tree
 
 
 def forest_quantiles(

@@ -10,16 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints
-from depthforest.ensemble.fitting.jobs import MAX_SEED
+from depthforest.base import Column, Floats, Ints, ModelError, kernel, shown
+from depthforest.ensemble.fitting import MAX_SEED
 from depthforest.ensemble.forests.outofbag import error_bound
-from depthforest.ensemble.tree.metadata import pack_number, unpack_number, whole
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.tree.store import TREE_COLUMNS, Columns, Layout
-from depthforest.ensemble.growth.tables import LEAF
-from depthforest.base.errors import ModelError
-from depthforest.base.kernels import kernel
-from depthforest.base.modelfile import Column, shown
+from depthforest.ensemble.growth import LEAF
+from depthforest.ensemble.tree import TREE_COLUMNS, Columns, Layout, Tree, pack_number, unpack_number, whole
 
 MAX_ROWS = 2**31 - 1
 """Rows are numbered in 32 bits."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from depthforest.base.arrays import Bytes, Counters, Floats, Longs
+from depthforest.base import Bytes, Counters, Counts, Floats, Longs, bare, gain_over_terms
 from depthforest.ensemble.growth.binning import Binned
 from depthforest.ensemble.growth.columns import DIGIT, Sides
 from depthforest.ensemble.growth.finding import find_split
@@ -15,8 +15,6 @@ from depthforest.ensemble.growth.memory import SplitMemory, TreeRows
 from depthforest.ensemble.growth.splits import NO_FEATURE, Split
 from depthforest.ensemble.growth.sweeps import Rules
 from depthforest.ensemble.growth.tables import N_NODES, TreeTables, write_leaf, write_node, write_split
-from depthforest.base.kernels import bare
-from depthforest.base.impurity import Counts, gain_over_terms
 
 FIRST, END, DEPTH = range(3)
 """Columns of `places`: a node's rows, and its depth."""

@@ -13,12 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Bools, Bytes, Ints, Longs, Singles
-from depthforest.base.checks import is_whole
+from depthforest.base import Bools, Bytes, Ints, Longs, Singles, UsageError, is_whole, kernel, map_in_order
 from depthforest.ensemble.growth.columns import HIGH, LOW, N_CODES, START
-from depthforest.base.errors import UsageError
-from depthforest.base.kernels import kernel
-from depthforest.base.threads import map_in_order
 
 MAX_BINS = 255
 """Codes of a column that fit a byte beside the one for a missing value."""

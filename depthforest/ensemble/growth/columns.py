@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Bytes, Floats, Ints, Longs, Singles
+from depthforest.base import GOLDEN, Bytes, Floats, Ints, Longs, Singles, bare, inlined, mix, number_below
 from depthforest.ensemble.growth.sweeps import (
     DIRECTION,
     KEYS,
@@ -23,8 +23,6 @@ from depthforest.ensemble.growth.sweeps import (
     TARGET,
     WEIGHT,
 )
-from depthforest.base.kernels import bare, inlined
-from depthforest.base.counters import GOLDEN, mix, number_below
 
 Codes = Bytes
 Columns = Longs

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from depthforest.base import GOLDEN, Counts, inlined, mix
 from depthforest.ensemble.growth.binning import Binned
 from depthforest.ensemble.growth.columns import (
     ABSENT,
@@ -21,13 +22,10 @@ from depthforest.ensemble.growth.columns import (
     sort,
     threshold_between,
 )
-from depthforest.ensemble.growth.randomsplits import find_random
 from depthforest.ensemble.growth.memory import SplitMemory, TreeRows
+from depthforest.ensemble.growth.randomsplits import find_random
 from depthforest.ensemble.growth.splits import Split, draw_column, no_split, perfect_score, put_back
 from depthforest.ensemble.growth.sweeps import ORDER, SORTED, Rules, sweep_bins, sweep_rows
-from depthforest.base.kernels import inlined
-from depthforest.base.counters import GOLDEN, mix
-from depthforest.base.impurity import Counts
 
 BIN_COST, CHANNEL_COST = 0.5, 0.25
 """A histogram is cleared and swept at the cost of sorting so many rows a bin, and so many a bin and channel."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints
+from depthforest.base import GOLDEN, Counts, Floats, Ints, bare, gain_over_terms, impurity_of_terms, mix
 from depthforest.ensemble.growth.binning import Binned
 from depthforest.ensemble.growth.columns import IS_CATEGORICAL, N_CODES, Sides, reads_rows
 from depthforest.ensemble.growth.finding import find_split
@@ -19,9 +19,6 @@ from depthforest.ensemble.growth.memory import SplitMemory, TreeRows
 from depthforest.ensemble.growth.splits import NO_FEATURE, Split, goes_left, no_split
 from depthforest.ensemble.growth.sweeps import ORDER, SPARE_ORDER, TARGET, TOTALS, WEIGHT, Rules, term
 from depthforest.ensemble.growth.tables import N_NODES, TreeTables, write_leaf, write_node, write_split
-from depthforest.base.kernels import bare
-from depthforest.base.counters import GOLDEN, mix
-from depthforest.base.impurity import Counts, gain_over_terms, impurity_of_terms
 
 _ROUNDING = 1e-15
 """A gain this far below what is asked for is rounding."""

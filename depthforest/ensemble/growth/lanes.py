@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints, Longs
+from depthforest.base import GOLDEN, Floats, Ints, Longs, bare, inlined, mix, share_of
 from depthforest.ensemble.growth.columns import N_CODES, Codes, Columns, reads_rows
 from depthforest.ensemble.growth.splits import draw_column
 from depthforest.ensemble.growth.sweeps import KEYS, Rules
-from depthforest.base.kernels import bare, inlined
-from depthforest.base.counters import GOLDEN, mix, share_of
 
 Lanes = Longs
 

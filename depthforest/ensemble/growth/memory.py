@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from depthforest.base.arrays import Bytes, Counters, Floats, Ints, Longs
+from depthforest.base import Bytes, Counters, Floats, Ints, Longs
 from depthforest.ensemble.growth.columns import ABSENT, DIGIT, Sides
 from depthforest.ensemble.growth.lanes import BATCH, N_LANE_ROWS, Lanes
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints
+from depthforest.base import GOLDEN, Counts, Floats, Ints, bare, inlined, mix, number_below
 from depthforest.ensemble.growth.binning import Binned
 from depthforest.ensemble.growth.columns import (
     ABSENT,
@@ -57,9 +57,6 @@ from depthforest.ensemble.growth.sweeps import (
     judge,
     term,
 )
-from depthforest.base.kernels import bare, inlined
-from depthforest.base.counters import GOLDEN, mix, number_below
-from depthforest.base.impurity import Counts
 
 
 @bare
@@ -122,6 +119,31 @@ def _recode(
 
 
 @inlined
+def _sum_terms(table: Counts, rules: Rules, memory: SplitMemory) -> tuple[float, float]:
+    """Return the summed terms of the channels on both sides, from running sums over the rows of a node."""
+    present, ends, ints, sums, cuts = memory.present, memory.ends, memory.ints, memory.sums, memory.cuts
+    left_sum, right_sum = 0.0, 0.0
+    if rules.is_even and not rules.is_entropy:  # whole numbers, which add up faster
+        left_squares, right_squares, done = np.int64(0), np.int64(0), np.int64(0)
+        for k in range(1, present[0] + 1):
+            up_to = np.int64(ints[SORTED, ends[k] - 1])
+            on_left = up_to - done
+            on_right = ends[k] - ends[k - 1] - on_left
+            left_squares += on_left * on_left
+            right_squares += on_right * on_right
+            done = up_to
+        left_sum, right_sum = np.float64(left_squares), np.float64(right_squares)
+    else:
+        before = 0.0
+        for k in range(1, present[0] + 1):
+            here = np.float64(ints[SORTED, ends[k] - 1]) if rules.is_even else cuts[0, ends[k] - 1]
+            left_sum += term(table, rules.is_entropy, here - before)
+            right_sum += term(table, rules.is_entropy, sums[TOTALS, present[k]] - (here - before))
+            before = here
+    return left_sum, right_sum
+
+
+@inlined
 def _sum_sides(
     table: Counts,
     rules: Rules,
@@ -138,8 +160,7 @@ def _sum_sides(
 
     Rows stand in the order of their channels: what a channel has on the left is the difference of two running sums.
     """
-    present, ends, ints, sums, cuts = memory.present, memory.ends, memory.ints, memory.sums, memory.cuts
-    keys = memory.keys
+    ints, sums, cuts, keys = memory.ints, memory.sums, memory.cuts, memory.keys
     base = np.uint64(begin)
     n_left, left_weight, left_sum, right_sum = np.int64(0), 0.0, 0.0, 0.0
     if rules.is_number and rules.is_even:
@@ -175,23 +196,29 @@ def _sum_sides(
         return 0.0, 0.0, 0.0, 0.0
     if rules.is_number:
         return left_sum, left_weight, right_sum, right_weight
-    if rules.is_even and not rules.is_entropy:  # whole numbers, which add up faster
-        left_squares, right_squares, done = np.int64(0), np.int64(0), np.int64(0)
-        for k in range(1, present[0] + 1):
-            up_to = np.int64(ints[SORTED, ends[k] - 1])
-            on_left = up_to - done
-            on_right = ends[k] - ends[k - 1] - on_left
-            left_squares += on_left * on_left
-            right_squares += on_right * on_right
-            done = up_to
-        return np.float64(left_squares), left_weight, np.float64(right_squares), right_weight
-    before = 0.0
-    for k in range(1, present[0] + 1):
-        here = np.float64(ints[SORTED, ends[k] - 1]) if rules.is_even else cuts[0, ends[k] - 1]
-        left_sum += term(table, rules.is_entropy, here - before)
-        right_sum += term(table, rules.is_entropy, sums[TOTALS, present[k]] - (here - before))
-        before = here
+    left_sum, right_sum = _sum_terms(table, rules, memory)
     return left_sum, left_weight, right_sum, right_weight
+
+
+@inlined
+def _settle_lane(
+    binned: Binned, is_wide: bool, n: int, lane: int, code: int, threshold: float, memory: SplitMemory
+) -> tuple[int, float, bool]:
+    """Draw where missing values and categories go and recode a lane's keys: 0 left, 1 right.
+
+    Returns the code and threshold of its cut, and whether missing values go left.
+    """
+    lanes, keys, sides = memory.lanes, memory.keys, memory.sides
+    feature, n_missing = lanes[LANE_FEATURE, lane], lanes[LANE_N_MISSING, lane]
+    missing, own = binned.columns[feature, N_CODES], np.uint64(lanes[LANE_OWN, lane])
+    is_categorical = binned.columns[feature, IS_CATEGORICAL] == 1
+    is_missing_left = n_missing > 0 and number_below(mix(own + GOLDEN), 2) == LEFT
+    if is_categorical:
+        draw_categories(n, missing, n_missing, is_missing_left, own, lane, keys, sides)
+    elif lanes[LANE_BOTTOM, lane] >= lanes[LANE_TOP, lane]:  # all that is known has one value: known or missing
+        code, threshold, is_missing_left = lanes[LANE_BOTTOM, lane], np.inf, False
+    _recode(is_wide, is_categorical, is_missing_left, missing, code, n, lane, memory.ints, sides, keys)
+    return code, threshold, is_missing_left
 
 
 @inlined
@@ -233,17 +260,9 @@ def find_random(
             is_single = lanes[LANE_BOTTOM, lane] >= lanes[LANE_TOP, lane]
             code, threshold = lanes[LANE_CODE, lane], at[lane]
             is_categorical = columns[feature, IS_CATEGORICAL] == 1
-            is_missing_left = False
-            last = np.uint8(code)
+            is_missing_left, last = False, np.uint8(code)
             if is_wide or is_categorical or n_missing > 0:
-                missing = columns[feature, N_CODES]
-                own = np.uint64(lanes[LANE_OWN, lane])
-                is_missing_left = n_missing > 0 and number_below(mix(own + GOLDEN), 2) == LEFT
-                if is_categorical:
-                    draw_categories(n, missing, n_missing, is_missing_left, own, lane, keys, sides)
-                elif is_single:  # all that is known has one value: known or missing
-                    code, threshold, is_missing_left = lanes[LANE_BOTTOM, lane], np.inf, False
-                _recode(is_wide, is_categorical, is_missing_left, missing, code, n, lane, ints, sides, keys)
+                code, threshold, is_missing_left = _settle_lane(binned, is_wide, n, lane, code, threshold, memory)
                 last = np.uint8(0)
             left_sum, left_weight, right_sum, right_weight = _sum_sides(
                 table, rules, rows.amounts, begin, n, weight, least, lane, last, memory
@@ -259,9 +278,7 @@ def find_random(
                     sides[1, b] = sides[0, b]
             elif not is_single:
                 threshold = _threshold_at(columns, ranges, feature, code, threshold)
-            side = ABSENT
-            if n_missing > 0:
-                side = LEFT if is_missing_left else RIGHT
+            side = ABSENT if n_missing == 0 else LEFT if is_missing_left else RIGHT
             best = Split(feature, code, threshold, score, np.int64(side), lanes[LANE_RANK, lane])
     put_back(n_drawn, drawn)
     return best

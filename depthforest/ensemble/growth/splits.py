@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from depthforest.base.arrays import Ints
+from depthforest.base import Ints, bare, inlined, number_below
 from depthforest.ensemble.growth.columns import ABSENT, LEFT, Sides
 from depthforest.ensemble.growth.sweeps import Rules
-from depthforest.base.kernels import bare, inlined
-from depthforest.base.counters import number_below
 
 NO_FEATURE = -1
 

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints
-from depthforest.base.kernels import bare, inlined
-from depthforest.base.impurity import Counts, entropy_score, gini_score, weighed_information
+from depthforest.base import Counts, Floats, Ints, bare, entropy_score, gini_score, inlined, weighed_information
 
 TARGET, WEIGHT = 0, 1
 """Columns of `amounts` (n, 2), of the rows."""

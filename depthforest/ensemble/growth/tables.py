@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints, Longs, Words
+from depthforest.base import Floats, Ints, Longs, Words, bare
 from depthforest.ensemble.growth.columns import ABSENT, IS_CATEGORICAL, LEFT, Columns, Sides
 from depthforest.ensemble.growth.splits import Split
 from depthforest.ensemble.growth.sweeps import TOTALS, Rules
-from depthforest.base.kernels import bare
 
 FEATURE, CHILD, MASK, N_ROWS, MISSING_LEFT, BEGIN = range(6)
 """Columns of `node_ints`. FEATURE is LEAF at leaves. CHILD is the left child, the right one follows it; at leaves the

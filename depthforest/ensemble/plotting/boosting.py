@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Floats
-from depthforest.ensemble.fitting.amounts import whole
+from depthforest.base import Floats, UsageError
+from depthforest.ensemble.fitting import whole
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -25,7 +25,6 @@ from depthforest.ensemble.plotting.canvas import (
     plain,
 )
 from depthforest.ensemble.plotting.decisionregions import plot_decision_regions
-from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

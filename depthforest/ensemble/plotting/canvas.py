@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
-from depthforest.base.errors import UsageError
+from depthforest.base import Floats, UsageError
 
 if TYPE_CHECKING:
     from types import ModuleType

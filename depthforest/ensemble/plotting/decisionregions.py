@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     CLASS_MARKERS,
@@ -21,7 +21,6 @@ from depthforest.ensemble.plotting.canvas import (
     pyplot,
     tint,
 )
-from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

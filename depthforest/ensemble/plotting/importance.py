@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
-from depthforest.ensemble.fitting.amounts import whole
+from depthforest.base import Floats, UsageError
+from depthforest.ensemble.fitting import whole
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -24,7 +24,6 @@ from depthforest.ensemble.plotting.canvas import (
     shortened,
     tint,
 )
-from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -18,7 +18,6 @@ from depthforest.ensemble.plotting.canvas import (
     number,
     plain,
 )
-from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -20,10 +20,7 @@ from depthforest.ensemble.plotting.canvas import (
     pyplot,
     tint,
 )
-from depthforest.ensemble.ranking.groups import check_relevance, check_scores
-from depthforest.ensemble.ranking.lambdas import lambda_gradients
-from depthforest.ensemble.ranking.metrics import ndcg, ranked
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.ranking import check_relevance, check_scores, lambda_gradients, ndcg, ranked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

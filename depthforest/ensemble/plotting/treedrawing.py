@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from depthforest.ensemble.fitting.amounts import whole
+from depthforest.base import UsageError
+from depthforest.ensemble.fitting import whole
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     FAINT,
@@ -30,7 +31,6 @@ from depthforest.ensemble.plotting.treereading import (
     has_categories,
     read_tree,
 )
-from depthforest.base.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
+from depthforest.base import Floats, UsageError
 from depthforest.ensemble.plotting.canvas import (
     CLASS_COLORS,
     checked_names,
@@ -23,7 +23,6 @@ from depthforest.ensemble.plotting.canvas import (
     text_width,
 )
 from depthforest.ensemble.plotting.treelayout import Links, Place
-from depthforest.base.errors import UsageError
 
 TITLE_PT, SMALL_TITLE_PT, DETAIL_PT = 9.5, 8.5, 9.0
 # classes beyond the colours share grey

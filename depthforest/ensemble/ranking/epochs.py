@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
-from depthforest.ensemble.fitting.jobs import shown
+from depthforest.base import Floats, UsageError
+from depthforest.ensemble.fitting import shown
 from depthforest.ensemble.ranking.groups import Starts
 from depthforest.ensemble.ranking.lambdas import PairTargets, fill_lambdas
 from depthforest.ensemble.ranking.layers import Adam, Network
 from depthforest.ensemble.ranking.metrics import ndcg_by_query
-from depthforest.base.errors import UsageError
 
 
 @dataclass(frozen=True)

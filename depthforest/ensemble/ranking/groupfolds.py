@@ -10,12 +10,10 @@ from sklearn.model_selection import GroupKFold
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
-from depthforest.base.arrays import Floats
-from depthforest.ensemble.fitting.amounts import whole
-from depthforest.ensemble.fitting.jobs import in_parallel
+from depthforest.base import Floats, UsageError
+from depthforest.ensemble.fitting import in_parallel, whole
 from depthforest.ensemble.ranking.groups import EXPONENTIAL, check_relevance, check_scores, query_starts
 from depthforest.ensemble.ranking.metrics import ndcg
-from depthforest.base.errors import UsageError
 
 
 def cross_val_ndcg(

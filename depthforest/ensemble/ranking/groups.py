@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Floats, Longs
-from depthforest.base.errors import UsageError
+from depthforest.base import Floats, Longs, UsageError
 
 Starts = Longs
 

@@ -6,16 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from depthforest.base.arrays import Bools, Floats
-from depthforest.ensemble.fitting.amounts import number, resolved_count, share_count, whole
-from depthforest.ensemble.boosting.base import BaseBoosting
-from depthforest.ensemble.boosting.store import BOOSTED_NUMBERS
-from depthforest.ensemble.boosting.planting import BoostGrowth
-from depthforest.ensemble.boosting.rounds import Rows
-from depthforest.ensemble.fitting.jobs import job_count
-from depthforest.ensemble.tree.inputs import encoded_table, fit_table
-from depthforest.ensemble.boosting.monotonic import directions_of
-from depthforest.ensemble.tree.planting import UNLIMITED
+from depthforest.base import Bools, Floats, UsageError
+from depthforest.ensemble.boosting import BOOSTED_NUMBERS, BaseBoosting, BoostGrowth, Rows, directions_of
+from depthforest.ensemble.fitting import job_count, number, resolved_count, share_count, whole
+from depthforest.ensemble.ranking.base import BaseRanker
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
     Starts,
@@ -25,11 +19,9 @@ from depthforest.ensemble.ranking.groups import (
     query_starts,
 )
 from depthforest.ensemble.ranking.lambdas import METRICS, pair_targets
-from depthforest.ensemble.ranking.metrics import cut_off
-from depthforest.ensemble.ranking.base import BaseRanker
 from depthforest.ensemble.ranking.loss import RankingLoss
-from depthforest.ensemble.tree.walking import Table
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.ranking.metrics import cut_off
+from depthforest.ensemble.tree import UNLIMITED, Table, encoded_table, fit_table
 
 
 class LambdaMART(BaseRanker, BaseBoosting):

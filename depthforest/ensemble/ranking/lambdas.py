@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Longs
-from depthforest.ensemble.fitting.amounts import is_flag, number
+from depthforest.base import Floats, Longs, UsageError, kernel
+from depthforest.ensemble.fitting import is_flag, number
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
     LINEAR,
@@ -33,8 +33,6 @@ from depthforest.ensemble.ranking.groups import (
     query_starts,
 )
 from depthforest.ensemble.ranking.metrics import cut_off, dcg_by_query, discounts_of, ranked, stop_chances
-from depthforest.base.errors import UsageError
-from depthforest.base.kernels import kernel
 
 METRICS = ("ranknet", "ndcg", "err", "map")
 """What weighs the pairs; "ranknet" weighs all the same."""
@@ -140,6 +138,31 @@ def _inverse(values: Floats) -> Floats:
 
 
 @kernel
+def _swap_effect(
+    metric: int,
+    worths: tuple[float, float],
+    a: int,
+    b: int,
+    discounts: Floats,
+    between: float,
+    passed: float,
+    reached: float,
+    n_before: float,
+    n_hits: float,
+) -> float:
+    """Return what a metric changes by if the documents at ranks `a` < `b`, worth so much, change places, unscaled."""
+    upper, lower = worths
+    if metric == NDCG:
+        return (upper - lower) * float(discounts[a] - discounts[b])
+    if metric == ERR:
+        # R_a / a + (1 - R_a) (what lies between + none of it stops * R_b / b), with R_a and R_b swapped
+        return (upper - lower) * (1.0 / (a + 1) - between - passed / (b + 1)) * reached
+    if metric == MAP:
+        return 0.0 if upper == lower else (n_before + 1.0) / (a + 1) + between - n_hits / (b + 1)
+    return 1.0
+
+
+@kernel
 def _fill_query(
     metric: int,
     grades: Floats,
@@ -171,17 +194,9 @@ def _fill_query(
             lower = order[b]
             n_hits += worths[lower]
             if grades[upper] != grades[lower]:
-                if metric == NDCG:
-                    delta = (worths[upper] - worths[lower]) * (discounts[a] - discounts[b])
-                elif metric == ERR:
-                    # R_a / a + (1 - R_a) (what lies between + none of it stops * R_b / b), with R_a and R_b swapped
-                    delta = (worths[upper] - worths[lower]) * (1.0 / (a + 1) - between - passed / (b + 1)) * reached
-                elif metric == MAP:
-                    delta = 0.0
-                    if worths[upper] != worths[lower]:
-                        delta = (n_before + 1.0) / (a + 1) + between - n_hits / (b + 1)
-                else:
-                    delta = 1.0
+                delta = _swap_effect(
+                    metric, (worths[upper], worths[lower]), a, b, discounts, between, passed, reached, n_before, n_hits
+                )
                 weight = abs(delta) * scale
                 better, worse = (upper, lower) if grades[upper] > grades[lower] else (lower, upper)
                 apart = score[better] - score[worse]

@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
-from depthforest.base.checks import is_whole
-from depthforest.base.errors import UsageError
+from depthforest.base import Floats, UsageError, is_whole
 
 ACTIVATIONS = ("tanh", "relu")
 

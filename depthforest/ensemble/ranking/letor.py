@@ -16,11 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from depthforest.base.arrays import Floats, Longs, Singles
+from depthforest.base import DatasetError, Floats, Longs, Singles, UsageError, read_bytes, replacing
 from depthforest.ensemble.ranking.groups import check_relevance, group_ids, group_sizes, query_starts
-from depthforest.ensemble.tree.metadata import MAX_FEATURES
-from depthforest.base.errors import DatasetError, UsageError
-from depthforest.base.files import read_bytes, replacing
+from depthforest.ensemble.tree import MAX_FEATURES
 
 SIZES_SUFFIX = ".query"
 

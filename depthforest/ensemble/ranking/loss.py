@@ -6,13 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from depthforest.base.arrays import Floats
-from depthforest.ensemble.boosting.losses.base import Loss, Targets
-from depthforest.ensemble.boosting.losses.derivatives import HESSIAN_FLOOR
+from depthforest.base import Floats, run_parts
+from depthforest.ensemble.boosting import HESSIAN_FLOOR, Loss, Targets
 from depthforest.ensemble.ranking.groups import Starts, gains_of
 from depthforest.ensemble.ranking.lambdas import METRICS, PairTargets, fill_lambdas
 from depthforest.ensemble.ranking.metrics import dcg_by_query
-from depthforest.base.threads import run_parts
 
 LEAST_ROWS = 8192
 """Documents for a thread: with fewer, handing over costs more than it saves."""

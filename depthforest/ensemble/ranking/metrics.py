@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Longs
-from depthforest.ensemble.fitting.amounts import number, whole
+from depthforest.base import Floats, Longs, UsageError, kernel
+from depthforest.ensemble.fitting import number, whole
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
     LINEAR,
@@ -24,8 +24,6 @@ from depthforest.ensemble.ranking.groups import (
     gains_of,
     query_starts,
 )
-from depthforest.base.errors import UsageError
-from depthforest.base.kernels import kernel
 
 DISCOUNTS = ("usual", "lecture")
 """What the rank i from 1 divides by: log2(i + 1); or 1 for the first and log2(i) from the second on."""

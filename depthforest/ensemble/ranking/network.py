@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from depthforest.base.arrays import Floats
-from depthforest.ensemble.fitting.amounts import number, whole
+from depthforest.base import Floats, UsageError
+from depthforest.ensemble.fitting import number, whole
+from depthforest.ensemble.ranking.base import BaseRanker
 from depthforest.ensemble.ranking.epochs import History, Queries, TrainingSettings, rows_of, train
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
@@ -23,9 +24,7 @@ from depthforest.ensemble.ranking.groups import (
 from depthforest.ensemble.ranking.lambdas import PairTargets, pair_targets
 from depthforest.ensemble.ranking.layers import MAX_INPUT, Network, check_activation, hidden_sizes, new_network
 from depthforest.ensemble.ranking.metrics import cut_off
-from depthforest.ensemble.ranking.base import BaseRanker
 from depthforest.ensemble.ranking.store import save_ranker
-from depthforest.base.errors import UsageError
 
 
 class BaseRankNetwork(BaseRanker):

@@ -1,8 +1,8 @@
 """Rank files: RankNet and LambdaRank as model files, and back. `save` of the estimators (`network`) ends here.
 
 Weights of all layers stand one after the other, row by row; `sizes` says how many units each layer has. Parameters are
-JSON (`tree.metadata`). A file is untrusted: it names its estimator, which is looked up in a fixed table that `load` has,
-and every size and number is checked. docs/MODEL_FORMAT.md describes all of it.
+JSON (`tree.metadata`). A file is untrusted: it names its estimator, which is looked up in a fixed table that `load`
+has, and every size and number is checked. docs/MODEL_FORMAT.md describes all of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base import modelfile
+from depthforest.base import Column, DepthForestError, ModelError, ModelFile, UsageError, modelfile, shown
 from depthforest.ensemble.ranking.layers import (
     ACTIVATIONS,
     MAX_HIDDEN,
@@ -26,16 +26,7 @@ from depthforest.ensemble.ranking.layers import (
     MIN_SCALE,
     hidden_sizes,
 )
-from depthforest.ensemble.tree.metadata import (
-    MAX_FEATURES,
-    pack_names,
-    pack_parameters,
-    unpack_names,
-    unpack_parameters,
-    whole,
-)
-from depthforest.base.errors import DepthForestError, ModelError, UsageError
-from depthforest.base.modelfile import Column, ModelFile, shown
+from depthforest.ensemble.tree import MAX_FEATURES, pack_names, pack_parameters, unpack_names, unpack_parameters, whole
 
 KIND = "rank_network"
 FORMAT_VERSION = 1

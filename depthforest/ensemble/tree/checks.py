@@ -8,11 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Bools
+from depthforest.base import Bools, Broken, ModelError, find_fault
+from depthforest.ensemble.growth import LEAF
 from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.growth.tables import LEAF
-from depthforest.base.errors import ModelError
-from depthforest.base.links import Broken, find_fault
 
 TOLERANCE = 1e-6
 """Relative error of sums of weights and shares: some billions of rounded additions stay below it."""

@@ -13,10 +13,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base.arrays import Floats, Longs, Singles
-from depthforest.ensemble.fitting.amounts import number
-from depthforest.ensemble.growth.binning import Binned, bin_columns, check_max_bins
-from depthforest.ensemble.fitting.jobs import MAX_SEED
+from depthforest.base import Floats, Longs, Singles
+from depthforest.ensemble.fitting import MAX_SEED, number
+from depthforest.ensemble.growth import Binned, bin_columns, check_max_bins
 from depthforest.ensemble.tree.inputs import (
     Table,
     check_weights,
@@ -28,8 +27,8 @@ from depthforest.ensemble.tree.inputs import (
 )
 from depthforest.ensemble.tree.parameters import CLASS_CRITERIA, NUMBER_CRITERIA, growth_of
 from depthforest.ensemble.tree.planting import plant
-from depthforest.ensemble.tree.trees import Tree
 from depthforest.ensemble.tree.store import CLASS_TREE, NUMBER_TREE, Categories, Columns, categorical_flags, save_trees
+from depthforest.ensemble.tree.trees import Tree
 from depthforest.ensemble.tree.walking import Walk
 
 OF_COLUMNS = ("n_features_in_", "feature_names_in_", "is_categorical_", "categories_")

@@ -23,9 +23,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from depthforest.base.arrays import Floats, Ints, Singles
-from depthforest.ensemble.growth.binning import MAX_BINS
-from depthforest.base.errors import UsageError
+from depthforest.base import Floats, Ints, Singles, UsageError
+from depthforest.ensemble.growth import MAX_BINS
 
 Table = Singles
 

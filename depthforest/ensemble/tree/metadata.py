@@ -14,10 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.checks import is_number, is_whole
-from depthforest.ensemble.growth.binning import MAX_BINS
-from depthforest.base.errors import ModelError, UsageError
-from depthforest.base.modelfile import MAX_INTEGER, shown
+from depthforest.base import MAX_INTEGER, ModelError, UsageError, is_number, is_whole, shown
+from depthforest.ensemble.growth import MAX_BINS
 
 RUN_OPTIONS = ("n_jobs", "verbose")
 """Parameters that do not shape the result, and are not stored."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from depthforest.base.checks import is_number, is_whole
-from depthforest.ensemble.fitting.amounts import number, whole
+from depthforest.base import UsageError, is_number, is_whole
+from depthforest.ensemble.fitting import number, whole
 from depthforest.ensemble.tree.planting import UNLIMITED, Growth
-from depthforest.base.errors import UsageError
 
 CLASS_CRITERIA = ("gini", "entropy")
 NUMBER_CRITERIA = ("squared_error",)

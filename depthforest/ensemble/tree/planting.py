@@ -10,31 +10,39 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints
-from depthforest.ensemble.growth.bestfirst import OpenNodes, grow_best
-from depthforest.ensemble.growth.binning import Binned
-from depthforest.ensemble.growth.columns import IS_CATEGORICAL
-from depthforest.ensemble.growth.finding import find_split
-from depthforest.ensemble.growth.growing import Limits, child_key, divide, grow_deep, is_worth, may_split, weigh
-from depthforest.ensemble.growth.memory import SplitMemory, TreeRows
-from depthforest.ensemble.growth.splits import NO_FEATURE, Split
-from depthforest.ensemble.growth.sweeps import TARGET, WEIGHT, Rules
-from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.growth.tables import (
+from depthforest.base import GOLDEN, Floats, Ints, gain_over_terms, information_table, map_in_order, mix
+from depthforest.ensemble.growth import (
     CHILD,
     FEATURE,
+    IS_CATEGORICAL,
     LEAF,
     MASK,
     N_MASKS,
     N_NODES,
     N_VALUES,
+    NO_FEATURE,
+    TARGET,
+    WEIGHT,
+    Binned,
+    Limits,
+    OpenNodes,
+    Rules,
+    Split,
+    SplitMemory,
+    TreeRows,
     TreeTables,
+    child_key,
+    divide,
+    find_split,
+    grow_best,
+    grow_deep,
+    is_worth,
+    may_split,
+    weigh,
     write_node,
     write_split,
 )
-from depthforest.base.counters import GOLDEN, mix
-from depthforest.base.impurity import gain_over_terms, information_table
-from depthforest.base.threads import map_in_order
+from depthforest.ensemble.tree.trees import Tree
 
 UNLIMITED = 2**31 - 1
 """A depth that no tree reaches."""

@@ -1,9 +1,9 @@
 """Tree store: how an ensemble of trees is written to a model file, and read back as an estimator of a given class.
 
 The columns of all trees stand one after the other, in the order of the trees; `ends` says where each stops. Parameters,
-classes and the like are JSON (`metadata`). What a family adds to that (`forests.store`, `boosting.store`, `adaboost.store`)
-comes from the estimator: `_layout` names it, `_stored_trees`, `_pack` and `_unpack` provide it. A file is untrusted:
-every tree is checked (`checks`) before a kernel sees it. docs/MODEL_FORMAT.md describes all of it.
+classes and the like are JSON (`metadata`). What a family adds to that (`forests.store`, `boosting.store`,
+`adaboost.store`) comes from the estimator: `_layout` names it, `_stored_trees`, `_pack` and `_unpack` provide it. A
+file is untrusted: every tree is checked (`checks`) before a kernel sees it. docs/MODEL_FORMAT.md describes all of it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base import modelfile
-from depthforest.base.arrays import Bools
+from depthforest.base import (
+    Bools,
+    Column,
+    DepthForestError,
+    ModelError,
+    ModelFile,
+    Schema,
+    UsageError,
+    modelfile,
+    shown,
+)
+from depthforest.ensemble.growth import MASK_WORDS
 from depthforest.ensemble.tree.checks import check_tree
 from depthforest.ensemble.tree.metadata import (
     MAX_FEATURES,
@@ -34,9 +44,6 @@ from depthforest.ensemble.tree.metadata import (
     whole,
 )
 from depthforest.ensemble.tree.trees import Tree
-from depthforest.ensemble.growth.tables import MASK_WORDS
-from depthforest.base.errors import DepthForestError, ModelError, UsageError
-from depthforest.base.modelfile import Column, ModelFile, Schema, shown
 
 KIND = "tree_ensemble"
 FORMAT_VERSION = 1

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Bools, Bytes, Floats, Ints, Longs, Singles, Words
-from depthforest.ensemble.growth.tables import (
+from depthforest.base import Bools, Bytes, Floats, Ints, Longs, Singles, Words, kernel
+from depthforest.ensemble.growth import (
     BEGIN,
     CHILD,
     FEATURE,
@@ -31,7 +31,6 @@ from depthforest.ensemble.growth.tables import (
     THRESHOLD,
     TreeTables,
 )
-from depthforest.base.kernels import kernel
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Counters, Floats, Ints, Longs, Singles, Words
+from depthforest.base import Counters, Floats, Ints, Longs, Singles, Words, kernel, map_in_order
 from depthforest.ensemble.tree.trees import Tree
-from depthforest.base.kernels import kernel
-from depthforest.base.threads import map_in_order
 
 Table = Singles
 
 WALK_FEATURE, WALK_THRESHOLD, WALK_CHILD, WALK_MORE = range(4)
-"""Columns of `nodes`, packed for walking; a growing tree has others (`growth.tables`). WALK_THRESHOLD holds the bits of a
-float32. WALK_MORE is 2 (mask + 1) + (missing values go left) of inner nodes, 2 (row of values) + 1 of leaves."""
+"""Columns of `nodes`, packed for walking; a growing tree has others (`growth.tables`). WALK_THRESHOLD holds the bits of
+a float32. WALK_MORE is 2 (mask + 1) + (missing values go left) of inner nodes, 2 (row of values) + 1 of leaves."""
 
 LANES = 16
 """Rows that walk a tree together."""

@@ -16,9 +16,8 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from depthforest.base.errors import DepthForestError
-from depthforest.base.files import read_bytes
-from depthforest.forest.forest import Forest
+from depthforest.base import DepthForestError, read_bytes
+from depthforest.forest import Forest
 
 MAX_CARD_BYTES = 200_000
 """A longer card is left out: it is no card."""

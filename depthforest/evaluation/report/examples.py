@@ -12,19 +12,15 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.frames import drawing
-from depthforest.frames.camera import Camera
-from depthforest.frames.drawing import Picture
-from depthforest.evaluation.options import JointFinder, JudgeOptions
-from depthforest.evaluation.run import joint_finder
 from depthforest.evaluation.figures import Evaluation
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import Frame, Joint, Joints, LabeledFrame
 from depthforest.evaluation.marks import FrameMarks, frame_of, marked_regions, split_people
+from depthforest.evaluation.options import JointFinder, JudgeOptions
 from depthforest.evaluation.partmaps import comparable
-from depthforest.frames.parts import NO_PART
-from depthforest.evaluation.scores import Flags
 from depthforest.evaluation.report.svg import percent
+from depthforest.evaluation.run import joint_finder
+from depthforest.evaluation.scores import Flags
+from depthforest.forest import Forest
+from depthforest.frames import NO_PART, Camera, Frame, Joint, Joints, LabeledFrame, Picture, drawing
 
 N_BEST, N_WORST, N_APART = 3, 5, 2
 MIN_SIZE = 0.25

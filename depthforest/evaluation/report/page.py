@@ -16,19 +16,11 @@ import cv2
 import numpy as np
 
 from depthforest import __version__
-
-from depthforest.evaluation.report import cards
-
-from depthforest.evaluation.report import plots
-
-from depthforest.evaluation.report import svg
-from depthforest.frames.drawing import Picture
-from depthforest.base.errors import UsageError
-from depthforest.evaluation.report.examples import Example
+from depthforest.base import UsageError, replacing
 from depthforest.evaluation.figures import FOUND, MAP, PARTS_FIGURE, Evaluation
-from depthforest.base.files import replacing
-from depthforest.forest.forest import Forest
-from depthforest.frames.parts import PartSet
+from depthforest.evaluation.report import cards, plots, svg
+from depthforest.evaluation.report.examples import Example
+from depthforest.evaluation.report.svg import UNKNOWN, Series, percent
 from depthforest.evaluation.report.text import (
     BENCH_COLUMNS,
     EXAMPLE_KINDS,
@@ -42,10 +34,11 @@ from depthforest.evaluation.report.text import (
     verdict_lines,
 )
 from depthforest.evaluation.scores import Difference, Estimate
-from depthforest.evaluation.report.svg import UNKNOWN, Series, percent
+from depthforest.forest import Forest
+from depthforest.frames import PartSet, Picture
 
 WEBP_QUALITY = 88
-STYLE = Path(__file__).with_name("report.css")
+STYLE = Path(__file__).with_name("page.css")
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 """What the page may do: show its own styles and pictures. It runs no script and loads nothing."""

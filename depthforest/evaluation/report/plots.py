@@ -7,11 +7,11 @@ from html import escape
 
 import numpy as np
 
-from depthforest.evaluation.report import svg
 from depthforest.evaluation.figures import FOUND, MAP, PARTS_FIGURE, REGIONS_FIGURE, Evaluation, JointScores
+from depthforest.evaluation.report import svg
+from depthforest.evaluation.report.svg import Series, percent
 from depthforest.evaluation.report.text import figure_title, interval
 from depthforest.evaluation.scores import CURVE_M, WITHIN_M, known_mean
-from depthforest.evaluation.report.svg import Series, percent
 from depthforest.evaluation.views import AXES
 
 Judged = Sequence[tuple[str, Evaluation]]

@@ -13,8 +13,8 @@ from html import escape
 
 import numpy as np
 
-from depthforest.joints.precision import share
 from depthforest.evaluation.scores import Calibration, Counts, Floats
+from depthforest.joints import share
 
 WIDTH, BARS_WIDTH = 560, 480
 """Units, about pixels on a page of two columns: letters keep their size."""

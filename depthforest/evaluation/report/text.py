@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 
 from depthforest.evaluation.figures import FOUND, MAP, PARTS_FIGURE, REGIONS_FIGURE, Evaluation, Speed
-from depthforest.evaluation.scores import COVERAGE, REPLICATES, WITHIN_M, Estimate
 from depthforest.evaluation.report.svg import UNKNOWN, percent
+from depthforest.evaluation.scores import COVERAGE, REPLICATES, WITHIN_M, Estimate
 
 MINUS = "\N{MINUS SIGN}"
 _CENTIMETRES = f"{100 * WITHIN_M:.0f} cm"

@@ -11,17 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.trees import facings
-from depthforest.base.errors import DatasetError, Parameter, UsageError
+from depthforest.base import DatasetError, Parameter, UsageError, kernel, map_in_order
+from depthforest.forest import Forest
+from depthforest.frames import NO_PART, LabeledFrame
+from depthforest.labeling import leaves_of_person
 from depthforest.training.leaves.facings import FacedPeople
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import LabeledFrame
-from depthforest.base.kernels import kernel
-from depthforest.labeling.labeling import leaves_of_person
-from depthforest.frames.parts import NO_PART
 from depthforest.training.sampling import checked_frame
-from depthforest.base.threads import map_in_order
-from depthforest.trees.columns import levels
+from depthforest.trees import facings, levels
 
 PERSON_PIXELS = 3000
 """Pixels of a person that are counted, about, on a grid: neighbours say the same."""

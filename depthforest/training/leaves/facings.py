@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel
 
 RATES = (0.1, 0.05, 0.02, 0.01)
 """Step of each pass over the people."""

@@ -14,19 +14,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.trees import facings
-from depthforest.base.checks import is_whole
-from depthforest.base.errors import Parameter, UsageError
-from depthforest.training.leaves.facings import fit_evidence
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import LabeledFrame
+from depthforest.base import MAX_FILE_BYTES, Parameter, UsageError, is_whole, map_in_order
+from depthforest.forest import Forest
+from depthforest.frames import NO_PART, LabeledFrame
 from depthforest.training.leaves.counts import Counts, count_leaves, first_trees, prune
+from depthforest.training.leaves.facings import fit_evidence
 from depthforest.training.leaves.shares import Shares, share_leaves
-from depthforest.base.modelfile import MAX_FILE_BYTES
-from depthforest.frames.parts import NO_PART
-from depthforest.trees.quantizing import quantise_leaves
-from depthforest.base.threads import map_in_order
-from depthforest.trees.columns import MAX_DEPTH, MAX_FACING_TREES, MAX_NODES, check_smoothing
+from depthforest.trees import MAX_DEPTH, MAX_FACING_TREES, MAX_NODES, check_smoothing, facings, quantise_leaves
 
 N_FACINGS = 8
 SMOOTH_M = 0.03

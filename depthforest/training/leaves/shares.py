@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import LabeledFrame
-from depthforest.base.kernels import kernel
+from depthforest.base import kernel, map_in_order
+from depthforest.forest import Forest
+from depthforest.frames import LabeledFrame
 from depthforest.training.leaves.counts import faced_people
 from depthforest.training.sampling import checked_frame
-from depthforest.base.threads import map_in_order
 
 Shares = npt.NDArray[np.float32]
 

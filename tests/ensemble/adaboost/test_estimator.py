@@ -2,14 +2,12 @@
 
 import math
 
-from support import naive_boosting_ada as naive
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.scripted import Failing
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_wine, make_classification, make_moons
 from sklearn.ensemble import AdaBoostClassifier as SklearnAdaBoost
@@ -21,13 +19,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support import naive_boosting_ada as naive
+from support.scripted import Failing
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble import DecisionTreeClassifier
-
-from depthforest.ensemble.tree import estimators as decisiontrees
 from depthforest.ensemble.adaboost.estimator import MAX_TRIES, AdaBoostClassifier
 from depthforest.ensemble.growth.binning import bin_columns
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.tree import estimators as decisiontrees
 
 EXACT_STUMP = DecisionTreeClassifier(max_depth=1, max_bins=None)
 FORMS = ("odds", "exponential")

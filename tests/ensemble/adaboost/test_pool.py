@@ -1,22 +1,22 @@
 """AdaBoost over a fixed pool: against its twin, scikit-learn's checks, and at its edges."""
 
 import joblib
-from support import naive_boosting_ada as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.scripted import Memory, Voter, row_numbers
 from sklearn.datasets import load_iris, make_moons
 from sklearn.linear_model import Perceptron
 from sklearn.model_selection import KFold, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support import naive_boosting_ada as naive
+from support.scripted import Memory, Voter, row_numbers
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble import DecisionTreeClassifier, analysis
 from depthforest.ensemble.adaboost.pool import AdaBoostPoolClassifier
-from depthforest.base.errors import UsageError
 
 
 def trees(*depths):

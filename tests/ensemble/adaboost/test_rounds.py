@@ -2,12 +2,13 @@
 
 import math
 
-from support import naive_boosting_ada as naive
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support import naive_boosting_ada as naive
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.adaboost.rounds import (
     Ledger,
     chance_error,
@@ -17,7 +18,6 @@ from depthforest.ensemble.adaboost.rounds import (
     log_odds,
     reweighted,
 )
-from depthforest.base.errors import UsageError
 
 RATES = st.sampled_from([0.1, 0.5, 1.0, 1.7])
 

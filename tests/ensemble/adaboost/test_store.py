@@ -10,23 +10,34 @@ import warnings
 
 import numpy as np
 import pytest
-from support.brokenfiles import TOOLS, at, changed, cut, failures_without, fuzz_tools, item, key, one_entry, whole_column
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
+from support.brokenfiles import (
+    TOOLS,
+    at,
+    changed,
+    cut,
+    failures_without,
+    fuzz_tools,
+    item,
+    key,
+    one_entry,
+    whole_column,
+)
 
 from depthforest.base import modelfile
-from depthforest.ensemble.tree import store as treestore
+from depthforest.base.errors import ModelError, UsageError
 from depthforest.ensemble.adaboost.estimator import AdaBoostClassifier
 from depthforest.ensemble.adaboost.store import ADABOOST_COLUMNS, OF_ADABOOST
-from depthforest.ensemble.tree.estimators import DecisionTreeClassifier
-from depthforest.ensemble.tree.checks import LARGEST
 from depthforest.ensemble.files import load
+from depthforest.ensemble.tree import store as treestore
+from depthforest.ensemble.tree.checks import LARGEST
+from depthforest.ensemble.tree.estimators import DecisionTreeClassifier
 from depthforest.ensemble.tree.store import KIND, NODE_COLUMNS, TREE_COLUMNS
-from depthforest.base.errors import ModelError, UsageError
 
 NAMES = ("stumps", "weighed", "drawn", "perfect")
 

@@ -6,7 +6,6 @@ import itertools
 from collections import Counter
 from dataclasses import astuple
 
-from support import naive_analysis as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,9 +16,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, BaggingRegressor, RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier
+from support import naive_analysis as naive
 
-from depthforest.ensemble import analysis
 from depthforest.base.errors import UsageError
+from depthforest.ensemble import analysis
 
 finite = st.floats(-1e6, 1e6)
 

@@ -3,16 +3,16 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, fields
 
-from support import naive_analysis as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_analysis as naive
 from support.strategies import votes
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble import analysis
 from depthforest.ensemble.analysis import pairwise
-from depthforest.base.errors import UsageError
 
 
 def test_a_table_worked_by_hand() -> None:

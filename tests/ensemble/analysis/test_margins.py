@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import math
 
-from support import naive_analysis as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_analysis as naive
 from support.strategies import votes
 
-from depthforest.ensemble import analysis
 from depthforest.base.errors import UsageError
+from depthforest.ensemble import analysis
 
 
 @settings(max_examples=40)

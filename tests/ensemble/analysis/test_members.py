@@ -29,9 +29,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from depthforest import ensemble as boosting
+from depthforest.base.errors import UsageError
 from depthforest.ensemble import analysis
 from depthforest.ensemble.analysis.members import first_members_answers
-from depthforest.base.errors import UsageError
 
 POINTS, CODES = make_classification(150, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
 WORDS = np.array(["oak", "ash", "elm"])[CODES]

@@ -18,8 +18,8 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from depthforest.ensemble import analysis
 from depthforest.base.errors import UsageError
+from depthforest.ensemble import analysis
 
 POINTS, CODES = make_classification(300, 6, n_informative=5, n_redundant=0, n_classes=3, random_state=0)
 TRAIN, TEST = slice(0, 150), slice(150, 300)

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import math
 
-from support import naive_analysis as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_analysis as naive
 
-from depthforest.ensemble import analysis
 from depthforest.base.errors import UsageError
+from depthforest.ensemble import analysis
 
 errors = st.floats(0, 1)
 

@@ -19,9 +19,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from depthforest.base.errors import DepthForestWarning, UsageError
 from depthforest.ensemble.bagging import base as diversebase
 from depthforest.ensemble.bagging.diverse import DiverseEnsembleClassifier, DiverseEnsembleRegressor
-from depthforest.base.errors import DepthForestWarning, UsageError
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::3], Y[::3]

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.bagging import draws
 from depthforest.ensemble.bagging.draws import DrawPlan
-from depthforest.base.errors import UsageError
 
 PLAN = {
     "n_samples": 1000,

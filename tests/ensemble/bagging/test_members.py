@@ -9,9 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.bagging import members
 from depthforest.ensemble.bagging.draws import DrawPlan
-from depthforest.base.errors import UsageError
 
 X = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
 

@@ -10,9 +10,14 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from depthforest.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, NewtonBoostingClassifier, NewtonBoostingRegressor
-from depthforest.ensemble.boosting.rounds import Rounds
 from depthforest.base.errors import UsageError
+from depthforest.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    NewtonBoostingClassifier,
+    NewtonBoostingRegressor,
+)
+from depthforest.ensemble.boosting.rounds import Rounds
 
 KINDS = [
     GradientBoostingClassifier,

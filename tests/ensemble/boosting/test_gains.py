@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from depthforest.ensemble.boosting.planting import BoostGrowth
 from depthforest.ensemble.boosting.gains import (
     bar_over,
     best_score,
@@ -14,6 +13,7 @@ from depthforest.ensemble.boosting.gains import (
     bounded_weight,
     score_at,
 )
+from depthforest.ensemble.boosting.planting import BoostGrowth
 
 numbers = st.floats(-20, 20)
 positive = st.floats(0.01, 20)

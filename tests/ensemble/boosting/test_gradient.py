@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn import ensemble as peers
 from sklearn.datasets import make_friedman1
 
-from depthforest.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from depthforest.base.errors import UsageError
+from depthforest.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from depthforest.ensemble.growth.binning import bin_columns
 from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
+from depthforest.ensemble.growth.binning import bin_columns
 
 
 def grown(x, gradient, hessian=None, **changes):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from depthforest.ensemble.growth.binning import bin_columns
-from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
-from depthforest.ensemble.growth.columns import N_CODES
 from depthforest.ensemble.boosting.histograms import count_rows, offsets_of, take_away
+from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
+from depthforest.ensemble.growth.binning import bin_columns
+from depthforest.ensemble.growth.columns import N_CODES
 
 
 @pytest.fixture(scope="module")

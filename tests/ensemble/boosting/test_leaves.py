@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from depthforest.ensemble.boosting import leaves as boostleaves
-from depthforest.ensemble.growth.binning import bin_columns
 from depthforest.ensemble.boosting.leaves import add_grown, add_walked, leaf_steps
-from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
 from depthforest.ensemble.boosting.losses.choice import loss_of
+from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
+from depthforest.ensemble.growth.binning import bin_columns
 from depthforest.ensemble.tree.walking import Walk
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from depthforest.ensemble import NewtonBoostingClassifier, NewtonBoostingRegressor
 from depthforest.base.errors import UsageError
+from depthforest.ensemble import NewtonBoostingClassifier, NewtonBoostingRegressor
 
 N_ROUNDS, DEPTH, LEAST = 10, 4, 10.0
 

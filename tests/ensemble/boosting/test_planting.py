@@ -3,17 +3,17 @@
 import itertools
 import math
 
-from support import naive_boosting as naive
-from support import naive_columns
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from support import naive_boosting as naive
+from support import naive_columns
 
 from depthforest.ensemble.boosting import planting as boostplanting
-from depthforest.ensemble.growth.binning import Binned, bin_columns
 from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
+from depthforest.ensemble.growth.binning import Binned, bin_columns
 from depthforest.ensemble.tree.planting import UNLIMITED
 from depthforest.ensemble.tree.walking import Walk
 

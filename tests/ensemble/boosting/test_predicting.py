@@ -7,8 +7,14 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from depthforest.ensemble import DecisionTreeRegressor, GradientBoostingClassifier, GradientBoostingRegressor, NewtonBoostingClassifier, NewtonBoostingRegressor
 from depthforest.base.errors import UsageError
+from depthforest.ensemble import (
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    NewtonBoostingClassifier,
+    NewtonBoostingRegressor,
+)
 
 CLASSIFIERS = [GradientBoostingClassifier, NewtonBoostingClassifier]
 REGRESSORS = [GradientBoostingRegressor, NewtonBoostingRegressor]

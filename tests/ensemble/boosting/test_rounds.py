@@ -1,13 +1,18 @@
 """Rounds of boosting against naive twins; subsamples, weights, and what falls."""
 
-from support import naive_boosting as naive
-from support import naive_columns
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss
+from support import naive_boosting as naive
+from support import naive_columns
 
-from depthforest.ensemble import GradientBoostingClassifier, GradientBoostingRegressor, NewtonBoostingClassifier, NewtonBoostingRegressor
+from depthforest.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    NewtonBoostingClassifier,
+    NewtonBoostingRegressor,
+)
 from depthforest.ensemble.boosting.losses.choice import loss_of
 
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from depthforest.ensemble.growth.binning import Binned, bin_columns
 from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
 from depthforest.ensemble.boosting.sortedcolumns import part_columns, sorted_rows
+from depthforest.ensemble.growth.binning import Binned, bin_columns
 
 
 def test_rows_stand_in_the_order_of_their_codes():

@@ -11,22 +11,33 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
-from support.brokenfiles import TOOLS, at, changed, cut, failures_without, fuzz_tools, item, key, one_entry, whole_column
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from support.brokenfiles import (
+    TOOLS,
+    at,
+    changed,
+    cut,
+    failures_without,
+    fuzz_tools,
+    item,
+    key,
+    one_entry,
+    whole_column,
+)
 
 from depthforest.base import modelfile
-from depthforest.ensemble.tree import store as treestore
-from depthforest.ensemble.boosting.store import BOOST_COLUMNS, BOOSTED_CLASSES, BOOSTED_NUMBERS
+from depthforest.base.errors import ModelError, UsageError
 from depthforest.ensemble.boosting.gradient import GradientBoostingClassifier, GradientBoostingRegressor
 from depthforest.ensemble.boosting.losses.choice import CLASSIFICATION_LOSSES, REGRESSION_LOSSES
-from depthforest.ensemble.boosting.newton import NewtonBoostingClassifier, NewtonBoostingRegressor
 from depthforest.ensemble.boosting.losses.regression import SquaredError
-from depthforest.ensemble.tree.checks import LARGEST
+from depthforest.ensemble.boosting.newton import NewtonBoostingClassifier, NewtonBoostingRegressor
+from depthforest.ensemble.boosting.store import BOOST_COLUMNS, BOOSTED_CLASSES, BOOSTED_NUMBERS
 from depthforest.ensemble.files import TREE_ESTIMATORS, load
+from depthforest.ensemble.tree import store as treestore
+from depthforest.ensemble.tree.checks import LARGEST
 from depthforest.ensemble.tree.store import KIND, TREE_COLUMNS
-from depthforest.base.errors import ModelError, UsageError
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 NAMES = ("two_classes", "classes", "hinge", "numbers", "newton_classes", "newton_numbers", "ranks")
@@ -519,7 +530,11 @@ def test_the_loader_survives_a_long_run(tools, files):
         ("depthforest.ensemble.tree.checks._check_leaves", "classes", ("IndexError", "crashes")),
         ("depthforest.ensemble.tree.checks._check_splits", "newton_numbers", ("IndexError", "crashes")),
         ("depthforest.ensemble.tree.checks._check_values", "hinge", ("AssertionError",)),
-        ("depthforest.ensemble.boosting.store._check", "classes", ("IndexError", "ValueError", "AssertionError", "crashes")),
+        (
+            "depthforest.ensemble.boosting.store._check",
+            "classes",
+            ("IndexError", "ValueError", "AssertionError", "crashes"),
+        ),
         ("depthforest.ensemble.tree.store._check_ends", "newton_classes", ("IndexError", "ValueError", "crashes")),
     ],
 )

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from depthforest.ensemble.tree import walking
-from depthforest.ensemble.growth.binning import bin_columns
 from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
 from depthforest.ensemble.boosting.walking import add_trees
+from depthforest.ensemble.growth.binning import bin_columns
+from depthforest.ensemble.tree import walking
 from depthforest.ensemble.tree.walking import Walk
 
 

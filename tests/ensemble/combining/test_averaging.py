@@ -1,7 +1,6 @@
 import joblib
 import numpy as np
 import pytest
-from support.scripted import Guess, row_numbers
 from sklearn.datasets import make_regression
 from sklearn.ensemble import VotingRegressor as SklearnVoting
 from sklearn.linear_model import LinearRegression, Ridge
@@ -9,10 +8,11 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_p
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.scripted import Guess, row_numbers
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.combining.averaging import AveragingRegressor
 from depthforest.ensemble.combining.weighting import error_weights, least_squares_weights
-from depthforest.base.errors import UsageError
 
 
 def _trees():

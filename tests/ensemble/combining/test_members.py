@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import sklearn
-from support.scripted import Failing, Guess, Scripted, Voter, row_numbers
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
@@ -14,11 +13,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import get_tags
+from support.scripted import Failing, Guess, Scripted, Voter, row_numbers
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.combining.averaging import AveragingRegressor
 from depthforest.ensemble.combining.stacking import StackingClassifier, StackingRegressor
 from depthforest.ensemble.combining.voting import VotingClassifier
-from depthforest.base.errors import UsageError
 
 ALL = [VotingClassifier, AveragingRegressor, StackingClassifier, StackingRegressor]
 CLASSIFIERS = [VotingClassifier, StackingClassifier]

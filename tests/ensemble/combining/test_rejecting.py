@@ -1,11 +1,11 @@
-from support import naive_combining as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_combining as naive
 
-from depthforest.ensemble.combining.rejecting import check_majority, check_reject_label, reject_curve, with_rejects
 from depthforest.base.errors import UsageError
+from depthforest.ensemble.combining.rejecting import check_majority, check_reject_label, reject_curve, with_rejects
 
 
 @settings(deadline=None, max_examples=50)

@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 import sklearn
 from scipy import sparse
-from support.scripted import Memory, Recorder, Scripted, Voter, row_numbers
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import StackingClassifier as SklearnStacking
@@ -23,9 +22,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support.scripted import Memory, Recorder, Scripted, Voter, row_numbers
 
-from depthforest.ensemble.combining.stacking import StackingClassifier, StackingRegressor
 from depthforest.base.errors import UsageError
+from depthforest.ensemble.combining.stacking import StackingClassifier, StackingRegressor
 
 
 def _trees():

@@ -1,10 +1,8 @@
 import joblib
-from support import naive_combining as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.scripted import Scripted, Voter, row_numbers
 from sklearn.datasets import make_classification
 from sklearn.ensemble import VotingClassifier as SklearnVoting
 from sklearn.linear_model import RidgeClassifier
@@ -15,9 +13,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support import naive_combining as naive
+from support.scripted import Scripted, Voter, row_numbers
 
-from depthforest.ensemble.combining.voting import VotingClassifier
 from depthforest.base.errors import UsageError
+from depthforest.ensemble.combining.voting import VotingClassifier
 
 KINDS = ["hard", "soft", "confidence"]
 

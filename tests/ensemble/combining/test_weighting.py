@@ -1,11 +1,12 @@
 import math
 
-from support import naive_combining as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_combining as naive
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.combining.weighting import (
     accuracy_weights,
     error_weights,
@@ -13,7 +14,6 @@ from depthforest.ensemble.combining.weighting import (
     is_found,
     least_squares_weights,
 )
-from depthforest.base.errors import UsageError
 
 
 def _loss(errors, weights, sample_weight=None):

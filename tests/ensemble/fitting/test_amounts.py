@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from depthforest.ensemble.fitting import amounts
 from depthforest.base.errors import UsageError
+from depthforest.ensemble.fitting import amounts
 
 
 def test_counts_and_shares_are_resolved():

@@ -11,8 +11,8 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from depthforest.ensemble.fitting.folds import make_folds
 from depthforest.base.errors import UsageError
+from depthforest.ensemble.fitting.folds import make_folds
 
 X = np.zeros((12, 1))
 Y = np.arange(12) % 3

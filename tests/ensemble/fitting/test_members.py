@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 import sklearn
-from support.scripted import Memory, Recorder
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
+from support.scripted import Memory, Recorder
 
-from depthforest.ensemble.fitting.members import out_of_fold
-from depthforest.ensemble.combining.stacking import StackingClassifier, StackingRegressor
 from depthforest.base.errors import UsageError
+from depthforest.ensemble.combining.stacking import StackingClassifier, StackingRegressor
+from depthforest.ensemble.fitting.members import out_of_fold
 
 
 def _noise(n=120):

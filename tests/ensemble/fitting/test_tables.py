@@ -6,8 +6,8 @@ import pytest
 from scipy.sparse import csc_array
 from sklearn.base import BaseEstimator
 
-from depthforest.ensemble.fitting import tables
 from depthforest.base.errors import UsageError
+from depthforest.ensemble.fitting import tables
 
 ROWS, COLUMNS = np.array([0, 2, 2]), np.array([1])
 X = np.arange(9.0).reshape(3, 3)

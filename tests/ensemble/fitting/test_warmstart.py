@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.fitting.jobs import member_seeds
 from depthforest.ensemble.fitting.warmstart import check_count, check_same, continued_seeds, kept_members, known_values
-from depthforest.base.errors import UsageError
 
 
 def test_members_are_kept_by_a_warm_start_only():

@@ -4,9 +4,6 @@ import multiprocessing
 import pickle
 import threading
 
-from support import naive_columns
-from support import naive_forests
-from support import naive_trees as naive
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,12 +14,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, LeaveOneOut, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from support import naive_columns, naive_forests
+from support import naive_trees as naive
 
-from depthforest.ensemble import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
-
+from depthforest.base.errors import UsageError
+from depthforest.ensemble import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from depthforest.ensemble.forests import base as forestbase
 from depthforest.ensemble.tree.planting import Growth
-from depthforest.base.errors import UsageError
 
 FORESTS = [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor]
 

@@ -2,14 +2,19 @@
 
 import math
 
-from support import naive_forests as naive
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from support import naive_forests as naive
 
-from depthforest.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
-from depthforest.ensemble.forests.outofbag import error_bound
 from depthforest.base.errors import UsageError
+from depthforest.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from depthforest.ensemble.forests.outofbag import error_bound
 
 N = 60
 

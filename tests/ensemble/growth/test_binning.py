@@ -1,16 +1,16 @@
 import math
 
-from support import naive_columns as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from support import naive_columns as naive
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble import DecisionTreeClassifier
 from depthforest.ensemble.growth.binning import MAX_BINS, bin_columns, check_max_bins
 from depthforest.ensemble.growth.columns import HIGH, IS_CATEGORICAL, LOW, N_CODES, START
-from depthforest.base.errors import UsageError
 
 
 def codes_of(binned):

@@ -13,8 +13,8 @@ from sklearn.ensemble import AdaBoostClassifier as SklearnAdaBoost
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from sklearn.naive_bayes import GaussianNB
 
-from depthforest.ensemble.adaboost.estimator import AdaBoostClassifier
 from depthforest.base.errors import UsageError
+from depthforest.ensemble.adaboost.estimator import AdaBoostClassifier
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

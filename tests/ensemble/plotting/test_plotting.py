@@ -19,8 +19,8 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from depthforest.ensemble.plotting.canvas import CLASS_COLORS, MINUS
 from depthforest.base.errors import UsageError
+from depthforest.ensemble.plotting.canvas import CLASS_COLORS, MINUS
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

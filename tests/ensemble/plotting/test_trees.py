@@ -15,9 +15,9 @@ from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.plotting.canvas import CLASS_COLORS, MINUS, number, shortened, text_width
 from depthforest.ensemble.plotting.treelayout import lay_out
-from depthforest.base.errors import UsageError
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.ranking import cross_val_ndcg, group_ids, group_sizes, ndcg
 from depthforest.ensemble.ranking.groups import check_learnable, query_starts
-from depthforest.base.errors import UsageError
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=12))

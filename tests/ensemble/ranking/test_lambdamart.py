@@ -2,7 +2,6 @@
 
 import pickle
 
-from support import naive_ranking as naive
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -10,12 +9,13 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from support import naive_ranking as naive
 
 from depthforest import ensemble
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.boosting.rounds import Rounds
 from depthforest.ensemble.ranking import LambdaMART, cross_val_ndcg, group_ids, group_sizes, ndcg, read_letor
 from depthforest.ensemble.ranking.lambdas import METRICS, lambda_gradients
-from depthforest.base.errors import UsageError
 
 CHECKS = parametrize_with_checks([LambdaMART(n_estimators=5, min_samples_leaf=1)])
 

@@ -1,16 +1,16 @@
 """Lambdas: finite differences, naive twins, LightGBM's own gradients, threads, bad input."""
 
-from support import naive_ranking
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_ranking
 
+from depthforest.base.errors import UsageError
+from depthforest.base.threads import map_in_order
 from depthforest.ensemble.ranking import group_ids, lambda_gradients, ranknet_cost
 from depthforest.ensemble.ranking.groups import query_starts
 from depthforest.ensemble.ranking.lambdas import METRICS, fill_lambdas, pair_targets
-from depthforest.base.errors import UsageError
-from depthforest.base.threads import map_in_order
 
 
 def some_queries(seed=0, n_queries=5):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from depthforest.base.errors import DatasetError, DepthForestError, UsageError
 from depthforest.ensemble.ranking import group_sizes, read_letor, write_letor
 from depthforest.ensemble.ranking.letor import read_group_sizes, write_group_sizes
-from depthforest.base.errors import DatasetError, DepthForestError, UsageError
 
 
 def test_a_file_as_others_write_it(tmp_path):

@@ -1,14 +1,14 @@
 """The ranking loss: lambdas of the naive twin as derivatives, 1 - NDCG as value."""
 
-from support import naive_ranking as naive
 import numpy as np
 import pytest
+from support import naive_ranking as naive
 
 from depthforest.ensemble.boosting.losses.derivatives import HESSIAN_FLOOR
 from depthforest.ensemble.ranking.groups import group_ids, query_starts
 from depthforest.ensemble.ranking.lambdas import METRICS, pair_targets
-from depthforest.ensemble.ranking.metrics import ndcg
 from depthforest.ensemble.ranking.loss import RankingLoss
+from depthforest.ensemble.ranking.metrics import ndcg
 
 SIZES = [5, 1, 7, 3, 4]
 GRADES = np.random.default_rng(0).integers(0, 4, sum(SIZES)).astype(float)

@@ -2,15 +2,15 @@
 
 import math
 
-from support import naive_ranking
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
+from support import naive_ranking
 
-from depthforest.ensemble.ranking import average_precision, dcg, err, ndcg
 from depthforest.base.errors import UsageError
+from depthforest.ensemble.ranking import average_precision, dcg, err, ndcg
 
 LECTURE = {"gain": "linear", "discount": "lecture"}
 DOWN = -np.arange(10.0)

@@ -10,10 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.ranking import LambdaRank, RankNet, cross_val_ndcg, epochs, group_ids, ndcg, ranknet_cost
 from depthforest.ensemble.ranking.lambdas import lambda_gradients
 from depthforest.ensemble.ranking.layers import Adam, new_network
-from depthforest.base.errors import UsageError
 
 CHECKS = parametrize_with_checks([RankNet(max_iter=5), LambdaRank(max_iter=5)])
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.brokenfiles import changed, cut, fuzz_tools, item, key, one_entry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
+from support.brokenfiles import changed, cut, fuzz_tools, item, key, one_entry
 
 from depthforest.base import modelfile
+from depthforest.base.errors import ModelError, UsageError
+from depthforest.ensemble.files import RANK_NETWORKS
 from depthforest.ensemble.ranking import RankNet
 from depthforest.ensemble.ranking.store import COLUMNS, FORMAT_VERSION, KEYS, KIND, unpack_ranker
-from depthforest.ensemble.files import RANK_NETWORKS
-from depthforest.base.errors import ModelError, UsageError
 
 NAMES = ("net", "rank")
 FUZZER, VALID = fuzz_tools()

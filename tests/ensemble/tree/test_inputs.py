@@ -13,8 +13,15 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
 import depthforest.ensemble
-from depthforest.ensemble import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from depthforest.base.errors import UsageError
+from depthforest.ensemble import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 TREES = [DecisionTreeClassifier, DecisionTreeRegressor]
 FORESTS = [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor]
@@ -87,8 +94,8 @@ def compiled_signatures():
     read-only memory map, which is not copied.
     """
     compiled = {}
-    for module in pkgutil.iter_modules(depthforest.ensemble.__path__):
-        for name, value in vars(importlib.import_module(f"depthforest.ensemble.{module.name}")).items():
+    for module in pkgutil.walk_packages(depthforest.ensemble.__path__, "depthforest.ensemble."):
+        for name, value in vars(importlib.import_module(module.name)).items():
             if isinstance(value, CPUDispatcher):
                 compiled[f"{value.__module__}.{name}"] = {
                     tuple(
@@ -102,8 +109,8 @@ def compiled_signatures():
 def number_of_signatures():
     return sum(
         len(value.signatures)
-        for module in pkgutil.iter_modules(depthforest.ensemble.__path__)
-        for value in vars(importlib.import_module(f"depthforest.ensemble.{module.name}")).values()
+        for module in pkgutil.walk_packages(depthforest.ensemble.__path__, "depthforest.ensemble.")
+        for value in vars(importlib.import_module(module.name)).values()
         if isinstance(value, CPUDispatcher)
     )
 

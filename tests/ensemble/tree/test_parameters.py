@@ -5,8 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from depthforest.ensemble import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 from depthforest.base.errors import UsageError
+from depthforest.ensemble import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 
 TREES = [DecisionTreeClassifier, DecisionTreeRegressor]
 FORESTS = [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor]

@@ -2,20 +2,19 @@
 
 import math
 
-from support import naive_columns
-from support import naive_forests
-from support import naive_trees as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from support import naive_columns, naive_forests
+from support import naive_trees as naive
 
 from depthforest.ensemble import DecisionTreeClassifier, DecisionTreeRegressor
 from depthforest.ensemble.growth.binning import bin_columns
 from depthforest.ensemble.growth.columns import sort
-from depthforest.ensemble.tree.planting import Growth, plant
 from depthforest.ensemble.growth.sweeps import KEYS, ORDER, SORTED
+from depthforest.ensemble.tree.planting import Growth, plant
 from depthforest.ensemble.tree.walking import Walk
 
 CRITERIA = ["gini", "entropy", "squared_error"]

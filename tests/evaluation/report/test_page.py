@@ -10,18 +10,18 @@ from support.madeup import made_up, near_finder
 from support.naive_forest import random_forest
 
 import depthforest as df
-from depthforest.evaluation.report import text as reporttext
-from depthforest.evaluation.report import svg as svgplots
 from depthforest.base.errors import DepthForestError, UsageError
-from depthforest.evaluation.options import JudgeOptions
-from depthforest.evaluation.run import evaluate_many
-from depthforest.evaluation.report.examples import choose_frames, cut, draw_examples, people_box
 from depthforest.evaluation.figures import MAP, PARTS_FIGURE
-from depthforest.frames.parts import BODY31, PCL25
+from depthforest.evaluation.options import JudgeOptions
+from depthforest.evaluation.report import svg as svgplots
+from depthforest.evaluation.report import text as reporttext
+from depthforest.evaluation.report.examples import choose_frames, cut, draw_examples, people_box
 from depthforest.evaluation.report.page import ModelReport, embedded, report_page, write_report
-from depthforest.evaluation.report.text import MINUS
-from depthforest.evaluation.scores import Calibration, Estimate
 from depthforest.evaluation.report.svg import Series
+from depthforest.evaluation.report.text import MINUS
+from depthforest.evaluation.run import evaluate_many
+from depthforest.evaluation.scores import Calibration, Estimate
+from depthforest.frames.parts import BODY31, PCL25
 from synth.config import Config
 from synth.generator import Generator
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from support import boxman
 import numpy as np
+from support import boxman
 
 from synth.bodies.borders import Cut, cut_at_borders
 from synth.bodies.labels import face_parts, limb_shares, point_parts

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from support import naive_clothing as naive
 import numpy as np
 import pytest
+from support import naive_clothing as naive
 
 from depthforest.frames.parts import BODY31
 from synth.bodies.anthropometry import child_measures, sample_measures
@@ -15,8 +15,8 @@ from synth.bodies.body import Body, Pose
 from synth.bodies.clothing import MAX_SPAN, Outfit, OutfitError, _smooth, _Wearer, dress, sample_outfit
 from synth.bodies.procedural import make_body
 from synth.bodies.skeleton import BONE, N_BONES
-from synth.scene.skinning import pose_body
 from synth.bodies.templates import template
+from synth.scene.skinning import pose_body
 
 OUTFITS = {
     "winter": Outfit(top=0.04, trousers=0.03, hair=0.02, hat=0.03, shoes=0.015, folds=0.4, seed=1),

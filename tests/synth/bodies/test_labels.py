@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from support import boxman
 import numpy as np
 import pytest
+from support import boxman
 
 from depthforest.frames.parts import BODY31, JOINT_MIRROR, JOINTS
 from synth.bodies import labels

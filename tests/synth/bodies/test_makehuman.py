@@ -7,14 +7,13 @@ import sys
 from itertools import product
 from pathlib import Path
 
-from support import boxman
 import numpy as np
 import pytest
+from support import boxman
 
 from depthforest.base.errors import UsageError
 from depthforest.frames.parts import BODY31
-from synth.bodies import anthropometry
-from synth.bodies import makehuman
+from synth.bodies import anthropometry, makehuman
 from synth.bodies import meshfiles as makehuman_files
 from synth.bodies.anthropometry import sample_measures
 from synth.bodies.makehuman import MakeHuman, MakeHumanError, Traits, target_weights

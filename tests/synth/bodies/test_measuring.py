@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from support import boxman
 import numpy as np
 import pytest
+from support import boxman
 
 from synth.bodies.body import BodyError
 from synth.bodies.labels import face_parts

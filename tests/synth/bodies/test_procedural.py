@@ -27,8 +27,8 @@ from synth.bodies.procedural import (
     section,
 )
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES, PARENTS
-from synth.scene.skinning import pose_body
 from synth.bodies.templates import template
+from synth.scene.skinning import pose_body
 
 # ANSUR II itself, metres: mean and standard deviation of stature, trochanter height, upper arm, forearm; and the
 # correlation of stature and trochanter height.

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from support import naive_diversity as naive
 import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_diversity as naive
 
 from depthforest.base.errors import UsageError
 from synth.poses.bvh import read_bvh

@@ -12,6 +12,7 @@ import pytest
 
 from depthforest.base.errors import DepthForestWarning, UsageError
 from synth.bodies.body import Pose, t_pose_rotations
+from synth.bodies.skeleton import BONE, BONE_MIRROR, BONE_NAMES, N_BONES, PARENTS, T_POSE_DIRECTIONS
 from synth.poses.bvh import CHANNELS, Clip, MocapError, read_bvh
 from synth.poses.kinematics import REFERENCE_HEADS, heading, joint_positions, turns
 from synth.poses.mocap import (
@@ -23,7 +24,6 @@ from synth.poses.mocap import (
     load_poses,
     retarget,
 )
-from synth.bodies.skeleton import BONE, BONE_MIRROR, BONE_NAMES, N_BONES, PARENTS, T_POSE_DIRECTIONS
 
 Y = np.array([0.0, 1.0, 0.0])
 SMALL = """HIERARCHY

@@ -4,6 +4,7 @@ import math
 import numpy as np
 import pytest
 
+from synth.bodies.skeleton import BONE
 from synth.poses.bvh import MocapError, read_bvh
 from synth.poses.kinematics import heading, joint_positions, turns
 from synth.poses.mocap import retarget, root_path
@@ -20,7 +21,6 @@ from synth.poses.motion import (
     spline,
     walking_stretch,
 )
-from synth.bodies.skeleton import BONE
 
 # -- between keys
 

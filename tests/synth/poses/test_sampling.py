@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from depthforest.base.errors import UsageError
+from synth.bodies.body import Pose
+from synth.bodies.skeleton import BONE, BONE_MIRROR, BONE_NAMES, N_BONES
 from synth.poses import sampling as poses
 from synth.poses.angles import (
     ANGLE_NAMES,
@@ -17,12 +19,10 @@ from synth.poses.angles import (
     level_feet,
     rotations_of,
 )
-from synth.bodies.body import Pose
 from synth.poses.collision import is_above_floor, is_balanced, is_clear, is_on_floor
 from synth.poses.families import RELAXED
 from synth.poses.kinematics import REFERENCE_LEG, heading, joint_positions
 from synth.poses.sampling import FAMILIES, FamilyPose, draw_angles, sample_pose, sample_poses, seat_height
-from synth.bodies.skeleton import BONE, BONE_MIRROR, BONE_NAMES, N_BONES
 
 N = 60
 

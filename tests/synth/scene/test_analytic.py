@@ -1,5 +1,5 @@
-from support import naive
 import numpy as np
+from support import naive
 
 from depthforest.frames.camera import Camera
 from synth.scene.analytic import Box, Plane, Sphere, camera_rays, cast

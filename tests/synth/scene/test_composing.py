@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from depthforest.frames.camera import Camera
-from synth.scene import furniture
 from synth.bodies import procedural
 from synth.config import Config
-from synth.scene.furniture import KINDS, SEATS, PlacedPiece, Sitter, between, box_faces, turn_about_y
 from synth.poses.sampling import sample_pose
-from synth.scene.rendering import Mesh, MeshError
+from synth.scene import furniture
 from synth.scene.composing import Person, Scene, View, compose, is_sitting
+from synth.scene.furniture import KINDS, SEATS, PlacedPiece, Sitter, between, box_faces, turn_about_y
+from synth.scene.rendering import Mesh, MeshError
 from synth.scene.skinning import pose_body
 
 CAMERA = Camera.preset("kinect_v1@160x120")

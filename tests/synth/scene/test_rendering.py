@@ -4,15 +4,15 @@ import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
-from support import naive_synth as naive
 import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_synth as naive
 
-from depthforest.frames.camera import Camera
 from depthforest.base.errors import CameraError
+from depthforest.frames.camera import Camera
 from synth.scene import analytic
 from synth.scene.rendering import Canvas, Mesh, MeshError, Rendered, render
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from support import naive_synth as naive
 import numpy as np
 import numpy.typing as npt
 import pytest
+from support import naive_synth as naive
 
 from depthforest.frames.parts import JOINTS
 from synth.bodies.body import Body, BodyError, Pose

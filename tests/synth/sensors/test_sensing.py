@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-from support import naive_sensors
 import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_sensors
 
-from depthforest.frames.camera import Camera
 from depthforest.base.errors import DepthForestError
+from depthforest.frames.camera import Camera
 from depthforest.io.reading import read_depth
 from synth.scene.analytic import Box, Plane, Solid, Sphere, camera_rays, cast
 from synth.sensors.devices import SENSORS, Ideal, Sensor, SensorError, Stereo, StructuredLight, TimeOfFlight
-from synth.sensors.noise import _fill_noise
 from synth.sensors.kernels import _cast_shadow, _dilate, _match_pattern
 from synth.sensors.models import Sensed, measure_facing
+from synth.sensors.noise import _fill_noise
 from synth.sensors.sensing import sense
 
 NOISY = ("kinect_v1", "kinect_v1_registered", "tof", "stereo")

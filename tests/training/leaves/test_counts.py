@@ -2,21 +2,21 @@
 
 from dataclasses import replace
 
-from support import naive_facings
-from support import naive_forest as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_facings
+from support import naive_forest as naive
 from support.madeup import PARTS, labeled_frame, people_of
 
 import depthforest as df
-from depthforest.training.leaves import counts as leafcounts
 from depthforest.base.errors import DatasetError, UsageError
 from depthforest.frames.frame import LabeledFrame
+from depthforest.training.leaves import counts as leafcounts
 from depthforest.training.leaves.counts import count_leaves, first_trees, prune
-from depthforest.trees.quantizing import quantise_leaves
 from depthforest.trees.columns import MAX_DEPTH, MAX_NODES
+from depthforest.trees.quantizing import quantise_leaves
 
 
 @settings(max_examples=15, deadline=None)

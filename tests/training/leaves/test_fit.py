@@ -2,15 +2,15 @@
 
 import math
 
-from support import naive_facings
 import numpy as np
 import pytest
+from support import naive_facings
 from support.madeup import PARTS, labeled_frame
 
 import depthforest as df
-from depthforest.training.leaves import fit as leaffit
 from depthforest.base.errors import DatasetError, UsageError
 from depthforest.frames.frame import Joint, LabeledFrame
+from depthforest.training.leaves import fit as leaffit
 from depthforest.training.leaves.fit import fit_leaves, leaves_of_counts
 from depthforest.trees.quantizing import quantise_leaves
 

@@ -2,11 +2,11 @@
 
 import math
 
-from support import naive_facings
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_facings
 from support.madeup import PARTS, labeled_frame, people_of
 
 from depthforest.training.leaves.shares import share_leaves

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base.arrays import Floats, Ints, Longs
-from depthforest.base.errors import UsageError
+from depthforest.base import Floats, Ints, Longs, UsageError
 
 Targets = npt.NDArray[Any]
 """(n,) float64 of regression, (n,) int32 class codes of classification."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from depthforest.base.checks import is_number
+from depthforest.base import UsageError, is_number
+from depthforest.ensemble.boosting.losses.base import Loss
 from depthforest.ensemble.boosting.losses.classes import Exponential, Hinge, Logistic, Multinomial, Perceptron
 from depthforest.ensemble.boosting.losses.custom import CustomLoss
-from depthforest.ensemble.boosting.losses.base import Loss
 from depthforest.ensemble.boosting.losses.regression import AbsoluteError, Huber, Quantile, SquaredError
-from depthforest.base.errors import UsageError
 
 __all__ = ["CLASSIFICATION_LOSSES", "REGRESSION_LOSSES", "Loss", "loss_of"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from depthforest.base.arrays import Bools, Floats, Ints, Longs
-from depthforest.ensemble.boosting.losses.linesearch import crossing_intervals, leaf_sums, stepped_back, zero_slopes
+from depthforest.base import Bools, Floats, Ints, Longs
 from depthforest.ensemble.boosting.losses.base import Loss
 from depthforest.ensemble.boosting.losses.derivatives import (
     EXP_HIGH,
@@ -18,6 +17,7 @@ from depthforest.ensemble.boosting.losses.derivatives import (
     sum_logistic,
     sum_slopes,
 )
+from depthforest.ensemble.boosting.losses.linesearch import crossing_intervals, leaf_sums, stepped_back, zero_slopes
 
 MAX_LOG_ODDS = 2.0
 """No leaf moves the log-odds of its rows further in one round: the minimum of a pure leaf is infinitely far.

@@ -10,12 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from depthforest.base.arrays import Bools, Floats, Ints
-from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS, MarginLoss
-from depthforest.ensemble.boosting.losses.linesearch import leaf_sums, stepped_back, zero_slopes
+from depthforest.base import Bools, Floats, Ints, UsageError
 from depthforest.ensemble.boosting.losses.base import Targets
+from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS, MarginLoss
 from depthforest.ensemble.boosting.losses.derivatives import HESSIAN_FLOOR
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.boosting.losses.linesearch import leaf_sums, stepped_back, zero_slopes
 
 CHECKED_ROWS = 50
 """Rows of the training set, evenly spread over the sorted targets, whose slopes are checked."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from depthforest.base.arrays import Floats, Ints
-from depthforest.base.errors import UsageError
-from depthforest.base.kernels import kernel
+from depthforest.base import Floats, Ints, UsageError, kernel
 
 HESSIAN_FLOOR = 1e-16
 """Second derivatives are at least this, so that Newton's -G / H divides by something where all rows are certain."""

@@ -10,8 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from depthforest.base.arrays import Bools, Floats, Ints, Longs
-from depthforest.base.kernels import kernel
+from depthforest.base import Bools, Floats, Ints, Longs, kernel
 
 Slopes = Callable[[Floats, Bools], tuple[Floats, Floats | None]]
 

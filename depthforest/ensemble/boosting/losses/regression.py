@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from depthforest.base.arrays import Bools, Floats, Ints
+from depthforest.base import Bools, Floats, Ints, kernel
+from depthforest.ensemble.boosting.losses.base import Loss
 from depthforest.ensemble.boosting.losses.linesearch import (
     crossing_intervals,
     leaf_ranges,
@@ -13,8 +14,6 @@ from depthforest.ensemble.boosting.losses.linesearch import (
     weighted_quantile,
     zero_slopes,
 )
-from depthforest.ensemble.boosting.losses.base import Loss
-from depthforest.base.kernels import kernel
 
 
 class SquaredError(Loss):

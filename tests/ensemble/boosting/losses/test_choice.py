@@ -1,15 +1,15 @@
 import math
 
-from support import naive_losses as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import naive_losses as naive
 
+from depthforest.base.errors import UsageError
+from depthforest.ensemble.boosting.losses.choice import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Loss, loss_of
 from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS
 from depthforest.ensemble.boosting.losses.derivatives import HESSIAN_FLOOR, fast_exp, softmax_derivatives
-from depthforest.ensemble.boosting.losses.choice import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Loss, loss_of
-from depthforest.base.errors import UsageError
 
 REGRESSION = ("squared_error", "absolute_error", "huber", "quantile")
 MARGINS = ("logistic", "exponential", "hinge", "perceptron")

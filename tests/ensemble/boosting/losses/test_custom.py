@@ -3,11 +3,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS
-from depthforest.ensemble.boosting.losses.custom import CustomLoss
+from depthforest.base.errors import UsageError
 from depthforest.ensemble.boosting.gradient import GradientBoostingRegressor
 from depthforest.ensemble.boosting.losses.choice import loss_of
-from depthforest.base.errors import UsageError
+from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS
+from depthforest.ensemble.boosting.losses.custom import CustomLoss
 
 
 class Squared:

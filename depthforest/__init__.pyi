@@ -1,0 +1,29 @@
+__version__: str
+
+from .base import DepthForestError as DepthForestError
+from .base import DepthForestWarning as DepthForestWarning
+from .evaluation import Evaluation as Evaluation
+from .evaluation import evaluate as evaluate
+from .forest import Forest as Forest
+from .forest import load as load
+from .frames import Camera as Camera
+from .frames import Frame as Frame
+from .frames import Grouping as Grouping
+from .frames import Joint as Joint
+from .frames import LabeledFrame as LabeledFrame
+from .frames import PartSet as PartSet
+from .io import open_dataset as open_dataset
+from .io import read_depth as read_depth
+from .io import read_frames as read_frames
+from .io import write_dataset as write_dataset
+from .joints import JointTracks as JointTracks
+from .joints import find_joints as find_joints
+from .joints import fit_joints as fit_joints
+from .joints import read_joints as read_joints
+from .joints import write_joints as write_joints
+from .people import Background as Background
+from .people import People as People
+from .people import PeopleTracker as PeopleTracker
+from .people import find_people as find_people
+from .training import TrainConfig as TrainConfig
+from .training import train as train

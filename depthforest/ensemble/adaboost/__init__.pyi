@@ -1,0 +1,2 @@
+from .estimator import AdaBoostClassifier as AdaBoostClassifier
+from .pool import AdaBoostPoolClassifier as AdaBoostPoolClassifier

@@ -1,0 +1,14 @@
+from .diverse import DiverseEnsembleClassifier as DiverseEnsembleClassifier
+from .diverse import DiverseEnsembleRegressor as DiverseEnsembleRegressor
+from .draws import DrawPlan as DrawPlan
+from .members import MemberSetup as MemberSetup
+from .members import checked_template as checked_template
+from .members import fitted_member as fitted_member
+from .members import refuses_missing as refuses_missing
+from .members import takes_weights as takes_weights
+from .variants import BaggingClassifier as BaggingClassifier
+from .variants import BaggingRegressor as BaggingRegressor
+from .variants import OutputFlippingClassifier as OutputFlippingClassifier
+from .variants import OutputSmearingRegressor as OutputSmearingRegressor
+from .variants import RandomSubspaceClassifier as RandomSubspaceClassifier
+from .variants import RandomSubspaceRegressor as RandomSubspaceRegressor

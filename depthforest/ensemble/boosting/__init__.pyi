@@ -1,0 +1,12 @@
+from .base import BaseBoosting as BaseBoosting
+from .gradient import GradientBoostingClassifier as GradientBoostingClassifier
+from .gradient import GradientBoostingRegressor as GradientBoostingRegressor
+from .losses.base import Loss as Loss
+from .losses.base import Targets as Targets
+from .losses.derivatives import HESSIAN_FLOOR as HESSIAN_FLOOR
+from .monotonic import directions_of as directions_of
+from .newton import NewtonBoostingClassifier as NewtonBoostingClassifier
+from .newton import NewtonBoostingRegressor as NewtonBoostingRegressor
+from .planting import BoostGrowth as BoostGrowth
+from .rounds import Rows as Rows
+from .store import BOOSTED_NUMBERS as BOOSTED_NUMBERS

@@ -1,0 +1,4 @@
+from .estimators import ExtraTreesClassifier as ExtraTreesClassifier
+from .estimators import ExtraTreesRegressor as ExtraTreesRegressor
+from .estimators import RandomForestClassifier as RandomForestClassifier
+from .estimators import RandomForestRegressor as RandomForestRegressor

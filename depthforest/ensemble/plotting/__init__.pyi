@@ -1,0 +1,10 @@
+from . import canvas as canvas
+from .boosting import plot_boosting_rounds as plot_boosting_rounds
+from .boosting import plot_boosting_weights as plot_boosting_weights
+from .boosting import plot_staged_errors as plot_staged_errors
+from .decisionregions import plot_decision_regions as plot_decision_regions
+from .importance import plot_importance as plot_importance
+from .outofbagcurve import plot_oob as plot_oob
+from .ranking import plot_lambdas as plot_lambdas
+from .ranking import plot_ranking_curves as plot_ranking_curves
+from .treedrawing import plot_tree as plot_tree

@@ -1,0 +1,11 @@
+from .bench import SETS as SETS
+from .bench import open_bench as open_bench
+from .command import prepare_evaluation as prepare_evaluation
+from .options import EvaluateOptions as EvaluateOptions
+from .run import Evaluation as Evaluation
+from .run import evaluate as evaluate
+from .scores import Estimate as Estimate
+from .scores import Tally as Tally
+from .scores import count_pairs as count_pairs
+from .scores import frame_weights as frame_weights
+from .scores import rounded as rounded

@@ -1,0 +1,11 @@
+from .files import FrameJoints as FrameJoints
+from .files import read_joints as read_joints
+from .files import write_joints as write_joints
+from .finding import find_joints as find_joints
+from .fit import fit_joints as fit_joints
+from .params import known_joints as known_joints
+from .precision import area_under as area_under
+from .precision import precision_recall as precision_recall
+from .precision import share as share
+from .tracks import JointLike as JointLike
+from .tracks import JointTracks as JointTracks

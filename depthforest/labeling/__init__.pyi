@@ -1,0 +1,5 @@
+from . import labeling as labeling
+from .labeling import RULES as RULES
+from .labeling import Labeling as Labeling
+from .labeling import Sample as Sample
+from .labeling import leaves_of_person as leaves_of_person

@@ -1,0 +1,16 @@
+from .analytic import Box as Box
+from .analytic import Plane as Plane
+from .analytic import Solid as Solid
+from .analytic import Sphere as Sphere
+from .analytic import cast as cast
+from .composing import PROBED_EVERY as PROBED_EVERY
+from .composing import VOXEL as VOXEL
+from .composing import Person as Person
+from .composing import PlacedPerson as PlacedPerson
+from .composing import Scene as Scene
+from .composing import compose as compose
+from .rendering import Canvas as Canvas
+from .rendering import Rendered as Rendered
+from .rendering import render as render
+from .skinning import PosedBody as PosedBody
+from .skinning import pose_body as pose_body
