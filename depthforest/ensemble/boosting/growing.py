@@ -61,7 +61,6 @@ from depthforest.ensemble.boosting.nodes import (
     give_slot,
     is_splittable,
     next_node,
-    part_rows,
     queue_children,
     settle_side,
     take_slot,
@@ -84,6 +83,7 @@ from depthforest.ensemble.growth import (
     Split,
     TreeTables,
     child_key,
+    part_rows,
     threshold_between,
     write_node,
     write_split,
@@ -219,7 +219,7 @@ def _split_node(
         for b in range(DIGIT):
             sides[1, b] = nodes.sides_of[node, b]
     begin, end = spots[node, NODE_BEGIN], spots[node, NODE_END]
-    middle = part_rows(binned.codes, binned.wide, binned.columns, begin, end, split, sides, rows, memory.spare)
+    middle = part_rows(binned, begin, end, split, sides, rows, memory.spare, memory.is_left[:0])
     if middle in (begin, end):  # sums were rounding: nothing was there to be parted
         give_slot(nodes, node)
         return

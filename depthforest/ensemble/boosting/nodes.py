@@ -12,18 +12,7 @@ import numpy as np
 from depthforest.base import GOLDEN, Bytes, Counters, Floats, Ints, Longs, bare, mix, number_below
 from depthforest.ensemble.boosting.gains import GRADIENT, HESSIAN, LOWER, UPPER, Penalties, bar_over, bounded_weight
 from depthforest.ensemble.boosting.histograms import UNSURE
-from depthforest.ensemble.growth import (
-    ABSENT,
-    DIGIT,
-    IS_CATEGORICAL,
-    N_CODES,
-    RIGHT,
-    Codes,
-    Columns,
-    Sides,
-    Split,
-    goes_left,
-)
+from depthforest.ensemble.growth import ABSENT, DIGIT, IS_CATEGORICAL, N_CODES, RIGHT, Codes, Columns, Sides, Split
 
 N_OPEN, HEAD, N_LEAVES, COUNT, IS_COUNTED, OTHER, N_FREE = range(7)
 """Entries of `state`: nodes in `opened`, the first of them, leaves, the node to be counted next (-1: none) and whether
@@ -111,47 +100,6 @@ class NodeTables(NamedTuple):
             free=np.empty(n_slots, dtype=np.int64),
             state=np.empty(7, dtype=np.int64),
         )
-
-
-@bare
-def part_rows(
-    codes: Codes,
-    wide: Ints,
-    columns: Columns,
-    begin: int,
-    end: int,
-    split: Split,
-    sides: Sides,
-    rows: Ints,
-    spare: Ints,
-) -> Any:
-    """Put the rows that go left in front of the others, both in the order they had; return where the others begin.
-
-    As `growing.divide` does, which moves targets and weights too: here they are looked up by row, because only the
-    smaller half of the rows is counted again.
-    """
-    feature = np.uint64(split.feature)
-    missing = columns[split.feature, N_CODES]
-    at, n_right = np.uint64(begin), np.uint64(0)
-    is_wide = codes.shape[0] == 0
-    is_categorical = columns[split.feature, IS_CATEGORICAL] == 1
-    is_plain = not is_categorical and split.missing == ABSENT and not is_wide
-    limit = np.uint8(min(split.code, 255))
-    for i in range(np.uint64(begin), np.uint64(end)):
-        row = rows[i]
-        if is_plain:
-            is_left = np.uint64(codes[feature, np.uint64(row)] <= limit)
-        else:
-            key = np.int64(wide[feature, row]) if is_wide else np.int64(codes[feature, row])
-            is_left = np.uint64(goes_left(split, key, missing, is_categorical, sides))
-        # written to both places and counted in one: no branch to mispredict, and nothing unread is written over
-        rows[at] = row
-        spare[n_right] = row
-        at += is_left
-        n_right += np.uint64(1) - is_left
-    for i in range(n_right):
-        rows[at + i] = spare[i]
-    return np.int64(at)
 
 
 @bare

@@ -27,7 +27,7 @@ from .memory import SplitMemory as SplitMemory
 from .memory import TreeRows as TreeRows
 from .splits import NO_FEATURE as NO_FEATURE
 from .splits import Split as Split
-from .splits import goes_left as goes_left
+from .splits import part_rows as part_rows
 from .sweeps import NEGLIGIBLE as NEGLIGIBLE
 from .sweeps import ORDER as ORDER
 from .sweeps import TARGET as TARGET

@@ -13,10 +13,10 @@ import numpy as np
 
 from depthforest.base import GOLDEN, Counts, Floats, Ints, bare, gain_over_terms, impurity_of_terms, mix
 from depthforest.ensemble.growth.binning import Binned
-from depthforest.ensemble.growth.columns import IS_CATEGORICAL, N_CODES, Sides, reads_rows
+from depthforest.ensemble.growth.columns import Sides
 from depthforest.ensemble.growth.finding import find_split
 from depthforest.ensemble.growth.memory import SplitMemory, TreeRows
-from depthforest.ensemble.growth.splits import NO_FEATURE, Split, goes_left, no_split
+from depthforest.ensemble.growth.splits import NO_FEATURE, Split, no_split, part_rows
 from depthforest.ensemble.growth.sweeps import ORDER, SPARE_ORDER, TARGET, TOTALS, WEIGHT, Rules, term
 from depthforest.ensemble.growth.tables import N_NODES, TreeTables, write_leaf, write_node, write_split
 
@@ -106,30 +106,21 @@ def may_split(rules: Rules, limits: Limits, n: int, depth: int, weight: float, i
 def divide(
     rules: Rules, binned: Binned, rows: TreeRows, begin: int, end: int, split: Split, sides: Sides, memory: SplitMemory
 ) -> Any:
-    """Put the rows that go left in front of the others, both in the order they had; return where the others begin."""
-    codes, by_row, wide, columns = binned.codes, binned.by_row, binned.wide, binned.columns
-    ids, channels, amounts, ints, spare = rows.ids, rows.channels, rows.amounts, memory.ints, memory.spare
-    feature = split.feature
-    missing = columns[feature, N_CODES]
-    is_categorical = columns[feature, IS_CATEGORICAL] == 1
-    is_wide, is_sparse = codes.shape[0] == 0, reads_rows(codes, end - begin)
+    """Put the rows that go left in front of the others, with their channels and amounts; return where the others begin.
+
+    Boosting parts rows alone: it looks amounts up by row, because only the smaller half of them is counted again.
+    """
+    channels, amounts, ints, spare, flags = rows.channels, rows.amounts, memory.ints, memory.spare, memory.keys[0]
+    middle = part_rows(binned, begin, end, split, sides, rows.ids, ints[ORDER], flags)
     first: Any = np.uint64(begin)
     at: Any = np.uint64(begin)
     n_right: Any = np.uint64(0)
     target_at, weight_at = np.uint64(TARGET), np.uint64(WEIGHT)
     for step in range(np.uint64(end - begin)):
         i = first + step
-        row = ids[i]
-        if is_sparse:
-            key = np.int64(by_row[np.uint64(row), np.uint64(feature)])
-        else:
-            key = np.int64(wide[feature, row]) if is_wide else np.int64(codes[np.uint64(feature), np.uint64(row)])
-        is_left = goes_left(split, key, missing, is_categorical, sides)
-        # written to both places and counted in one: no branch to mispredict, and nothing unread is written over
+        is_left = flags[step]
         channel = channels[i]
-        ids[at] = row
         channels[at] = channel
-        ints[ORDER, n_right] = row
         ints[SPARE_ORDER, n_right] = channel
         if rules.is_number:  # those of classes are 1
             target = amounts[i, target_at]
@@ -140,15 +131,14 @@ def divide(
             amounts[at, weight_at] = weight
             spare[n_right, weight_at] = weight
         at += np.uint64(is_left)
-        n_right += np.uint64(not is_left)
+        n_right += np.uint64(1) - np.uint64(is_left)
     for step in range(n_right):
-        ids[at + step] = ints[ORDER, step]
         channels[at + step] = ints[SPARE_ORDER, step]
         if rules.is_number:
             amounts[at + step, target_at] = spare[step, target_at]
         if not rules.is_even:
             amounts[at + step, weight_at] = spare[step, weight_at]
-    return np.int64(at)
+    return middle
 
 
 @bare
