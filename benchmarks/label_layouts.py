@@ -33,10 +33,10 @@ from depthforest.labeling.steps import (
     decide,
     label_pixels,
 )
-from depthforest.labeling.walks import Walk
+from depthforest.labeling.walks import PersonWalk
 from depthforest.trees import LEAF_SUM, clamped_offset, probe_unit
 
-Cut = tuple[Walk, PersonArrays]
+Cut = tuple[PersonWalk, PersonArrays]
 """A walk, and its person as kernels take it."""
 
 
@@ -203,7 +203,7 @@ def layouts(forest: df.Forest, frames: Frames, masks: Masks) -> dict[str, float]
     """Return nanoseconds a pixel of each way."""
     walks = []
     for frame, mask in zip(frames, masks, strict=True):
-        walk = Walk.start(forest, frame, mask, False, MEAN)
+        walk = PersonWalk.start(forest, frame, mask, False, MEAN)
         crop, n_cols, places, scales = walk.person()
         walks.append((walk, (crop, n_cols, places, scales.copy())))  # they are scratch
     n_pixels = sum(walk.n for walk, _ in walks)

@@ -29,14 +29,14 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base import UsageError, make_folder, read_bytes, read_json, replacing, write_json
+from depthforest.base import Bools, UsageError, make_folder, read_bytes, read_json, replacing, write_json
 from depthforest.cli.terminal import progress_bar
 from depthforest.evaluation import Tally, open_bench, rounded
 from depthforest.evaluation.bench import BENCH_VERSION, chosen_names
 from depthforest.evaluation.options import JudgeOptions
 from depthforest.evaluation.partmaps import comparable, merge_sides
 from depthforest.evaluation.run import ForestJudge
-from depthforest.evaluation.scores import Counts, Flags
+from depthforest.evaluation.scores import Counts
 from depthforest.evaluation.views import PersonView
 from depthforest.forest import Forest, load, shipped_models
 from depthforest.frames import BODY31, NO_PART, REGIONS15, Frame, LabeledFrame, PartSet
@@ -65,7 +65,7 @@ class PairJudge(ForestJudge):
         self.pairs: Counts = np.zeros((len(BODY31), len(model.part_set)), dtype=np.int64)
         self.label_ms: list[float] = []
 
-    def label(self, frame: Frame, mask: Flags, threads: int = 1) -> Labeling:
+    def label(self, frame: Frame, mask: Bools, threads: int = 1) -> Labeling:
         """Label a person, and note the processor time: the clock's would tell how busy the machine is."""
         began = time.process_time()
         labeling = super().label(frame, mask, threads)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from depthforest.base import Bools, Floats
 from depthforest.evaluation.partmaps import MERGED, ComparisonLevel
 from depthforest.evaluation.scores import (
     COVERAGE,
@@ -23,8 +24,6 @@ from depthforest.evaluation.scores import (
     Counts,
     Difference,
     Estimate,
-    Flags,
-    Floats,
     JudgedProposals,
     Tally,
     difference,
@@ -102,7 +101,7 @@ class JointScores:
         """Return the average precision of each joint over the distances `CURVE_M`."""
         return {name: self.proposals[name].curve() for name in self.names}
 
-    def mean_precision(self, weights: Floats | None = None, chosen: Flags | None = None) -> Floats:
+    def mean_precision(self, weights: Floats | None = None, chosen: Bools | None = None) -> Floats:
         """Return the mean average precision (...) at `WITHIN_M`, of all views or of the chosen."""
         judged = [self.proposals[name] for name in self.names]
         return mean_precision([p if chosen is None else p.of_people(chosen) for p in judged], WITHIN_M, weights)

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import PartSetError, UsageError, map_in_order, thread_count
+from depthforest.base import Bools, Floats, PartSetError, UsageError, map_in_order, thread_count
 from depthforest.evaluation.figures import Evaluation, JointScores, LevelScores, Speed
 from depthforest.evaluation.options import TIMED_FRAMES, JointFinder, JudgeOptions
 from depthforest.evaluation.partmaps import GROUPINGS, ComparisonLevel, comparable
-from depthforest.evaluation.scores import WITHIN_M, Calibration, Counts, Flags, Floats, ProposalLog, Tally, count_pairs
+from depthforest.evaluation.scores import WITHIN_M, Calibration, Counts, ProposalLog, Tally, count_pairs
 from depthforest.evaluation.views import PersonView
 from depthforest.forest import Forest
 from depthforest.frames import JOINTS, NO_PART, Frame, Grouping, Joints, LabeledFrame, PartSet
@@ -165,10 +165,10 @@ class ForestJudge:
         self._logs = {name: ProposalLog() for name in JOINTS}
         self._chosen: dict[str, list[tuple[int, float]]] = {name: [] for name in JOINTS}
 
-    def label(self, frame: Frame, mask: Flags, threads: int = 1) -> Labeling:
+    def label(self, frame: Frame, mask: Bools, threads: int = 1) -> Labeling:
         return self.forest.label(frame, mask, mirror=self.mirror, threads=threads)
 
-    def answer(self, frame: LabeledFrame, person: int, mask: Flags) -> JudgedPerson:
+    def answer(self, frame: LabeledFrame, person: int, mask: Bools) -> JudgedPerson:
         """Label one person and judge it; runs on any thread."""
         labeling = self.label(frame, mask)
         is_counted = mask & (frame.parts != NO_PART) & (labeling.parts != NO_PART)

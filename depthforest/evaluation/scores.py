@@ -13,12 +13,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import UsageError
+from depthforest.base import Bools, Floats, UsageError
 from depthforest.joints import area_under, precision_recall, share
 
 Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 WITHIN_M = 0.1
 """A proposal this near to the truth is right: the D of Shotton et al. 2011, about as good as their marked frames."""
@@ -59,7 +57,7 @@ class Tally:
         """Return the tally of confusion matrices (..., n, n): true classes in rows, answers in columns."""
         return cls(confusion.sum(axis=-1), np.diagonal(confusion, axis1=-2, axis2=-1).copy(), confusion.sum(axis=-2))
 
-    def total(self, chosen: Flags | None = None) -> Tally:
+    def total(self, chosen: Bools | None = None) -> Tally:
         """Return the sum over the first axis, or over the chosen of its rows."""
         rows = slice(None) if chosen is None else chosen
         return Tally(*(a[rows].sum(axis=0, dtype=np.int64) for a in (self.seen, self.right, self.answered)))
@@ -143,8 +141,8 @@ class JudgedProposals:
     confidence: Floats
     distance_m: Floats
     nearest_before_m: Floats
-    is_hidden: Flags
-    is_expected: Flags
+    is_hidden: Bools
+    is_expected: Bools
 
     @cached_property
     def _order(self) -> Counts:
@@ -191,7 +189,7 @@ class JudgedProposals:
         """Return the average precision at each distance."""
         return np.array([self.average_precision(float(d)) for d in distances_m])
 
-    def of_people(self, chosen: Flags) -> JudgedProposals:
+    def of_people(self, chosen: Bools) -> JudgedProposals:
         """Return the proposals of the chosen people (n_people,), the others taken to be absent."""
         keep = chosen[self.person]
         return JudgedProposals(

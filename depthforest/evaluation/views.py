@@ -13,7 +13,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.evaluation.scores import Counts, Flags, Floats
+from depthforest.base import Bools, Floats
+from depthforest.evaluation.scores import Counts
 from depthforest.frames import Camera, Joints, LabeledFrame
 
 DISTANCES_M = (1.0, 2.0, 3.0, 4.0)
@@ -53,7 +54,7 @@ class PersonView:
     sensor: str = ""
 
     @classmethod
-    def of(cls, frame: LabeledFrame, index: int, person: int, mask: Flags, sensor: str = "") -> PersonView:
+    def of(cls, frame: LabeledFrame, index: int, person: int, mask: Bools, sensor: str = "") -> PersonView:
         """Look at the person of a mask (rows, cols) in the frame of an index."""
         readings = frame.depth_mm[mask & (frame.depth_mm > 0)]
         joints = frame.joints.get(person, {})
@@ -82,7 +83,7 @@ def yaw_of(joints: Joints) -> float:
     return math.degrees(math.atan2(z, x))
 
 
-def touches_border(mask: Flags) -> bool:
+def touches_border(mask: Bools) -> bool:
     """Tell whether a mask (rows, cols) has a pixel on the border of the picture."""
     return bool(mask[0].any() or mask[-1].any() or mask[:, 0].any() or mask[:, -1].any())
 
@@ -110,7 +111,7 @@ class Group:
 
     axis: str
     label: str
-    chosen: Flags
+    chosen: Bools
 
 
 AXES = {
@@ -125,7 +126,7 @@ def groups(views: Sequence[PersonView]) -> list[Group]:
     """Return the groups of all axes that hold anybody, in order; axes of a single group are left out."""
     distance: Floats = np.array([v.distance_m for v in views], dtype=np.float64)
     turned: Floats = np.abs(np.array([v.yaw_deg for v in views], dtype=np.float64))
-    is_cut: Flags = np.array([v.is_cut for v in views], dtype=np.bool_)
+    is_cut: Bools = np.array([v.is_cut for v in views], dtype=np.bool_)
     sensor: npt.NDArray[np.str_] = np.array([v.sensor for v in views], dtype=np.str_)
     found = [Group("distance", label, chosen) for label, chosen in _ranges(distance, DISTANCES_M, "m")]
     names = ("front", "half front", "half back", "back")
@@ -141,7 +142,7 @@ def groups(views: Sequence[PersonView]) -> list[Group]:
     return [group for group in found if n_groups[group.axis] > 1]
 
 
-def _ranges(values: Floats, borders: tuple[float, ...], unit: str) -> list[tuple[str, Flags]]:
+def _ranges(values: Floats, borders: tuple[float, ...], unit: str) -> list[tuple[str, Bools]]:
     """Return the ranges below, between and above borders, each with what lies in it; NaN lies in none."""
     which: Counts = np.where(np.isnan(values), -1, np.searchsorted(borders, values, side="right"))
     gap = "" if unit == "°" else " "

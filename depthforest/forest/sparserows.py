@@ -14,15 +14,13 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import MAX_FILE_BYTES, Column, ModelError, kernel
+from depthforest.base import MAX_FILE_BYTES, Bytes, Column, ModelError, kernel
 
 SCHEMA = {
     "row_lengths": Column("uint8", ("leaves", "facings")),
     "row_parts": Column("uint8", ("entries",)),
     "row_shares": Column("uint8", ("entries",)),
 }
-
-Bytes = npt.NDArray[np.uint8]
 
 
 def packed(rows: Bytes, n_facings: int) -> dict[str, Bytes]:

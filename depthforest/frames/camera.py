@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import CameraError, is_finite, read_json
+from depthforest.base import CameraError, Floats, is_finite, read_json
 
 MAX_PIXELS = 2**26
 """Largest picture that is opened: 8192 x 8192. A larger header is taken for a broken or hostile file."""
 
 DISTORTION_LENGTHS = (0, 4, 5, 8)
 """OpenCV's coefficient vectors: none; k1 k2 p1 p2; with k3; with k4 k5 k6 (rational)."""
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,12 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import UsageError, replacing
+from depthforest.base import Singles, UsageError, replacing
 from depthforest.frames.camera import Camera
 from depthforest.frames.frame import Frame, Joints
 from depthforest.frames.parts import BONES, JOINTS, NO_PART, PartSet, spread_colors
 
 Picture = npt.NDArray[np.uint8]
-Floats32 = npt.NDArray[np.float32]
 Color = tuple[int, int, int]
 
 LIGHT = np.array([-0.35, -0.55, -0.75], dtype=np.float32)
@@ -80,7 +79,7 @@ def shade(frame: Frame) -> Picture:
     return np.stack([c.astype(np.uint8) for c in channels], axis=-1)
 
 
-def _facing_light(frame: Frame) -> Floats32:
+def _facing_light(frame: Frame) -> Singles:
     """Return the cosine between surface and light, 0 to 1; 0.5 where the neighbours don't lie on one surface."""
     depth = frame.depth_mm / np.float32(1000)
     jump = JUMP_M_PER_M * float(np.median(depth[depth > 0]))
@@ -101,7 +100,7 @@ def _facing_light(frame: Frame) -> Floats32:
     return np.where(np.isnan(cosine), np.float32(0.5), np.minimum(cosine, np.float32(1)))
 
 
-def _surface_slope(depth: Floats32) -> Floats32:
+def _surface_slope(depth: Singles) -> Singles:
     """Return dz/dcol from the neighbours on the same surface: both, or the one that is; NaN if none."""
     step = np.diff(depth, axis=1)
     is_surface = np.abs(step) <= JUMP_M_PER_M * depth[:, 1:]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import UsageError, map_in_order
+from depthforest.base import Floats, UsageError, map_in_order
 from depthforest.forest import Forest
 from depthforest.frames import JOINT_MIRROR, JOINTS, LabeledFrame, PartSet
 from depthforest.joints.finding import FAST, FAST_PIXELS, UNIT_AREA, Finder, pack_clusters, seek_modes, surface
@@ -55,8 +55,6 @@ for the better half. Where left and right are mistaken, the mean of both ways is
 
 FARTHEST_ANCHOR = 0.5
 """Metres: an anchor's mode farther from the joint is a mistake, from which no offset is learned."""
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

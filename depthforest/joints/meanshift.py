@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel
+from depthforest.base import Singles, kernel
 
 LANES = 16
 """Starts that climb side by side: two vectors of eight floats. (With one, LLVM unrolls the loop and gives up.)"""
@@ -28,8 +28,7 @@ probability, by surface; their root mean square distance from it before they cli
 FARTHEST = np.float32(16)
 """Squared distance in bandwidths from which on a pixel weighs exp(-16), a ten-millionth."""
 
-Floats = npt.NDArray[np.float32]
-Clusters = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Floats, Floats]
+Clusters = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Singles, Singles]
 
 
 @kernel
@@ -52,7 +51,12 @@ def _falloff(u: np.float32) -> np.float32:
 
 @kernel
 def _collect(
-    points: Floats, areas: Floats, shares: Floats, members: npt.NDArray[np.int32], threshold: np.float32, own: Floats
+    points: Singles,
+    areas: Singles,
+    shares: Singles,
+    members: npt.NDArray[np.int32],
+    threshold: np.float32,
+    own: Singles,
 ) -> int:
     """Fill the pixels of a cluster and return how many there are.
 
@@ -73,7 +77,7 @@ def _collect(
 
 
 @kernel
-def _make_starts(own: Floats, n: int, radius: np.float32, starts: Floats) -> int:
+def _make_starts(own: Singles, n: int, radius: np.float32, starts: Singles) -> int:
     """Fill where to start and return how many starts there are.
 
     Pixels come in order; each joins the nearest leader within the radius, or becomes one. A start is the weighted mean
@@ -109,7 +113,7 @@ def _make_starts(own: Floats, n: int, radius: np.float32, starts: Floats) -> int
 
 
 @kernel
-def _step(own: Floats, n: int, scale: np.float32, lanes: Floats, sums: Floats) -> None:
+def _step(own: Singles, n: int, scale: np.float32, lanes: Singles, sums: Singles) -> None:
     """Fill `sums` (4, LANES): the weighted sums of x, y, z around each lane's place, and the density there."""
     # rows apart and unsigned numbers: what LLVM needs to see that lanes don't touch each other
     lane_x, lane_y, lane_z = lanes[0], lanes[1], lanes[2]
@@ -128,8 +132,8 @@ def _step(own: Floats, n: int, scale: np.float32, lanes: Floats, sums: Floats) -
 
 @kernel
 def _climb(
-    own: Floats, n: int, bandwidth: np.float32, tolerance: np.float32, max_steps: int, starts: Floats, n_starts: int,
-    lanes: Floats, sums: Floats, ends: Floats,
+    own: Singles, n: int, bandwidth: np.float32, tolerance: np.float32, max_steps: int, starts: Singles, n_starts: int,
+    lanes: Singles, sums: Singles, ends: Singles,
 ) -> None:  # fmt: skip
     """Fill `ends` (4, n_starts): where each start's climb ends, and the density one step before.
 
@@ -161,7 +165,7 @@ def _climb(
 
 @kernel
 def _merge(
-    starts: Floats, ends: Floats, n_starts: int, radius: np.float32, owner: npt.NDArray[np.int64], found: Floats
+    starts: Singles, ends: Singles, n_starts: int, radius: np.float32, owner: npt.NDArray[np.int64], found: Singles
 ) -> int:
     """Merge ends to modes and return how many there are.
 
@@ -198,7 +202,7 @@ def _merge(
 
 
 @kernel
-def _keep_largest(found: Floats, n_found: int, modes: Any) -> int:
+def _keep_largest(found: Singles, n_found: int, modes: Any) -> int:
     """Fill the modes with the largest areas, largest first, the earlier of equals first; return how many."""
     n = min(n_found, len(modes))
     for k in range(n):
@@ -213,14 +217,14 @@ def _keep_largest(found: Floats, n_found: int, modes: Any) -> int:
 
 @kernel
 def find_modes(
-    points: Floats,
-    areas: Floats,
-    shares: Floats,
+    points: Singles,
+    areas: Singles,
+    shares: Singles,
     clusters: Clusters,
     spacing: np.float32,
     tolerance: np.float32,
     max_steps: int,
-    modes: Floats,
+    modes: Singles,
     n_modes: npt.NDArray[np.int64],
 ) -> None:
     """Fill the modes of every cluster.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from depthforest.base import Floats
 
 
 def share(part: npt.ArrayLike, whole: npt.ArrayLike) -> Floats:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel
+from depthforest.base import Floats, kernel
 from depthforest.frames import BONES, JOINTS
 
 SIZES = np.array([1.0, 0.93, 1.07, 0.86, 1.14, 0.79, 1.21, 0.72, 0.65, 0.58, 0.51])
@@ -56,8 +56,6 @@ parent_bone  distance to the parent joint's chosen proposal over the expected le
 child_bone   the same of the children, their mean; 1 where there is none
 set_cost     what the best plausible set of joints loses when it must contain this proposal; 0 for the chosen one
 """
-
-Floats = npt.NDArray[np.float64]
 
 
 @kernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Floats
 from depthforest.frames import BODY31, BONES, JOINT_MIRROR, JOINTS
 from depthforest.joints.params import MIN_SD, Bone, JointParameters, bone_name
 from depthforest.joints.precision import area_under, precision_recall
@@ -31,8 +32,6 @@ LEAST_PEOPLE = 20
 
 MAX_SD = 0.1
 """Metres: deviation of a bone that was hardly ever seen; as large as the error of a right proposal may be."""
-
-Floats = npt.NDArray[np.float64]
 
 
 def average_precision(confidences: Floats, is_right: npt.NDArray[np.bool_], n_truths: int) -> float:

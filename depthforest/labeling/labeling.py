@@ -18,7 +18,7 @@ import numpy.typing as npt
 from depthforest.base import UsageError, is_number, is_whole, map_in_order, thread_count
 from depthforest.frames import NO_PART, Camera, Frame, PartSet
 from depthforest.labeling.steps import MEAN
-from depthforest.labeling.walks import Walk
+from depthforest.labeling.walks import PersonWalk
 from depthforest.trees import DepthTrees, Mask, check_smoothing, facings
 
 RULES = ("mean", "votes", "purity")
@@ -69,7 +69,7 @@ class Labeling:
     joints: Mapping[str, Any] | None
     rule: str
     mirror: bool
-    _walk: Walk
+    _walk: PersonWalk
     _frame: Frame
     _smooth_m: float
     _is_rejected: bool = False
@@ -183,8 +183,8 @@ class Sample:
 
 
 def _labeled(
-    walk: Walk, shape: tuple[int, ...], least: float, smooth_m: float, threads: int
-) -> tuple[Walk, npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
+    walk: PersonWalk, shape: tuple[int, ...], least: float, smooth_m: float, threads: int
+) -> tuple[PersonWalk, npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
     """Return a walk with what it found, and the parts and their shares in a frame of this shape."""
     if walk.forest.n_facings > 1:
         walk = walk.arrived(threads)
@@ -195,7 +195,7 @@ def _labeled(
     return walk, parts, shares
 
 
-def _grid_step(walk: Walk, n: int | None) -> int:
+def _grid_step(walk: PersonWalk, n: int | None) -> int:
     """Return how far apart pixels of a grid are that leaves about `n` of a person; None: all."""
     return 1 if n is None else max(1, round(math.sqrt(walk.n / n)))
 
@@ -222,7 +222,7 @@ def leaves_of_person(
 
     The pixels are those with a reading on a grid that is as wide as leaves about `n` of them.
     """
-    walk = Walk.start(forest, frame, mask, True, MEAN)
+    walk = PersonWalk.start(forest, frame, mask, True, MEAN)
     walk = walk.thinned(_grid_step(walk, n)).arrived(1)
     assert walk.leaves is not None
     return walk.leaves, *walk.positions()
@@ -247,7 +247,7 @@ def label(
     least, n_threads = check_reject(reject), thread_count(threads)
     is_mirrored = forest.mirror if mirror is None else mirror
     smooth_m = forest.smooth_m if smooth is None else check_smoothing(smooth)
-    walk = Walk.start(forest, frame, mask, is_mirrored, RULES.index(rule))
+    walk = PersonWalk.start(forest, frame, mask, is_mirrored, RULES.index(rule))
     walk, parts, confidence = _labeled(walk, frame.shape, least, smooth_m, n_threads)
     return Labeling(
         parts, confidence, forest.part_set, frame.camera, forest.joints, rule, is_mirrored, walk, frame, smooth_m,

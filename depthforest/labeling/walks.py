@@ -52,7 +52,7 @@ _local = threading.local()
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class PersonWalk:
     """A person and a forest, and where the pixels arrived. Any thread may ask it.
 
     Parameters
@@ -81,7 +81,7 @@ class Walk:
     weights: npt.NDArray[np.int32] | None = None
 
     @classmethod
-    def start(cls, forest: DepthTrees, frame: Frame, mask: Mask | None, is_mirrored: bool, rule: int) -> Walk:
+    def start(cls, forest: DepthTrees, frame: Frame, mask: Mask | None, is_mirrored: bool, rule: int) -> PersonWalk:
         """Check a frame and cut its person out; nobody has walked yet."""
         if not isinstance(frame, Frame):
             raise FrameError(f"expected a Frame, got {type(frame).__name__}; df.Frame(array, camera) makes one")
@@ -122,7 +122,7 @@ class Walk:
 
     # -- other walks -------------------------------------------------------------------------------------------------
 
-    def arrived(self, threads: int) -> Walk:
+    def arrived(self, threads: int) -> PersonWalk:
         """Return the same with leaves, and with the facings weighed."""
         if self.leaves is not None:
             return self
@@ -136,7 +136,7 @@ class Walk:
             weights = facings.weigh(said, found.size)
         return replace(self, leaves=found, weights=weights)
 
-    def thinned(self, step: int) -> Walk:
+    def thinned(self, step: int) -> PersonWalk:
         """Return the pixels on every `step`-th row and column of the frame alone."""
         if step == 1:
             return self
@@ -146,7 +146,7 @@ class Walk:
         leaves = None if self.leaves is None else np.ascontiguousarray(self.leaves[:, chosen])
         return replace(self, crop=crop, leaves=leaves)
 
-    def repeated(self, is_mirrored: bool, rule: int) -> Walk:
+    def repeated(self, is_mirrored: bool, rule: int) -> PersonWalk:
         """Return the same person with another walk or rule; what was found is kept where it holds."""
         if is_mirrored == self.is_mirrored:
             return replace(self, rule=rule)

@@ -13,12 +13,10 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import DepthForestWarning, FrameError, UsageError, kernel
+from depthforest.base import Bytes, DepthForestWarning, FrameError, Singles, UsageError, kernel
 from depthforest.frames import Frame
-from depthforest.people.grid import DepthGrid, Floats32, noise_at, noise_scale
+from depthforest.people.grid import DepthGrid, noise_at, noise_scale
 from depthforest.people.planes import find_planes, find_up
-
-Bytes = npt.NDArray[np.uint8]
 
 PRIOR_READINGS = 8.0
 """Readings that the noise expected at a depth counts for, beside those that a pixel has had itself."""
@@ -114,7 +112,7 @@ class Background:
         return np.rint(self._depth).astype(np.uint16)
 
     @property
-    def noise_mm(self) -> Floats32:
+    def noise_mm(self) -> Singles:
         """Array (rows, cols): standard deviation of a reading in millimetres; 0 where there never was one."""
         return np.sqrt(self._variance)
 
@@ -181,10 +179,10 @@ class Background:
 def _update(
     depth_mm: npt.NDArray[np.uint16],
     scale: np.float32,
-    depth: Floats32,
-    variance: Floats32,
-    count: Floats32,
-    other: Floats32,
+    depth: Singles,
+    variance: Singles,
+    count: Singles,
+    other: Singles,
     other_count: npt.NDArray[np.int16],
 ) -> None:
     """Take the readings of a frame into mean, variance and count of every pixel.
@@ -223,7 +221,7 @@ def _update(
                 count[row, col], other_count[row, col] = min(abs(other_count[row, col]), np.int16(MEMORY)), 0
 
 
-def _find_edges(depth: Floats32, variance: Floats32, reach: int) -> Bytes:
+def _find_edges(depth: Singles, variance: Singles, reach: int) -> Bytes:
     """Return where the background jumps, or a hole begins, within `reach` pixels: array (rows, cols), 1 or 0."""
     is_edge = np.empty(depth.shape, dtype=np.uint8)
     _mark_jumps(depth, variance, is_edge)
@@ -232,7 +230,7 @@ def _find_edges(depth: Floats32, variance: Floats32, reach: int) -> Bytes:
 
 
 @kernel
-def _mark_jumps(depth: Floats32, variance: Floats32, is_edge: Bytes) -> None:
+def _mark_jumps(depth: Singles, variance: Singles, is_edge: Bytes) -> None:
     """Write 1 beside jumps, between neighbours, that neither noise nor a floor seen at a grazing angle accounts for."""
     is_edge[:] = 0
     n_rows, n_cols = depth.shape
@@ -247,7 +245,7 @@ def _mark_jumps(depth: Floats32, variance: Floats32, is_edge: Bytes) -> None:
 
 @kernel
 def _set_limits(
-    depth: Floats32, variance: Floats32, count: Floats32, is_edge: Bytes, limits: npt.NDArray[np.uint16]
+    depth: Singles, variance: Singles, count: Singles, is_edge: Bytes, limits: npt.NDArray[np.uint16]
 ) -> None:
     """Write below what depth a reading may be somebody, below what it is, and above what it is behind everything.
 
@@ -289,7 +287,7 @@ def _compare(depth_mm: npt.NDArray[np.uint16], limits: npt.NDArray[np.uint16], c
 
 @kernel
 def _clear_edges(
-    depth_mm: npt.NDArray[np.uint16], depth: Floats32, variance: Floats32, is_edge: Bytes, reach: int, compared: Bytes
+    depth_mm: npt.NDArray[np.uint16], depth: Singles, variance: Singles, is_edge: Bytes, reach: int, compared: Bytes
 ) -> None:
     """Take back what is near an edge of the background and as deep as something there: the edge has wandered."""
     n_rows, n_cols = depth.shape

@@ -12,8 +12,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Bytes, Floats, Singles
 from depthforest.people.faces import give_back_faces, take_faces
-from depthforest.people.grid import DepthGrid, Floats32
+from depthforest.people.grid import DepthGrid
 from depthforest.people.planes import ROOM_AREA, assign_planes, find_floor, find_planes, find_up, plane_table
 from depthforest.people.regions import (
     AREA,
@@ -38,8 +39,6 @@ from depthforest.people.regions import (
 )
 from depthforest.people.touching import part_bodies
 
-Bytes = npt.NDArray[np.uint8]
-Floats = npt.NDArray[np.float64]
 Owners = npt.NDArray[np.int16]
 
 MAX_ROOM_PLANES = 8
@@ -167,7 +166,7 @@ class Bodies:
 
     cells: Bytes
     owner: Owners
-    planes: Floats32
+    planes: Singles
 
 
 def find_bodies(grid: DepthGrid) -> Bodies:
@@ -196,7 +195,7 @@ def find_visitors(grid: DepthGrid, up: Floats) -> Bytes:
     return _assemble(grid, labels, table, axes, None)
 
 
-def _regions(grid: DepthGrid, taken: Bytes, axes: Floats32) -> tuple[Labels, Floats]:
+def _regions(grid: DepthGrid, taken: Bytes, axes: Singles) -> tuple[Labels, Floats]:
     """Return the regions of the cells that are left, those that are too small aside, and their measures."""
     kinds = np.where((taken == 0) & (grid.points[2] > 0), np.int16(0), np.int16(-1))
     labels, stack = np.empty(grid.shape, dtype=np.int32), np.empty(kinds.size, dtype=np.int32)
@@ -215,7 +214,7 @@ def _regions(grid: DepthGrid, taken: Bytes, axes: Floats32) -> tuple[Labels, Flo
     return labels, table
 
 
-def _assemble(grid: DepthGrid, labels: Labels, table: Floats, axes: Floats32, ground: float | None) -> Bytes:
+def _assemble(grid: DepthGrid, labels: Labels, table: Floats, axes: Singles, ground: float | None) -> Bytes:
     """Return the person of every cell.
 
     `ground` is the height of the floor below the camera, NaN if it is not seen, None where there is no furniture.
@@ -262,7 +261,7 @@ class _Assembler:
         Measures of each body.
     """
 
-    def __init__(self, table: Floats, gaps: Floats32) -> None:
+    def __init__(self, table: Floats, gaps: Singles) -> None:
         self._table, self._gaps = table, gaps
         self.body = np.zeros(len(table), dtype=np.uint8)
         self.merged: list[Floats] = []

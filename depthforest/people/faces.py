@@ -9,15 +9,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel
-from depthforest.people.grid import DepthGrid, Floats32
+from depthforest.base import Bytes, Floats, Singles, kernel
+from depthforest.people.grid import DepthGrid
 from depthforest.people.planes import ALIKE, NOISE_TILT, TOLERANCE, thinnest_axis
 from depthforest.people.regions import are_linked
 
-Bytes = npt.NDArray[np.uint8]
 Owners = npt.NDArray[np.int16]
 Labels = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 FACE_AREA = 0.02
 """Square metres of the smallest face: the front of a drawer."""
@@ -54,7 +52,7 @@ ROOM, FACE = 1, 2
 """What `take_faces` says of a cell."""
 
 
-def take_faces(grid: DepthGrid, planes: Floats32, up: Floats32, owner: Owners) -> tuple[Bytes, Floats32]:
+def take_faces(grid: DepthGrid, planes: Singles, up: Singles, owner: Owners) -> tuple[Bytes, Singles]:
     """Find the cells that have nothing to do with people.
 
     Parameters
@@ -87,7 +85,7 @@ def take_faces(grid: DepthGrid, planes: Floats32, up: Floats32, owner: Owners) -
     return taken, table[:n]
 
 
-def give_back_faces(grid: DepthGrid, planes: Floats32, owner: Owners, taken: Bytes, cells: Bytes) -> None:
+def give_back_faces(grid: DepthGrid, planes: Singles, owner: Owners, taken: Bytes, cells: Bytes) -> None:
     """Give faces that are within somebody, a flat chest for one, to whom they belong.
 
     Parameters
@@ -109,7 +107,7 @@ def give_back_faces(grid: DepthGrid, planes: Floats32, owner: Owners, taken: Byt
 
 @kernel
 def _count_sides(
-    points: Floats32, area: Floats32, spacing: np.float32, owner: Owners, taken: Bytes, cells: Bytes, counts: Floats,
+    points: Singles, area: Singles, spacing: np.float32, owner: Owners, taken: Bytes, cells: Bytes, counts: Floats,
     person: Bytes,
 ) -> None:  # fmt: skip
     """Add up for each face the sides of cells on its border, those of them on somebody without a jump, and its area."""
@@ -130,7 +128,7 @@ def _count_sides(
 
 
 @kernel
-def _bent(a: Floats32, points: Floats32, normals: Floats32, row: int, col: int) -> np.float32:
+def _bent(a: Singles, points: Singles, normals: Singles, row: int, col: int) -> np.float32:
     """Return the square of the angle between a plane and a cell's normal, in squares of the largest allowed there."""
     agreement = a[0] * normals[0, row, col] + a[1] * normals[1, row, col] + a[2] * normals[2, row, col]
     allowed = np.float32(ALIKE) + np.float32(NOISE_TILT) * points[3, row, col] / points[2, row, col]
@@ -139,7 +137,7 @@ def _bent(a: Floats32, points: Floats32, normals: Floats32, row: int, col: int) 
 
 
 @kernel
-def _measure_bend(points: Floats32, normals: Floats32, bend: Floats32) -> None:
+def _measure_bend(points: Singles, normals: Singles, bend: Singles) -> None:
     """Write how much the normals of a cell's neighbours differ from its own, as in `_bent`; inf beside a jump."""
     n_rows, n_cols = bend.shape
     own = np.empty(3, dtype=np.float32)
@@ -167,8 +165,8 @@ def _measure_bend(points: Floats32, normals: Floats32, bend: Floats32) -> None:
 
 @kernel
 def _grow(
-    points: Floats32, normals: Floats32, area: Floats32, bend: Floats32, up: Floats32, n_planes: int,
-    owner: Owners, taken: Bytes, planes: Floats32, mark: Labels, stack: Labels,
+    points: Singles, normals: Singles, area: Singles, bend: Singles, up: Singles, n_planes: int,
+    owner: Owners, taken: Bytes, planes: Singles, mark: Labels, stack: Labels,
 ) -> int:  # fmt: skip
     """Grow faces from the flattest cells; write their planes, and which cells are theirs. Return how many planes."""
     n_rows, n_cols = owner.shape
@@ -196,8 +194,8 @@ def _grow(
 
 @kernel
 def _grow_one(
-    points: Floats32, normals: Floats32, row: int, col: int, taken: Bytes,
-    number: int, plane: Floats32, mark: Labels, stack: Labels,
+    points: Singles, normals: Singles, row: int, col: int, taken: Bytes,
+    number: int, plane: Singles, mark: Labels, stack: Labels,
 ) -> int:  # fmt: skip
     """Grow a patch over its plane, which is fitted anew as it grows; return how many cells it has, now in `stack`."""
     n_rows, n_cols = taken.shape
@@ -229,7 +227,7 @@ def _grow_one(
 
 @kernel
 def _is_flat(
-    points: Floats32, normals: Floats32, area: Floats32, up: Floats32, stack: Labels, n: int, plane: Floats32
+    points: Singles, normals: Singles, area: Singles, up: Singles, stack: Labels, n: int, plane: Singles
 ) -> bool:
     """Fit the plane of a patch, and tell whether it is large and flat enough for a face."""
     breadth = _fit(points, stack, n, normals.shape[2], plane)
@@ -251,7 +249,7 @@ def _is_flat(
 
 
 @kernel
-def _fit(points: Floats32, stack: Labels, n: int, n_cols: int, plane: Floats32) -> float:
+def _fit(points: Singles, stack: Labels, n: int, n_cols: int, plane: Singles) -> float:
     """Fit a plane to the first cells of a stack by least squares; return their breadth in metres, across the length."""
     center = np.zeros(3)
     for i in range(n):
@@ -286,7 +284,7 @@ def _fit(points: Floats32, stack: Labels, n: int, n_cols: int, plane: Floats32) 
 
 
 @kernel
-def _widen(points: Floats32, normals: Floats32, planes: Floats32, before: Bytes, owner: Owners, taken: Bytes) -> None:
+def _widen(points: Singles, normals: Singles, planes: Singles, before: Bytes, owner: Owners, taken: Bytes) -> None:
     """Let faces take the cells beside them that lie on their plane, though an edge has turned their normals."""
     n_rows, n_cols = owner.shape
     for row in range(1, n_rows - 1):

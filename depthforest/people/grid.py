@@ -11,10 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel
+from depthforest.base import Singles, kernel
 from depthforest.frames import Frame
-
-Floats32 = npt.NDArray[np.float32]
 
 GRID_COLS = 160
 """Cells across a picture, about: at 4 m a cell of a Kinect is 3 cm, the half of an arm."""
@@ -69,9 +67,9 @@ class DepthGrid:
 
     step: int
     lens: npt.NDArray[np.float64]
-    points: Floats32
-    area: Floats32
-    normals: Floats32
+    points: Singles
+    area: Singles
+    normals: Singles
     noise: float
 
     @property
@@ -144,7 +142,7 @@ def noise_scale(depth_mm: npt.NDArray[np.uint16]) -> float:
 
 
 @kernel
-def _bend(depth_mm: npt.NDArray[np.uint16], offset: int, every: int, ratios: Floats32) -> int:
+def _bend(depth_mm: npt.NDArray[np.uint16], offset: int, every: int, ratios: Singles) -> int:
     """Write the second difference at every few pixels of every few rows, in expected standard deviations."""
     n = 0
     for row in range(0, depth_mm.shape[0], every):
@@ -161,8 +159,8 @@ def _bend(depth_mm: npt.NDArray[np.uint16], offset: int, every: int, ratios: Flo
 
 @kernel
 def _gather(
-    depth_mm: npt.NDArray[np.uint16], step: int, lens: npt.NDArray[np.float64], noise: np.float32, points: Floats32,
-    area: Floats32,
+    depth_mm: npt.NDArray[np.uint16], step: int, lens: npt.NDArray[np.float64], noise: np.float32, points: Singles,
+    area: Singles,
 ) -> tuple[int, int]:  # fmt: skip
     """Write the mean point of every cell's nearest surface; return how many readings and cells with any there are."""
     n_rows, n_cols = depth_mm.shape
@@ -208,7 +206,7 @@ def _gather(
 
 
 @kernel
-def _fit_normals(points: Floats32, spacing: np.float32, normals: Floats32) -> None:
+def _fit_normals(points: Singles, spacing: np.float32, normals: Singles) -> None:
     """Write the normal of every cell: the reciprocal depth of a plane is linear in the picture, so that is fitted.
 
     It is fitted to the cell and to sixteen around it, at odd distances of rows and columns. A neighbour across a depth

@@ -9,10 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel
-from depthforest.people.grid import DepthGrid, Floats32, noise_at
-
-Bytes = npt.NDArray[np.uint8]
+from depthforest.base import Bytes, Singles, kernel
+from depthforest.people.grid import DepthGrid, noise_at
 
 SURE = 0.01
 """Metres from the surface of its own cell, beside 2 standard deviations of noise, within which a pixel is on it."""
@@ -26,7 +24,7 @@ def outline_people(
     grid: DepthGrid,
     cells: Bytes,
     owner: npt.NDArray[np.int16] | None = None,
-    planes: Floats32 | None = None,
+    planes: Singles | None = None,
     allowed: Bytes | None = None,
 ) -> Bytes:
     """Return the person of every pixel.
@@ -57,12 +55,12 @@ def outline_people(
 
 @kernel
 def _fit_surfaces(
-    points: Floats32,
-    normals: Floats32,
+    points: Singles,
+    normals: Singles,
     owner: npt.NDArray[np.int16],
-    planes: Floats32,
+    planes: Singles,
     cells: Bytes,
-    surfaces: Floats32,
+    surfaces: Singles,
 ) -> None:
     """Write a, b, c of the reciprocal depth a u + b v + c of each cell's surface; (u, v, 1) is the ray of a pixel."""
     for row in range(owner.shape[0]):
@@ -89,8 +87,8 @@ def _outline(
     step: int,
     lens: npt.NDArray[np.float64],
     scale: np.float32,
-    depth: Floats32,
-    surfaces: Floats32,
+    depth: Singles,
+    surfaces: Singles,
     cells: Bytes,
     allowed: Bytes,
     people: Bytes,

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import UsageError, is_whole, kernel
-from depthforest.people.grid import DepthGrid, Floats32
-
-Floats = npt.NDArray[np.float64]
+from depthforest.base import Floats, Singles, UsageError, is_whole, kernel
+from depthforest.people.grid import DepthGrid
 
 TOLERANCE = 0.015
 """Metres from a plane that are still the plane, beside 3 standard deviations of the noise: real floors and lenses."""
@@ -131,7 +129,7 @@ def find_up(planes: Sequence[FittedPlane]) -> Floats:
     return up
 
 
-def plane_table(planes: Sequence[FittedPlane]) -> Floats32:
+def plane_table(planes: Sequence[FittedPlane]) -> Singles:
     """Return planes for kernels: rows of normal, offset, and 1 for a limit of the room."""
     rows = [(*p.normal, p.offset, p.is_room) for p in planes]
     return np.array(rows, dtype=np.float32).reshape(-1, 5)
@@ -145,7 +143,7 @@ def least_agreement(z: np.float32, noise: np.float32) -> np.float32:
 
 
 @kernel
-def assign_planes(points: Floats32, normals: Floats32, planes: Floats32, owner: npt.NDArray[np.int16]) -> None:
+def assign_planes(points: Singles, normals: Singles, planes: Singles, owner: npt.NDArray[np.int16]) -> None:
     """Write for every cell the plane that it lies on, counted from 0; -1 none, -2 no reading.
 
     What is beyond a limit of the room belongs to it; on other planes normals must agree, since a person passes through
@@ -181,7 +179,7 @@ def assign_planes(points: Floats32, normals: Floats32, planes: Floats32, owner: 
 
 
 @kernel
-def _take_samples(points: Floats32, normals: Floats32, area: Floats32, stride: int, samples: Floats32) -> int:
+def _take_samples(points: Singles, normals: Singles, area: Singles, stride: int, samples: Singles) -> int:
     """Write x, y, z, normal, slack, area and least agreement of one in `stride` cells with normals; return how many."""
     n_cols = area.shape[1]
     n = 0
@@ -204,7 +202,7 @@ def _take_samples(points: Floats32, normals: Floats32, area: Floats32, stride: i
 
 
 @kernel
-def _search(samples: Floats32, n_samples: int, least_area: float, seed: np.uint64, found: Floats) -> int:
+def _search(samples: Singles, n_samples: int, least_area: float, seed: np.uint64, found: Floats) -> int:
     """Write normal, offset, area and share beyond of planes; return how many. Samples are moved about."""
     state = seed * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
     n_found, n_failures, n_left = 0, 0, n_samples
@@ -242,7 +240,7 @@ def _search(samples: Floats32, n_samples: int, least_area: float, seed: np.uint6
 
 
 @kernel
-def _explained(samples: Floats32, n: int, plane: Floats32, widening: np.float32) -> np.float32:
+def _explained(samples: Singles, n: int, plane: Singles, widening: np.float32) -> np.float32:
     """Return the square metres of the samples on a plane; tolerances are widened for rough hypotheses."""
     a, b, c, offset = plane[0], plane[1], plane[2], plane[3]
     base = np.float32(TOLERANCE)
@@ -256,7 +254,7 @@ def _explained(samples: Floats32, n: int, plane: Floats32, widening: np.float32)
 
 
 @kernel
-def _is_on(samples: Floats32, i: int, plane: Floats32) -> bool:
+def _is_on(samples: Singles, i: int, plane: Singles) -> bool:
     height = plane[0] * samples[0, i] + plane[1] * samples[1, i] + plane[2] * samples[2, i] + plane[3]
     agreement = plane[0] * samples[3, i] + plane[1] * samples[4, i] + plane[2] * samples[5, i]
     is_near = abs(height) < np.float32(TOLERANCE) + samples[6, i] * plane[3]
@@ -264,7 +262,7 @@ def _is_on(samples: Floats32, i: int, plane: Floats32) -> bool:
 
 
 @kernel
-def _refit(samples: Floats32, n: int, plane: Floats32) -> bool:
+def _refit(samples: Singles, n: int, plane: Singles) -> bool:
     """Fit a plane to the samples on it by least squares; False if there are too few, or it would pass the camera."""
     count = 0
     center = np.zeros(3)
@@ -333,7 +331,7 @@ def thinnest_axis(spread: Floats, axis: Floats) -> None:
 
 
 @kernel
-def _take_away(samples: Floats32, n: int, plane: Floats32) -> int:
+def _take_away(samples: Singles, n: int, plane: Singles) -> int:
     """Move the samples that are not on a plane to the front; return how many. Those on it follow them."""
     n_kept = 0
     for i in range(n):
@@ -345,7 +343,7 @@ def _take_away(samples: Floats32, n: int, plane: Floats32) -> int:
 
 
 @kernel
-def _share_beyond(samples: Floats32, n: int, plane: Floats32) -> float:
+def _share_beyond(samples: Singles, n: int, plane: Singles) -> float:
     """Return the share of samples on the far side of a plane, by twice its tolerance."""
     n_beyond = 0
     for i in range(n):

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel
-from depthforest.people.grid import Floats32
+from depthforest.base import Singles, kernel
 
 Labels = npt.NDArray[np.int32]
 
@@ -29,7 +28,7 @@ def jump_at(z: np.float32, noise: np.float32, spacing: np.float32) -> np.float32
 
 
 @kernel
-def are_linked(points: Floats32, row: int, col: int, r: int, c: int, spacing: np.float32) -> bool:
+def are_linked(points: Singles, row: int, col: int, r: int, c: int, spacing: np.float32) -> bool:
     """Tell whether no depth jump lies between two cells with readings, beside each other."""
     z = min(points[2, row, col], points[2, r, c])
     dx, dy = points[0, row, col] - points[0, r, c], points[1, row, col] - points[1, r, c]
@@ -40,7 +39,7 @@ def are_linked(points: Floats32, row: int, col: int, r: int, c: int, spacing: np
 
 @kernel
 def label_regions(
-    points: Floats32, kinds: npt.NDArray[np.int16], spacing: np.float32, labels: Labels, stack: Labels
+    points: Singles, kinds: npt.NDArray[np.int16], spacing: np.float32, labels: Labels, stack: Labels
 ) -> int:
     """Write the region of each cell, numbered from 0 in reading order, -1 for kinds below 0; return how many there are.
 
@@ -81,7 +80,7 @@ BEFORE, BEHIND = 22, 23  # of them before, and behind, what is beside them
 N_MEASURES = 24
 
 
-def room_axes(up: npt.NDArray[np.float64]) -> Floats32:
+def room_axes(up: npt.NDArray[np.float64]) -> Singles:
     """Return the axes of a room in camera space: rows right, up and ahead, unit vectors."""
     ahead = np.array([0.0, 0.0, 1.0]) - up[2] * up
     if np.linalg.norm(ahead) < 0.1:  # a camera that looks straight down
@@ -92,7 +91,7 @@ def room_axes(up: npt.NDArray[np.float64]) -> Floats32:
 
 @kernel
 def measure_regions(
-    points: Floats32, normals: Floats32, area: Floats32, inside: Floats32, axes: Floats32, labels: Labels,
+    points: Singles, normals: Singles, area: Singles, inside: Singles, axes: Singles, labels: Labels,
     taken: npt.NDArray[np.uint8], spacing: np.float32, table: npt.NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Write the measures of each region, a row of the table.
@@ -155,7 +154,7 @@ def roundness(table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 @kernel
-def measure_gaps(points: Floats32, labels: Labels, reach: int, gaps: Floats32) -> None:
+def measure_gaps(points: Singles, labels: Labels, reach: int, gaps: Singles) -> None:
     """Write the least distance in metres between regions that come within `reach` cells; inf for others."""
     n_rows, n_cols = labels.shape
     gaps[:] = np.inf

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Bytes = npt.NDArray[np.uint8]
-Floats32 = npt.NDArray[np.float32]
+from depthforest.base import Bytes, Singles
 
 BIN = 0.05
 """Metres of a strip of the body, from left to right."""
@@ -28,7 +27,7 @@ TRUNK = 0.55
 """Share of that box that is filled under a head."""
 
 
-def part_bodies(points: Floats32, area: Floats32, axes: Floats32, cells: Bytes) -> None:
+def part_bodies(points: Singles, area: Singles, axes: Singles, cells: Bytes) -> None:
     """Give the people who touch a number each.
 
     Parameters
@@ -57,7 +56,7 @@ def part_bodies(points: Floats32, area: Floats32, axes: Floats32, cells: Bytes) 
                 cells[rows[is_his], cols[is_his]] = cells.max() + 1
 
 
-def _find_heads(at: Floats32, area: Floats32) -> list[npt.NDArray[np.float64]]:
+def _find_heads(at: Singles, area: Singles) -> list[npt.NDArray[np.float64]]:
     """Return where the heads of a body are, (right, up, ahead) each; `at` is (3, n) along these axes."""
     low, high = float(at[0].min()), float(at[0].max())
     if high - low < LEAST_WIDTH:
@@ -82,7 +81,7 @@ def _find_heads(at: Floats32, area: Floats32) -> list[npt.NDArray[np.float64]]:
     return heads
 
 
-def _has_trunk(at: Floats32, area: Floats32, right: float, top: float) -> bool:
+def _has_trunk(at: Singles, area: Singles, right: float, top: float) -> bool:
     """Tell whether a trunk is under the top of a strip."""
     is_under = (np.abs(at[0] - right) < HALF_WIDTH) & (at[1] <= top - UPPER) & (at[1] > top - LOWER)
     return bool(area[is_under].sum() > TRUNK * 2 * HALF_WIDTH * (LOWER - UPPER))

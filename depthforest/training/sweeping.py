@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import NO_SPLIT, Counts, fill_sides, inlined, kernel, look_up, score_table
+from depthforest.base import NO_SPLIT, Counts, Floats, fill_sides, inlined, kernel, look_up, score_table
 
 LANES = 32
 """Candidates scored side by side: two registers of 16-bit keys."""
@@ -27,7 +27,6 @@ _TOGETHER = 8
 _LANES = np.uint64(LANES)
 _0, _1, _8, _255 = np.uint64(0), np.uint64(1), np.uint16(8), np.uint16(255)
 
-Floats = npt.NDArray[np.float64]
 Keys = npt.NDArray[np.uint16]
 
 

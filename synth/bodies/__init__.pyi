@@ -1,8 +1,6 @@
 from . import procedural as procedural
 from .body import Body as Body
 from .body import BodyError as BodyError
-from .body import Floats as Floats
-from .body import Floats32 as Floats32
 from .body import Pose as Pose
 from .body import t_pose_rotations as t_pose_rotations
 from .clothing import dress as dress

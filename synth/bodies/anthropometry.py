@@ -12,9 +12,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import UsageError
-
-Floats = npt.NDArray[np.float64]
+from depthforest.base import Floats, UsageError
 
 SEXES: tuple[str, ...] = ("male", "female")
 

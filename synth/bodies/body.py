@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import DepthForestError
+from depthforest.base import DepthForestError, Floats, Singles
 from depthforest.frames import BODY31, JOINTS
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES, PARENTS, T_POSE_DIRECTIONS
-
-Floats = npt.NDArray[np.float64]
-Floats32 = npt.NDArray[np.float32]
 
 WEIGHTS_PER_VERTEX = 4
 
@@ -53,14 +50,14 @@ class Body:
         What the body was made from (stature in metres, and so on), for statistics and cards.
     """
 
-    vertices: Floats32
+    vertices: Singles
     faces: npt.NDArray[np.int32]
     face_parts: npt.NDArray[np.uint8]
-    bone_heads: Floats32
+    bone_heads: Singles
     weight_bones: npt.NDArray[np.uint8]
-    weights: Floats32
+    weights: Singles
     joint_bones: npt.NDArray[np.uint8]
-    joint_positions: Floats32
+    joint_positions: Singles
     measures: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -120,7 +117,7 @@ class Pose:
         Height of the lowest foot above where it stands, in leg lengths: 0 stands on the floor.
     """
 
-    rotations: Floats32
+    rotations: Singles
     foot_clearance: float = 0.0
 
     def __post_init__(self) -> None:

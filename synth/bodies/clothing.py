@@ -13,14 +13,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel
+from depthforest.base import Floats, kernel
 from synth.bodies.body import WEIGHTS_PER_VERTEX, Body
 from synth.bodies.outfits import Outfit as Outfit
 from synth.bodies.outfits import OutfitError as OutfitError
 from synth.bodies.outfits import sample_outfit as sample_outfit
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES
-
-Floats = npt.NDArray[np.float64]
 
 SMOOTHING_ROUNDS = 3
 """How often offsets move to the mean of their neighbours, so that garments end without steps."""

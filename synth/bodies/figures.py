@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from synth.bodies.implicit import Floats, Lens, Loft, Vector, ellipsoid, round_cone, smooth_cut, smooth_union
+from depthforest.base import Floats
+from synth.bodies.implicit import Lens, Loft, Vector, ellipsoid, round_cone, smooth_cut, smooth_union
 
 ARM_SLOPE = np.pi / 4
 """Angle of the resting arms below the T-pose: halfway to hanging, so that skin stretches little either way."""

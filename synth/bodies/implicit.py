@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from depthforest.base import Floats, Longs
+
 Field = Callable[[Floats], Floats]
 Vector = tuple[float, float, float]
 
@@ -141,7 +141,7 @@ class Lens:
 
 def mesh_half(
     field: Field, lower: Vector, upper: Vector, cell: float, lenses: Sequence[Lens] = ()
-) -> tuple[Floats, Ints]:
+) -> tuple[Floats, Longs]:
     """Mesh the half x >= 0 of a field.
 
     Parameters
@@ -195,7 +195,7 @@ def _through(lenses: Sequence[Lens], points: Floats) -> Floats:
     return points
 
 
-def _relaxed(field: Field, vertices: Floats, faces: Ints, rounds: int = 3) -> tuple[Floats, Ints]:
+def _relaxed(field: Field, vertices: Floats, faces: Longs, rounds: int = 3) -> tuple[Floats, Longs]:
     """Even out the triangles that marching cubes leaves: move to the neighbours' mean, then back to the surface."""
     on_plane = vertices[:, 0] == 0
     edges = unique_edges(faces)
@@ -224,13 +224,13 @@ def _projected(field: Field, points: Floats, on_plane: npt.NDArray[np.bool_]) ->
     return points
 
 
-def unique_edges(faces: Ints) -> Ints:
+def unique_edges(faces: Longs) -> Longs:
     """Return every edge of a triangle mesh once, (e, 2), lower vertex first."""
     pairs = np.sort(np.concatenate((faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]])), axis=1)
     return np.asarray(np.unique(pairs, axis=0))
 
 
-def mirrored_half(vertices: Floats, faces: Ints) -> tuple[Floats, Ints, Ints]:
+def mirrored_half(vertices: Floats, faces: Longs) -> tuple[Floats, Longs, Longs]:
     """Close a half mesh with its mirror image.
 
     Returns

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Bools, Floats
 from depthforest.frames import BODY31, JOINTS
 from synth.bodies.body import BodyError
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 # Half widths of the bands and radii of the balls, in lengths of the bone above the joint; in the comments their sizes
 # on a man of 1.75 m (upper arm and forearm 0.26 m, thigh and shin 0.42 m). The paper names the parts but gives no
@@ -174,7 +172,7 @@ def _left_parts(centers: Floats, heads: Floats, arm: Floats, top: float) -> npt.
     waist = (1 - WAIST_HEIGHT) * head["LeftUpLeg"][1] + WAIST_HEIGHT * head["Neck"][1]
     upper_arm = float(np.linalg.norm(head["LeftForeArm"] - head["LeftArm"]))
     is_shoulder = ~is_neck & _is_near(centers, head["LeftArm"], SHOULDER_RADIUS * upper_arm)
-    names_and_masks: tuple[tuple[str, Flags], ...] = (
+    names_and_masks: tuple[tuple[str, Bools], ...] = (
         *_arm_masks(centers, head, is_arm, is_shoulder),
         *_leg_masks(centers, head, is_leg),
         ("head_upper_l", is_head & (centers[:, 1] >= face_height)),
@@ -188,8 +186,8 @@ def _left_parts(centers: Floats, heads: Floats, arm: Floats, top: float) -> npt.
 
 
 def _arm_masks(
-    centers: Floats, head: dict[str, Floats], is_arm: Flags, is_shoulder: Flags
-) -> tuple[tuple[str, Flags], ...]:
+    centers: Floats, head: dict[str, Floats], is_arm: Bools, is_shoulder: Bools
+) -> tuple[tuple[str, Bools], ...]:
     upper, upper_arm = _direction(head["LeftArm"], head["LeftForeArm"])
     lower, forearm = _direction(head["LeftForeArm"], head["LeftHand"])
     palm, _ = _direction(head["LeftHand"], head["LeftHandFinger1"])
@@ -204,7 +202,7 @@ def _arm_masks(
     )
 
 
-def _leg_masks(centers: Floats, head: dict[str, Floats], is_leg: Flags) -> tuple[tuple[str, Flags], ...]:
+def _leg_masks(centers: Floats, head: dict[str, Floats], is_leg: Bools) -> tuple[tuple[str, Bools], ...]:
     upper, thigh = _direction(head["LeftUpLeg"], head["LeftLeg"])
     lower, shin = _direction(head["LeftLeg"], head["LeftFoot"])
     knee, ankle = centers - head["LeftLeg"], centers - head["LeftFoot"]
@@ -219,13 +217,13 @@ def _leg_masks(centers: Floats, head: dict[str, Floats], is_leg: Flags) -> tuple
     )
 
 
-def _below_hip_crease(centers: Floats, head: dict[str, Floats]) -> Flags:
+def _below_hip_crease(centers: Floats, head: dict[str, Floats]) -> Bools:
     x, y, z = (centers - head["LeftUpLeg"]).T
     _, thigh = _direction(head["LeftUpLeg"], head["LeftLeg"])
     return np.asarray(y < HIP_CREASE_OUTWARDS * x + HIP_CREASE_FORWARDS * z - GROIN_DROP * thigh)
 
 
-def _above_collar_and_jaw(centers: Floats, head: dict[str, Floats]) -> tuple[Flags, Flags]:
+def _above_collar_and_jaw(centers: Floats, head: dict[str, Floats]) -> tuple[Bools, Bools]:
     _, y, z = (centers - head["Neck"]).T
     is_above_collar = y > COLLAR_FORWARDS * z
     _, y, z = (centers - head["Head"]).T
@@ -241,7 +239,7 @@ def _direction(start: Floats, end: Floats) -> tuple[Floats, float]:
     return (end - start) / length, length
 
 
-def _is_near(centers: Floats, point: Floats, radius: float) -> Flags:
+def _is_near(centers: Floats, point: Floats, radius: float) -> Bools:
     return np.asarray(((centers - point) ** 2).sum(axis=1) < radius**2)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import UsageError
+from depthforest.base import Floats, Singles, UsageError
 from synth.bodies.anthropometry import CHILD_AGES, SEXES, Measures, child_measures, child_stature, sample_measures
 from synth.bodies.body import WEIGHTS_PER_VERTEX, Body
 from synth.bodies.borders import cut_at_borders
@@ -38,8 +38,6 @@ from synth.bodies.visibility import hidden_faces
 
 __all__ = ["MakeHuman", "MakeHumanError", "Traits"]
 
-Floats = npt.NDArray[np.float64]
-Floats32 = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.int64]
 
 # Positions of the named levels on MakeHuman's scales; between two of them the targets are blended linearly.
@@ -301,17 +299,17 @@ class MakeHuman:
             matrices = marks.scales(vertices, heads, measured, aim)
         return matrices
 
-    def _morph(self, traits: Traits) -> tuple[Floats32, Floats32]:
+    def _morph(self, traits: Traits) -> tuple[Singles, Singles]:
         """Return the skin's vertices before cutting and the bone heads (31, 3), in metres."""
         points = self._blend_rows(traits, self._targets, slice(None))
         return points[: self._n_skin], self._heads(points[self._joint_rows])
 
-    def _heads(self, joint_points: Floats32) -> Floats32:
+    def _heads(self, joint_points: Singles) -> Singles:
         heads = self._joints @ joint_points
         heads[np.arange(N_BONES) == BONE_MIRROR, 0] = 0  # the mesh is a millimetre off its midline here and there
         return heads
 
-    def _blend_rows(self, traits: Traits, loaded: dict[str, npt.NDArray[np.int16]], rows: Indices | slice) -> Floats32:
+    def _blend_rows(self, traits: Traits, loaded: dict[str, npt.NDArray[np.int16]], rows: Indices | slice) -> Singles:
         """Return rows of the mesh, in metres; `loaded` holds the same rows of the targets that were used so far."""
         offsets = np.zeros_like(self._base[rows])
         for name, weight in target_weights(traits).items():
@@ -357,7 +355,7 @@ def _triangulated(mesh: BaseMesh) -> npt.NDArray[np.int32]:
     return np.concatenate((mesh.quads[:, [0, 1, 2]], mesh.quads[:, [0, 2, 3]]))
 
 
-def _joint_matrix(mesh: BaseMesh, rows: Indices) -> Floats32:
+def _joint_matrix(mesh: BaseMesh, rows: Indices) -> Singles:
     """Return (31, n_rows): how much of a bone's head each row is."""
     row_of = {int(point): row for row, point in enumerate(rows)}
     matrix = np.zeros((N_BONES, len(rows)), dtype=np.float32)
@@ -367,7 +365,7 @@ def _joint_matrix(mesh: BaseMesh, rows: Indices) -> Floats32:
     return matrix
 
 
-def _largest(skin: Floats32) -> tuple[npt.NDArray[np.uint8], Floats32]:
+def _largest(skin: Singles) -> tuple[npt.NDArray[np.uint8], Singles]:
     """Return the four largest weights of every vertex: their bones (n, 4) and their shares (n, 4), which sum to 1."""
     bones = np.argsort(-skin, axis=1, kind="stable")[:, :WEIGHTS_PER_VERTEX]
     weights = np.take_along_axis(skin, bones, axis=1)

@@ -13,12 +13,12 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Floats
 from depthforest.frames import BODY31
 from synth.bodies.anthropometry import Measures
 from synth.bodies.body import BodyError
 from synth.bodies.skeleton import BONE, N_BONES, PARENTS
 
-Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 # Share of an ANSUR II length that lies between the centres of the joints: the acromion is above the shoulder's and

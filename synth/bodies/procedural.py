@@ -14,11 +14,11 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import UsageError
+from depthforest.base import Floats, Longs, UsageError
 from synth.bodies.anthropometry import CHILD_AGES, SEXES, Measures, child_measures, sample_measures
 from synth.bodies.body import Body
 from synth.bodies.figures import ARM_AXES, LEG_AXES, LEG_SLOPE
-from synth.bodies.implicit import Floats, Ints, smooth_curve, unique_edges
+from synth.bodies.implicit import smooth_curve, unique_edges
 from synth.bodies.labels import joint_anchors
 from synth.bodies.skeleton import BONE, BONE_MIRROR
 from synth.bodies.templates import Template, smooth_step, template
@@ -112,7 +112,7 @@ def make_body(measures: Measures) -> Body:
     )
 
 
-def section(vertices: Floats, edges: Ints, origin: npt.ArrayLike, normal: npt.ArrayLike) -> Floats:
+def section(vertices: Floats, edges: Longs, origin: npt.ArrayLike, normal: npt.ArrayLike) -> Floats:
     """Return where the edges of a mesh cross a plane, (k, 3)."""
     height = (vertices - np.asarray(origin)) @ np.asarray(normal)
     a, b = edges[(height[edges[:, 0]] > 0) != (height[edges[:, 1]] > 0)].T

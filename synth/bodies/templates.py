@@ -12,10 +12,11 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Floats, Longs
 from synth.bodies.body import WEIGHTS_PER_VERTEX
 from synth.bodies.borders import cut_at_borders
 from synth.bodies.figures import ARM_AXES, LEG_AXES, Figure
-from synth.bodies.implicit import Floats, Ints, mesh_half, mirrored_half, unique_edges
+from synth.bodies.implicit import mesh_half, mirrored_half, unique_edges
 from synth.bodies.labels import face_parts
 from synth.bodies.shapes import CHILD, MAN, WOMAN
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES
@@ -57,7 +58,7 @@ class Template:
     bones: Floats
     faces: npt.NDArray[np.int32]
     face_parts: npt.NDArray[np.uint8]
-    source: Ints
+    source: Longs
     arm: Floats
     leg: Floats
     weight_bones: npt.NDArray[np.uint8]
@@ -263,7 +264,7 @@ def _trunk_steps(figure: Figure, points: Floats, bones: Floats) -> list[Floats]:
     return steps
 
 
-def _smoothed(shares: Floats, faces: Ints) -> Floats:
+def _smoothed(shares: Floats, faces: Longs) -> Floats:
     edges = unique_edges(faces)
     a, b = np.concatenate((edges, edges[:, ::-1])).T
     count = np.bincount(a, minlength=len(shares))
@@ -279,7 +280,7 @@ def _smoothed(shares: Floats, faces: Ints) -> Floats:
 
 
 def _strongest(
-    shares: Floats, on_plane: npt.NDArray[np.bool_], source: Ints, n_half: int
+    shares: Floats, on_plane: npt.NDArray[np.bool_], source: Longs, n_half: int
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
     """Keep the four strongest bones of every vertex; the right half mirrors the left exactly."""
     shares = shares.copy()

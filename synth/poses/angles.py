@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from synth.bodies import BONE, N_BONES, PARENTS, Floats
+from depthforest.base import Floats
+from synth.bodies import BONE, N_BONES, PARENTS
 from synth.poses.kinematics import REFERENCE_HEADS, turns
 
 # Normal ranges of motion as clinics use them (published tables differ by 10 to 20 degrees), in

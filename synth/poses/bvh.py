@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import DepthForestError, kernel, read_bytes
-from synth.bodies import Floats
+from depthforest.base import DepthForestError, Floats, kernel, read_bytes
 
 CHANNELS = tuple(f"{axis}{kind}" for kind in ("position", "rotation") for axis in "xyz")
 """What a joint's channels may be; files write them in any case."""

@@ -7,11 +7,9 @@ badly wrong and allow a few centimetres: flesh gives way, and bodies differ.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from synth.bodies import BONE, N_BONES, Floats32
-
-Flags = npt.NDArray[np.bool_]
+from depthforest.base import Bools, Singles
+from synth.bodies import BONE, N_BONES
 
 # Metres between the axes of limbs: their radii on a slim adult, less what flesh gives way.
 TRUNK_TO_ELBOW, TRUNK_TO_ARM, TRUNK_TO_KNEE = 0.10, 0.12, 0.13
@@ -82,7 +80,7 @@ _SEGMENTS: tuple[tuple[str, str], ...] = tuple(
 )
 
 
-def _least_distances() -> Floats32:
+def _least_distances() -> Singles:
     """Return how far each point must be from each segment, metres; -1 where they may meet."""
     least = np.full((len(_POINTS), _N_TRUNK + 1 + len(_SEGMENTS)), -1.0, dtype=np.float32)
     for row, (start, end, share) in enumerate(_POINTS):
@@ -107,7 +105,7 @@ def _least_distances() -> Floats32:
 _LEAST = _least_distances()
 
 
-def is_clear(positions: Floats32) -> Flags:
+def is_clear(positions: Singles) -> Bools:
     """Return for each pose (n, 31, 3) whether no limb runs through trunk, head or another limb."""
     at = {name: positions[:, bone] for name, bone in BONE.items()}
     up = at["Head"] - at["Neck1"]
@@ -125,7 +123,7 @@ def is_clear(positions: Floats32) -> Flags:
     return np.asarray((np.sqrt(np.einsum("nksi,nksi->nks", gap, gap)) > _LEAST).all(axis=(1, 2)))
 
 
-def is_balanced(positions: Floats32) -> Flags:
+def is_balanced(positions: Singles) -> Bools:
     """Return for each pose (n, 31, 3) whether its centre of mass is above the feet."""
     centre = np.tensordot(positions[..., ::2], _MASS, axes=(1, 0)) / _MASS.sum()
     feet = positions[:, [BONE[f"{s}{b}"] for s in ("Left", "Right") for b in ("Foot", "ToeBase")], ::2]
@@ -133,7 +131,7 @@ def is_balanced(positions: Floats32) -> Flags:
     return np.asarray(((centre >= low) & (centre <= high)).all(axis=1))
 
 
-def is_above_floor(positions: Floats32) -> Flags:
+def is_above_floor(positions: Singles) -> Bools:
     """Return for each pose (n, 31, 3) whether nothing is lower than the soles: the lower one of the flatter feet."""
     heights = positions[..., 1]
     ankles, toes = (heights[:, [BONE[f"{s}{b}"] for s in ("Left", "Right")]] for b in ("Foot", "ToeBase"))
@@ -141,7 +139,7 @@ def is_above_floor(positions: Floats32) -> Flags:
     return np.asarray(heights.min(axis=1) > floor - FLOOR_MARGIN)
 
 
-def is_on_floor(positions: Floats32) -> Flags:
+def is_on_floor(positions: Singles) -> Bools:
     """Return for each lying pose (n, 31, 3) whether no limb reaches below the floor or is held up in the air."""
     heights = positions[..., 1]
     trunk = ["Hips", "Spine1", "Neck", "LeftArm", "RightArm", "LeftUpLeg", "RightUpLeg"]

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from synth.bodies import Floats, Floats32
+from depthforest.base import Floats, Singles
 from synth.poses.angles import SIDED
 from synth.poses.rules import holds_elbows, kneels, reaches, rest_feet, touches_head, walk
 
 Ranges = Mapping[str, tuple[float, float]]
-Check = Callable[[Floats32], npt.NDArray[np.bool_]]
+Check = Callable[[Singles], npt.NDArray[np.bool_]]
 Adjust = Callable[[Floats, np.random.Generator], None]
 
 

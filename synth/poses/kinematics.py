@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from synth.bodies import BONE_NAMES, N_BONES, PARENTS, BodyError, Floats, Floats32
+from depthforest.base import Floats, Singles
+from synth.bodies import BONE_NAMES, N_BONES, PARENTS, BodyError
 
 REFERENCE_STATURE = 1.75
 """Metres."""
@@ -79,7 +80,7 @@ def heading(rotations: npt.NDArray[Any]) -> Floats:
     return np.asarray(np.arctan2(sine, cosine), dtype=np.float64)
 
 
-def joint_positions(rotations: npt.NDArray[Any], bone_heads: npt.NDArray[Any] | None = None) -> Floats32:
+def joint_positions(rotations: npt.NDArray[Any], bone_heads: npt.NDArray[Any] | None = None) -> Singles:
     """Return where the heads of all bones are in a batch of poses, relative to the hips.
 
     Parameters

@@ -16,8 +16,8 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import DepthForestWarning, UsageError, kernel, natural_key, read_json
-from synth.bodies import BONE, BONE_NAMES, N_BONES, PARENTS, T_POSE_DIRECTIONS, Floats, Floats32, Pose, t_pose_rotations
+from depthforest.base import DepthForestWarning, Floats, Singles, UsageError, kernel, natural_key, read_json
+from synth.bodies import BONE, BONE_NAMES, N_BONES, PARENTS, T_POSE_DIRECTIONS, Pose, t_pose_rotations
 from synth.poses.bvh import Clip, MocapError, read_bvh
 from synth.poses.kinematics import heading, turns
 
@@ -121,8 +121,8 @@ class PoseLibrary:
         Who performed each clip: the number before the underscore in names such as ``07_12``; the clip's name elsewhere.
     """
 
-    rotations: Floats32
-    foot_clearance: Floats32
+    rotations: Singles
+    foot_clearance: Singles
     clip_index: npt.NDArray[np.int32]
     frame_index: npt.NDArray[np.int32]
     clips: tuple[str, ...]
@@ -236,7 +236,7 @@ def root_path(
 
 def _turns_from_t_pose(
     rotations: Floats, t_rotations: Floats, t_positions: Floats, axes: Floats, bones: Mapping[str, int]
-) -> Floats32:
+) -> Singles:
     """Return D (n, 31, 3, 3) in body axes, the yaw of the hips taken out."""
     joints = [bones[name] for name in BONE_NAMES if name in bones]
     straight = t_pose_rotations(_bone_heads(t_positions @ axes.T, bones))[[name in bones for name in BONE_NAMES]]
@@ -260,7 +260,7 @@ def _turn_between(
     joints: npt.NDArray[np.int64],
     after: Floats,
     bones: npt.NDArray[np.int64],
-    turned: Floats32,
+    turned: Singles,
 ) -> None:
     """Write before(frame) rotation(frame, joint) after(joint), the rotations of some joints, to those of bones."""
     half = np.empty((3, 3))

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from synth.bodies import BONE, Floats, Floats32, Pose
+from depthforest.base import Floats, Singles
+from synth.bodies import BONE, Pose
 from synth.poses.angles import COLUMN, clip_to_limits, rotations_of
 from synth.poses.bvh import Clip, MocapError
 from synth.poses.kinematics import REFERENCE_LEG, heading, joint_positions, turns
@@ -78,8 +79,8 @@ class Stretch:
         From this key to the next: how far the hips turn to the person's left, radians.
     """
 
-    rotations: Floats32
-    clearance: Floats32
+    rotations: Singles
+    clearance: Singles
     steps: Floats
     turns: Floats
 
@@ -127,8 +128,8 @@ class Trajectory:
         x and z in world space, metres, and yaw in radians, without jumps.
     """
 
-    rotations: Floats32
-    clearance: Floats32
+    rotations: Singles
+    clearance: Singles
     places: Floats
 
     def at(self, time: float) -> tuple[Pose, float, float, float]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from synth.bodies import BONE, Floats, Floats32
+from depthforest.base import Floats, Singles
+from synth.bodies import BONE
 from synth.poses.angles import COLUMN
 
 REACH, HOLD, TOUCH, KNEEL = 0.55, 0.17, 0.19, 0.1
@@ -56,28 +57,28 @@ def rest_feet(angles: Floats, rng: np.random.Generator) -> None:  # noqa: ARG001
         angles[:, knee] = np.where(tilt < -45, np.maximum(2 * slope, 0), angles[:, knee])
 
 
-def _distance(positions: Floats32, a: str, b: str) -> Floats32:
+def _distance(positions: Singles, a: str, b: str) -> Singles:
     return np.asarray(np.linalg.norm(positions[:, BONE[a]] - positions[:, BONE[b]], axis=1), dtype=np.float32)
 
 
-def reaches(positions: Floats32) -> npt.NDArray[np.bool_]:
+def reaches(positions: Singles) -> npt.NDArray[np.bool_]:
     """Whether a hand is far from the trunk, as seen from between the shoulders."""
     return np.maximum(_distance(positions, "LeftHand", "Neck"), _distance(positions, "RightHand", "Neck")) > REACH
 
 
-def holds_elbows(positions: Floats32) -> npt.NDArray[np.bool_]:
+def holds_elbows(positions: Singles) -> npt.NDArray[np.bool_]:
     """Whether either hand is at the other arm's elbow or just above."""
     left = _distance(positions, "LeftFingerBase", "RightForeArm")
     return np.asarray(np.maximum(left, _distance(positions, "RightFingerBase", "LeftForeArm")) < HOLD)
 
 
-def touches_head(positions: Floats32) -> npt.NDArray[np.bool_]:
+def touches_head(positions: Singles) -> npt.NDArray[np.bool_]:
     """Whether a hand is at the face, the chin or an ear."""
     left = _distance(positions, "LeftFingerBase", "Head")
     return np.minimum(left, _distance(positions, "RightFingerBase", "Head")) < TOUCH
 
 
-def kneels(positions: Floats32) -> npt.NDArray[np.bool_]:
+def kneels(positions: Singles) -> npt.NDArray[np.bool_]:
     """Whether a knee is down at the height of the toes."""
     knees, toes = (
         positions[:, [BONE[f"{side}{bone}"] for side in ("Left", "Right")], 1] for bone in ("Leg", "ToeBase")

@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import DepthForestError, UsageError
-from synth.bodies import BONE, BONE_MIRROR, Floats, Floats32, Pose
+from depthforest.base import DepthForestError, Floats, Singles, UsageError
+from synth.bodies import BONE, BONE_MIRROR, Pose
 from synth.poses.angles import (
     ANGLE_NAMES,
     COLUMN,
@@ -107,7 +107,7 @@ def seat_height(pose: Pose, leg_length: float) -> float:
     return float(height + pose.foot_clearance * REFERENCE_LEG) * leg_length / REFERENCE_LEG
 
 
-def _sample_family(rng: np.random.Generator, n: int, name: str) -> Floats32:
+def _sample_family(rng: np.random.Generator, n: int, name: str) -> Singles:
     """Draw rotations (n, 31, 3, 3) of one family."""
     family = FAMILIES[name]
     # the variant is drawn once, so that those that often fail are not rarer
@@ -161,13 +161,13 @@ def _range_tables(name: str) -> tuple[Floats, Floats]:
     return tables[0], tables[1]
 
 
-def _face_forward(rotations: Floats) -> Floats32:
+def _face_forward(rotations: Floats) -> Singles:
     yaw = heading(rotations[:, BONE["Hips"]])
     turned = np.swapaxes(turns(np.array([0.0, 1.0, 0.0]), yaw), -1, -2)[:, None] @ rotations
     return turned.astype(np.float32)
 
 
-def _is_good(family: Family, positions: Floats32) -> npt.NDArray[np.bool_]:
+def _is_good(family: Family, positions: Singles) -> npt.NDArray[np.bool_]:
     good = is_clear(positions)
     if family.is_lying:
         good &= is_on_floor(positions)

@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Floats
 from depthforest.frames import Camera
 
-Floats = npt.NDArray[np.float64]
 Vector = tuple[float, float, float] | Floats
 
 

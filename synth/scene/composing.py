@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel
+from depthforest.base import Floats, Singles, kernel
 from depthforest.frames import Camera
 from synth.bodies import BONE, Body
 from synth.config import Config
@@ -31,9 +31,6 @@ from synth.scene.furniture import (
 )
 from synth.scene.rendering import Mesh
 from synth.scene.skinning import PosedBody
-
-Floats = npt.NDArray[np.float64]
-Floats32 = npt.NDArray[np.float32]
 
 SEAT_GAP = 0.025
 """Metres between a seat and who sits on it: a little more than `furniture.CLEARANCE`."""
@@ -84,17 +81,17 @@ class PlacedPerson:
         return turn_about_y(self.yaw), np.array([self.x, 0.0, self.z])
 
     @cached_property
-    def vertices(self) -> Floats32:
+    def vertices(self) -> Singles:
         """Array (n, 3): the surface in world space."""
         return moved(self.person.posed.vertices, *self.move)
 
     @cached_property
-    def probes(self) -> Floats32:
+    def probes(self) -> Singles:
         """Some of the vertices, for tests of collision."""
         return moved(self.person.posed.vertices[::PROBED_EVERY], *self.move)
 
     @cached_property
-    def extent(self) -> Floats32:
+    def extent(self) -> Singles:
         """Array (2, 3): lowest and highest corner of the box around the probes."""
         extent = np.empty((2, 3), dtype=np.float32)
         _measure_points(self.probes, extent)
@@ -174,7 +171,7 @@ def _room_faces(n_boxes: int, n_walls: int) -> npt.NDArray[np.int32]:
     return faces
 
 
-def moved(points: Floats32, rotation: Floats, translation: Floats) -> Floats32:
+def moved(points: Singles, rotation: Floats, translation: Floats) -> Singles:
     """Return points (n, 3), turned and moved."""
     out = np.empty((len(points), 3), dtype=np.float32)
     _move(np.ascontiguousarray(points), rotation.astype(np.float32), translation.astype(np.float32), out)
@@ -182,7 +179,7 @@ def moved(points: Floats32, rotation: Floats, translation: Floats) -> Floats32:
 
 
 @kernel
-def _move(points: Floats32, rotation: Floats32, translation: Floats32, out: Floats32) -> None:
+def _move(points: Singles, rotation: Singles, translation: Singles, out: Singles) -> None:
     for i in range(len(points)):
         x, y, z = points[i, 0], points[i, 1], points[i, 2]
         for k in range(3):
@@ -190,7 +187,7 @@ def _move(points: Floats32, rotation: Floats32, translation: Floats32, out: Floa
 
 
 @kernel
-def _measure_points(points: Floats32, extent: Floats32) -> None:
+def _measure_points(points: Singles, extent: Singles) -> None:
     """Write the lowest and the highest corner of the box around points."""
     extent[0], extent[1] = np.inf, -np.inf
     for i in range(len(points)):
@@ -262,7 +259,7 @@ def _free_spot(
     return None
 
 
-def _voxels(points: Floats32) -> npt.NDArray[np.int64]:
+def _voxels(points: Singles) -> npt.NDArray[np.int64]:
     """Return one number for each cube of `VOXEL` metres that holds a point."""
     cells = np.floor(points / VOXEL).astype(np.int64) + 512
     return np.unique((cells[:, 0] << 40) | (cells[:, 1] << 20) | cells[:, 2])
@@ -279,7 +276,7 @@ def is_sitting(posed: PosedBody) -> bool:
 
 
 def _seat(
-    rng: np.random.Generator, config: Config, placed: PlacedPerson, probes: Floats32, others: Sequence[PlacedPiece]
+    rng: np.random.Generator, config: Config, placed: PlacedPerson, probes: Singles, others: Sequence[PlacedPiece]
 ) -> PlacedPiece | None:
     """Return something under a person who sits, fitted to seat and back; None for others."""
     posed = placed.person.posed
@@ -314,7 +311,7 @@ def _furnish(
     config: Config,
     view: View,
     main: PlacedPerson,
-    probes: Floats32,
+    probes: Singles,
     others: Sequence[PlacedPiece],
     *,
     is_between: bool,

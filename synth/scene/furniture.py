@@ -12,13 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.base import kernel
+from depthforest.base import Floats, Ints, Singles, kernel
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int32]
-Floats32 = npt.NDArray[np.float32]
 Slab = tuple[tuple[float, float, float], tuple[float, float, float]]
 
 CLEARANCE = 0.02
@@ -94,7 +90,7 @@ class PlacedPiece:
     z: float
     yaw: float
 
-    def touches(self, points: Floats32) -> bool:
+    def touches(self, points: Singles) -> bool:
         """Tell whether any of some points lies in the piece, or within `CLEARANCE` of it."""
         cos, sin = math.cos(self.yaw), math.sin(self.yaw)
         return bool(_any_inside(points, self.piece.boxes, self.x, self.z, cos, sin, CLEARANCE))
@@ -143,7 +139,7 @@ def _keeps_apart(mine: Floats, theirs: Floats) -> bool:
 
 
 @kernel
-def _any_inside(points: Floats32, boxes: Floats, x: float, z: float, cos: float, sin: float, margin: float) -> bool:
+def _any_inside(points: Singles, boxes: Floats, x: float, z: float, cos: float, sin: float, margin: float) -> bool:
     """Tell whether a point (n, 3) lies in a box (m, 2, 3), centre and half size, turned about y and moved to (x, z)."""
     for i in range(len(points)):
         east, up, south = points[i, 0] - x, points[i, 1], points[i, 2] - z

@@ -16,17 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.base import CameraError, DepthForestError, is_whole, kernel
+from depthforest.base import Bools, Bytes, CameraError, DepthForestError, Floats, Ints, Singles, is_whole, kernel
 from depthforest.frames import NO_PART, Camera
 from synth.bodies import Body
-
-Floats = npt.NDArray[np.float64]
-Floats32 = npt.NDArray[np.float32]
-Bytes = npt.NDArray[np.uint8]
-Bools = npt.NDArray[np.bool_]
-Int32s = npt.NDArray[np.int32]
 
 MAX_COORDINATE = 1e6
 """Metres, and pixels of a lens: beyond it lie only mistakes, and below it no product of the kernels overflows."""
@@ -61,8 +54,8 @@ class Mesh:
         from both sides.
     """
 
-    vertices: Floats32
-    faces: Int32s
+    vertices: Singles
+    faces: Ints
     parts: Bytes | int = NO_PART
     person: int = 0
     is_closed: bool = False
@@ -90,7 +83,7 @@ class Mesh:
         object.__setattr__(self, "person", int(self.person))
 
     @classmethod
-    def of_body(cls, body: Body, vertices: Floats32, person: int) -> Mesh:
+    def of_body(cls, body: Body, vertices: Singles, person: int) -> Mesh:
         """Return a posed body, whose faces and parts were checked when it was made: only the vertices are, here.
 
         Parameters
@@ -112,7 +105,7 @@ class Mesh:
         return mesh
 
 
-def _check_vertices(vertices: Floats32) -> None:
+def _check_vertices(vertices: Singles) -> None:
     # NaN is not below the bound either
     if vertices.size and not max(-float(vertices.min()), float(vertices.max())) <= MAX_COORDINATE:
         raise MeshError(f"a mesh's vertices must be finite and within {MAX_COORDINATE:g} m of the camera")
@@ -152,10 +145,10 @@ class Rendered:
         edge or where there is nothing.
     """
 
-    depth: Floats32
+    depth: Singles
     parts: Bytes
     people: Bytes
-    facing: Floats32
+    facing: Singles
 
 
 class Canvas:
@@ -182,7 +175,7 @@ class Canvas:
         self._faces = np.empty((0, 3), dtype=np.int32)
         self._screen = np.empty((0, 3))
 
-    def join(self, meshes: Sequence[Mesh]) -> tuple[Floats32, Int32s, Floats]:
+    def join(self, meshes: Sequence[Mesh]) -> tuple[Singles, Ints, Floats]:
         """Return all vertices, all faces as indices of these, and space for the projected vertices."""
         n_vertices, n_faces = sum(len(mesh.vertices) for mesh in meshes), sum(len(mesh.faces) for mesh in meshes)
         if n_vertices > len(self._vertices):
@@ -258,7 +251,7 @@ def _check_view(camera: Camera, meshes: Sequence[Mesh], near: float, far: float)
 
 
 @kernel
-def _project(vertices: Floats32, lens: Floats, screen: Floats) -> None:
+def _project(vertices: Singles, lens: Floats, screen: Floats) -> None:
     """Write (col, row, 1/z) of every vertex; 1/z is 0 for those nearer than the near plane."""
     fx, fy, cx, cy, near = lens[0], lens[1], lens[2], lens[3], lens[4]
     for i in range(len(vertices)):
@@ -274,7 +267,7 @@ def _project(vertices: Floats32, lens: Floats, screen: Floats) -> None:
 
 @kernel
 def _rasterise(
-    vertices: Floats32, screen: Floats, faces: Int32s, is_closed: Bools, lens: Floats, inverse: Floats32, hits: Int32s
+    vertices: Singles, screen: Floats, faces: Ints, is_closed: Bools, lens: Floats, inverse: Singles, hits: Ints
 ) -> None:
     """Draw every face into the buffers of 1/z and of face indices."""
     clipped = np.empty((4, 3))
@@ -307,7 +300,7 @@ def _may_be_seen(screen: Floats, a: int, b: int, c: int, is_closed: bool, shape:
 
 
 @kernel
-def _clip(vertices: Floats32, screen: Floats, a: int, b: int, c: int, lens: Floats, clipped: Floats) -> int:
+def _clip(vertices: Singles, screen: Floats, a: int, b: int, c: int, lens: Floats, clipped: Floats) -> int:
     """Write (col, row, 1/z) of the corners of a face that lie in front of the near plane; return how many: 3 or 4.
 
     The corner between two vertices is computed from the one in front, so that both faces of an edge get the same.
@@ -335,7 +328,7 @@ def _clip(vertices: Floats32, screen: Floats, a: int, b: int, c: int, lens: Floa
 
 
 @kernel
-def _fill(screen: Floats, a: int, b: int, c: int, face: np.int32, inverse: Floats32, hits: Int32s) -> None:
+def _fill(screen: Floats, a: int, b: int, c: int, face: np.int32, inverse: Singles, hits: Ints) -> None:
     """Draw one triangle of screen points, row by row."""
     n_rows, n_cols = hits.shape
     top, middle, bottom = a, b, c
@@ -377,7 +370,7 @@ def _fill(screen: Floats, a: int, b: int, c: int, face: np.int32, inverse: Float
 
 @kernel
 def _look_up_depth(
-    inverse: Floats32, hits: Int32s, vertices: Floats32, faces: Int32s, lens: Floats, depth: Floats32, facing: Floats32
+    inverse: Singles, hits: Ints, vertices: Singles, faces: Ints, lens: Floats, depth: Singles, facing: Singles
 ) -> None:
     """Write depth, and the cosine between ray and normal: the distance of the face's plane over that of the point."""
     n_rows, n_cols = hits.shape
@@ -405,7 +398,7 @@ def _look_up_depth(
 
 
 @kernel
-def _plane_distance(vertices: Floats32, a: int, b: int, c: int) -> np.float32:
+def _plane_distance(vertices: Singles, a: int, b: int, c: int) -> np.float32:
     """Return the distance of a face's plane from the camera in metres."""
     ax, ay, az = np.float64(vertices[a, 0]), np.float64(vertices[a, 1]), np.float64(vertices[a, 2])
     ux, uy, uz = vertices[b, 0] - ax, vertices[b, 1] - ay, vertices[b, 2] - az
@@ -416,7 +409,7 @@ def _plane_distance(vertices: Floats32, a: int, b: int, c: int) -> np.float32:
 
 
 @kernel
-def _look_up_labels(hits: Int32s, face_parts: Bytes, face_people: Bytes, parts: Bytes, people: Bytes) -> None:
+def _look_up_labels(hits: Ints, face_parts: Bytes, face_people: Bytes, parts: Bytes, people: Bytes) -> None:
     """Write part and person of every pixel's face."""
     last_face, part, person = np.int32(-1), np.uint8(NO_PART), np.uint8(0)
     for row in range(hits.shape[0]):

@@ -12,8 +12,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel
-from synth.bodies import BONE, N_BONES, PARENTS, Body, BodyError, Floats, Floats32, Pose
+from depthforest.base import Floats, Singles, kernel
+from synth.bodies import BONE, N_BONES, PARENTS, Body, BodyError, Pose
 
 Ground = Literal["feet", "lowest"]
 
@@ -35,9 +35,9 @@ class PosedBody:
         The bones in the order of `skeleton.BONE_NAMES`.
     """
 
-    vertices: Floats32
-    joints: Floats32
-    bone_heads: Floats32
+    vertices: Singles
+    joints: Singles
+    bone_heads: Singles
 
 
 def pose_body(body: Body, pose: Pose, *, ground: Ground = "feet") -> PosedBody:
@@ -87,12 +87,12 @@ def pose_body(body: Body, pose: Pose, *, ground: Ground = "feet") -> PosedBody:
 
 @kernel
 def _place_bones(
-    rotations: Floats32,
+    rotations: Singles,
     to_t_pose: Floats,
-    rest_heads: Floats32,
+    rest_heads: Singles,
     parents: npt.NDArray[np.int64],
     heads: Floats,
-    moves: Floats32,
+    moves: Singles,
 ) -> None:
     """Write the posed head of every bone, and its move as a matrix (3, 4): turn and then shift, from rest to pose.
 
@@ -124,7 +124,7 @@ def _place_bones(
 
 
 @kernel
-def _carry(rest: Floats32, bones: npt.NDArray[np.uint8], moves: Floats32, points: Floats32) -> None:
+def _carry(rest: Singles, bones: npt.NDArray[np.uint8], moves: Singles, points: Singles) -> None:
     """Write every point moved by its one bone."""
     for i in range(len(rest)):
         m = moves[bones[i]]
@@ -134,11 +134,11 @@ def _carry(rest: Floats32, bones: npt.NDArray[np.uint8], moves: Floats32, points
 
 @kernel
 def _skin(
-    rest: Floats32,
+    rest: Singles,
     weight_bones: npt.NDArray[np.uint8],
-    weights: Floats32,
-    moves: Floats32,
-    vertices: Floats32,
+    weights: Singles,
+    moves: Singles,
+    vertices: Singles,
 ) -> None:
     """Write every vertex moved by the weighted mean of its bones' moves."""
     for vertex in range(len(rest)):

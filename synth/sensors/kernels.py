@@ -12,16 +12,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import GOLDEN, kernel, mix
+from depthforest.base import GOLDEN, Bools, Bytes, Floats, Singles, kernel, mix
 from depthforest.frames import NO_PART
 from synth.sensors.devices import FURTHEST_M, NEAREST_M
 from synth.sensors.noise import LOW_16, SHIFT_16
 
-Floats32 = npt.NDArray[np.float32]
-Floats = npt.NDArray[np.float64]
-Bytes = npt.NDArray[np.uint8]
 Indices = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 MOST_STRAY = 2.0
 """Standard deviations; more would tear single pixels off an edge."""
@@ -30,7 +26,7 @@ GROWTH_SPREAD = 0.5
 
 
 @kernel
-def _measure_facing(depth: Floats32, intrinsics: Floats, out: Floats32) -> None:
+def _measure_facing(depth: Singles, intrinsics: Floats, out: Singles) -> None:
     """Write |cos| between surface normal and ray; `intrinsics` holds fx, fy, cx, cy. 1 where nothing is.
 
     Of the two steps to opposite neighbours the smaller counts, because the larger may cross an edge.
@@ -62,7 +58,7 @@ def _measure_facing(depth: Floats32, intrinsics: Floats, out: Floats32) -> None:
 
 
 @kernel
-def _to_disparity(depth: Floats32, focal_baseline: float, out: Floats32) -> None:
+def _to_disparity(depth: Singles, focal_baseline: float, out: Singles) -> None:
     """Write focal_baseline / z; 0 where nothing is (0, negative, NaN, or what no depth picture holds)."""
     rows, cols = depth.shape
     for row in range(rows):
@@ -72,7 +68,7 @@ def _to_disparity(depth: Floats32, focal_baseline: float, out: Floats32) -> None
 
 
 @kernel
-def _cast_shadow(disparity: Floats32, shift: float, margin: float, is_cut: bool, out: Floats32) -> None:
+def _cast_shadow(disparity: Singles, shift: float, margin: float, is_cut: bool, out: Singles) -> None:
     """Set `out` to 0 where a second eye or projector, displaced along x, does not see what the first one sees.
 
     The other's column of a pixel is col - shift * disparity, so that a positive shift puts it to the right. A pixel is
@@ -115,7 +111,7 @@ def _cast_shadow(disparity: Floats32, shift: float, margin: float, is_cut: bool,
 
 @kernel
 def _match_pattern(
-    lit: Floats32, facing: Floats32, noise: Floats32, rule: Floats, matched: Floats32, source: Indices
+    lit: Singles, facing: Singles, noise: Singles, rule: Floats, matched: Singles, source: Indices
 ) -> None:
     """Write the disparity that structured light finds at each pixel, 0 for a hole, and the pixel it belongs to.
 
@@ -173,7 +169,7 @@ def _match_pattern(
 
 
 @kernel
-def _quantise(disparity: Floats32, noise: Floats32, law: Floats, out: Floats32) -> None:
+def _quantise(disparity: Singles, noise: Singles, law: Floats, out: Singles) -> None:
     """Write depth in metres of noisy disparities in steps of 1 / levels px; 0 for holes.
 
     `law`: focal length times baseline, levels, and a, b, c of the standard deviation a + b (z - c)^2 in metres. That is
@@ -197,13 +193,13 @@ def _quantise(disparity: Floats32, noise: Floats32, law: Floats, out: Floats32) 
 
 
 @kernel
-def _raise_to(line: Floats32, out: Floats32) -> None:
+def _raise_to(line: Singles, out: Singles) -> None:
     for i in range(out.size):
         out[i] = line[i] if line[i] > out[i] else out[i]
 
 
 @kernel
-def _dilate(image: Floats32, reach: int, out: Floats32) -> None:
+def _dilate(image: Singles, reach: int, out: Singles) -> None:
     """Write the largest value of the square window that reaches `reach` pixels to each side."""
     rows, cols = image.shape
     wide = image.copy()
@@ -230,7 +226,7 @@ def _hollow(here, before, after, limit):  # type: ignore[no-untyped-def]  # inli
 
 @kernel
 def _time_light(
-    depth: Floats32, facing: Floats32, noise: Floats32, seed: np.uint64, rule: Floats, out: Floats32, source: Indices
+    depth: Singles, facing: Singles, noise: Singles, seed: np.uint64, rule: Floats, out: Singles, source: Indices
 ) -> None:
     """Write the depth in metres that time of flight reads, 0 for a hole, and the pixel whose surface it is nearer to.
 
@@ -288,12 +284,12 @@ def _time_light(
 
 @kernel
 def _fatten(
-    disparity: Floats32,
-    largest: Floats32,
-    noise: Floats32,
+    disparity: Singles,
+    largest: Singles,
+    noise: Singles,
     growth_px: float,
     jump: float,
-    out: Floats32,
+    out: Singles,
     source: Indices,
 ) -> None:
     """Write the closest pixel that is nearer by a jump, where one lies within the growth there, else the pixel's own.
@@ -320,7 +316,7 @@ def _fatten(
 
 
 @kernel
-def _melt_edges(fat: Floats32, fat_source: Indices, is_edge: Flags, reach: int, out: Floats32, source: Indices) -> None:
+def _melt_edges(fat: Singles, fat_source: Indices, is_edge: Bools, reach: int, out: Singles, source: Indices) -> None:
     """Write at edges the mean over the window, and the source of that pixel of it which comes nearest to the mean."""
     rows, cols = fat.shape
     for row in range(rows):
@@ -352,7 +348,7 @@ def _melt_edges(fat: Floats32, fat_source: Indices, is_edge: Flags, reach: int, 
 
 
 @kernel
-def _drop_flat(texture: Floats32, noise: Floats32, cell_px: float, rule: Floats, out: Floats32) -> None:
+def _drop_flat(texture: Singles, noise: Singles, cell_px: float, rule: Floats, out: Singles) -> None:
     """Set `out` to 0 in speckles where a random texture (a coarse lattice, 0 to 1) is weak.
 
     `rule`: texture below which matching fails, and the noise above which it does so there; the noise above which it
@@ -377,7 +373,7 @@ def _drop_flat(texture: Floats32, noise: Floats32, cell_px: float, rule: Floats,
 
 @kernel
 def _deliver(
-    depth: Floats32,
+    depth: Singles,
     source: Indices,
     span: Floats,
     parts: Bytes,

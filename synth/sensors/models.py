@@ -14,11 +14,12 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Bytes, Singles
 from depthforest.frames import Camera
 from synth.sensors import kernels
 from synth.sensors import noise as noise_fields
 from synth.sensors.devices import NEAREST_M, Sensor, Stereo, StructuredLight, TimeOfFlight
-from synth.sensors.kernels import Bytes, Floats32, Indices
+from synth.sensors.kernels import Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Sensed:
     people: Bytes
 
 
-def measure_facing(depth: Floats32, camera: Camera) -> Floats32:
+def measure_facing(depth: Singles, camera: Camera) -> Singles:
     """Return |cos| between surface normal and ray, from the depth of neighbours."""
     facing = np.empty_like(depth)
     kernels._measure_facing(depth, np.array([camera.fx, camera.fy, camera.cx, camera.cy]), facing)
@@ -48,8 +49,8 @@ def measure_facing(depth: Floats32, camera: Camera) -> Floats32:
 
 
 def sense_structured_light(
-    depth: Floats32, facing: Floats32, camera: Camera, sensor: StructuredLight, seed: np.uint64
-) -> tuple[Floats32, Indices]:
+    depth: Singles, facing: Singles, camera: Camera, sensor: StructuredLight, seed: np.uint64
+) -> tuple[Singles, Indices]:
     """Return depth in metres (0 = hole) and sources."""
     scale = camera.fx / sensor.focal_px
     focal_baseline = sensor.focal_px * sensor.baseline_m
@@ -89,8 +90,8 @@ def sense_structured_light(
 
 
 def sense_time_of_flight(
-    depth: Floats32, facing: Floats32, camera: Camera, sensor: TimeOfFlight, seed: np.uint64
-) -> tuple[Floats32, Indices]:
+    depth: Singles, facing: Singles, camera: Camera, sensor: TimeOfFlight, seed: np.uint64
+) -> tuple[Singles, Indices]:
     """Return depth in metres (0 = hole) and sources."""
     window = sensor.noise_window_px * camera.fx / sensor.focal_px
     noise = np.empty((2, *depth.shape), dtype=np.float32)
@@ -115,8 +116,8 @@ def sense_time_of_flight(
 
 
 def sense_stereo(
-    depth: Floats32, facing: Floats32, camera: Camera, sensor: Stereo, seed: np.uint64
-) -> tuple[Floats32, Indices]:
+    depth: Singles, facing: Singles, camera: Camera, sensor: Stereo, seed: np.uint64
+) -> tuple[Singles, Indices]:
     """Return depth in metres (0 = hole) and sources."""
     scale = camera.fx / sensor.focal_px
     focal_baseline = sensor.focal_px * sensor.baseline_m
@@ -154,7 +155,7 @@ def _threshold(share: float) -> float:
     return NormalDist().inv_cdf(1 - share) if 0 < share < 1 else math.inf if share == 0 else -math.inf
 
 
-def deliver(reading: Floats32, source: Indices, sensor: Sensor, parts: Bytes, people: Bytes) -> Sensed:
+def deliver(reading: Singles, source: Indices, sensor: Sensor, parts: Bytes, people: Bytes) -> Sensed:
     """Return readings within range as whole millimetres, with the labels of their sources."""
     span = np.array([max(sensor.near_m, NEAREST_M), sensor.far_m])
     depth_mm = np.empty(reading.shape, dtype=np.uint16)

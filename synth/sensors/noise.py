@@ -8,11 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.base import GOLDEN, kernel, mix
-
-Floats32 = npt.NDArray[np.float32]
+from depthforest.base import GOLDEN, Singles, kernel, mix
 
 SHIFT_16, SHIFT_32, SHIFT_48, LOW_16 = np.uint64(16), np.uint64(32), np.uint64(48), np.uint64(0xFFFF)
 TRIANGLE_MEAN = np.float32(65535.0)
@@ -20,7 +17,7 @@ TRIANGLE_STD = math.sqrt((65536.0**2 - 1) / 6)  # of the sum of two numbers of 1
 
 
 @kernel
-def _fill_noise(seed: np.uint64, width_px: float, height_px: float, grain: float, out: Floats32) -> None:
+def _fill_noise(seed: np.uint64, width_px: float, height_px: float, grain: float, out: Singles) -> None:
     """Fill two independent fields (2, rows, cols) of unit variance: white noise averaged over a window.
 
     A window of fractional size counts its outermost pixels in part. In the first field its middle counts more, so that
@@ -69,7 +66,7 @@ def _fill_noise(seed: np.uint64, width_px: float, height_px: float, grain: float
 
 
 @kernel
-def _fill_texture(seed: np.uint64, out: Floats32) -> None:
+def _fill_texture(seed: np.uint64, out: Singles) -> None:
     """Fill a lattice with uniform numbers from 0 to 1."""
     counter = seed
     for i in range(out.shape[0]):

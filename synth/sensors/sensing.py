@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Bytes
 from depthforest.frames import Camera
 from synth.sensors import models
 from synth.sensors.devices import MAX_SCALE, Ideal, Sensor, SensorError, StructuredLight, TimeOfFlight, find_sensor
-from synth.sensors.kernels import Bytes
 from synth.sensors.models import Sensed
 
 

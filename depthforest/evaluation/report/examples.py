@@ -12,13 +12,13 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
+from depthforest.base import Bools
 from depthforest.evaluation.figures import Evaluation
 from depthforest.evaluation.marks import FrameMarks, frame_of, marked_regions, split_people
 from depthforest.evaluation.options import JointFinder, JudgeOptions
 from depthforest.evaluation.partmaps import comparable
 from depthforest.evaluation.report.svg import percent
 from depthforest.evaluation.run import joint_finder
-from depthforest.evaluation.scores import Flags
 from depthforest.forest import Forest
 from depthforest.frames import NO_PART, Camera, Frame, Joint, Joints, LabeledFrame, Picture, drawing
 
@@ -150,7 +150,7 @@ def _with_points(
     picture: Picture,
     own: FrameMarks,
     parts: npt.NDArray[np.uint8],
-    is_right: Flags,
+    is_right: Bools,
     forest: Forest,
     marks: Mapping[str, FrameMarks],
 ) -> tuple[Picture, int, int]:
@@ -217,7 +217,7 @@ def _errors(frame: LabeledFrame, parts: npt.NDArray[np.uint8], forest: Forest) -
     return picture
 
 
-def people_box(mask: Flags) -> tuple[slice, slice]:
+def people_box(mask: Bools) -> tuple[slice, slice]:
     """Return the rows and columns around the people of a mask (rows, cols), with a margin; all if there is nobody."""
     if not mask.any():
         return slice(None), slice(None)

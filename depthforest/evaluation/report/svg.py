@@ -13,7 +13,8 @@ from html import escape
 
 import numpy as np
 
-from depthforest.evaluation.scores import Calibration, Counts, Floats
+from depthforest.base import Floats
+from depthforest.evaluation.scores import Calibration, Counts
 from depthforest.joints import share
 
 WIDTH, BARS_WIDTH = 560, 480
