@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,19 +24,39 @@ from synth.scene import Person, Scene, pose_body, render
 from synth.scene.composing import View
 
 FRONT = ("gesture_near", "two_people")
-PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
+TOP = Path(__file__).resolve().parent.parent
+PICTURES = TOP / "docs" / "pictures"
 
 STAGES = {
     "synth": "bodies, poses, rooms,|sensors: labeled frames",
     "frames": "depth in mm, and|the camera it is from",
-    "masks": "which pixels|are a person",
-    "features": "depth differences at|offsets in metres",
+    "people": "which pixels|are a person",
+    "trees": "depth differences at|offsets in meters",
     "training": "trees level by level|over shards of frames",
     "forest": "flat columns,|one checked file",
     "labeling": "the part of|every pixel",
     "joints": "modes of the parts|in camera space",
     "evaluation": "accuracy, joint|precision, report",
 }
+
+
+ROOM_WORDS = {
+    "cli": "the commands, what a terminal shows",
+    "compare": "the ensembles as baselines on the same pixels",
+    "evaluation": "scores, the bench, marks, the HTML report",
+    "pipeline": "the label command's inside: sources in, answers out",
+    "training": "frames in, a forest out: growing, leaves, checkpoints",
+    "joints": "labels to 3D joints, tracks, files",
+    "forest": "Forest: label, save, load; model files; PCL's trees",
+    "labeling": "whole frames: packed nodes, pixels in step, smoothing",
+    "trees": "probe features, flat columns, the plain walk",
+    "people": "a depth frame to person masks, tracking",
+    "io": "depth files and data sets",
+    "frames": "Camera, Frame, parts, units, drawing",
+    "ensemble": "trees, forests, bagging, boosting, ranking",
+    "base": "errors, checks, kernels, threads, files, model files, impurity",
+}
+"""A few words for each room of the picture of the layers."""
 
 
 def row_of(frame: LabeledFrame) -> Picture:
@@ -47,7 +68,7 @@ def row_of(frame: LabeledFrame) -> Picture:
 
 
 def flow() -> Picture:
-    """Return the line from synthetic bodies to scores as boxes and arrows."""
+    """Return the way from synthetic bodies to scores as boxes and arrows."""
     box_width, box_height, gap, columns = 190, 84, 44, 5
     n_rows = -(-len(STAGES) // columns)
     size = 20 + n_rows * (box_height + gap), columns * (box_width + gap)
@@ -70,6 +91,24 @@ def flow() -> Picture:
             cv2.arrowedLine(
                 picture, (111, turn), (111, turn + gap // 2 - 2), (90, 90, 90), 2, cv2.LINE_AA, tipLength=0.5
             )
+    return picture
+
+
+def layers() -> Picture:
+    """Return the rooms as import-linter holds them: each stands on what it may import."""
+    content = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = content["tool"]["importlinter"]["contracts"]
+    rows = next(one["layers"] for one in contracts if one.get("containers") == ["depthforest"])
+    width, height, gap, ink = 900, 40, 8, (20, 60, 110)
+    picture = np.full((16 + len(rows) * (height + gap), width + 32, 3), 255, dtype=np.uint8)
+    for number, row in enumerate(rows):
+        rooms = [name.strip() for name in row.split("|")]
+        top, share = 12 + number * (height + gap), (width + gap) // len(rooms)
+        for place, name in enumerate(rooms):
+            left = 16 + place * share
+            cv2.rectangle(picture, (left, top), (left + share - gap, top + height), ink, 2, cv2.LINE_AA)
+            cv2.putText(picture, name, (left + 10, top + 26), FONT, 0.6, ink, 2, cv2.LINE_AA)
+            cv2.putText(picture, ROOM_WORDS[name], (left + 120, top + 26), FONT, 0.4, ink, 1, cv2.LINE_AA)
     return picture
 
 
@@ -130,6 +169,7 @@ def main() -> None:
     pictures: dict[str, Callable[[], Picture]] = {
         "front.png": lambda: drawing.contact_sheet([row_of(by_name[n]) for n in FRONT], columns=1),
         "flow.png": flow,
+        "layers.png": layers,
         "parts31.png": lambda: drawing.legend(samples.part_set, columns=4),
         "sensors.png": sensors,
         "bodies_procedural.png": lambda: bodies("procedural"),

@@ -5,10 +5,12 @@ from .config import TrainConfig as TrainConfig
 from .fingerprints import fingerprint as fingerprint
 from .fingerprints import frame_digest as frame_digest
 from .growing import GrowingTree as GrowingTree
+from .leaves.counts import first_trees as first_trees
 from .leaves.fit import N_FACINGS as N_FACINGS
 from .leaves.fit import ROUNDS as ROUNDS
 from .leaves.fit import SMOOTH_M as SMOOTH_M
 from .leaves.fit import fit_leaves as fit_leaves
+from .leaves.fit import person_confidence as person_confidence
 from .pixeltables import PixelTable as PixelTable
 from .pixeltables import draw_probes as draw_probes
 from .pixeltables import pixel_responses as pixel_responses
