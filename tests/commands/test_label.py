@@ -867,7 +867,7 @@ def test_the_demo_labels_with_a_shipped_model(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def blocks(monkeypatch, forest):
     """Return the page's Python by heading; the shipped model is replaced by the golden one."""
-    monkeypatch.setattr("depthforest.forest.loading.load", lambda: forest)
+    monkeypatch.setattr(df, "load", lambda: forest)
     text = (Path(__file__).resolve().parents[2] / "docs" / "LABELING.md").read_text()
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 

