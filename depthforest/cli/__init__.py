@@ -1,6 +1,17 @@
 """The command line: one thin function per command, the options they share, and what a terminal shows.
 
-Arguments in, exit code out. Nothing heavy is imported before a command runs: `depthforest --help` loads no numpy.
+Arguments come in, an exit code goes out; `main` is the only name for others. Nothing heavy is imported before a command
+runs: `depthforest --help` loads no numpy.
+
+Modules, from the ground up:
+
+- `options`: options that several commands share, and options made from the fields of a configuration, so that none is
+  forgotten.
+- `demo`: images to look at: the samples of `demo` and the frames of `show`.
+- `info`: what a model file or a checkpoint is, as lines of text.
+- `terminal`: what commands show: a live line or bar on a terminal, plain lines in a log, errors in one line.
+- `models`: the commands about models: `evaluate`, `compare`, `fit-joints`, `fit-leaves`, `import-pcl`, `info`.
+- `commands`: all other commands, and `main`.
 """
 
 import lazy_loader

@@ -1,7 +1,25 @@
 """How good a forest is: forests and labeled frames in, figures with intervals and an HTML report out.
 
-`evaluate` counts in one pass, `scores` holds the formulas, `bench` the fixed test sets with committed hashes, `marks`
-the hand-marked real frames, `report` the page. The `evaluate` command's inside is `command`.
+Other rooms may use `evaluate`, `Evaluation`, the test sets (`SETS`, `open_bench`), the basic scores, and
+`prepare_evaluation`, which is the inside of the `evaluate` command. The bench is the collection of fixed test sets.
+
+Modules, from the ground up:
+
+- `options`: how forests are judged, and what a run reads and writes, with all defaults. It imports neither numpy nor
+  numba.
+- `scores`: formulas on arrays: classes, average precision, calibration, bootstrap. It knows neither forests nor frames.
+- `partmaps`: which answers are right when model and data have different parts.
+- `views`: distance, heading and image border of each person, by which figures are broken down.
+- `figures`: every figure, interval and comparison, computed from counts for each person and frame, without a second
+  look at the data.
+- `run`: `evaluate` and `evaluate_many`: one pass over the data counts for all models.
+- `bench`: fixed test sets: a `synth` configuration, a seed and a number of frames each. Frames are hashed as they are
+  made and compared with committed hashes, so that models stay comparable for years.
+- `inputs`: marked real frames by name, read when they are asked for.
+- `marks`: hand-marked points and joints of real frames, scored into the same figures.
+- `report`: a folder: the HTML page.
+- `command`: a run of `evaluate`: data sets joined, everything checked before the first frame, report and JSON written
+  whole or not at all.
 """
 
 import lazy_loader

@@ -1,7 +1,18 @@
 """Whole-frame inference: trees, a frame and a person's mask in, a `Labeling` out.
 
-Nodes are packed (`packing`), pixels walk in step (`steps`), leaves are mixed by the person's facing and smoothed over
-neighbors (`mixing`); `walks` takes one person through all of it. Unsmoothed, results equal the plain walk to the bit.
+Other rooms may use `labeling.label` and `labeling.label_many`, which `Forest` calls, and `leaves_of_person`.
+Unsmoothed, results equal those of the plain walk (`trees`) to the bit.
+
+Modules, from the ground up:
+
+- `packing`: nodes as rows of 32 bytes, siblings in one cache line. Leaves lead to themselves, so that pixels can walk
+  in step. The top of each tree is stored a second time as a heap that stays in the cache.
+- `steps`: kernels in which 512 pixels take each step together, so that their waits for memory overlap. Rows of nodes
+  are prefetched before they are needed.
+- `mixing`: kernels that mix the leaves of a person by facing, and smooth sums over neighbors.
+- `walks`: `PersonWalk`: one person through a forest. It keeps the crop and the leaves, so a person is cropped and
+  walked once, whatever is asked later.
+- `labeling`: `label` for one person, `label_many` for streams of frames, and `Labeling`, their result.
 """
 
 import lazy_loader

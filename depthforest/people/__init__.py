@@ -1,9 +1,25 @@
 """Who is in a frame: a depth frame in, one mask for each person out.
 
-`find_people` looks for people with a `Background` or without, `PeopleTracker` keeps their ids over a recording. The
-way without a background: coarse cells (`grid`), floor and walls (`planes`), flat furniture (`faces`), connected
-`regions`, `bodies` judged by size and shape and parted where they touch (`touching`), masks drawn to the pixel
-(`outlines`).
+Other rooms may use `find_people`, with a `Background` or without one, the `People` it returns, and `PeopleTracker`,
+which keeps ids over a recording.
+
+Modules, from the ground up:
+
+- `grid`: a frame as coarse cells of the nearest surface, in meters, with normals and the noise of the frame. Only the
+  nearest surface counts, so that thin limbs survive the coarseness.
+- `planes`: the planes of a room by RANSAC on points with normals: floor, walls, and which way is up.
+- `regions`: connected cells, separated at depth jumps, and their measures. Measures add up, so a person in several
+  pieces is measured as their sum.
+- `faces`: flat faces of furniture, grown from where they are flattest. Normals on a face vary by noise alone; those on
+  a trunk bend away.
+- `touching`: separates people who touch, by their heads, each over its own trunk.
+- `bodies`: which cells are people. Room limits and furniture are removed, the rest is split at depth jumps, close
+  regions become bodies, and a body is judged by size, height and shape.
+- `outlines`: masks drawn to the pixel: each reading joins the surface that it lies on.
+- `background`: the empty room: depth and noise of every pixel. Farther readings soon replace the background, because
+  nobody can see through a wall. Nearer ones do so after half a minute.
+- `finding`: `find_people`, with a background or without, and `People`, its result.
+- `tracks`: `PeopleTracker`: ids that persist over a recording, by overlap of masks and position in meters.
 """
 
 import lazy_loader

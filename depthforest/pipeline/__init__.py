@@ -1,7 +1,20 @@
 """The inside of `depthforest label`: sources in, answers out, resumable.
 
-Frames are read, people found or masks taken, every person labeled by itself, answers merged into one picture and
-written, each file whole or not at all, into a folder that refuses to mix models or options.
+Other rooms may use `LabelRun` with its `LabelOptions`, `label_one` for a single frame, and `label_people` for all
+people of a frame.
+
+Modules, from the ground up:
+
+- `options`: `LabelOptions`: what a run is asked to do, with every default. It imports nothing heavy.
+- `masks`: masks that were given, matched to frames by name.
+- `merging`: every person of a frame labeled separately, and the answers merged into one image.
+- `peoplemaps`: who is where in the frames of a run: given masks, people that are searched for, or all readings.
+- `outputs`: what is written for a frame, each file whole or not at all, and the video.
+- `outfolder`: the output folder. It gives every input a unique name, knows what is done, and refuses to mix models or
+  options. `label.json` records which input each name belongs to; a file's existence alone could belong to another
+  recording.
+- `run`: `LabelRun`: the caller's thread reads, while workers label and write. Whatever needs the order of frames stays
+  in the caller's thread.
 """
 
 import lazy_loader

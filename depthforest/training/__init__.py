@@ -1,7 +1,31 @@
 """Training: labeled frames in, a forest out.
 
-`train` grows trees level by level over shards of pixels, with a checkpoint after every level; `leaves` makes the
-leaves of a grown forest anew from many more pixels. Threads, shards and the memory budget change no byte.
+Other rooms may use `train`, `TrainConfig`, `fit_leaves`, the reading of checkpoints, and pixel tables. Threads, shards
+and the memory budget change no byte of the result.
+
+Modules, from the ground up:
+
+- `config`: `TrainConfig`: every number that shapes a forest, in one frozen value that saves to TOML.
+- `candidates`: probes and thresholds from (seed, tree, node), never from data, so that every shard makes the same
+  candidates alone.
+- `sampling`: people cropped out of frames, and the pixels drawn from them.
+- `probing`: kernels over the pixels of a shard: the bins of candidates, and the way down a tree.
+- `shards`: some frames and the state of their pixels. A shard answers with integer class counts, which are added, or,
+  for nodes of few pixels, with bins and labels. A distributed engine would attach here.
+- `sweeping`: the best splits of nodes of few pixels, where tables of counts would be mostly empty. 32 candidates go
+  side by side through a sorting network.
+- `growing`: one tree, level by level over all shards. Splits come from tables of counts or, for nodes of few pixels,
+  from `sweeping`.
+- `pixeltables`: pixels as rows of a matrix, one column for each probe pair of a fixed pool. Learners other than depth
+  forests train on it.
+- `progress`: news of a run and the time left, from the remaining evaluations and the measured rate.
+- `outofbag`: out-of-bag accuracy of a tree as it grows and of the whole forest.
+- `fingerprints`: the identity of a data set, from its number of frames, its files and a sample of its pixels. Reading
+  everything would take longer than many a level.
+- `checkpoints`: a folder that holds a run after every level. A new checkpoint is on disk before it replaces the old
+  one. It stores splits only; on resume, pixels walk down the tree again.
+- `run`: `train`, which combines all of this. The first Ctrl-C waits until the current frame or batch is done.
+- `leaves`: a folder: `fit_leaves`, which refits the leaves of a grown forest on many more pixels.
 """
 
 import lazy_loader

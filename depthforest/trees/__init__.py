@@ -1,7 +1,20 @@
 """The trees of a depth forest as data: probe features, nodes and leaves in flat columns, and the plain walk.
 
-Checked, read-only columns (`DepthTrees`) go out. The response of a pair of probes is defined here once, in
-`features`, for training and every walk; the plain walk, one pixel at a time, is the reference of everything faster.
+Columns come in; checked, read-only `DepthTrees` go out. Other rooms may use these, the features, crops, facings and
+quantized leaves. A walk is the way of a pixel from the root of a tree to a leaf.
+
+Modules, from the ground up:
+
+- `features`: the response of a pair of probes, defined once: offsets in meters, rounded half away from zero, in
+  float32. Training and every walk therefore get the same bits.
+- `cropping`: one person cut out of a frame, with a border of background. A probe clamped to the crop needs no branch.
+  Labeling and training share it.
+- `facings`: which way a person stands: weights of facings from what all leaves say, angles from joints. Whole numbers
+  and exact sums give the mirrored image the mirrored weights.
+- `quantizing`: the distribution of a leaf over parts in 255ths, so that it fits bytes and sums are exact.
+- `columns`: the flat columns of a forest: types, limits, and the checks before a kernel walks them.
+- `plainwalk`: the plain walk, one pixel at a time. It is the reference for every faster one.
+- `depthtrees`: `DepthTrees`: the nodes and leaves of all trees as one checked value, with the plain walk.
 """
 
 import lazy_loader

@@ -1,7 +1,16 @@
 """People and furniture before a camera: bodies and poses in, exact depth and labels out.
 
-`composing` places people, furniture and walls, `skinning` poses surfaces, `rendering` is the z-buffer, `analytic` its
-judge.
+Other rooms may use `pose_body`, `compose`, `render` with its `Canvas`, and the exact solids of `analytic`.
+
+Modules, from the ground up:
+
+- `analytic`: exact depth of planes, spheres and boxes in plain algebra. The renderer is tested against it.
+- `skinning`: linear blend skinning: a body in a pose, standing on the floor.
+- `rendering`: the z-buffer. One thread draws a frame, on a canvas that the thread keeps, because fresh memory costs as
+  much time as drawing a body. Shared edges are covered exactly once.
+- `furniture`: furniture as boxes. Seats are fitted to the person who sits on them.
+- `composing`: people, furniture and walls around a camera that looks at them. Seats fit thighs and back; nothing
+  intersects a person.
 """
 
 import lazy_loader

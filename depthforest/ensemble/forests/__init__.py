@@ -1,6 +1,17 @@
 """Random forests and extra trees: many randomized trees, grown on threads, averaged.
 
-Out-of-bag figures, quantiles and files of forests live here; trees come from `tree`.
+Tables and targets come in; the four estimators go out, and only they are for others. Trees come from `tree`.
+
+Modules, from the ground up:
+
+- `outofbag`: every row judged by the trees that have not seen it: answers, strength and correlation, permutation
+  importance.
+- `quantiles`: quantiles of the training targets that share a row's leaves.
+- `store`: what the file of a forest holds beside its trees.
+- `base`: what all forests share. A table is binned once for all trees. Each tree draws from its own seed, so threads do
+  not change the forest.
+- `predicting`: how y is read and what is predicted, for classes and for numbers.
+- `estimators`: `RandomForest*` and `ExtraTrees*`.
 """
 
 import lazy_loader

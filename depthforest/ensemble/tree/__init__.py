@@ -1,7 +1,18 @@
 """One decision tree: a table and targets in, a `Tree` of flat columns out, and the estimators of one tree.
 
-A tree is planted (`planting`, on kernels of `growth`), pruned (`trees`), walked with raw values (`walking`), checked
-(`checks`) and stored (`store`). Forests and boosting use the same tables, trees and walks.
+Forests, boosting, AdaBoost and ranking use the same tables, trees, walks and files.
+
+Modules, from the ground up:
+
+- `inputs`: what users pass to `fit` and `predict`, as plain arrays, checked once. Unknown categories count as missing.
+- `trees`: `Tree`: the flat columns of a grown tree, and pruning.
+- `walking`: rows through all trees, 16 at a time, so that their waits for memory overlap.
+- `planting`: a tree grown from rows, targets and weights, on one thread or several, with the same result.
+- `parameters`: scikit-learn's parameters of a tree, checked and resolved for the data.
+- `metadata`: what a file says about an ensemble in JSON: parameters, classes, names, categories.
+- `checks`: whether the columns of a tree form a tree, before a kernel walks it.
+- `store`: ensembles of trees in model files. Each family adds its own content.
+- `estimators`: `DecisionTreeClassifier` and `DecisionTreeRegressor`, and a table that is binned once for many trees.
 """
 
 import lazy_loader

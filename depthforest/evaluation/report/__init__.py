@@ -1,5 +1,13 @@
 """The report: figures in, one HTML file that needs nothing else out.
 
-Plots are inline SVG (`svg`, `plots`), model cards come from Markdown with HTML off (`cards`), `examples` draws the
-best and worst frames beside the truth, `page` puts it together.
+`evaluation.command` is the only user: it passes finished evaluations and images to `page.write_report`.
+
+Modules, from the ground up:
+
+- `svg`: plots as inline SVG, without a plotting package, so that the page has the same bytes everywhere.
+- `cards`: model cards from Markdown. A card is untrusted: no HTML of its own reaches the page.
+- `examples`: the best and worst frames beside the ground truth, frames on which models differ, and marked frames.
+- `text`: the words: titles of figures, intervals, verdicts, and how figures are computed.
+- `plots`: the sections that are plots: parts, confusion, joints, breakdowns, confidence.
+- `page`: `write_report`, which assembles the page.
 """
