@@ -33,9 +33,9 @@ from depthforest.base import Bools, UsageError, make_folder, read_bytes, read_js
 from depthforest.cli.terminal import progress_bar
 from depthforest.evaluation import Tally, open_bench, rounded
 from depthforest.evaluation.bench import BENCH_VERSION, chosen_names
+from depthforest.evaluation.judging import ForestJudge
 from depthforest.evaluation.options import JudgeOptions
 from depthforest.evaluation.partmaps import comparable, merge_sides
-from depthforest.evaluation.run import ForestJudge
 from depthforest.evaluation.scores import Counts
 from depthforest.evaluation.views import PersonView
 from depthforest.forest import Forest, load, shipped_models

@@ -27,7 +27,7 @@ import depthforest as df
 from depthforest.base import map_in_order, replacing
 from depthforest.cli.terminal import progress_bar
 from depthforest.evaluation import SETS, Tally, count_pairs
-from depthforest.evaluation.run import judge_joints
+from depthforest.evaluation.judging import judge_joints
 from depthforest.evaluation.scores import ProposalLog, known_mean
 from depthforest.frames import JOINTS, NO_PART, LabeledFrame, drawing
 from depthforest.people import Background

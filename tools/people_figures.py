@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.cli.demo import match_people
+from depthforest.cli.pictures import match_people
 from depthforest.frames import Frame, LabeledFrame, Picture
 from depthforest.frames.drawing import contact_sheet, shade, write_picture
 from depthforest.people import Background, find_people

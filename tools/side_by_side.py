@@ -19,8 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from depthforest.base import DepthForestError, UsageError
-from depthforest.evaluation.inputs import MarkedFrames
-from depthforest.evaluation.marks import FrameMarks, read_marks, split_people
+from depthforest.evaluation.marks import FrameMarks, MarkedFrames, read_marks, split_people
 from depthforest.evaluation.options import JudgeOptions
 from depthforest.evaluation.partmaps import comparable
 from depthforest.evaluation.report.examples import Shot, cut, draw_marks, people_box

@@ -31,8 +31,8 @@ Modules, from the ground up:
   every size is bounded before memory is taken. Equal content gives equal bytes.
 - `links`: whether the links between nodes form a tree, before a kernel follows them. Kernels check nothing.
 - `criteria`: the names of the split criteria, for configurations.
-- `impurity`: impurity, gain and the best split from integer class counts. Entropy is summed in fixed point, so that the
-  order of a sum never matters. The trees of `ensemble` use the same formulas in float64.
+- `splitting`: impurity, gain and the best split from integer class counts. Entropy is summed in fixed point, so that
+  the order of a sum never matters. The trees of `ensemble` use the same formulas in float64.
 """
 
 import lazy_loader

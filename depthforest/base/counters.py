@@ -1,4 +1,4 @@
-"""Mixing: random numbers that are counted, not drawn in sequence, so that any thread can make any of them alone.
+"""Counter-based random numbers: any thread can compute any of them, alone and in any order.
 
 This is SplitMix64: a counter times GOLDEN, mixed by two multiplications.
 """

@@ -1,7 +1,7 @@
 """Links: whether what nodes refer to is a tree, before a kernel follows it. Kernels check nothing.
 
 A link of 0 or more leads to a node, one below 0 to leaf `~link`. Each owner of trees says in its own words what is
-wrong: `trees.columns` of depth forests, `growing` of checkpoints, `ensemble.treechecks` of ensembles.
+wrong: `trees.columns` of depth forests, `growing` of checkpoints, `ensemble.tree.checks` of ensembles.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ Modules, from the ground up:
 
 - `options`: options that several commands share, and options made from the fields of a configuration, so that none is
   forgotten.
-- `demo`: images to look at: the samples of `demo` and the frames of `show`.
+- `pictures`: images to look at: the samples of `demo` and the frames of `show`.
 - `info`: what a model file or a checkpoint is, as lines of text.
 - `terminal`: what commands show: a live line or bar on a terminal, plain lines in a log, errors in one line.
-- `models`: the commands about models: `evaluate`, `compare`, `fit-joints`, `fit-leaves`, `import-pcl`, `info`.
+- `modelcommands`: the commands about models: `evaluate`, `compare`, `fit-joints`, `fit-leaves`, `import-pcl`, `info`.
 - `commands`: all other commands, and `main`.
 """
 

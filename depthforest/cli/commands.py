@@ -16,7 +16,7 @@ import typer
 
 from depthforest import __version__
 from depthforest.base import DepthForestError, DepthForestWarning, UsageError, check_writable
-from depthforest.cli.models import models
+from depthforest.cli.modelcommands import models
 from depthforest.cli.options import (
     BackgroundOption,
     BackgroundRemovedOption,
@@ -95,7 +95,7 @@ def demo(
     """Label the bundled sample frames with the shipped model and draw them: shaded depth, body parts, joints."""
     with status("compiling ..."):
         from depthforest.base import models_folder
-        from depthforest.cli.demo import draw_samples
+        from depthforest.cli.pictures import draw_samples
         from depthforest.forest import load
 
         forest = load() if any(models_folder().glob("*.safetensors")) else None
@@ -121,7 +121,7 @@ def show(
     size: SizeOption = None,
 ) -> None:
     """Open depth frames and draw them shaded: see whether units, camera and orientation are read rightly."""
-    from depthforest.cli.demo import draw_frames
+    from depthforest.cli.pictures import draw_frames
     from depthforest.io import read_frames
 
     frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
@@ -267,7 +267,7 @@ def synth(
         complain("warning", f"stopped; the same command goes on with what is in {output}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if preview:
-        from depthforest.cli.demo import labeled_picture
+        from depthforest.cli.pictures import labeled_picture
         from depthforest.frames import drawing
 
         cells = [labeled_picture(frame) for frame in data[: min(frames, PREVIEW_FRAMES)]]

@@ -15,7 +15,7 @@ from depthforest.base import DepthForestError, DepthForestWarning, text_of
 from depthforest.cli.options import as_option
 
 if TYPE_CHECKING:
-    from depthforest.cli.demo import SampleFigures
+    from depthforest.cli.pictures import SampleFigures
     from depthforest.frames import Frame
 
 EXIT_INTERRUPTED = 130

@@ -1,7 +1,7 @@
 """Files: `ensemble.load`, which reads whatever `save` of an estimator wrote.
 
 A file is untrusted: it names its estimator, which is looked up in a fixed table. Here alone all of them are known: what
-a file holds is the matter of `tree.store` and `ranking.rankfile`, which the estimators themselves save with.
+a file holds is the matter of `tree.store` and `ranking.store`, which the estimators themselves save with.
 """
 
 from __future__ import annotations

@@ -12,13 +12,12 @@ Modules, from the ground up:
 - `views`: distance, heading and image border of each person, by which figures are broken down.
 - `figures`: every figure, interval and comparison, computed from counts for each person and frame, without a second
   look at the data.
-- `run`: `evaluate` and `evaluate_many`: one pass over the data counts for all models.
+- `judging`: `evaluate` and `evaluate_many`: one pass over the data counts for all models.
 - `bench`: fixed test sets: a `synth` configuration, a seed and a number of frames each. Frames are hashed as they are
   made and compared with committed hashes, so that models stay comparable for years.
-- `inputs`: marked real frames by name, read when they are asked for.
 - `marks`: hand-marked points and joints of real frames, scored into the same figures.
 - `report`: a folder: the HTML page.
-- `command`: a run of `evaluate`: data sets joined, everything checked before the first frame, report and JSON written
+- `run`: a run of `evaluate`: data sets joined, everything checked before the first frame, report and JSON written
   whole or not at all.
 """
 

@@ -1,9 +1,9 @@
 from .bench import SETS as SETS
 from .bench import open_bench as open_bench
-from .command import prepare_evaluation as prepare_evaluation
+from .judging import Evaluation as Evaluation
+from .judging import evaluate as evaluate
 from .options import EvaluateOptions as EvaluateOptions
-from .run import Evaluation as Evaluation
-from .run import evaluate as evaluate
+from .run import prepare_evaluation as prepare_evaluation
 from .scores import Estimate as Estimate
 from .scores import Tally as Tally
 from .scores import count_pairs as count_pairs

@@ -2,7 +2,7 @@
 
 A set is a configuration of `synth`, a seed and a number of frames. Nothing of it may change under the same
 `BENCH_VERSION`: the hash of every set's frames is committed (`bench.json`, written by `tools/bench_hashes.py`) and
-checked whenever a set is made. `command` runs models on them.
+checked whenever a set is made. `run` runs models on them.
 
 Every set differs from the headline, "mocap", in one respect, so that rows of a table can be compared.
 """

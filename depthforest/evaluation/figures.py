@@ -1,6 +1,6 @@
 """Evaluation: what a forest said of a data set, and every figure that follows from it, with intervals.
 
-Plain values: `evaluation` fills them, `report` shows them. Counts are kept for every view (one person in one frame),
+Plain values: `judging` fills them, `report` shows them. Counts are kept for every view (one person in one frame),
 about 2 kB each, so that intervals, breakdowns and comparisons of models need no second look at the data.
 """
 

@@ -1,285 +1,319 @@
-"""How good forests are on labeled frames: one pass that labels every person, places joints and counts.
+"""A run of `evaluate`: models and data sets by name in; figures, an HTML report and a JSON file out.
 
-`figures` holds what comes out, `scores` the formulas.
+Everything that can be wrong with what was asked for is said by `prepare_evaluation`, before any frame is labeled.
 """
 
 from __future__ import annotations
 
-import time
+import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from depthforest.base import DepthForestWarning, UsageError, check_writable, replacing, thread_count
+from depthforest.evaluation.bench import BENCH_VERSION, BenchFrames, chosen_names, open_bench
+from depthforest.evaluation.figures import Evaluation
+from depthforest.evaluation.judging import evaluate_many
+from depthforest.evaluation.marks import FrameMarks, MarkedFrames, frame_of, marked_regions, read_marks, score_marks
+from depthforest.evaluation.options import EvaluateOptions, PathLike
+from depthforest.evaluation.partmaps import comparable
+from depthforest.evaluation.report.cards import find_card
+from depthforest.evaluation.report.examples import Example, draw_examples, draw_marks
+from depthforest.evaluation.report.page import ModelReport, write_report
+from depthforest.evaluation.report.svg import percent
+from depthforest.evaluation.report.text import (
+    BENCH_COLUMNS,
+    figure_title,
+    interval,
+    shown_figures,
+    speed_text,
+    verdict_lines,
+)
+from depthforest.forest import Forest, load, shipped_models
+from depthforest.io import JoinedFrames, open_dataset
 
-from depthforest.base import Bools, Floats, PartSetError, UsageError, map_in_order, thread_count
-from depthforest.evaluation.figures import Evaluation, JointScores, LevelScores, Speed
-from depthforest.evaluation.options import TIMED_FRAMES, JointFinder, JudgeOptions
-from depthforest.evaluation.partmaps import GROUPINGS, ComparisonLevel, comparable
-from depthforest.evaluation.scores import WITHIN_M, Calibration, Counts, ProposalLog, Tally, count_pairs
-from depthforest.evaluation.views import PersonView
-from depthforest.forest import Forest
-from depthforest.frames import JOINTS, NO_PART, Frame, Grouping, Joints, LabeledFrame, PartSet
-from depthforest.labeling import Labeling
+Source = JoinedFrames | BenchFrames
 
-__all__ = ["Evaluation", "evaluate", "evaluate_many", "joint_finder"]
-
-
-@dataclass(frozen=True)
-class JudgedJoint:
-    """Proposals of one joint of one person beside the truth, and the one that was chosen (infinitely far: none)."""
-
-    name: str
-    is_visible: bool
-    distances_m: Floats
-    confidences: Floats
-    chosen_m: float
-    confidence: float
-
-
-@dataclass(frozen=True)
-class JudgedPerson:
-    """What one forest said of one person."""
-
-    pairs: Counts
-    calibration: Calibration
-    joints: tuple[JudgedJoint, ...]
+FORMAT, VERSION = "depthforest-evaluation", 1
+"""Of the JSON file."""
 
 
-def evaluate(
-    forest: Forest,
-    data: Sequence[LabeledFrame],
-    *,
-    threads: int | None = None,
-    progress: Callable[[int], object] | None = None,
-    mirror: bool | None = None,
-    joints: bool | JointFinder = True,
-    exact: bool = False,
-    sensors: Sequence[str] | None = None,
-    groupings: Sequence[Grouping] = (),
-    timed_frames: int = TIMED_FRAMES,
-    seed: int = 0,
-) -> Evaluation:
-    """Let a forest label every person of every frame by itself, and count right and wrong.
+@dataclass(frozen=True, eq=False)
+class EvaluationResult:
+    """What came of a run.
 
     Parameters
     ----------
-    forest : Forest
-    data : sequence of LabeledFrame
-        With the forest's part set, or one that can be compared with it (`partmaps.comparable`).
-    threads : int, optional
-        Omitted: one for each core. The figures are the same for any number.
-    progress : callable, optional
-        Called with 1 after every frame.
-    mirror : bool, optional
-        Whether the mirrored walk takes part; omitted: as the forest says.
-    joints : bool or callable
-        Whether joints are placed and judged too, where data and model know any; or what places them.
-    exact : bool
-        Place joints by the exact variant of `find_joints`; omitted: by the fast one, which is what users run.
-    sensors : sequence of str, optional
-        What made each frame, for the breakdown.
-    groupings : sequence of Grouping
-        Maps between part sets, tried before the known ones.
-    timed_frames : int
-        So many frames are labeled once more to measure speed; 0 for none.
-    seed : int
-        Of the bootstrap.
+    models : list of ModelReport
+        With the evaluations.
+    data : str
+        What was evaluated, for people.
+    written : list of Path
+        The files that were written.
+    bench : tuple of BenchFrames
+        The test sets that were evaluated.
     """
-    options = JudgeOptions(
-        threads=threads,
-        mirror=mirror,
-        joints=joints,
-        exact=exact,
-        groupings=groupings,
-        timed_frames=timed_frames,
-        seed=seed,
-    )
-    return evaluate_many([forest], data, options, sensors=sensors, progress=progress)[0]
+
+    models: list[ModelReport]
+    data: str
+    written: list[Path]
+    bench: tuple[BenchFrames, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return the figures for a terminal: a line each, a block for each model, and the verdicts.
+
+        Several test sets are a table instead, a line for each.
+        """
+        has_table = len(self.bench) > 1
+        said = [
+            f"bench {BENCH_VERSION}, {state}: {', '.join(o.bench.name for o in self.bench if bench_state(o) == state)}"
+            for state in dict.fromkeys(map(bench_state, self.bench))
+        ]
+        said += self._table() if has_table else []
+        for model in self.models:
+            said += [f"{model.name}:"] if not has_table or model.marks is not None else []
+            if model.evaluation is not None and not has_table:
+                e = model.evaluation
+                rows = [(figure_title(n, e), percent(e.figures[n].value), interval(e.figures[n])) for n in e.figures]
+                shown = {figure_title(n, e) for n in shown_figures(e.figures)}
+                rows = [row for row in rows if row[0] in shown]
+                rows.append(("expected calibration error", percent(e.calibration.expected_error), ""))
+                if e.speed is not None:
+                    for title, is_joints in (("labeling", False), ("joints", True)):
+                        rate, how = speed_text(e.speed, is_joints=is_joints)
+                        rows += [(title, rate, how)] if how else []
+                said += _aligned(rows)
+                said += [f"  no joints: {e.no_joints}"] if e.joints is None else []
+            if model.marks is not None:
+                m = model.marks
+                right = f"{int(m.tally.right.sum())} of {m.n_pixels}"
+                rows = [("right marked points", right, interval(m.figures["parts.pixel_accuracy"]))]
+                rows += [
+                    (f"marks: {figure_title(n, m)}", percent(e.value), interval(e))
+                    for n, e in m.figures.items()
+                    if n.startswith("joints.")
+                ]
+                said += _aligned(rows)
+        return said + self.verdicts()
+
+    def verdicts(self) -> list[str]:
+        """Return a sentence for each comparison with the first model."""
+        first, said = self.models[0], []
+        for other in self.models[1:]:
+            for one in self.bench if len(self.bench) > 1 else ():
+                name = one.bench.name
+                lines = verdict_lines(first.name, first.bench[name], other.name, other.bench[name])
+                said += [f"{name}: {line}" for line in lines]
+            if first.evaluation is not None and other.evaluation is not None and len(self.bench) < 2:
+                said += verdict_lines(first.name, first.evaluation, other.name, other.evaluation)
+            if first.marks is not None and other.marks is not None:
+                said += verdict_lines(first.name, first.marks, other.name, other.marks, of="points")
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in JSON form."""
+        first = self.models[0]
+        comparisons = [
+            {"model": m.name, "with": first.name}
+            | {
+                kind: _gaps(own, base)
+                for kind, own, base in (("data", m.evaluation, first.evaluation), ("marks", m.marks, first.marks))
+                if own is not None and base is not None
+            }
+            for m in self.models[1:]
+        ]
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "data": self.data,
+            "models": [
+                {
+                    "name": m.name,
+                    "evaluation": None if m.evaluation is None else m.evaluation.to_dict(),
+                    "marks": None if m.marks is None else m.marks.to_dict(),
+                }
+                for m in self.models
+            ],
+            "comparisons": comparisons,
+        }
+        if self.bench:
+            content["bench"] = {"version": BENCH_VERSION, "sets": [self._set_dict(one) for one in self.bench]}
+        return content
+
+    def _set_dict(self, frames: BenchFrames) -> dict[str, Any]:
+        """Return what came of a test set in JSON form."""
+        name, first = frames.bench.name, self.models[0]
+        return {
+            "name": name,
+            "frames": len(frames),
+            "sha256": frames.sha256,
+            "as_committed": frames.is_as_committed,
+            "models": [{"name": m.name, "evaluation": m.bench[name].to_dict()} for m in self.models],
+            "comparisons": [
+                {"model": m.name, "with": first.name, "data": _gaps(m.bench[name], first.bench[name])}
+                for m in self.models[1:]
+            ],
+        }
+
+    def _table(self) -> list[str]:
+        """Return the figures of all test sets, a line for each and each model, under a line of titles."""
+        rows = [["test set", "model", "frames", *BENCH_COLUMNS.values()]]
+        for one in self.bench:
+            for model in self.models:
+                evaluation = model.bench[one.bench.name]
+                known = [evaluation.figures.get(name) for name in BENCH_COLUMNS]
+                cells = ["" if e is None else f"{percent(e.value)} ({interval(e)})" for e in known]
+                rows.append([one.bench.name, model.name, str(evaluation.n_frames), *cells])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def evaluate_many(
-    forests: Sequence[Forest],
-    data: Sequence[LabeledFrame],
-    options: JudgeOptions,
-    *,
-    sensors: Sequence[str] | None = None,
-    progress: Callable[[int], object] | None = None,
-) -> list[Evaluation]:
-    """Evaluate several forests in one pass over the data; the other parameters are those of `evaluate`."""
-    n_frames = len(data)
-    if n_frames == 0:
-        raise UsageError("there are no frames to evaluate")
-    if sensors is not None and len(sensors) != n_frames:
-        raise UsageError(f"sensors must name one for each of the {n_frames} frames, got {len(sensors)}")
-    first = data[0]
-    if not isinstance(first, LabeledFrame):
-        raise UsageError(
-            f"frame 0 is a {type(first).__name__}; evaluate takes LabeledFrames, as df.open_dataset gives them"
-        )
-    part_set = first.part_set
-    judges = [ForestJudge(forest, part_set, options) for forest in forests]
+@dataclass(frozen=True, eq=False)
+class EvaluationRun:
+    """A run that is ready to go; see `prepare`."""
 
-    def look(index: int) -> list[tuple[PersonView, list[JudgedPerson]]]:
-        frame = data[index]
-        if frame.part_set.names != part_set.names:
-            raise UsageError(f"frame {index} has other parts than the first; evaluate one part set at a time")
-        looked = []
-        for person in np.unique(frame.people[frame.parts != NO_PART]).tolist():
-            mask = frame.people == person
-            view = PersonView.of(frame, index, person, mask, "" if sensors is None else sensors[index])
-            looked.append((view, [judge.answer(frame, person, mask) for judge in judges]))
-        return looked
+    options: EvaluateOptions
+    models: list[ModelReport]
+    data: tuple[Source, ...]
+    marks: Mapping[str, FrameMarks]
+    frames: MarkedFrames | None
 
-    views: list[PersonView] = []
-    for looked in map_in_order(look, range(n_frames), threads=options.threads):
-        for view, answers in looked:
-            for judge, answer in zip(judges, answers, strict=True):
-                judge.add(len(views), answer)
-            views.append(view)
-        if progress is not None:
-            progress(1)
-    n_timed = min(options.timed_frames, n_frames)
-    timed = np.linspace(0, n_frames - 1, n_timed).round().astype(int).tolist()
-    return [
-        judge.evaluation(
-            n_frames, tuple(views), measure_speed(judge, data, timed, options.threads) if timed else None, options.seed
-        )
-        for judge in judges
-    ]
+    @property
+    def total(self) -> int:
+        """How many times `progress` will be told of a frame."""
+        return sum(map(len, self.data)) + len(self.models) * len(self.marks)
 
+    @property
+    def forests(self) -> list[Forest]:
+        """The models."""
+        return [m.forest for m in self.models if m.forest is not None]
 
-class ForestJudge:
-    """Counts what one forest says, view by view."""
+    def run(self, progress: Callable[[int], object] | None = None) -> EvaluationResult:
+        """Evaluate, and write what was asked for."""
+        models, examples = list(self.models), []
+        names, is_report = [m.name for m in models], self.options.output is not None
+        bench = tuple(one for one in self.data if isinstance(one, BenchFrames))
+        for number, data in enumerate(self.data):
+            found = evaluate_many(self.forests, data, self.options, sensors=data.sensors, progress=progress)
+            if number == 0:
+                models = [replace(m, evaluation=e) for m, e in zip(models, found, strict=True)]
+                if is_report:
+                    examples += draw_examples(names, self.forests, found, data, data.names, self.options)
+            if isinstance(data, BenchFrames):
+                models = [replace(m, bench={**m.bench, data.bench.name: e}) for m, e in zip(models, found, strict=True)]
+                _warn_of_other_frames(data)
+                data.free()
+        if self.frames is not None:
+            scored = [score_marks(f, self.marks, self.frames, self.options, progress=progress) for f in self.forests]
+            models = [replace(m, marks=e) for m, e in zip(models, scored, strict=True)]
+            if is_report:
+                examples += draw_marks(names, self.forests, self.marks, self.frames, self.options)
+        result = EvaluationResult(models, self.data[0].title if self.data else "", [], bench)
+        self._write(result, examples)
+        return result
 
-    def __init__(self, forest: Forest, truth: PartSet, options: JudgeOptions) -> None:
-        self.forest, self.mirror, self.n_truth = forest, options.mirror, len(truth)
-        self.levels = comparable(truth, forest.part_set, (*options.groupings, *GROUPINGS))
-        self.is_right = self.levels[0].is_right
-        self.finder, self.no_joints = joint_finder(forest.part_set, options.joints, exact=options.exact)
-        self._pairs = np.zeros((len(truth), len(forest.part_set)), dtype=np.int64)
-        self._tallies: list[list[Tally]] = [[] for _ in self.levels]
-        self._calibration = self._joint_calibration = Calibration()
-        self._logs = {name: ProposalLog() for name in JOINTS}
-        self._chosen: dict[str, list[tuple[int, float]]] = {name: [] for name in JOINTS}
-
-    def label(self, frame: Frame, mask: Bools, threads: int = 1) -> Labeling:
-        return self.forest.label(frame, mask, mirror=self.mirror, threads=threads)
-
-    def answer(self, frame: LabeledFrame, person: int, mask: Bools) -> JudgedPerson:
-        """Label one person and judge it; runs on any thread."""
-        labeling = self.label(frame, mask)
-        is_counted = mask & (frame.parts != NO_PART) & (labeling.parts != NO_PART)
-        truth, answered = frame.parts[is_counted], labeling.parts[is_counted]
-        pairs = count_pairs(truth, answered, self.n_truth, len(self.forest.part_set))
-        calibration = Calibration.of(labeling.confidence[is_counted], self.is_right[truth, answered])
-        true_joints = frame.joints.get(person, {})
-        judged: tuple[JudgedJoint, ...] = ()
-        if self.finder is not None and true_joints:
-            judged = judge_joints(self.finder(frame, labeling), true_joints)
-        return JudgedPerson(pairs, calibration, judged)
-
-    def add(self, view: int, answer: JudgedPerson) -> None:
-        """Count an answer; called view by view, in order."""
-        self._pairs += answer.pairs
-        for level, tallies in zip(self.levels, self._tallies, strict=True):
-            tallies.append(Tally.of(level.confusion(answer.pairs)))
-        self._calibration += answer.calibration
-        for joint in answer.joints:
-            self._logs[joint.name].add(view, joint.distances_m, joint.confidences, is_visible=joint.is_visible)
-            if joint.is_visible:
-                self._chosen[joint.name].append((view, joint.chosen_m))
-        chosen = [j for j in answer.joints if j.is_visible and np.isfinite(j.chosen_m)]
-        if chosen:
-            is_near = [j.chosen_m <= WITHIN_M for j in chosen]
-            self._joint_calibration += Calibration.of([j.confidence for j in chosen], is_near)
-
-    def evaluation(self, n_frames: int, views: tuple[PersonView, ...], speed: Speed | None, seed: int) -> Evaluation:
-        """Return what was counted."""
-        levels = tuple(
-            LevelScores(level, level.confusion(self._pairs), _stacked(level, tallies))
-            for level, tallies in zip(self.levels, self._tallies, strict=True)
-        )
-        joints, reason = None, self.no_joints
-        if self.finder is not None:
-            joints = self._joint_scores(len(views))
-            reason = "" if joints is not None else "the data shows no joints"
-        finest = levels[0]
-        return Evaluation(
-            finest.confusion, finest.level.part_set, n_frames, levels, views, self._calibration, joints, reason, speed,
-            seed,
-        )  # fmt: skip
-
-    def _joint_scores(self, n_views: int) -> JointScores | None:
-        proposals = {name: log.judged(n_views) for name, log in self._logs.items()}
-        if not any(judged.is_expected.any() for judged in proposals.values()):
-            return None
-        chosen = {name: np.full(n_views, np.nan) for name in JOINTS}
-        for name, rows in self._chosen.items():
-            for view, distance in rows:
-                chosen[name][view] = distance
-        return JointScores(proposals, chosen, self._joint_calibration)
+    def _write(self, result: EvaluationResult, examples: Sequence[Example]) -> None:
+        if self.options.output is not None:
+            path = Path(self.options.output)
+            write_report(path, result.models, data=result.data, examples=examples)
+            result.written.append(path)
+        if self.options.json_path is not None:
+            path = Path(self.options.json_path)
+            with replacing(path) as file:
+                file.write((json.dumps(result.to_dict(), indent=1) + "\n").encode())
+            result.written.append(path)
 
 
-def joint_finder(
-    part_set: PartSet, joints: bool | JointFinder = True, *, exact: bool = False
-) -> tuple[JointFinder | None, str]:
-    """Return what places the joints of labelings in a part set, or None and the reason why nothing can."""
-    if callable(joints):
-        return joints, ""
-    if not joints:
-        return None, "joints were not asked for"
-    from depthforest.joints import find_joints, known_joints
+def prepare_evaluation(options: EvaluateOptions) -> EvaluationRun:
+    """Load models, open data and marks, and check all of it; `EvaluationRun.run` does the rest."""
+    thread_count(options.threads)
+    _check_outputs(options)
+    models = _load_models(options.models)
+    data = _open_data(options)
+    marks = {} if options.marks is None else read_marks(options.marks)
+    frames = None if options.frames is None else MarkedFrames(options.frames, options.camera)
+    run = EvaluationRun(options, models, data, marks, frames)
+    _check_fit(run)
+    return run
 
+
+def _check_outputs(options: EvaluateOptions) -> None:
+    """Refuse files that cannot be written."""
+    paths = [Path(path) for path in (options.output, options.json_path) if path is not None]
+    for path in paths:
+        check_writable(path)
+    if len(paths) == 2 and paths[0].absolute() == paths[1].absolute():
+        raise UsageError(f"{paths[0]}: cannot be both the report and the JSON file; name two files")
+
+
+def _open_data(options: EvaluateOptions) -> tuple[Source, ...]:
+    """Open the test sets, or the data sets as one."""
+    if options.bench:
+        return tuple(open_bench(name, options.mocap, options.limit) for name in chosen_names(options.bench))
+    return (JoinedFrames([open_dataset(path) for path in options.data], options.limit),) if options.data else ()
+
+
+def _check_fit(run: EvaluationRun) -> None:
+    """Refuse data that a model cannot be judged by, and marks of frames that are not there."""
+    for model, forest in zip(run.models, run.forests, strict=True):
+        for data in run.data:
+            _check_parts(model.name, forest, data)
+        if run.frames is not None:
+            marked_regions(run.marks, forest.part_set)
+    if run.frames is not None:
+        missing = next((name for name in run.marks if name not in run.frames), None)
+        if missing is not None:
+            frame_of(missing, run.marks, run.frames)
+
+
+def _load_models(models: Sequence[PathLike]) -> list[ModelReport]:
+    shipped = shipped_models()
+    reports: list[ModelReport] = []
+    for model in models:
+        path = shipped[model] if isinstance(model, str) and model in shipped else Path(model)
+        stem, taken = path.stem, {r.name for r in reports}
+        names = (stem, f"{path.absolute().parent.name}/{stem}", *(f"{stem} ({i})" for i in range(2, len(models) + 2)))
+        name = next(n for n in names if n not in taken)
+        reports.append(ModelReport(name, forest=load(model), card=find_card(path)))
+    return reports
+
+
+def _check_parts(name: str, forest: Forest, data: Source) -> None:
+    first, where = (data, data.title) if isinstance(data, BenchFrames) else (data.sets[0], str(data.sets[0].path))
+    for one in data.sets if isinstance(data, JoinedFrames) else ():
+        if one.part_set.names != first.part_set.names:
+            raise UsageError(f"{one.path}: has other parts than {where}; evaluate data sets of one part set at a time")
     try:
-        known_joints(part_set)
-    except PartSetError as error:
-        return None, str(error)
-    return partial(find_joints, exact=exact), ""
+        comparable(first.part_set, forest.part_set)
+    except UsageError as error:
+        raise UsageError(f"{name} on {where}: {error}") from None
 
 
-def judge_joints(found: Mapping[str, Any], truth: Joints) -> tuple[JudgedJoint, ...]:
-    """Measure the proposals of every joint whose truth is known."""
-    judged = []
-    for name, joint in truth.items():
-        answer = found.get(name)
-        proposals = () if answer is None else answer.proposals
-        positions = np.array([p.position for p in proposals], dtype=np.float64).reshape(-1, 3)
-        confidences = np.array([p.confidence for p in proposals], dtype=np.float64)
-        chosen, confidence = np.inf, 0.0
-        if answer is not None:
-            chosen = float(np.linalg.norm(np.subtract(answer.position, joint.position)))
-            confidence = float(answer.confidence)
-        distances: npt.NDArray[np.float64] = np.linalg.norm(positions - np.array(joint.position), axis=1)
-        judged.append(JudgedJoint(name, joint.is_visible, distances, confidences, chosen, confidence))
-    return tuple(judged)
+def bench_state(frames: BenchFrames) -> str:
+    """Return in words whether the frames of a test set are those that everybody has."""
+    if frames.is_as_committed is None:
+        return f"the first {len(frames)} frames, which no hash covers"
+    return "frames as committed" if frames.is_as_committed else "frames other than committed"
 
 
-def measure_speed(
-    judge: ForestJudge, data: Sequence[LabeledFrame], chosen: Sequence[int], threads: int | None
-) -> Speed:
-    """Time the labeling and the joints of the chosen frames one by one."""
-    n_threads = thread_count(threads)
-    label_ms, joints_ms = [], []
-    for index in (chosen[0], *chosen):  # the first once more: it pays for what is compiled and packed
-        frame = data[index]
-        masks = [frame.people == p for p in np.unique(frame.people[frame.parts != NO_PART])]
-        began = time.perf_counter()
-        labelings = [judge.label(frame, mask, n_threads) for mask in masks]
-        labeled = time.perf_counter()
-        if judge.finder is not None:
-            for labeling in labelings:
-                judge.finder(frame, labeling)
-            joints_ms.append(1000 * (time.perf_counter() - labeled))
-        label_ms.append(1000 * (labeled - began))
-    joints = float(np.median(joints_ms[1:])) if joints_ms else float("nan")
-    return Speed(len(chosen), n_threads, float(np.median(label_ms[1:])), joints)
+def _warn_of_other_frames(frames: BenchFrames) -> None:
+    if frames.is_as_committed is False:
+        warnings.warn(
+            f"the frames of the test set {frames.bench.name} are not those of the committed hash (another processor, "
+            "other versions of libraries, other clips or body data): its figures do not compare with published ones",
+            DepthForestWarning,
+            stacklevel=3,
+        )
 
 
-def _stacked(level: ComparisonLevel, tallies: list[Tally]) -> Tally:
-    """Return the tallies of all views as arrays (n_views, n), int32: a person has fewer than 2^31 pixels."""
-    empty = np.zeros((0, len(level.part_set)), dtype=np.int32)
-    columns = [[getattr(t, name) for t in tallies] for name in ("seen", "right", "answered")]
-    return Tally(*(np.array(c, dtype=np.int32) if c else empty for c in columns))
+def _gaps(own: Evaluation, base: Evaluation) -> dict[str, Any]:
+    return {name: gap.to_dict() for name, gap in own.compared_with(base).items()}
+
+
+def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in rows) for i in range(2)]
+    return [
+        f"  {title:<{widths[0]}}  {value:>{widths[1]}}" + (f"  ({more})" if more else "") for title, value, more in rows
+    ]

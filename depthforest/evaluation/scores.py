@@ -1,6 +1,6 @@
 """Metrics on plain arrays: accuracy and overlap of classes, precision of joints, calibration, bootstrap intervals.
 
-Knows neither forests nor frames: `evaluation` and `marks` count, this module turns counts into figures. Everything
+Knows neither forests nor frames: `judging` and `marks` count, this module turns counts into figures. Everything
 takes leading axes, so that one formula serves a data set, one person, and a thousand resampled data sets.
 """
 

@@ -38,7 +38,7 @@ BROAD_AREA = 0.5
 """Square metres from which a face is one however its normals vary: a trunk shows less."""
 
 SEED_LEVELS = (0.06, 0.15, 0.3)
-"""Mean squares, as for `FLAT`, among a cell and its neighbours, from which faces are grown, the flattest first."""
+"""Mean squares, as for `FLAT_WEIGHTS`, among a cell and its neighbors, from which faces are grown, flattest first."""
 
 SEED_REACH = 2
 """Cells to those neighbours."""

@@ -1,4 +1,4 @@
-"""Parting: people who touch are one body; heads that are apart, each over a trunk of its own, tell them apart."""
+"""People who touch form one body: separate heads, each over a trunk of its own, tell them apart."""
 
 from __future__ import annotations
 

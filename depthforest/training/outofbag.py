@@ -1,4 +1,4 @@
-"""Judging: out-of-bag accuracy, of a tree as it grows and of all finished trees together."""
+"""Out-of-bag accuracy: of a tree as it grows and of all finished trees together."""
 
 from __future__ import annotations
 

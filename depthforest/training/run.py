@@ -327,7 +327,7 @@ class _Run:
             crops = len(shards) * max(shard.n_bytes for shard in shards)
             state = PIXEL_BYTES * self.config.pixels_per_frame * sum(len(shard.per_frame) for shard in shards)
             text = (
-                "the memory is too small for the people of a tree: frames are read again for every batch, which takes "
+                "the people of a tree exceed the memory budget, so frames are read again for every batch, which takes "
                 f"long; memory_mb (--memory) {math.ceil((crops + state) * 2 / share / 2**20)} keeps them"
             )
             self._tell(self._news("note", tree, text=text), book)

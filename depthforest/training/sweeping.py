@@ -2,8 +2,8 @@
 
 Deep levels have many nodes with few pixels, where tables of all classes, bins and candidates would be mostly empty.
 There, `LANES` candidates are scored side by side: a sorting network puts each one's pixels in the order of their bins
-without a branch, then all lanes move their pixels to the left side one by one. The scores are those of `splitting`, to
-the bit: all sums are whole numbers below 2^53, which float64 holds exactly.
+without a branch, then all lanes move their pixels to the left side one by one. The scores are those of
+`base.splitting`, to the bit: all sums are whole numbers below 2^53, which float64 holds exactly.
 """
 
 from __future__ import annotations

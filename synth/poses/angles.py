@@ -1,7 +1,7 @@
 """Anatomical joint angles: their names, their limits, and the rotations of the skeleton that they mean.
 
-`poses` draws such angles. A set of angles is a row of an array with one column for each of `ANGLE_NAMES`, in degrees.
-Angles with ``l.`` or ``r.`` in front belong to a side and mean the mirrored movement on the other.
+`sampling` draws such angles. A set of angles is a row of an array with one column for each of `ANGLE_NAMES`, in
+degrees. Angles with ``l.`` or ``r.`` in front belong to a side and mean the mirrored movement on the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether a pose is possible: limbs beside the body instead of through it, weight over the feet, limbs on the floor.
 
-Cheap tests on joint positions of the reference adult (`kinematics.joint_positions`), for `poses`. They refuse what is
-badly wrong and allow a few centimetres: flesh gives way, and bodies differ.
+Cheap tests on joint positions of the reference adult (`kinematics.joint_positions`), for `sampling`. They refuse what
+is badly wrong and allow a few centimetres: flesh gives way, and bodies differ.
 """
 
 from __future__ import annotations

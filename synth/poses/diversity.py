@@ -1,7 +1,7 @@
 """Diversity of poses: keeps few that are all different, as Shotton et al. 2011 chose theirs.
 
 Two poses differ by their largest joint distance: d(a, b) = max over joints of |a_j - b_j|, hips together and headings
-alike (`kinematics.joint_positions` of poses from `mocap` or `poses`).
+alike (`kinematics.joint_positions` of poses from `mocap` or `sampling`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The families of built-in poses: which joint angles they draw, degrees by degrees; `poses` samples them.
+"""The families of built-in poses: which joint angles they draw, degrees by degrees; `sampling` draws them.
 
 Every angle is drawn between two numbers, more often in the middle (Beta(2, 2)), independently of the others, but for
 walking, whose legs and arms follow one phase. The ranges were tried out on the reference adult of `kinematics`.

@@ -1,6 +1,6 @@
 """Turning and moving the skeleton: rotations about axes, headings, and where joints go on a reference adult.
 
-`mocap` and `poses` make rotations with it; `diversity` compares the positions.
+`mocap` and `sampling` make rotations with it; `diversity` compares the positions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What ranges of joint angles cannot say about pose families: the rhythm of a step, feet at rest, hands that touch.
 
-`families` names these functions; `poses` calls them. Those that adjust change drawn angles (n, a) in place; those that
-check tell from joint positions (n, 31, 3) of the reference adult which candidates are good.
+`families` names these functions; `sampling` calls them. Those that adjust change drawn angles (n, a) in place; those
+that check tell from joint positions (n, 31, 3) of the reference adult which candidates are good.
 """
 
 from __future__ import annotations

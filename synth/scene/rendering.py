@@ -1,6 +1,6 @@
 """A z-buffer: triangle meshes become a picture of depth, body part, person and slant, on one core.
 
-`skinning` makes the bodies and `scene` the rooms; `sensors` spoils what comes out. Everything is in camera space: x
+`skinning` makes the bodies and `composing` the rooms; `sensors` spoils what comes out. Everything is in camera space: x
 right, y down, z forward, metres. Pixels are (row, col) with their centres at integers.
 
 A triangle covers a pixel where it covers its centre. A centre on an edge belongs to the triangle if the edge is a left

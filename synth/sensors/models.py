@@ -1,6 +1,6 @@
 """The sensor models step by step: each turns ideal depth into readings and where they came from.
 
-`devices` has their parameters, `sensors` checks everything; `kernels` does the work, with random fields of
+`devices` has their parameters, `sensing` checks everything; `kernels` does the work, with random fields of
 `noise`. A reading is in metres, 0 = hole; a source is the flat index of the pixel whose surface the reading shows.
 """
 

@@ -15,7 +15,7 @@ from depthforest.base.errors import DepthForestError, DepthForestWarning, UsageE
 from depthforest.base.resources import samples_folder
 from depthforest.base.threads import map_in_order
 from depthforest.evaluation import bench as benchsets
-from depthforest.evaluation import command as evalrun
+from depthforest.evaluation import run as evalrun
 from depthforest.evaluation.bench import HEADLINE, HELD_OUT_SUBJECTS, SETS, BenchFrames, open_bench
 from depthforest.evaluation.options import EvaluateOptions
 from depthforest.frames.parts import BODY31

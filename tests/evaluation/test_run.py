@@ -1,295 +1,243 @@
 import json
-from dataclasses import replace
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.metrics import balanced_accuracy_score, confusion_matrix, jaccard_score
-from support.madeup import made_up, near_finder
+from support.madeup import marks_of, one_part_forest
 from support.naive_forest import random_forest
 
 import depthforest as df
-from depthforest.base.errors import UsageError
-from depthforest.evaluation.figures import FOUND, MAP, Evaluation
-from depthforest.evaluation.options import JudgeOptions
-from depthforest.evaluation.run import evaluate_many, joint_finder
-from depthforest.forest.forest import Forest
-from depthforest.frames.frame import LabeledFrame
-from depthforest.frames.parts import BODY31, BODY31_TO_REGIONS15, JOINTS, NO_PART, PCL25, REGIONS15
+from depthforest.base.errors import DatasetError, DepthForestError, ModelError, UsageError
+from depthforest.evaluation import run as evalrun
+from depthforest.evaluation.options import EvaluateOptions
+from depthforest.frames.drawing import write_depth
+from depthforest.frames.parts import BODY31
+from depthforest.io.joining import sensor_of
 from synth.config import Config
 from synth.generator import Generator
+from synth.production import produce
+
+CONFIG = Config(camera="kinect_v1@80x60", n_bodies=2, n_poses=64, people_shares=(1.0,))
 
 
 @pytest.fixture(scope="module")
-def frames():
-    return list(
-        Generator(Config(camera="kinect_v1@80x60", n_bodies=3, n_poses=64, people_shares=(0.5, 0.5)), seed=2, n=6)
+def work(tmp_path_factory):
+    """Return a folder with two data sets and two models, one with a card."""
+    folder = tmp_path_factory.mktemp("evalrun")
+    produce(Generator(CONFIG, 1, n=4), folder / "kinect", 4)
+    df.write_dataset(folder / "plain", list(Generator(CONFIG, 2, n=3)))
+    for seed, name in enumerate(("a", "b")):
+        random_forest(np.random.default_rng(seed), 2, 4, BODY31).save(folder / f"{name}.safetensors")
+    (folder / "a.md").write_text("# model a\n\nIts card.")
+    return folder
+
+
+def prepared(models, data=(), **options):
+    return evalrun.prepare_evaluation(EvaluateOptions(models=models, data=data, **options))
+
+
+def nothing(_frame, _labeling):
+    """Find no joint."""
+    return {}
+
+
+def test_a_report_and_a_json_file_come_out(work, tmp_path):
+    run = prepared(
+        [work / "a.safetensors", work / "b.safetensors"],
+        [work / "kinect"],
+        output=tmp_path / "r.html",
+        json_path=tmp_path / "r.json",
+        joints=nothing,
+        threads=1,
     )
-
-
-@pytest.fixture(scope="module")
-def forest():
-    return random_forest(np.random.default_rng(0), 2, 5, BODY31)
-
-
-def answers(forest, frames):
-    """Return the true and the answered labels of all people, by the plain walk."""
-    truth, answered = [], []
-    for frame in frames:
-        for person in np.unique(frame.people[frame.parts != NO_PART]):
-            mask = frame.people == person
-            predicted = forest.predict(frame, mask)
-            is_counted = mask & (frame.parts != NO_PART) & (predicted != NO_PART)
-            truth.append(frame.parts[is_counted])
-            answered.append(predicted[is_counted])
-    return np.concatenate(truth), np.concatenate(answered)
-
-
-def without_speed(evaluation):
-    return json.dumps(replace(evaluation, speed=None).to_dict())
-
-
-def test_counts_are_scikit_learns(frames, forest):
-    truth, answered = answers(forest, frames)
-    expected = confusion_matrix(truth, answered, labels=range(31))
-    for threads in (1, 2):
-        result = df.evaluate(forest, frames, threads=threads, joints=False)
-        np.testing.assert_array_equal(result.confusion, expected)
-    assert result.n_frames == 6
-    assert result.pixel_accuracy == pytest.approx(np.trace(expected) / expected.sum())
-    assert result.mean_iou == pytest.approx(jaccard_score(truth, answered, average="macro"))
-    seen = expected.sum(axis=1) > 0
-    expected_mean = np.mean(np.diagonal(expected)[seen] / expected.sum(axis=1)[seen])
-    assert result.mean_class_accuracy == pytest.approx(expected_mean)
-    assert set(result.to_dict()["class_accuracy"]) == {n for n, s in zip(BODY31.names, seen, strict=True) if s}
-
-
-def test_merged_sides_are_scikit_learns(frames, forest):
-    truth, answered = answers(forest, frames)
-    group = np.minimum(np.array(BODY31.mirror), np.arange(31))
-    figures = df.evaluate(forest, frames, joints=False).figures
-    is_seen = np.isin(group[answered], group[truth])  # scikit-learn warns of answers that no truth has
-    assert is_seen.all()
-    expected = balanced_accuracy_score(group[truth], group[answered])
-    assert figures["parts_merged.mean_class_accuracy"].value == pytest.approx(expected)
-
-
-def test_regions_count_bands_for_either_neighbour(frames, forest):
-    truth, answered = answers(forest, frames)
-    table, accepts = BODY31_TO_REGIONS15.table, BODY31_TO_REGIONS15.accepts
-    is_right = accepts[truth, table[answered]] | accepts[answered, table[truth]]
-    result = df.evaluate(forest, frames, joints=False)
-    assert result.figures["regions.pixel_accuracy"].value == pytest.approx(is_right.mean())
-    each = [is_right[table[truth] == r].mean() for r in np.unique(table[truth])]
-    assert result.figures["regions.mean_class_accuracy"].value == pytest.approx(np.mean(each))
-
-
-def test_everything_is_the_same_on_any_number_of_threads(frames, forest):
-    one, two = (df.evaluate(forest, frames, threads=t, joints=near_finder(frames), seed=4) for t in (1, 2))
-    assert without_speed(one) == without_speed(two)
-
-
-def test_joints_by_hand(frames, forest):
-    result = df.evaluate(forest, frames, joints=near_finder(frames))
-    assert result.joints is not None
-    precisions = result.joints.average_precisions()
-    visible = {n for f in frames for j in f.joints.values() for n in j if j[n].is_visible}
-    assert set(precisions) == visible
-    # all first proposals within 10 cm: precision 1 until all are found; the far ones come later
-    near = [n for i, n in enumerate(JOINTS) if n in visible and i < 10]
-    far = [n for i, n in enumerate(JOINTS) if n in visible and i >= 10]
-    assert all(precisions[name] == 1 for name in near)
-    assert all(precisions[name] == 0 for name in far)
-    assert result.figures[MAP].value == pytest.approx(np.mean(list(precisions.values())))
-    assert {name: value == 1 for name, value in zip(precisions, result.joints.found_shares(), strict=True)} == {
-        name: value == 1 for name, value in precisions.items()
-    }
-    assert result.figures[FOUND].value == pytest.approx(result.joints.found_shares().mean())
-    content = result.to_dict()["joints"]
-    assert content["curves"][far[-1]][30] == 1.0  # at 30 cm all are found
-    assert len(content["mean_curve"]) == len(content["distances_m"]) == 31
-
-
-def test_joints_that_are_not_found_are_missed(frames, forest):
-    result = df.evaluate(forest, frames, joints=lambda _frame, _labeling: {})
-    assert result.figures[MAP].value == 0
-    assert result.figures[FOUND].value == 0
-
-
-def test_why_there_are_no_joints_is_said(frames, forest):
-    assert df.evaluate(forest, frames, joints=False).no_joints == "joints were not asked for"
-    bare = [LabeledFrame(f.depth_mm, f.camera, f.parts, f.people) for f in frames]
-    result = df.evaluate(forest, bare, joints=near_finder(frames))
-    assert result.joints is None
-    assert result.to_dict()["joints"] == {"skipped": "the data shows no joints"}
-    assert MAP not in result.figures
-
-
-def test_any_part_set_is_evaluated():
-    frames, forest = made_up()
-    result = df.evaluate(forest, frames)
-    assert [s.level.title for s in result.levels] == ["3 parts", "3 parts, sides merged"]
-    assert "seat, leg_l, leg_r" in result.no_joints
-    truth, answered = answers(forest, frames)
-    assert result.pixel_accuracy == pytest.approx((truth == answered).mean())
-    merged = np.array([0, 1, 1])
-    expected = (merged[truth] == merged[answered]).mean()
-    assert result.figures["parts_merged.pixel_accuracy"].value == pytest.approx(expected)
-
-
-def test_pcl_parts_are_judged_on_our_frames(frames):
-    forest = random_forest(np.random.default_rng(5), 2, 5, PCL25)
-    result = df.evaluate(forest, frames, joints=False)
-    assert result.part_set.names == PCL25.names
-    assert result.n_pixels == df.evaluate(forest, frames, joints=False, threads=1).n_pixels > 0
-    assert "regions.mean_class_accuracy" in result.figures
-
-
-def test_our_parts_are_judged_on_regions(frames, forest):
-    coarse = [
-        LabeledFrame(f.depth_mm, f.camera, BODY31_TO_REGIONS15.apply(f.parts), f.people, part_set=REGIONS15)
-        for f in frames
-    ]
-    result = df.evaluate(forest, coarse, joints=False)
-    truth, answered = answers(forest, frames)
-    is_right = BODY31_TO_REGIONS15.accepts[answered, BODY31_TO_REGIONS15.table[truth]]
-    assert result.pixel_accuracy == pytest.approx(is_right.mean())
-
-
-def test_several_forests_take_one_pass(frames, forest):
-    read = []
-
-    class Counted(df.frames.FrameSource):
-        def __len__(self):
-            return len(frames)
-
-        def _frame(self, number):
-            read.append(number)
-            return frames[number]
-
-    other = random_forest(np.random.default_rng(9), 1, 4, BODY31)
-    found = evaluate_many([forest, other], Counted(), JudgeOptions(joints=False, timed_frames=0, threads=1))
-    assert read == [0, *range(6)]  # the first once more, for its part set
-    for own, result in zip((forest, other), found, strict=True):
-        assert without_speed(result) == without_speed(df.evaluate(own, frames, joints=False))
-        assert result.speed is None
-    same = found[0].compared_with(found[0])
-    assert all(gap.value == 0 and not gap.is_clear for gap in same.values())
-    gaps = found[1].compared_with(found[0])
-    a, b = (e.figures["parts.pixel_accuracy"] for e in found)
-    assert gaps["parts.pixel_accuracy"].value == b.value - a.value
-
-
-def test_models_of_other_parts_are_compared_in_what_they_share(frames, forest):
-    pcl = random_forest(np.random.default_rng(5), 2, 5, PCL25)
-    ours, theirs = evaluate_many([forest, pcl], frames, JudgeOptions(joints=False))
-    assert set(theirs.compared_with(ours)) == {name for name in theirs.figures if name.startswith("regions")}
-
-
-def test_breakdowns_add_up(frames, forest):
-    sensors = ["a", "a", "a", "b", "b", "b"]
-    result = df.evaluate(forest, frames, joints=near_finder(frames), sensors=sensors)
-    for axis in {s.axis for s in result.slices}:
-        assert sum(s.n_views for s in result.slices if s.axis == axis) == len(result.views)
-    for name, half in (("a", frames[:3]), ("b", frames[3:])):
-        (own,) = (s for s in result.slices if (s.axis, s.label) == ("sensor", name))
-        alone = df.evaluate(forest, half, joints=near_finder(frames))
-        for figure in ("parts.mean_class_accuracy", "regions.pixel_accuracy", MAP):
-            assert own.figures[figure].value == pytest.approx(alone.figures[figure].value)
-    assert {"distance", "yaw", "border", "sensor"} >= {s.axis for s in result.slices}
-
-
-def test_intervals_are_those_of_drawn_frames(frames, forest):
-    result = df.evaluate(forest, frames, joints=False, seed=3)
-    each = [df.evaluate(forest, [f], joints=False).confusion for f in frames]
-    drawn = np.random.default_rng(3).integers(6, size=(50, 6))  # the first block of replicates
-    expected = [np.trace(c) / c.sum() for c in (sum(each[i] for i in row) for row in drawn)]
-    np.testing.assert_allclose(result.figures["parts.pixel_accuracy"].replicates[:50], expected)
-    low, high = result.spread("parts.class_accuracies")
-    is_seen = np.isfinite(result.class_accuracies)
-    assert (low[is_seen] <= result.class_accuracies[is_seen]).all()
-    assert (high[is_seen] >= result.class_accuracies[is_seen]).all()
-
-
-def test_frames_have_accuracies_of_their_own(frames, forest):
-    result = df.evaluate(forest, frames, joints=False)
-    expected = [df.evaluate(forest, [f], joints=False).pixel_accuracy for f in frames]
-    np.testing.assert_allclose(result.frame_accuracies, expected)
-    assert result.frame_pixels.sum() == result.n_pixels
-
-
-def test_frames_without_people_count_as_frames(frames, forest):
-    empty = LabeledFrame(
-        frames[0].depth_mm, frames[0].camera, np.full((60, 80), NO_PART, np.uint8), np.zeros((60, 80), np.uint8)
-    )
-    result = df.evaluate(forest, [empty, *frames], joints=False)
-    assert result.n_frames == 7
-    assert np.isnan(result.frame_accuracies[0])
-    nobody = df.evaluate(forest, [empty], joints=False)
-    assert np.isnan(nobody.pixel_accuracy)
-    assert nobody.to_dict()["pixel_accuracy"] is None
-    assert nobody.slices == []
-
-
-def test_a_mirrored_walk_is_used_when_asked_for(frames, forest):
-    mirrored = Forest(**{**forest_columns(forest), "mirror": True})
-    asked = df.evaluate(forest, frames, joints=False, mirror=True)
-    assert not np.array_equal(asked.confusion, df.evaluate(forest, frames, joints=False).confusion)
-    np.testing.assert_array_equal(asked.confusion, df.evaluate(mirrored, frames, joints=False).confusion)
-
-
-def forest_columns(forest):
-    names = ("roots", "offsets", "thresholds", "children", "leaves", "part_set")
-    return {name: getattr(forest, name) for name in names}
-
-
-def test_speed_is_measured(frames, forest):
-    speed = df.evaluate(forest, frames, joints=near_finder(frames), timed_frames=3, threads=1).speed
-    assert (speed.n_frames, speed.threads) == (3, 1)
-    assert speed.label_ms > 0
-    assert speed.to_dict()["label_per_second"] == pytest.approx(1000 / speed.label_ms, abs=0.1)
-
-
-def test_a_bare_confusion_matrix_still_has_its_figures():
-    evaluation = Evaluation(np.array([[3, 1], [0, 0]]), df.PartSet(("a", "b")), 1)
-    assert evaluation.pixel_accuracy == 0.75
-    assert evaluation.mean_class_accuracy == 0.75
-    assert evaluation.mean_iou == pytest.approx((3 / 4 + 0) / 2)
-    assert evaluation.to_dict()["class_accuracy"] == {"a": 0.75}
-
-
-def test_progress_is_told_of_every_frame(frames, forest):
+    assert run.total == 4
     told = []
-    df.evaluate(forest, frames, joints=False, progress=told.append)
-    assert told == [1] * 6
+    result = run.run(told.append)
+    assert sum(told) == run.total
+    assert result.written == [tmp_path / "r.html", tmp_path / "r.json"]
+    page = (tmp_path / "r.html").read_text()
+    assert "Its card." in page
+    assert "a and b, side by side" in page
+    content = json.loads((tmp_path / "r.json").read_text())
+    assert (content["format"], content["version"], content["data"]) == ("depthforest-evaluation", 1, "kinect")
+    assert [m["name"] for m in content["models"]] == ["a", "b"]
+    forest = df.load(work / "a.safetensors")
+    expected = df.evaluate(forest, df.open_dataset(work / "kinect"), joints=False)
+    assert content["models"][0]["evaluation"]["pixel_accuracy"] == round(expected.pixel_accuracy, 4)
+    assert content["comparisons"][0]["model"] == "b"
+    lines = "\n".join(result.lines())
+    assert "mean per-class accuracy, 31 parts" in lines
+    assert "frames/s" in lines
+    assert any("a and b" in line or "better than" in line for line in result.verdicts())
 
 
-def test_misuse_is_refused(frames, forest):
-    with pytest.raises(UsageError, match="there are no frames to evaluate"):
-        df.evaluate(forest, [])
-    other = random_forest(np.random.default_rng(0), 1, 2, df.PartSet(("a", "b")))
-    with pytest.raises(UsageError, match=r"does not know the parts head_upper_l, .* its own \(a, b\)"):
-        df.evaluate(other, frames)
-    with pytest.raises(UsageError, match="sensors must name one for each of the 6 frames, got 2"):
-        df.evaluate(forest, frames, sensors=["a", "b"])
-    with pytest.raises(UsageError, match="frame 6 has other parts than the first"):
-        df.evaluate(forest, [*frames, made_up(1)[0][0]], joints=False)
+def test_json_is_the_same_on_any_number_of_threads(work, tmp_path):
+    contents = []
+    for threads in (1, 2):
+        path = tmp_path / f"{threads}.json"
+        prepared([work / "a.safetensors"], [work / "kinect"], json_path=path, joints=False, threads=threads).run()
+        content = json.loads(path.read_text())
+        del content["models"][0]["evaluation"]["speed"]
+        contents.append(content)
+    assert contents[0] == contents[1]
 
 
-def test_the_shipped_models_joints_are_judged():
+def test_several_sets_are_told_apart_by_sensor(work):
+    run = prepared([work / "a.safetensors"], [work / "kinect", work / "plain"], joints=False)
+    (data,) = run.data
+    assert len(data) == 7
+    assert data.sensors == ("kinect_v1",) * 4 + ("plain",) * 3  # as noted by synth; else the folder's name
+    assert data.names[3:5] == ("kinect/000003", "plain/000000")
+    (model,) = run.run().models
+    assert {s.label for s in model.evaluation.slices if s.axis == "sensor"} == {"kinect_v1", "plain"}
+    assert prepared([work / "a.safetensors"], [work / "plain"]).data[0].sensors == ("",) * 3
+
+
+def test_a_description_may_name_the_sensor(tmp_path):
+    data = df.write_dataset(tmp_path / "d", list(Generator(CONFIG, 2, n=1)))
+    path = tmp_path / "d" / "dataset.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"sensor": "tof"}))
+    assert sensor_of(data) == "tof"
+
+
+def test_zarr_stores_name_theirs(tmp_path):
+    pytest.importorskip("zarr")
+    data = produce(Generator(CONFIG, 1, n=2), tmp_path / "z", 2, kind="zarr")
+    assert sensor_of(data) == "kinect_v1"
+
+
+def test_a_limit_takes_the_first_frames_of_each_set(work):
+    run = prepared([work / "a.safetensors"], [work / "kinect", work / "plain"], limit=2)
+    (data,) = run.data
+    assert data.names == ("kinect/000000", "kinect/000001", "plain/000000", "plain/000001")
+    assert data[2] == df.open_dataset(work / "plain")[0]
+
+
+def test_marks_are_scored_alone_or_beside_data(tmp_path, work):
+    depth = np.zeros((60, 80), dtype=np.uint16)
+    depth[10:50, 20:60] = 2000
+    (tmp_path / "frames").mkdir()
+    write_depth(tmp_path / "frames" / "f.png", depth)
+    (tmp_path / "frames" / "f.txt").write_text("a note")
+    marks = marks_of([[30, 20, "neck"], [31, 20, "torso"]], {"head": [30, 20, True]}, tmp_path)
+    one_part_forest("neck").save(tmp_path / "neck.safetensors")
+    camera = "100,100,39.5,29.5"
+    run = prepared(
+        [tmp_path / "neck.safetensors", work / "a.safetensors"],
+        marks=marks,
+        frames=tmp_path / "frames",
+        camera=camera,
+        output=tmp_path / "r.html",
+        joints=nothing,
+    )
+    assert run.total == 2
+    result = run.run()
+    assert result.models[0].marks.pixel_accuracy == 0.5
+    assert result.models[0].evaluation is None
+    assert any("right marked points" in line and "1 of 2" in line for line in result.lines())
+    assert "neck: 1 of 2 points" in (tmp_path / "r.html").read_text()
+    with_data = prepared(
+        [work / "a.safetensors"], [work / "plain"], marks=marks, frames=tmp_path / "frames", camera=camera, joints=False
+    )
+    assert with_data.total == 4
+    (model,) = with_data.run().models
+    assert model.evaluation is not None
+    assert model.marks is not None
+
+
+def test_models_get_names_of_their_own(work, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.safetensors").write_bytes((work / "a.safetensors").read_bytes())
+    files = [work / "a.safetensors", other / "a.safetensors", work / "a.safetensors", "body31"]
+    run = prepared(files, [work / "plain"])
+    assert [m.name for m in run.models] == ["a", "other/a", f"{work.name}/a", "body31"]
+    assert run.models[0].card.startswith("# model a")
+    assert run.models[3].card.startswith("# body31")
+
+
+def test_the_shipped_samples_are_evaluated(tmp_path):
     from depthforest.base.resources import samples_folder
 
-    data = df.open_dataset(samples_folder())
-    result = df.evaluate(df.load(), data, timed_frames=1)
-    assert result.no_joints == ""
-    assert result.figures[MAP].value > 0.2
-    assert result.joints.calibration.n.sum() > 0
-    assert result.speed.joints_ms > 0
+    run = prepared(["body31"], [samples_folder()], output=tmp_path / "r.html", joints=False)
+    (model,) = run.run().models
+    assert model.evaluation.pixel_accuracy > 0.3
+    assert (tmp_path / "r.html").stat().st_size < 5_000_000
 
 
-def test_joints_are_found_fast_unless_asked_otherwise():
-    assert joint_finder(BODY31)[0].keywords == {"exact": False}
-    assert joint_finder(BODY31, exact=True)[0].keywords == {"exact": True}
-    assert joint_finder(PCL25)[1] == ""
-    finder, reason = joint_finder(df.PartSet(("seat", "leg")))
-    assert finder is None
-    assert "no joint can be found from the parts seat, leg" in reason
+@pytest.mark.parametrize(
+    ("models", "options", "message"),
+    [
+        ((), {}, "name at least one model"),
+        (
+            ("a",),
+            {"data": ()},
+            "nothing to evaluate on; give a data set with data, test sets with bench, or marks with frames",
+        ),
+        (("a",), {"marks": "m.json"}, "give both"),
+        (("a",), {"frames": "f"}, "give both"),
+        (("a",), {"limit": 0}, "limit must be a whole number of frames, 1 or more; got 0"),
+        (("a",), {"threads": 0}, "threads must be"),
+        (("a",), {"output": "missing/r.html"}, "there is no folder"),
+        (("a",), {"output": "."}, "is a folder; name a file"),
+        (("a",), {"output": "r", "json_path": "r"}, "cannot be both the report and the JSON file"),
+    ],
+)
+def test_misuse_is_refused_before_anything_is_read(work, tmp_path, monkeypatch, models, options, message):
+    monkeypatch.chdir(tmp_path)
+    options = {"data": [work / "plain"]} | options
+    with pytest.raises(UsageError, match=message):
+        prepared([work / f"{m}.safetensors" for m in models], **options)
+
+
+def test_models_and_data_that_do_not_fit_are_named(work, tmp_path):
+    chair = df.PartSet(("seat", "leg"))
+    random_forest(np.random.default_rng(0), 1, 2, chair).save(tmp_path / "chair.safetensors")
+    with pytest.raises(UsageError, match=r"chair on .*plain: the model does not know the parts head_upper_l"):
+        prepared([tmp_path / "chair.safetensors"], [work / "plain"])
+    with pytest.raises(ModelError, match="is neither a shipped model nor a file"):
+        prepared(["nothing.safetensors"], [work / "plain"])
+    with pytest.raises(DatasetError):
+        prepared([work / "a.safetensors"], [tmp_path])
+
+
+def test_unknown_joint_names_are_refused(work, tmp_path):
+    data = df.write_dataset(tmp_path / "d", list(Generator(CONFIG, 2, n=1)))
+    table = Path(data.path / "joints.csv")
+    table.write_text(table.read_text().replace(",head,", ",nose,"))
+    run = prepared([work / "a.safetensors"], [tmp_path / "d"], output=tmp_path / "r.html", joints=False)
+    with pytest.raises(DatasetError, match=r"joints\.csv, line \d+: no joint is called 'nose'"):
+        run.run()
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_marked_frame_that_is_missing_is_named(work, tmp_path):
+    (tmp_path / "frames").mkdir()
+    marks = marks_of([[30, 20, "neck"]], None, tmp_path)
+    with pytest.raises(UsageError, match="no frame is called 'f', which has marks"):
+        prepared([work / "a.safetensors"], marks=marks, frames=tmp_path / "frames")
+    with pytest.raises(UsageError, match="cannot be read as the folder of the marked frames"):
+        prepared([work / "a.safetensors"], marks=marks, frames=tmp_path / "none")
+
+
+def test_a_failure_leaves_an_older_report_as_it_was(work, tmp_path, monkeypatch):
+    (tmp_path / "r.html").write_text("older")
+    run = prepared([work / "a.safetensors"], [work / "plain"], output=tmp_path / "r.html", joints=False)
+
+    def fail(*_, **__):
+        raise DepthForestError("no page")
+
+    monkeypatch.setattr("depthforest.evaluation.report.page.report_page", fail)
+    with pytest.raises(DepthForestError, match="no page"):
+        run.run()
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("r.html", "older")]
+
+
+def test_real_marks_run(shared_data, tmp_path):
+    folder = shared_data("real_kinect_v1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the camera is guessed
+        run = prepared(["body31"], marks=folder / "marks.json", frames=folder, output=tmp_path / "r.html", joints=False)
+        (model,) = run.run().models
+    assert model.marks.n_pixels == 258

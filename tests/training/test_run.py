@@ -13,7 +13,7 @@ from PIL import Image
 from support import naive_training as naive
 
 from depthforest.base.errors import DatasetError, PartSetError, UsageError
-from depthforest.evaluation.run import evaluate
+from depthforest.evaluation.judging import evaluate
 from depthforest.forest.forest import Forest
 from depthforest.frames.camera import Camera
 from depthforest.frames.frame import LabeledFrame

@@ -11,7 +11,7 @@ Modules, from the ground up:
   columns, classes as indices, missing classes.
 - `ambiguity`: the error of an averaged regressor as the mean error of its members minus their spread.
 - `biasvariance`: bias, variance and noise from the predictions of several trainings.
-- `rounds`: training again and again, on bootstrap or fresh samples, for bias and variance.
+- `retraining`: training again and again, on bootstrap or fresh samples, for bias and variance.
 - `pairwise`: diversity by pairs of members: Q, correlation, disagreement, double fault, kappa.
 - `nonpairwise`: diversity of all members at once: entropies, Kohavi-Wolpert variance, generalized diversity.
 - `margins`: by how much the true class leads, and Breiman's bound.

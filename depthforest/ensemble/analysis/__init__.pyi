@@ -23,10 +23,10 @@ from .plots import plot_margins as plot_margins
 from .plots import plot_voters as plot_voters
 from .reporting import Report as Report
 from .reporting import report as report
-from .rounds import bias_variance_by_size as bias_variance_by_size
-from .rounds import bias_variance_of_groups as bias_variance_of_groups
-from .rounds import bootstrap as bootstrap
-from .rounds import round_predictions as round_predictions
+from .retraining import bias_variance_by_size as bias_variance_by_size
+from .retraining import bias_variance_of_groups as bias_variance_of_groups
+from .retraining import bootstrap as bootstrap
+from .retraining import round_predictions as round_predictions
 from .voters import SimulatedVote as SimulatedVote
 from .voters import draw_voters as draw_voters
 from .voters import hoeffding_bound as hoeffding_bound

@@ -1,6 +1,6 @@
 """Bias, variance and noise of a learner, from what it predicts after training on different samples.
 
-`rounds` makes such predictions by bootstrap or from fresh samples; the decompositions here are plain arithmetic.
+`retraining` makes such predictions by bootstrap or from fresh samples; the decompositions here are plain arithmetic.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Ensembles keep their members in `estimators_`, but not alike: members may see a subset of the columns
 (`estimators_features_`), may know classes as indices into the ensemble's `classes_`, may have missed a class, and may
 have been fitted without the column names that the ensemble knows. Here all that is undone. The measures of this
-package take what comes out; nothing else in it touches an estimator, but for `rounds`, which fits some.
+package take what comes out; nothing else in it touches an estimator, but for `retraining`, which fits some.
 """
 
 from __future__ import annotations

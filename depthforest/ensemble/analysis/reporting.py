@@ -25,7 +25,7 @@ from depthforest.ensemble.analysis.members import (
 )
 from depthforest.ensemble.analysis.nonpairwise import nonpairwise_diversity
 from depthforest.ensemble.analysis.pairwise import mean_of_pairs, pairwise_diversity
-from depthforest.ensemble.analysis.rounds import bias_variance_of_groups
+from depthforest.ensemble.analysis.retraining import bias_variance_of_groups
 from depthforest.ensemble.analysis.voters import majority_error, pooled_correlation
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ Modules, from the ground up:
 - `store`: what the file of a boosted ensemble holds beside its trees. Custom losses are refused, because files hold no
   code.
 - `base`: what the estimators share: rounds, early stopping, warm start, stages.
-- `predicting`: how y is read, and raw values as predictions, after all rounds or after each.
+- `tasks`: how y is read, and raw values as predictions, after all rounds or after each.
 - `newton`: `NewtonBoosting*`: trees and leaves from the second-order expansion of the loss.
 - `gradient`: `GradientBoosting*`: the same growth with the weights of rows as hessians; leaves are searched afterward.
 """

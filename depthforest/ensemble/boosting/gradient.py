@@ -7,8 +7,8 @@ from typing import Any
 from depthforest.ensemble.boosting.losses.choice import Loss
 from depthforest.ensemble.boosting.monotonic import directions_of
 from depthforest.ensemble.boosting.planting import BoostGrowth
-from depthforest.ensemble.boosting.predicting import BoostedClassifier, BoostedRegressor
 from depthforest.ensemble.boosting.store import BOOSTED_CLASSES, BOOSTED_NUMBERS
+from depthforest.ensemble.boosting.tasks import BoostedClassifier, BoostedRegressor
 from depthforest.ensemble.fitting import whole
 from depthforest.ensemble.tree import UNLIMITED, feature_count, row_count
 

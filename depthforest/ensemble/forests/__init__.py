@@ -10,7 +10,7 @@ Modules, from the ground up:
 - `store`: what the file of a forest holds beside its trees.
 - `base`: what all forests share. A table is binned once for all trees. Each tree draws from its own seed, so threads do
   not change the forest.
-- `predicting`: how y is read and what is predicted, for classes and for numbers.
+- `tasks`: how y is read and what is predicted, for classes and for numbers.
 - `estimators`: `RandomForest*` and `ExtraTrees*`.
 """
 

@@ -75,7 +75,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
 
     splitter = "best"
 
-    # what `predicting` and `forests` fill in
+    # what `tasks` and `estimators` fill in
     _layout: Layout
     _criteria: tuple[str, ...]
 

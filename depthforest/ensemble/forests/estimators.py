@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from depthforest.ensemble.forests.predicting import ForestClassifier, ForestRegressor
 from depthforest.ensemble.forests.store import CLASS_FOREST, NUMBER_FOREST
+from depthforest.ensemble.forests.tasks import ForestClassifier, ForestRegressor
 
 
 class RandomForestClassifier(ForestClassifier):

@@ -1,6 +1,6 @@
 """Forest files: what a forest's file holds beside its trees: seeds, rows drawn, out-of-bag results, rows for quantiles.
 
-`tree.store` writes and reads the trees; `base` and `predicting` call these.
+`tree.store` writes and reads the trees; `base` and `tasks` call these.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Growing: a tree from coded columns, depth first or the best node first.
+"""Growing: a tree from coded columns, depth first; `bestfirst` takes the best node first.
 
 A node is a stretch of the rows; a split puts those that go left in front, in the order they had. What a node draws
 depends on (seed, its place in the tree) alone, so that a tree is the same in whatever order its nodes are split, and on

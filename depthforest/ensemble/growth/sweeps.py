@@ -2,7 +2,7 @@
 
 Every row of a node adds weight times target to a channel. For classes the channel is the class and the target 1; for
 numbers there is one channel. The score of a split by gini, and by squared error, is then sum of squares / weight,
-summed over both sides; by entropy it is that of `splitting`. The same kernels find all three.
+summed over both sides; by entropy it is that of `base.splitting`. The same kernels find all three.
 
 Kernels check nothing.
 """

@@ -1,6 +1,6 @@
 """The report: figures in, one HTML file that needs nothing else out.
 
-`evaluation.command` is the only user: it passes finished evaluations and images to `page.write_report`.
+`evaluation.run` is the only user: it passes finished evaluations and images to `page.write_report`.
 
 Modules, from the ground up:
 

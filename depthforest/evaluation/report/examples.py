@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from depthforest.base import Bools
 from depthforest.evaluation.figures import Evaluation
+from depthforest.evaluation.judging import joint_finder
 from depthforest.evaluation.marks import FrameMarks, frame_of, marked_regions, split_people
 from depthforest.evaluation.options import JointFinder, JudgeOptions
 from depthforest.evaluation.partmaps import comparable
 from depthforest.evaluation.report.svg import percent
-from depthforest.evaluation.run import joint_finder
 from depthforest.forest import Forest
 from depthforest.frames import NO_PART, Camera, Frame, Joint, Joints, LabeledFrame, Picture, drawing
 

@@ -1,6 +1,6 @@
 """The report: one HTML file with all figures, plots, pictures and cards in it, that needs nothing else to be read.
 
-`write_report` takes finished evaluations and pictures; `evaluation.command` makes them.
+`write_report` takes finished evaluations and pictures; `evaluation.run` makes them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Plots as inline SVG: small, sharp at any zoom, in the page's own colours, and made without any plotting package.
 
 The report must open anywhere and be the same bytes everywhere; matplotlib is an optional extra, embeds its glyphs in
-every picture and gives other bytes with other versions. Colours are classes of `report.css`: `s0`, `s1`, ... by series.
+every picture and gives other bytes with other versions. Colours are classes of `page.css`: `s0`, `s1`, ... by series.
 """
 
 from __future__ import annotations

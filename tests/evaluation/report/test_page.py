@@ -12,6 +12,7 @@ from support.naive_forest import random_forest
 import depthforest as df
 from depthforest.base.errors import DepthForestError, UsageError
 from depthforest.evaluation.figures import MAP, PARTS_FIGURE
+from depthforest.evaluation.judging import evaluate_many
 from depthforest.evaluation.options import JudgeOptions
 from depthforest.evaluation.report import svg as svgplots
 from depthforest.evaluation.report import text as reporttext
@@ -19,7 +20,6 @@ from depthforest.evaluation.report.examples import choose_frames, cut, draw_exam
 from depthforest.evaluation.report.page import ModelReport, embedded, report_page, write_report
 from depthforest.evaluation.report.svg import Series
 from depthforest.evaluation.report.text import MINUS
-from depthforest.evaluation.run import evaluate_many
 from depthforest.evaluation.scores import Calibration, Estimate
 from depthforest.frames.parts import BODY31, PCL25
 from synth.config import Config

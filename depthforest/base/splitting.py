@@ -1,13 +1,13 @@
 """Splitting: impurity, gain, class histograms, and the best split of a node. Defined here once.
 
-Counts are whole numbers. Entropy is summed in fixed point (`information`), so that a sum is the same in any order: of
-pixels, shards, threads. Gini is one formula in float64 of two whole numbers. Among equal scores the lowest candidate
-wins, then the lowest threshold. Bins up to a threshold's index go left, the others right; splits with an empty side
-do not count.
+Counts are whole numbers. Entropy is summed in fixed point (`information_table`), so that a sum is the same in any
+order: of pixels, shards, threads. Gini is one formula in float64 of two whole numbers. Among equal scores the lowest
+candidate wins, then the lowest threshold. Bins up to a threshold's index go left, the others right; splits with an
+empty side do not count.
 
-Here a node's candidates are scored from a dense table of counts; `sweeping` scores nodes of few pixels from their bins
-themselves. Both give the same split. The trees of `ensemble` score with the same formulas, in float64: their weights
-need not be whole, and squared error is gini's formula of one channel of sums.
+Here a node's candidates are scored from a dense table of counts; `training.sweeping` scores nodes of few pixels from
+their bins themselves. Both give the same split. The trees of `ensemble` score with the same formulas, in float64: their
+weights need not be whole, and squared error is gini's formula of one channel of sums.
 """
 
 from __future__ import annotations

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 from support import naive_training as naive
 
-from depthforest.base import criteria
-from depthforest.base import impurity as splitting
+from depthforest.base import criteria, splitting
 from depthforest.base.errors import UsageError
-from depthforest.base.impurity import best_split, count_bins, gain, impurity, information_table
+from depthforest.base.splitting import best_split, count_bins, gain, impurity, information_table
 from depthforest.training.sweeping import LANES, NETWORK_PIXELS, _sort, networks, score_pixels
 
 

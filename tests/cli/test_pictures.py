@@ -3,7 +3,7 @@
 import numpy as np
 from rich.console import Console
 
-from depthforest.cli.demo import SampleFigures, match_people
+from depthforest.cli.pictures import SampleFigures, match_people
 from depthforest.cli.terminal import sample_table
 
 
