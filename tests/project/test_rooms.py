@@ -79,6 +79,16 @@ def test_every_name_of_a_face_is_there(room):
         package.nothing_of_this_name  # noqa: B018
 
 
+def test_no_two_classes_share_a_name():
+    """Whoever searches for a class finds one."""
+    homes = {}
+    for path in modules():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(path.relative_to(TOP).as_posix())
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
 def test_the_picture_of_the_layers_has_all_rooms():
     """import-linter checks that the contract has all rooms (`exhaustive`); the picture is drawn from the contract."""
     contracts = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
