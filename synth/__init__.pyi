@@ -1,9 +1,9 @@
+from . import provenance as provenance
 from .bodies import Body as Body
 from .bodies import Pose as Pose
 from .config import Config as Config
 from .generator import Generator as Generator
 from .production import produce as produce
-from .provenance import identity as identity
 from .recording import Recording as Recording
 from .scene import Box as Box
 from .scene import Plane as Plane

@@ -252,9 +252,9 @@ def synth(
     if output is None:
         raise UsageError("name a folder for the frames with -o")
     from depthforest.io import check_claim
-    from synth import identity
+    from synth import provenance
 
-    check_claim(output, kind, identity=identity(chosen, seed))
+    check_claim(output, kind, identity=provenance.identity(chosen, seed))
     with status("reading bodies and poses, compiling ..."):
         from synth import Generator, produce
 

@@ -23,8 +23,8 @@ from depthforest.ensemble.forests import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from depthforest.ensemble.ranking import KIND as RANK_NETWORK
-from depthforest.ensemble.ranking import NETWORKS, LambdaMART, unpack_ranker
+from depthforest.ensemble.ranking import LambdaMART, LambdaRank, RankNet
+from depthforest.ensemble.ranking import store as rank_store
 from depthforest.ensemble.tree import FORMAT_VERSION, KIND, DecisionTreeClassifier, DecisionTreeRegressor, unpack_trees
 
 TREE_ESTIMATORS: dict[str, Any] = {
@@ -44,7 +44,7 @@ TREE_ESTIMATORS: dict[str, Any] = {
         AdaBoostClassifier,
     )
 }
-RANK_NETWORKS: dict[str, Any] = {kind.__name__: kind for kind in NETWORKS}
+RANK_NETWORKS: dict[str, Any] = {kind.__name__: kind for kind in (RankNet, LambdaRank)}
 """By name: the only estimators that files can ask for."""
 
 
@@ -62,8 +62,8 @@ def load(path: str | Path) -> Any:
         As it was saved: what it predicts is the same to the bit. `n_jobs` and `verbose` have their defaults.
     """
     file = modelfile.read(path)
-    if file.kind == RANK_NETWORK:
-        return unpack_ranker(file, RANK_NETWORKS)
+    if file.kind == rank_store.KIND:
+        return rank_store.unpack_ranker(file, RANK_NETWORKS)
     name = file.content.get("estimator")
     kind = TREE_ESTIMATORS.get(name) if isinstance(name, str) else None
     if kind is None and (file.kind, file.version) == (KIND, FORMAT_VERSION):

@@ -20,7 +20,8 @@ from depthforest.ensemble.plotting.canvas import (
     pyplot,
     tint,
 )
-from depthforest.ensemble.ranking import check_relevance, check_scores, lambda_gradients, ndcg, ranked
+from depthforest.ensemble.ranking import groups, lambda_gradients, ndcg
+from depthforest.ensemble.ranking import metrics as ranking_metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,14 +62,14 @@ def plot_lambdas(
     list of matplotlib Axes
         One for each panel.
     """
-    grades = check_relevance(y)
+    grades = groups.check_relevance(y)
     if len(grades) > MAX_DOCUMENTS:
         raise UsageError(f"plot_lambdas draws at most {MAX_DOCUMENTS} documents, got {len(grades)}: pass one query")
     unknown = [metric for metric in metrics if metric not in ARROWS]
     if isinstance(metrics, str) or not metrics or unknown:
         raise UsageError(f"metrics must be a tuple of {', '.join(ARROWS)}; got {metrics!r}")
     panels = dict(scores) if isinstance(scores, Mapping) else {"": scores}
-    panels = {str(title): check_scores(values, len(grades)) for title, values in panels.items()}
+    panels = {str(title): groups.check_scores(values, len(grades)) for title, values in panels.items()}
     if not panels:
         raise UsageError("scores must hold at least one panel, got an empty mapping")
     pushes = {
@@ -79,7 +80,7 @@ def plot_lambdas(
     size = (PANEL * len(panels) + 0.6, ROW * len(grades) + 1.6)
     axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)[1][0]
     for place, (ax, (title, values)) in enumerate(zip(axes, panels.items(), strict=True)):
-        order = ranked(values)
+        order = ranking_metrics.ranked(values)
         _draw_documents(ax, grades[order], values[order])
         for kind, metric in enumerate(metrics):
             longest = max(np.abs(push).max() for push in pushes[metric])

@@ -1,6 +1,7 @@
+from . import groups as groups
+from . import metrics as metrics
+from . import store as store
 from .groupfolds import cross_val_ndcg as cross_val_ndcg
-from .groups import check_relevance as check_relevance
-from .groups import check_scores as check_scores
 from .groups import group_ids as group_ids
 from .groups import group_sizes as group_sizes
 from .lambdamart import LambdaMART as LambdaMART
@@ -13,9 +14,5 @@ from .metrics import average_precision as average_precision
 from .metrics import dcg as dcg
 from .metrics import err as err
 from .metrics import ndcg as ndcg
-from .metrics import ranked as ranked
-from .network import NETWORKS as NETWORKS
 from .network import LambdaRank as LambdaRank
 from .network import RankNet as RankNet
-from .store import KIND as KIND
-from .store import unpack_ranker as unpack_ranker
