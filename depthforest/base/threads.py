@@ -1,11 +1,13 @@
 """The one place that spreads work over threads: kernels release the GIL, and blocks of them run side by side here.
 
-The pool is made when it is first used and made again after a fork, whose child has none of its parent's threads.
+The pool is made when it is first used and made again after a fork, whose child has none of its parent's threads. Work
+that is started from a worker runs in that worker: waiting for others of a full pool could last forever.
 """
 
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -19,6 +21,9 @@ _R = TypeVar("_R")
 
 _PATIENCE = 0.1
 """Seconds. A wait without end would not hear a Ctrl-C that the system gave to another thread, nor any on Windows."""
+
+_own = threading.local()
+"""Of each thread: `is_worker`, set in those of the pools."""
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):
@@ -40,10 +45,11 @@ def map_in_order(function: Callable[[_T], _R], items: Iterable[_T], *, threads: 
     """Yield `function(item)` for every item, in order, computed on several threads.
 
     Items are taken a few ahead of the results, so that an endless iterable works and memory stays flat. The first
-    exception is raised where its result would have been. One thread computes in the caller's own.
+    exception is raised where its result would have been. One thread computes in the caller's own, and so does a call
+    from within such work.
     """
     n = thread_count(threads)
-    if n == 1:
+    if n == 1 or _is_worker():
         yield from map(function, items)
         return
     pool = _pool(n)
@@ -66,6 +72,10 @@ def run_parts(function: Callable[[int], object], n: int) -> None:
     For work of some tenths of a millisecond, where handing over counts: one part less is handed over, and the caller
     need not be woken if it ends last.
     """
+    if _is_worker():
+        for part in range(n):
+            function(part)
+        return
     futures = [_pool(n).submit(function, part) for part in range(1, n)]
     try:
         function(0)
@@ -80,7 +90,15 @@ def _result(future: Future[_R]) -> _R:
     return future.result()
 
 
+def _is_worker() -> bool:
+    return getattr(_own, "is_worker", False)
+
+
+def _become_worker() -> None:
+    _own.is_worker = True
+
+
 def _pool(n: int) -> ThreadPoolExecutor:
     if n not in _pools:
-        _pools[n] = ThreadPoolExecutor(n, thread_name_prefix="depthforest")
+        _pools[n] = ThreadPoolExecutor(n, thread_name_prefix="depthforest", initializer=_become_worker)
     return _pools[n]

@@ -100,7 +100,7 @@ class PictureFile:
         """Return how many pictures there are, without decoding them."""
         if self.kind == "tiff":
             with _open_image(self.path, "TIFF") as image:
-                return int(getattr(image, "n_frames", 1))
+                return _n_pages(image, self.path)
         if self.kind == "npy":
             return _n_pictures(_open_npy(self.path), self.path)
         if self.kind == "npz":
@@ -219,6 +219,16 @@ def _check_png(content: bytes, path: Path) -> None:
         start = end + 4
 
 
+def _n_pages(image: Any, path: Path) -> int:
+    """Return how many pages an opened TIFF has; Pillow follows the chain of their headers, which may be damaged."""
+    try:
+        return int(image.n_frames)
+    except Exception as error:  # as above
+        raise FrameError(
+            f"{path}: is truncated or damaged: {_first_line(error)}; copy it again, or leave it out"
+        ) from None
+
+
 def _read_tiff(path: Path) -> Iterator[Raw]:
     with _open_image(path, "TIFF") as image:
         for page in range(1 << 62):
@@ -233,8 +243,9 @@ def _read_tiff(path: Path) -> Iterator[Raw]:
 
 def _read_pgm(path: Path) -> Raw:
     content = read_bytes(path, FrameError)
-    # magic, then three numbers, with comments anywhere between; one white space ends the header
-    match = re.match(rb"P([25])" + rb"(?:\s+|#[^\n]*\n)+(\d{1,9})" * 3 + rb"\s", content)
+    # magic, then three numbers, with comments anywhere between; one white space ends the header. One white space at a
+    # time: with `\s+` inside the repetition, a header of 40 blanks would be split in 2^40 ways before it is refused.
+    match = re.match(rb"P([25])" + rb"(?:\s|#[^\n]*\n)+(\d{1,9})" * 3 + rb"\s", content)
     if not match:
         raise FrameError(f"{path}: has no valid PGM header (P2 or P5, width, height, largest value)")
     width, height, largest = (int(match[i]) for i in (2, 3, 4))

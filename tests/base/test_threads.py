@@ -49,6 +49,21 @@ def test_an_exception_arrives_in_its_place():
         next(results)
 
 
+def test_work_that_spreads_work_does_not_wait_for_itself():
+    """All workers were busy waiting for a worker: a sequence of frames that labels its own frames never ended."""
+
+    def outer(x):
+        parts = [0] * 4
+        run_parts(lambda part: parts.__setitem__(part, x), 4)
+        return sum(map_in_order(lambda y: x * y, range(10), threads=2)) + sum(parts)
+
+    done = []
+    caller = threading.Thread(target=lambda: done.extend(map_in_order(outer, range(20), threads=2)), daemon=True)
+    caller.start()
+    caller.join(timeout=60)
+    assert done == [49 * x for x in range(20)]
+
+
 def test_several_threads_may_map_at_once():
     totals = []
     workers = [threading.Thread(target=lambda: totals.append(sum_of_squares(30))) for _ in range(4)]

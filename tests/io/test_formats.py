@@ -66,6 +66,27 @@ def test_tiff_of_another_writer(tmp_path, dtype, compression):
     np.testing.assert_array_equal(np.stack(pages(path)), STACK)
 
 
+def test_a_cut_stack_is_named_when_its_pages_are_counted(tmp_path):
+    """Pillow raises whatever its parser meets: TypeError, SyntaxError, KeyError."""
+    path = tmp_path / "stack.tif"
+    tifffile.imwrite(path, STACK, photometric="minisblack")
+    whole, refused = path.read_bytes(), []
+    for n in range(40, len(whole), 97):
+        path.write_bytes(whole[:n])
+        try:
+            PictureFile(path).count()
+        except FrameError as error:
+            refused.append(str(error))
+    assert any("is truncated or damaged" in text for text in refused)
+    assert all(text.startswith(f"{path}: ") for text in refused)
+
+
+def test_a_pgm_header_of_blanks_is_refused_at_once(tmp_path):
+    (tmp_path / "blanks.pgm").write_bytes(b"P5" + b" " * 4000 + b"x")
+    with pytest.raises(FrameError, match="no valid PGM header"):
+        list(PictureFile(tmp_path / "blanks.pgm").pages())
+
+
 def test_tiff_with_lzw(tmp_path):
     path = tmp_path / "a.tiff"
     Image.fromarray(DEPTH).save(path, compression="tiff_lzw")
