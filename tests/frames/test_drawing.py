@@ -178,6 +178,12 @@ def test_broken_pictures_are_refused_and_nothing_is_left(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("bad", [np.full((4, 4), 1.5, np.float32), np.full((4, 4), np.nan), np.zeros(4)])
+def test_confidence_is_checked(tmp_path, bad):
+    with pytest.raises(UsageError, match="expected confidence from 0 to 1"):
+        drawing.write_confidence(tmp_path / "a.png", bad)
+
+
 def joint(x, y, z, confidence=1.0, is_visible=True):
     return df.Joint((x, y, z), is_visible, confidence)
 

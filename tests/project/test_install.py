@@ -102,13 +102,15 @@ def test_an_environment_that_has_opencv_python_works_too(wheel, tmp_path):
 
 
 OLDEST_RUN = (
-    "base/test_kernels", "base/test_modelfile", "base/test_scratch", "base/test_splitting", "commands/test_cli",
-    "commands/test_train", "ensemble/bagging/test_diverse", "ensemble/bagging/test_variants",
+    "base/test_kernels", "base/test_modelfile", "base/test_scratch", "base/test_splitting", "cli/test_info",
+    "commands/test_cli", "commands/test_train", "ensemble/bagging/test_diverse", "ensemble/bagging/test_variants",
     "ensemble/combining/test_averaging", "ensemble/combining/test_stacking", "ensemble/combining/test_voting",
-    "ensemble/test_checks", "evaluation/report/test_cards", "forest/test_forest", "frames/test_camera",
-    "frames/test_drawing", "frames/test_frame", "frames/test_units", "io/test_datasets", "io/test_formats",
-    "io/test_reading", "labeling/test_labeling", "project/test_rooms", "synth/scene/test_rendering",
-    "trees/test_features",
+    "ensemble/test_checks", "evaluation/report/test_cards", "forest/test_file", "forest/test_forest",
+    "forest/test_format_page", "frames/test_camera", "frames/test_drawing", "frames/test_frame", "frames/test_units",
+    "io/test_datasets", "io/test_formats", "io/test_reading", "labeling/test_labeling", "labeling/test_mixing",
+    "labeling/test_packing", "labeling/test_steps", "labeling/test_walks", "project/test_rooms",
+    "synth/scene/test_rendering", "trees/test_columns", "trees/test_depthtrees", "trees/test_features",
+    "trees/test_plainwalk", "trees/test_quantizing",
 )  # fmt: skip
 
 

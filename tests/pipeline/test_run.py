@@ -1,0 +1,101 @@
+"""A run: what identifies it, how it stops and goes on, and what it holds in memory."""
+
+import signal
+
+import numpy as np
+import pytest
+from support.labelcommand import CAMERA, DATA, MODEL, files, label, person_only, times
+
+import depthforest as df
+from depthforest.base.errors import DepthForestError, DepthForestWarning, UsageError
+from depthforest.cli.commands import app
+from depthforest.frames import drawing
+from depthforest.pipeline import run as labelrun
+from depthforest.pipeline.options import LabelOptions
+from depthforest.pipeline.peoplemaps import PeopleMaps
+
+
+def test_done_frames_are_not_even_decoded(frames, out, monkeypatch):
+    assert label(frames, "-o", out) == 0
+    monkeypatch.setattr("depthforest.io.formats._read_png", lambda _: pytest.fail("was decoded"))
+    assert label(frames, "-o", out) == 0
+
+
+def test_the_guessed_camera_may_be_said(frames, tmp_path):
+    """The warning says: pass --camera to say so."""
+    out = tmp_path / "said"
+    drawing.write_depth(frames / "room.png", np.full((480, 640), 2000, np.uint16))
+    common = ["label", str(frames / "room.png"), "-o", str(out), "--model", str(MODEL), "--write", "parts"]
+    with pytest.warns(DepthForestWarning, match="are taken as kinect_v1"):
+        app([*common, "--background-removed"], standalone_mode=False)
+    first = times(out)
+    app([*common, "--background-removed", "--camera", "kinect_v1"], standalone_mode=False)
+    assert times(out) == first
+    with pytest.raises(UsageError, match="another camera"):
+        app([*common, "--background-removed", "--camera", "600,600,320,240,640x480"], standalone_mode=False)
+
+
+def test_the_guessed_camera_is_another_than_that_of_a_cloud(tmp_path, forest):
+    """A cloud without --camera has the one that is fitted to its points."""
+    said = {}
+    for name in ("a.png", "b.PCD"):
+        (tmp_path / name).write_bytes(b"not read")
+        for camera in (None, "kinect_v1"):
+            frames = df.read_frames(tmp_path / name, camera)
+            options = LabelOptions(is_background_removed=True)
+            identity = labelrun.run_identity(forest, frames, options, PeopleMaps(frames, options))
+            said[name, camera] = identity["camera"]
+    assert said["a.png", "kinect_v1"] is None
+    assert said["b.PCD", "kinect_v1"] is not None
+    assert said["a.png", None] is said["b.PCD", None] is None
+
+
+def test_what_cannot_be_written_stops_the_run(frames, out, monkeypatch):
+    def fail(*_, **__):
+        raise DepthForestError("parts: cannot be written: no space left on device")
+
+    monkeypatch.setattr(drawing, "write_labels", fail)
+    with pytest.raises(DepthForestError, match="no space left"):
+        label(frames, "-o", out)
+
+
+def test_a_stopped_run_goes_on(frames, out, monkeypatch):
+    n_labeled = 0
+    plain = labelrun.label_people
+
+    def stop_after_one(*args, **kwargs):
+        nonlocal n_labeled
+        n_labeled += 1
+        if n_labeled == 1:
+            signal.raise_signal(signal.SIGINT)
+        return plain(*args, **kwargs)
+
+    monkeypatch.setattr(labelrun, "label_people", stop_after_one)
+    assert label(frames, "-o", out, "--threads", 1) == 130
+    assert files(out) == {"label.json", "parts/f0.png", "overlay/f0.png"}
+    assert label(frames, "-o", out, "--threads", 1) == 0
+    assert n_labeled == 3
+    assert len(files(out)) == 7
+
+
+def test_few_frames_are_in_memory_at_a_time(out, forest, tmp_path, monkeypatch):
+    """Reading stays a few frames ahead of writing, however many there are."""
+    np.save(tmp_path / "stack.npy", np.stack([person_only(DATA[0])] * 60))
+    frames = df.read_frames(tmp_path / "stack.npy", CAMERA)
+    n_read = n_done = most = 0
+    make = df.Frame.from_array
+
+    def counted(*args, **kwargs):
+        nonlocal n_read, most
+        n_read += 1
+        most = max(most, n_read - n_done)
+        return make(*args, **kwargs)
+
+    def advance(n):
+        nonlocal n_done
+        n_done += n
+
+    monkeypatch.setattr(df.Frame, "from_array", counted)
+    summary = labelrun.LabelRun(forest, frames, out, outputs=("parts",), threads=2, progress=advance).run()
+    assert (summary.n_labeled, n_done) == (60, 60)
+    assert most <= 12  # two stages, each up to five ahead
