@@ -4,18 +4,10 @@ import threading
 import time
 
 import pytest
+from support.workers import slow_square, sum_of_squares
 
 from depthforest.base.errors import UsageError
 from depthforest.base.threads import map_in_order, run_parts, thread_count
-
-
-def slow_square(x):
-    time.sleep(0.002 * (5 - x % 5))  # later items finish earlier
-    return x * x
-
-
-def sum_of_squares(n):
-    return sum(map_in_order(slow_square, range(n), threads=3))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from support import naive_facings
 from support.limbforests import PARTS, forest_of
 from support.randomframes import random_frame, smooth_frame
+from support.workers import label_in_worker
 
 import depthforest as df
 from depthforest.base.errors import FrameError, UsageError
@@ -208,11 +209,6 @@ def test_several_threads_may_call_at_once():
     assert wrong == []
 
 
-def label_in_worker(forest_and_frame):
-    forest, frame = forest_and_frame
-    return forest.label(frame, threads=2).parts
-
-
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_workers_label_too(method):
@@ -220,7 +216,7 @@ def test_workers_label_too(method):
     forest = forest_of(9)
     expected = forest.label(frame, threads=2).parts  # the parent's threads are running
     with multiprocessing.get_context(method).Pool(2) as pool:
-        for parts in pool.map(label_in_worker, [(forest, frame)] * 4):
+        for parts in pool.map_async(label_in_worker, [(forest, frame)] * 4).get(timeout=120):
             np.testing.assert_array_equal(parts, expected)
 
 
