@@ -5,8 +5,8 @@ runs: `depthforest --help` loads no numpy.
 
 Modules, from the ground up:
 
-- `options`: options that several commands share, and options made from the fields of a configuration, so that none is
-  forgotten.
+- `options`: options that several commands share, options made from the fields of a configuration, so that none is
+  forgotten, and how a parameter that an error names is written as an option (`--camera`).
 - `pictures`: images to look at: the samples of `demo` and the frames of `show`.
 - `info`: what a model file or a checkpoint is, as lines of text.
 - `terminal`: what commands show: a live line or bar on a terminal, plain lines in a log, errors in one line.

@@ -1,4 +1,4 @@
-"""Options that several commands share, and options made of the fields of a configuration. Imports nothing heavy."""
+"""Options that several commands share, or that are made of a configuration's fields; errors' parameters as options."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPTION_NAMES = {
 
 
 def as_option(parameter: Parameter) -> str:
-    """Return a parameter of a message as whoever types a command writes it."""
+    """Return a parameter that a message names as it is typed on the command line."""
     option = OPTION_NAMES.get(parameter.name, f"--{parameter.name.replace('_', '-')}")
     return option if parameter.value is None or parameter.value is True else f"{option} {parameter.value}"
 

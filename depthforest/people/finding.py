@@ -1,7 +1,7 @@
 """find_people: a depth frame to a mask for each person, with a background or without.
 
-With a background, what is nearer than it is somebody. Without one, floor, walls and the faces of furniture are found as
-planes (`planes`) and taken away, and what is left is judged by its shape (`bodies`). Both work on a coarse grid
+With a background, what is nearer than it is somebody. Without one, floor and walls (`planes`) and the flat sides of
+furniture (`faces`) are taken away, and what is left is judged by its shape (`bodies`). Both work on a coarse grid
 (`grid`); the masks are then drawn pixel by pixel (`outlines`).
 """
 

@@ -14,6 +14,20 @@ from depthforest.ensemble.fitting import plain
 # which kinds of NumPy type a reject label may have beside each kind of class label, so that one array holds both
 _FITTING_KINDS = {"i": "iu", "u": "iu", "f": "iuf", "U": "U", "O": "U", "S": "S"}
 
+SHARE_DECIMALS = 12
+"""Shares are rounded to so many decimals: equal votes stay equal whatever the order of their sum, so that ties go to
+the first class and half of the votes is no majority."""
+
+
+def rounded_shares(shares: Floats) -> Floats:
+    """Return shares of votes (n, n_classes) as they are compared with each other and with a majority."""
+    return np.round(shares, SHARE_DECIMALS)
+
+
+def is_rejected(shares: Floats, majority: float) -> Bools:
+    """Tell for each row of rounded shares (n, n_classes) whether the winner has no more than `majority` of the votes."""
+    return np.asarray(shares.max(axis=1) <= np.round(majority, SHARE_DECIMALS))  # so that 2 / 3 is two votes of three
+
 
 @dataclass(frozen=True)
 class RejectCurve:

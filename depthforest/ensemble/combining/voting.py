@@ -19,7 +19,9 @@ from depthforest.ensemble.combining.rejecting import (
     RejectCurve,
     check_majority,
     check_reject_label,
+    is_rejected,
     reject_curve,
+    rounded_shares,
     with_rejects,
 )
 from depthforest.ensemble.combining.weighting import (
@@ -35,9 +37,6 @@ Codes = Longs
 
 # voting -> what members are asked by
 _METHODS = {"hard": "predict", "soft": "predict_proba", "confidence": "predict_proba"}
-# Shares are rounded to this many decimals: equal votes stay equal whatever the order of their sum, so ties go to the
-# first class and half of the votes is no majority.
-SHARE_DECIMALS = 12
 
 
 class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
@@ -214,7 +213,7 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         shares: Floats = np.sum([weight * self._ballot(name, answer) for name, weight, answer in counted], axis=0)
         if self.voting == "confidence":
             shares /= shares.sum(axis=1, keepdims=True)
-        return np.round(shares, SHARE_DECIMALS)
+        return rounded_shares(shares)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class with the largest share for each row, (n,), or `reject_label` where it has no majority.
@@ -227,8 +226,7 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         labels: npt.NDArray[Any] = self.classes_[shares.argmax(axis=1)]
         if self.reject_label is None:
             return labels
-        rejected = shares.max(axis=1) <= np.round(self.majority, SHARE_DECIMALS)  # so that 2 / 3 is two votes of three
-        return with_rejects(labels, rejected, self.reject_label)
+        return with_rejects(labels, is_rejected(shares, self.majority), self.reject_label)
 
     @property
     def predict_proba(self) -> Callable[[Any], Floats]:

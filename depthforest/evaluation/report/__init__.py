@@ -1,6 +1,7 @@
 """The report: figures in, one HTML file that needs nothing else out.
 
-`evaluation.run` is the only user: it passes finished evaluations and images to `page.write_report`.
+`evaluation.run` uses it: finished evaluations and images go to `page.write_report`, and `text` also words what the
+terminal shows.
 
 Modules, from the ground up:
 
