@@ -25,9 +25,9 @@ FACE_CELLS = 16
 FLAT_WEIGHTS = (9.5, 21.1, 28.9, -1.6, -5.7)
 """Weights of the sum that is above 0 for a patch of a body and below 0 for a face: of the mean square of angles between
 plane and normals, in squares of the largest allowed; of the mean square of distances from the plane, in tolerances; of
-slant; of the logarithm of the breadth in meters; and of 1. Fitted by logistic regression to the patches of 240 synthetic
-rooms, three quarters of them with noise; the last was then raised by 1, because a missing person is worse than a chair
-too many."""
+slant; of the logarithm of the breadth in meters; and of 1. Fitted by logistic regression to the patches of 240
+synthetic rooms, three quarters of them with noise; the last was then raised by 1, because a missing person is worse
+than a chair too many."""
 
 MOST_SLANT = 0.1
 """Furniture is upright or level, but backs recline: more slant than this counts no more."""

@@ -25,7 +25,7 @@ def rounded_shares(shares: Floats) -> Floats:
 
 
 def is_rejected(shares: Floats, majority: float) -> Bools:
-    """Tell for each row of rounded shares (n, n_classes) whether the winner has no more than `majority` of the votes."""
+    """Tell for each row of rounded shares (n, n_classes) whether the winner has at most `majority` of all votes."""
     return np.asarray(shares.max(axis=1) <= np.round(majority, SHARE_DECIMALS))  # so that 2 / 3 is two votes of three
 
 
