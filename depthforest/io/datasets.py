@@ -317,8 +317,11 @@ def _read_joints(path: Path, names: set[str]) -> dict[str, dict[int, Joints]]:
         text = read_bytes(path, DatasetError).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DatasetError(f"{path}: is not UTF-8 text") from None
-    reader = csv.reader(io.StringIO(text))
-    header = next(reader, [])
+    reader = csv.reader(io.StringIO(text, newline=None))  # any line ends
+    try:
+        header = next(reader, [])
+    except csv.Error as error:
+        raise DatasetError(f"{path}, line {reader.line_num}: {error}") from None
     if tuple(header) != JOINT_COLUMNS:
         raise DatasetError(f"{path}: expected the columns {','.join(JOINT_COLUMNS)}, got {','.join(header)[:80]}")
     found: dict[str, dict[int, dict[str, Joint]]] = {}

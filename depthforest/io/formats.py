@@ -51,6 +51,9 @@ _MAGIC = {
 EIGHT_BIT_KINDS = ("jpeg", "bmp", "gif")
 """Pictures that are recognised, and cannot hold depth."""
 
+MAX_VALUE_BYTES = 16
+"""Bytes of one value of an array: a long double has the most."""
+
 _PGM_MAGIC = re.compile(rb"P[25][\s#]")
 _NPZ_NAMES = ("depth_mm", "depth")
 
@@ -66,6 +69,8 @@ class Page:
 
 def sniff(path: Path) -> str:
     """Return the format of a file by its first bytes; "raw" if they say nothing."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise FrameError(f"{path}: is a pipe or a device, no file; pass - and feed it to standard input")
     try:
         with path.open("rb") as file:
             start = file.read(16)
@@ -279,6 +284,8 @@ def _is_stack(shape: tuple[int, ...]) -> bool:
 def _check_numpy(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> None:
     if dtype.hasobject:
         raise FrameError(f"{name}: holds Python objects, which are not read; save a plain array of numbers")
+    if dtype.kind not in "biuf" or dtype.itemsize > MAX_VALUE_BYTES:
+        raise FrameError(f"{name}: expected an array of whole numbers or floats, got {dtype}; save a plain array")
     picture = shape[1:] if _is_stack(shape) else shape
     if len(picture) not in (2, 3):
         raise FrameError(f"{name}: expected shape (rows, cols) or (n, rows, cols), got {shape}")

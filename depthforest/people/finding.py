@@ -78,6 +78,8 @@ class People(Sequence[Mask]):
     def __getitem__(self, index: int | slice) -> Mask | list[Mask]:
         if isinstance(index, slice):
             return [self.map == person for person in self.ids[index]]
+        if not self.ids:
+            raise IndexError("nobody was found in this frame; look at len(people) before you take people[0]")
         return np.asarray(self.map == self.ids[index])
 
     def __repr__(self) -> str:

@@ -172,6 +172,7 @@ def edit_joints(path, line):
         (lambda p: edit_joints(p, "000000,1,head,0,0,1,yes"), "line 4: visible is 0 or 1, got 'yes'"),
         (lambda p: (p / "joints.csv").write_text("a,b\n"), "expected the columns frame,person,joint,x,y,z,visible"),
         (lambda p: (p / "joints.csv").write_bytes(b"\xff\xfe\xff"), "is not UTF-8 text"),
+        (lambda p: (p / "joints.csv").write_text("a" * 200_000), "line 1: field larger than field limit"),
     ],
 )
 def test_broken_data_sets_are_refused(data, spoil, message):
@@ -180,6 +181,14 @@ def test_broken_data_sets_are_refused(data, spoil, message):
         list(df.open_dataset(data.path))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_joints_with_old_line_ends_are_read(data):
+    path = data.path / "joints.csv"
+    expected = data[0].joints
+    assert expected
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+    assert df.open_dataset(data.path)[0].joints == expected
 
 
 def bad_frames():

@@ -1,4 +1,5 @@
 import io
+import os
 import re
 import struct
 import zipfile
@@ -79,6 +80,32 @@ def test_a_cut_stack_is_named_when_its_pages_are_counted(tmp_path):
             refused.append(str(error))
     assert any("is truncated or damaged" in text for text in refused)
     assert all(text.startswith(f"{path}: ") for text in refused)
+
+
+@pytest.mark.parametrize(
+    ("ending", "descr"),
+    [(ending, descr) for ending in ("npy", "npz") for descr in ("'<U1000'", "'<c16'", "[('a', '<u2')]")]
+    + [("npz", "'(2,)<u2'")],  # a pair a pixel; of an .npy, numpy makes a third axis
+)
+def test_arrays_of_other_things_than_numbers_are_refused(tmp_path, ending, descr):
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': (4, 5), }}".ljust(117) + "\n"
+    content = np.lib.format.magic(1, 0) + len(header).to_bytes(2, "little") + header.encode() + bytes(80_000)
+    path = tmp_path / f"array.{ending}"
+    if ending == "npz":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("depth.npy", content)
+    else:
+        path.write_bytes(content)
+    with pytest.raises(FrameError, match="array"):
+        list(PictureFile(path).pages())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_no_file(tmp_path):
+    """It was opened, and waited for somebody to write for ever."""
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(FrameError, match="is a pipe or a device, no file; pass -"):
+        PictureFile(tmp_path / "pipe.png")
 
 
 def test_a_pgm_header_of_blanks_is_refused_at_once(tmp_path):

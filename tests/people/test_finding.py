@@ -249,6 +249,11 @@ def test_people_is_a_checked_sequence():
         People(picture.astype(np.int64), (3, 7))
 
 
+def test_nobody_is_said_to_be_nobody():
+    with pytest.raises(IndexError, match="nobody was found in this frame"):
+        find_people(Frame(np.zeros((60, 80), np.uint16), Camera.preset("kinect_v1@80x60")))[0]
+
+
 def test_people_of_a_map_and_some_of_them():
     picture = np.zeros((4, 6), np.uint8)
     picture[0, :2], picture[1, :4], picture[3, 5] = 7, 3, 255
