@@ -41,7 +41,7 @@ coverage: $(VENV)/.has-dev
 	$(BIN)/python -m coverage report --skip-covered
 
 clean:
-	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis demo build dist
+	rm -rf $(VENV) .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis demo build dist
 
 $(VENV)/.has-python: 
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
