@@ -187,15 +187,17 @@ def _open_image(path: Path, kind: str, file: IO[bytes] | None = None) -> Any:
         ) from None
 
 
+def _damaged(path: Path, error: Exception) -> FrameError:
+    return FrameError(f"{path}: is truncated or damaged: {_first_line(error)}; copy it again, or leave it out")
+
+
 def _decoded(image: Any, path: Path) -> Raw:
     width, height = image.size
     check_size(width, height, str(path), FrameError)
     try:
         return np.asarray(image)
     except Exception as error:  # as above
-        raise FrameError(
-            f"{path}: is truncated or damaged: {_first_line(error)}; copy it again, or leave it out"
-        ) from None
+        raise _damaged(path, error) from None
 
 
 def _read_png(path: Path) -> Raw:
@@ -229,9 +231,7 @@ def _n_pages(image: Any, path: Path) -> int:
     try:
         return int(image.n_frames)
     except Exception as error:  # as above
-        raise FrameError(
-            f"{path}: is truncated or damaged: {_first_line(error)}; copy it again, or leave it out"
-        ) from None
+        raise _damaged(path, error) from None
 
 
 def _read_tiff(path: Path) -> Iterator[Raw]:
