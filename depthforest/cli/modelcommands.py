@@ -47,7 +47,8 @@ def evaluate(
     json: Annotated[Path | None, typer.Option(help="All figures as JSON.", metavar="FILE")] = None,
     joints: Annotated[bool, typer.Option("--joints/--no-joints", help="Place and judge joints.")] = True,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Place joints by the exact variant, many times slower.")
+        bool,
+        typer.Option("--exact", help="Walk every pixel, and place joints by the exact variant: much slower."),
     ] = False,
     mirror: MirrorOption = None,
     limit: Annotated[int | None, typer.Option(help="Only so many frames.", min=1)] = None,

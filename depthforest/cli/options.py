@@ -116,6 +116,9 @@ SmoothOption = Annotated[
         min=0,
     ),
 ]
+ExactOption = Annotated[
+    bool, typer.Option("--exact", help="Walk every pixel; omitted: fewer where labels are alike, and faster.")
+]
 RuleOption = Annotated[str, typer.Option(help="How trees are combined: mean, votes or purity.")]
 RejectOption = Annotated[
     float | None, typer.Option(help="Leave pixels below this confidence unlabeled, 0 to 1.", min=0, max=1)

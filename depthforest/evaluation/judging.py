@@ -78,7 +78,7 @@ def evaluate(
     joints : bool or callable
         Whether joints are placed and judged too, where data and model know any; or what places them.
     exact : bool
-        Place joints by the exact variant of `find_joints`; omitted: by the fast one, which is what users run.
+        Walk every pixel, and place joints by the exact variant of `find_joints`; omitted: what users run.
     sensors : sequence of str, optional
         What made each frame, for the breakdown.
     groupings : sequence of Grouping
@@ -155,7 +155,7 @@ class ForestJudge:
     """Counts what one forest says, view by view."""
 
     def __init__(self, forest: Forest, truth: PartSet, options: JudgeOptions) -> None:
-        self.forest, self.mirror, self.n_truth = forest, options.mirror, len(truth)
+        self.forest, self.mirror, self.exact, self.n_truth = forest, options.mirror, options.exact, len(truth)
         self.levels = comparable(truth, forest.part_set, (*options.groupings, *GROUPINGS))
         self.is_right = self.levels[0].is_right
         self.finder, self.no_joints = joint_finder(forest.part_set, options.joints, exact=options.exact)
@@ -166,7 +166,7 @@ class ForestJudge:
         self._chosen: dict[str, list[tuple[int, float]]] = {name: [] for name in JOINTS}
 
     def label(self, frame: Frame, mask: Bools, threads: int = 1) -> Labeling:
-        return self.forest.label(frame, mask, mirror=self.mirror, threads=threads)
+        return self.forest.label(frame, mask, mirror=self.mirror, exact=self.exact, threads=threads)
 
     def answer(self, frame: LabeledFrame, person: int, mask: Bools) -> JudgedPerson:
         """Label one person and judge it; runs on any thread."""

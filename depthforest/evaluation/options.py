@@ -38,8 +38,8 @@ class JudgeOptions:
     joints : bool or callable
         Whether joints are placed and judged too, where data and model know any; or what places them.
     exact : bool
-        Place joints by the exact variant of `find_joints`, many times slower; omitted: by the fast one, which is what
-        users run.
+        Walk every pixel, and place joints by the exact variant of `find_joints`, many times slower; omitted: what users
+        run.
     groupings : sequence of Grouping
         Maps between part sets, tried before the known ones.
     timed_frames : int

@@ -32,6 +32,7 @@ class Forest(DepthTrees):
         rule: str = "mean",
         reject: float | str | None = None,
         smooth: float | None = None,
+        exact: bool = False,
         threads: int | None = None,
     ) -> Labeling:
         """Label the pixels of one person.
@@ -51,6 +52,9 @@ class Forest(DepthTrees):
         smooth : float, optional
             Add up what a pixel and its neighbors up to so many meters away say; 0: each by itself; omitted: as the
             model says.
+        exact : bool
+            Walk every pixel. Otherwise pixels 2 cm apart on the body walk first, and the others only where the labels
+            around them differ: about three times as fast at 640 x 480, with scores that are the same to 0.2 points.
         threads : int, optional
             Omitted: one for each core.
 
@@ -60,7 +64,7 @@ class Forest(DepthTrees):
             Parts, confidence, and probabilities on demand.
         """
         return labeling.label(
-            self, frame, mask, mirror=mirror, rule=rule, reject=reject, smooth=smooth, threads=threads
+            self, frame, mask, mirror=mirror, rule=rule, reject=reject, smooth=smooth, exact=exact, threads=threads
         )
 
     def label_many(
@@ -72,6 +76,7 @@ class Forest(DepthTrees):
         rule: str = "mean",
         reject: float | str | None = None,
         smooth: float | None = None,
+        exact: bool = False,
         threads: int | None = None,
     ) -> Iterator[Labeling]:
         """Label many frames, each on one of several threads, and yield the results in order.
@@ -84,11 +89,11 @@ class Forest(DepthTrees):
         frames : iterable of Frame
         masks : iterable of masks, optional
             One for each frame.
-        mirror, rule, reject, smooth, threads
+        mirror, rule, reject, smooth, exact, threads
             As in `label`.
         """
         return labeling.label_many(
-            self, frames, masks, mirror=mirror, rule=rule, reject=reject, smooth=smooth, threads=threads
+            self, frames, masks, mirror=mirror, rule=rule, reject=reject, smooth=smooth, exact=exact, threads=threads
         )
 
     # -- files ---------------------------------------------------------------------------------------------------------

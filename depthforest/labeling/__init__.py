@@ -1,7 +1,7 @@
 """Whole-frame inference: trees, a frame and a person's mask in, a `Labeling` out.
 
 Other rooms may use `labeling.label` and `labeling.label_many`, which `Forest` calls, and `leaves_of_person`.
-Unsmoothed, results equal those of the plain walk (`trees`) to the bit.
+With `exact`, unsmoothed results equal those of the plain walk (`trees`) to the bit.
 
 Modules, from the ground up:
 
@@ -9,9 +9,11 @@ Modules, from the ground up:
   in step. The top of each tree is stored a second time as a heap that stays in the cache.
 - `steps`: kernels in which 512 pixels take each step together, so that their waits for memory overlap. Rows of nodes
   are prefetched before they are needed.
-- `mixing`: kernels that mix the leaves of a person by facing, and smooth sums over neighbors.
-- `walks`: `PersonWalk`: one person through a forest. It keeps the crop and the leaves, so a person is cropped and
-  walked once, whatever is asked later.
+- `mixing`: kernels that mix the leaves of a person by facing, smooth sums over neighbors, and decide parts.
+- `grid`: which pixels walk: a coarse grid, then finer ones where labels change; the others take the answer of a
+  neighbor.
+- `walks`: `PersonWalk`: one person through a forest, grid after grid. It keeps the crop and the leaves, so a person is
+  cropped and walked once, whatever is asked later.
 - `labeling`: `label` for one person, `label_many` for streams of frames, and `Labeling`, their result.
 """
 

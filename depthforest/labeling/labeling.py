@@ -1,7 +1,7 @@
 """Labeling: the part of every pixel of a person, for whole frames and streams of them.
 
 `label` and `label_many` are what `Forest.label` and `Forest.label_many` call; `walks` has the way of the pixels through
-the forest. Unsmoothed, results are those of `DepthTrees.walk`, the plain walk, to the bit.
+the forest. With `exact`, unsmoothed results are those of `DepthTrees.walk`, the plain walk, to the bit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from depthforest.base import UsageError, is_number, is_whole, map_in_order, thread_count
 from depthforest.frames import NO_PART, Camera, Frame, PartSet
-from depthforest.labeling.steps import MEAN
+from depthforest.labeling.mixing import MEAN
 from depthforest.labeling.walks import PersonWalk
 from depthforest.trees import DepthTrees, Mask, check_smoothing, facings
 
@@ -58,8 +58,8 @@ class Labeling:
 
     Notes
     -----
-    It keeps the person's crop and, if the model has facings, the leaves of all pixels, so that probabilities and joints
-    need no second walk: about 0.9 MB for 24,000 pixels in three trees, mirrored.
+    It keeps the person's crop and the leaves of the pixels that walked, so that probabilities and joints need no second
+    walk: about 0.4 MB for 24,000 pixels in three trees, mirrored; 0.9 MB if every pixel walked.
     """
 
     parts: npt.NDArray[np.uint8]
@@ -71,7 +71,6 @@ class Labeling:
     mirror: bool
     _walk: PersonWalk
     _frame: Frame
-    _smooth_m: float
     _is_rejected: bool = False
 
     @property
@@ -94,9 +93,9 @@ class Labeling:
         forest, parts, confidence = self._walk.forest, self.parts, self.confidence
         if forest.person_confidence == 0:
             return True
-        if self._is_rejected or (self.rule, self.mirror, self._smooth_m) != (RULES[0], forest.mirror, forest.smooth_m):
-            walk = self._walk.repeated(forest.mirror, MEAN)
-            _, parts, confidence = _labeled(walk, self.parts.shape, -1.0, forest.smooth_m, 1)
+        walk = self._walk.repeated(forest.mirror, MEAN, forest.smooth_m)
+        if self._is_rejected or walk is not self._walk:
+            _, parts, confidence = _labeled(walk, self.parts.shape, -1.0, 1)
         n = int(np.count_nonzero(parts != NO_PART))
         return n > 0 and float(confidence.sum(dtype=np.float64)) / n >= forest.person_confidence
 
@@ -121,10 +120,10 @@ class Labeling:
         if top is not None and not is_whole(top, 1, n_parts):
             raise UsageError(f"top must be a whole number from 1 to {n_parts}, got {top!r}")
         walk = self._walk
-        sums, whole = walk.sums(self._smooth_m)
+        sums, whole = walk.sums()
         shares = _shares(sums, whole)
         shape = self.parts.shape
-        rows, cols = walk.positions()
+        rows, cols = walk.positions().T
         if top is None:
             image = np.zeros((*shape, n_parts), dtype=np.float32)
             image[rows, cols] = shares
@@ -148,10 +147,9 @@ class Labeling:
         """
         if n is not None and not is_whole(n, 1):
             raise UsageError(f"n must be a whole number of pixels from 1, got {n!r}")
-        step = _grid_step(self._walk, n)
-        walk = self._walk.thinned(step)
-        shares = _shares(*walk.sums())
-        rows, cols = walk.positions()
+        places, sums, whole, step = self._walk.sampled(n)
+        shares = _shares(sums, whole)
+        rows, cols = places.T
         is_labeled = self.parts[rows, cols] != NO_PART
         if not is_labeled.all():
             rows, cols, shares = rows[is_labeled], cols[is_labeled], shares[is_labeled]
@@ -183,21 +181,14 @@ class Sample:
 
 
 def _labeled(
-    walk: PersonWalk, shape: tuple[int, ...], least: float, smooth_m: float, threads: int
+    walk: PersonWalk, shape: tuple[int, ...], least: float, threads: int
 ) -> tuple[PersonWalk, npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
     """Return a walk with what it found, and the parts and their shares in a frame of this shape."""
-    if walk.forest.n_facings > 1:
-        walk = walk.arrived(threads)
     parts, shares = np.full(shape, NO_PART, dtype=np.uint8), np.zeros(shape, dtype=np.float32)
-    walk.label(threads, least, smooth_m, parts, shares)
+    walk = walk.label(threads, least, parts, shares)
     parts.setflags(write=False)
     shares.setflags(write=False)
     return walk, parts, shares
-
-
-def _grid_step(walk: PersonWalk, n: int | None) -> int:
-    """Return how far apart pixels of a grid are that leaves about `n` of a person; None: all."""
-    return 1 if n is None else max(1, round(math.sqrt(walk.n / n)))
 
 
 def _shares(sums: npt.NDArray[np.int32], whole: int | npt.NDArray[np.int32]) -> npt.NDArray[np.float32]:
@@ -220,12 +211,11 @@ def leaves_of_person(
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the leaves (2, n_pixels, n_trees) of a person's pixels, straight and mirrored, their rows and columns.
 
-    The pixels are those with a reading on a grid that is as wide as leaves about `n` of them.
+    The pixels are those with a reading on a grid that leaves about `n` of them.
     """
-    walk = PersonWalk.start(forest, frame, mask, True, MEAN)
-    walk = walk.thinned(_grid_step(walk, n)).arrived(1)
-    assert walk.leaves is not None
-    return walk.leaves, *walk.positions()
+    leaves, places = PersonWalk.start(forest, frame, mask, is_mirrored=True).leaves_on_grid(n)
+    rows, cols = places.T
+    return np.ascontiguousarray(leaves.transpose(1, 0, 2)), rows, cols
 
 
 def label(
@@ -237,6 +227,7 @@ def label(
     rule: str = "mean",
     reject: float | str | None = None,
     smooth: float | None = None,
+    exact: bool = False,
     threads: int | None = None,
 ) -> Labeling:
     """Label the pixels of one person; parameters as in `Forest.label`."""
@@ -244,15 +235,17 @@ def label(
         raise UsageError(f"rule must be one of {', '.join(RULES)}; got {rule!r}")
     if mirror is not None and not isinstance(mirror, bool):
         raise UsageError(f"mirror must be True, False or None, got {mirror!r}")
+    if not isinstance(exact, bool):
+        raise UsageError(f"exact must be True or False, got {exact!r}")
     least, n_threads = check_reject(reject), thread_count(threads)
     is_mirrored = forest.mirror if mirror is None else mirror
     smooth_m = forest.smooth_m if smooth is None else check_smoothing(smooth)
-    walk = PersonWalk.start(forest, frame, mask, is_mirrored, RULES.index(rule))
-    walk, parts, confidence = _labeled(walk, frame.shape, least, smooth_m, n_threads)
-    return Labeling(
-        parts, confidence, forest.part_set, frame.camera, forest.joints, rule, is_mirrored, walk, frame, smooth_m,
-        reject is not None,
-    )  # fmt: skip
+    walk = PersonWalk.start(
+        forest, frame, mask, is_mirrored=is_mirrored, rule=RULES.index(rule), smooth_m=smooth_m, is_exact=exact
+    )
+    walk, parts, confidence = _labeled(walk, frame.shape, least, n_threads)
+    how = forest.part_set, frame.camera, forest.joints, rule, is_mirrored
+    return Labeling(parts, confidence, *how, walk, frame, reject is not None)
 
 
 def _paired(frames: Iterable[Frame], masks: Iterable[Mask | None]) -> Iterator[tuple[Frame, Mask | None]]:
@@ -272,12 +265,13 @@ def label_many(
     rule: str = "mean",
     reject: float | str | None = None,
     smooth: float | None = None,
+    exact: bool = False,
     threads: int | None = None,
 ) -> Iterator[Labeling]:
     """Label frames one after the other on several threads; parameters as in `Forest.label_many`."""
     pairs = zip(frames, repeat(None)) if masks is None else _paired(frames, masks)
 
     def one(pair: tuple[Frame, Mask | None]) -> Labeling:
-        return label(forest, *pair, mirror=mirror, rule=rule, reject=reject, smooth=smooth, threads=1)
+        return label(forest, *pair, mirror=mirror, rule=rule, reject=reject, smooth=smooth, exact=exact, threads=1)
 
     return map_in_order(one, pairs, threads=threads)

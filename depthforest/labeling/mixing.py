@@ -1,4 +1,4 @@
-"""The compiled loops behind the walk: leaves mixed by facing, and sums smoothed over neighbours.
+"""The compiled loops behind the walk: leaves mixed by facing, sums smoothed over neighbors, parts decided.
 
 `steps` finds the leaves of a person's pixels; these kernels make sums and labels of them. They check nothing.
 """
@@ -8,28 +8,38 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel
-from depthforest.labeling.steps import LANES, MEAN, VOTES, Lanes, decide
+from depthforest.base import bare, kernel, prefetch
+from depthforest.labeling.steps import Lanes
+
+MEAN, VOTES, PURITY = 0, 1, 2
+"""How trees are combined."""
 
 TAPS = 2
 """Places on each side of a pixel whose sums smoothing adds, in each direction: 25 places in all."""
 
 GATE_MM = 60
-"""Neighbours that are nearer or farther by more belong to another part: an arm before the trunk."""
+"""Neighbors that are nearer or farther by more belong to another part: an arm before the trunk."""
+
+AHEAD = 6
+"""How many pixels before their turn leaves are asked for."""
 
 
 @kernel
-def add_evidence(
-    found: npt.NDArray[np.int32], begin: int, end: int, evidence: npt.NDArray[np.int8], said: npt.NDArray[np.int64]
-) -> None:
-    """Add what the leaves of the pixels `begin` to `end` say about facings; of the second walk, the mirrored ones."""
-    n_facings = evidence.shape[1]
-    for walk in range(len(found)):
-        for i in range(begin, end):
+def add_evidence(found: npt.NDArray[np.int32], evidence: npt.NDArray[np.int8], said: npt.NDArray[np.int64]) -> None:
+    """Add what the leaves (n_pixels, n_walks, n_trees) say about facings; of the second walk, the mirrored ones."""
+    n, n_facings = len(found), evidence.shape[1]
+    own = np.zeros(n_facings, dtype=np.int64)
+    for walk in range(found.shape[1]):
+        own[:] = 0
+        for i in range(n):
+            soon = min(i + AHEAD, n - 1)
             for tree in range(found.shape[2]):
-                leaf = np.uint64(found[walk, i, tree])
-                for f in range(n_facings):
-                    said[(n_facings - f) % n_facings if walk else f] += np.int64(evidence[leaf, f])
+                prefetch(evidence, np.int64(found[soon, walk, tree]) * n_facings)
+                leaf = np.uint64(found[i, walk, tree])
+                for f in range(np.uint64(n_facings)):
+                    own[f] += np.int64(evidence[leaf, f])
+        for f in range(n_facings):
+            said[(n_facings - f) % n_facings if walk else f] += own[f]
 
 
 @kernel
@@ -37,7 +47,7 @@ def mix_pixels(
     rule: int, leaves: npt.NDArray[np.uint8], mirrored: npt.NDArray[np.uint8], weights: npt.NDArray[np.int32],
     found: npt.NDArray[np.int32], begin: int, end: int, sums: npt.NDArray[np.int32],
 ) -> None:  # fmt: skip
-    """Fill the sums (end - begin, n_columns) of the pixels `begin` to `end` from their leaves, facings weighted.
+    """Fill the sums (n_pixels, n_columns) of the pixels `begin` to `end` from their leaves, facings weighted.
 
     Parameters
     ----------
@@ -46,7 +56,7 @@ def mix_pixels(
         Of parts.
     weights : array (n_facings,), int32
         The person's.
-    found : array (n_walks, n_pixels, n_trees), int32
+    found : array (n_pixels, n_walks, n_trees), int32
     """
     n_facings, n_columns = len(weights), leaves.shape[1]
     n_used = 0
@@ -58,15 +68,18 @@ def mix_pixels(
             n_used += 1
     mixed = np.empty(n_columns, dtype=np.int32)
     for i in range(begin, end):
+        soon = min(i + AHEAD, end - 1)
         for p in range(n_columns):
-            sums[i - begin, p] = 0
-        for walk in range(len(found)):
+            sums[i, p] = 0
+        for walk in range(found.shape[1]):
             mixed[:] = 0
             for tree in range(found.shape[2]):
                 if rule != MEAN:
                     mixed[:] = 0
-                first = np.int64(found[walk, i, tree]) * n_facings
+                first = np.int64(found[i, walk, tree]) * n_facings
+                later = np.int64(found[soon, walk, tree]) * n_facings
                 for k in range(n_used):
+                    prefetch(leaves, (later + used[walk, k]) * n_columns)
                     row, amount = np.uint64(first + used[walk, k]), amounts[k]
                     for p in range(np.uint64(n_columns)):
                         mixed[p] += np.int32(amount * np.int32(leaves[row, p]))
@@ -76,85 +89,86 @@ def mix_pixels(
                         if mixed[p] > mixed[winner]:
                             winner = p
                     part = mirrored[winner] if walk else winner
-                    sums[i - begin, part] += np.int32(1) if rule == VOTES else mixed[winner]
+                    sums[i, part] += np.int32(1) if rule == VOTES else mixed[winner]
             if rule == MEAN:
                 for p in range(n_columns):
-                    sums[i - begin, mirrored[p] if walk else p] += mixed[p]
+                    sums[i, mirrored[p] if walk else p] += mixed[p]
 
 
-@kernel
-def label_mixed(
-    places: npt.NDArray[np.int32], rule: int, leaves: npt.NDArray[np.uint8], mirrored: npt.NDArray[np.uint8],
-    weights: npt.NDArray[np.int32], found: npt.NDArray[np.int32], begin: int, end: int, weight: int, least: float,
-    corner: tuple[int, int], parts: npt.NDArray[np.uint8], confidence: Lanes,
-) -> None:  # fmt: skip
-    """Fill `parts` and `confidence` (frame) of the pixels `begin` to `end` from their leaves, as `label_pixels`."""
-    sums = np.empty((LANES, leaves.shape[1]), dtype=np.int32)
-    own_parts, shares = np.empty(LANES, dtype=np.uint8), np.empty(LANES, dtype=np.float32)
-    for first in range(begin, end, LANES):
-        n = min(LANES, end - first)
-        mix_pixels(rule, leaves, mirrored, weights, found, first, first + n, sums)
-        decide(sums, n, weight, least, own_parts, shares)
-        for i in range(n):
-            row, col = places[first + i, 0] + corner[0], places[first + i, 1] + corner[1]
-            parts[row, col] = own_parts[i]
-            confidence[row, col] = shares[i]
+@bare
+def _stand_in(
+    crop: npt.NDArray[np.uint16], numbers: npt.NDArray[np.int32], place: tuple[int, int], away: tuple[int, int],
+    middle: tuple[int, int], nobody: int,
+) -> np.uint64:  # fmt: skip
+    """Return who stands for a neighbor of a pixel; `nobody` where there is none on the same surface."""
+    row, col = place[0] + away[0], place[1] + away[1]
+    if (place[1] <= middle[0]) != (col <= middle[0]):  # both columns in the middle are on the grid
+        col += middle[1] - middle[0] if away[1] > 0 else middle[0] - middle[1]
+    if row < 0 or col < 0 or row >= crop.shape[0] or col >= crop.shape[1] or (away[0] == 0 and away[1] == 0):
+        return np.uint64(nobody)
+    at = np.uint64(row), np.uint64(col)
+    apart = np.int32(crop[at]) - np.int32(crop[np.uint64(place[0]), np.uint64(place[1])])
+    return np.uint64(numbers[at] if numbers[at] >= 0 and abs(apart) <= GATE_MM else nobody)
 
 
-@kernel
-def number_pixels(places: npt.NDArray[np.int32], numbers: npt.NDArray[np.int32]) -> None:
-    """Fill the number of the pixel at each place of the crop (rows, cols), -1 where there is none."""
-    numbers[:] = -1
-    for i in range(len(places)):
-        numbers[places[i, 0], places[i, 1]] = i
-
-
-@kernel
+@bare
 def smooth_sums(
-    crop: npt.NDArray[np.uint16], numbers: npt.NDArray[np.int32], places: npt.NDArray[np.int32], scales: Lanes,
-    radius_m: float, is_down: bool, sums: npt.NDArray[np.int32], begin: int, end: int, out: npt.NDArray[np.int32],
+    crop: npt.NDArray[np.uint16], numbers: npt.NDArray[np.int32], grid: tuple[int, int, int],
+    places: npt.NDArray[np.int32], scales: Lanes, radius_m: float, is_down: bool, sums: npt.NDArray[np.int32],
+    begin: int, end: int, out: npt.NDArray[np.int32],
 ) -> None:  # fmt: skip
-    """Fill the sums of the pixels `begin` to `end` with those of their neighbours in one direction added.
+    """Fill the sums of the pixels `begin` to `end` with those of their neighbors in one direction added.
 
-    A neighbour is a pixel of the person on one of `TAPS` places up to `radius_m` to both sides, no more than `GATE_MM`
-    nearer or farther. `crop` and `numbers` are (rows, cols).
+    A neighbor is a pixel of the person on one of `TAPS` places of the grid up to about `radius_m` to both sides, no
+    more than `GATE_MM` nearer or farther; it counts with the sums of the pixel that stands for it.
+
+    Parameters
+    ----------
+    crop : array (rows, cols), uint16
+    numbers : array (rows, cols), int32
+        Who stands for each place, see `grid`; below 0: nobody.
+    grid : (int, int, int)
+        Step, and the columns of the crop in the middle of the frame. The pixels are on this grid.
+    sums, out : array (n + 1, n_columns), int32
+        The last row of `sums` holds 0.
     """
-    n_columns = sums.shape[1]
-    length = crop.shape[0] if is_down else crop.shape[1]
+    step, left, right = grid
+    middle, nobody = (left, right if step > 1 else left), len(sums) - 1
+    unit = radius_m / (TAPS * step)
     for i in range(begin, end):
-        row, col = places[i, 0], places[i, 1]
-        depth = np.int32(crop[row, col])
-        reach = radius_m * scales[i, 1 if is_down else 0]
-        for p in range(np.uint64(n_columns)):
-            out[np.uint64(i), p] = sums[np.uint64(i), p]
-        before = np.int32(0)
-        for tap in range(1, TAPS + 1):
-            step = np.int32(reach * tap / TAPS + 0.5)
-            if step == before:
-                continue
-            before = step
-            for side in (-1, 1):
-                r = row + side * step if is_down else row
-                c = col if is_down else col + side * step
-                place = r if is_down else c
-                if place < 0 or place >= length:
-                    continue
-                other = numbers[r, c]
-                if other < 0 or abs(np.int32(crop[r, c]) - depth) > GATE_MM:
-                    continue
-                for p in range(np.uint64(n_columns)):
-                    out[np.uint64(i), p] += sums[np.uint64(other), p]
+        place = places[i, 0], places[i, 1]
+        reach = unit * scales[i, 1 if is_down else 0]
+        near, far = int(reach + 0.5) * step, int(TAPS * reach + 0.5) * step
+        if far == near:
+            far = 0  # counted once
+        own = np.uint64(i)
+        a = _stand_in(crop, numbers, place, (-near if is_down else 0, 0 if is_down else -near), middle, nobody)
+        b = _stand_in(crop, numbers, place, (near if is_down else 0, 0 if is_down else near), middle, nobody)
+        c = _stand_in(crop, numbers, place, (-far if is_down else 0, 0 if is_down else -far), middle, nobody)
+        d = _stand_in(crop, numbers, place, (far if is_down else 0, 0 if is_down else far), middle, nobody)
+        for p in range(np.uint64(sums.shape[1])):
+            out[own, p] = sums[own, p] + sums[a, p] + sums[b, p] + sums[c, p] + sums[d, p]
 
 
 @kernel
-def decide_pixels(
-    places: npt.NDArray[np.int32], sums: npt.NDArray[np.int32], begin: int, end: int, weight: int, least: float,
-    corner: tuple[int, int], parts: npt.NDArray[np.uint8], confidence: Lanes,
-) -> None:  # fmt: skip
-    """Fill `parts` and `confidence` (frame) of the pixels `begin` to `end` from their sums."""
-    own_parts, shares = np.empty(end - begin, dtype=np.uint8), np.empty(end - begin, dtype=np.float32)
-    decide(sums[begin:end], end - begin, weight, least, own_parts, shares)
-    for i in range(end - begin):
-        row, col = places[begin + i, 0] + corner[0], places[begin + i, 1] + corner[1]
-        parts[row, col] = own_parts[i]
-        confidence[row, col] = shares[i]
+def decide(
+    sums: npt.NDArray[np.int32], weight: int, begin: int, end: int, parts: npt.NDArray[np.uint8], shares: Lanes
+) -> None:
+    """Fill the part with the largest sum, the lowest of equals, and its share, of the pixels `begin` to `end`.
+
+    Parameters
+    ----------
+    weight : int
+        What a whole sum is; 0: the sum itself, pixel by pixel.
+    """
+    n_parts = sums.shape[1]
+    for i in range(begin, end):
+        best, total = np.int32(0), np.int32(0)
+        for p in range(n_parts):
+            best = max(best, sums[i, p])
+            total += sums[i, p]
+        winner = 0
+        while sums[i, winner] != best:
+            winner += 1
+        parts[i] = np.uint8(winner)
+        shares[i] = np.float32(np.float32(best) / np.float32(weight if weight > 0 else total))

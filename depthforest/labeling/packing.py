@@ -106,12 +106,6 @@ def packed_forest(forest: DepthTrees) -> PackedForest:
     return pack(forest)
 
 
-@Derived
-def winners(forest: DepthTrees) -> npt.NDArray[np.uint8]:
-    """Return the most probable part of each leaf, the lowest of equals; computed once."""
-    return np.asarray(forest.leaves.argmax(axis=1), dtype=np.uint8)
-
-
 def aligned(shape: tuple[int, int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return zeros whose first row begins a cache line."""
     n_bytes = shape[0] * shape[1] * np.dtype(dtype).itemsize

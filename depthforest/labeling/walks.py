@@ -1,8 +1,9 @@
 """Walks: a person's pixels on their way through a forest, and what the leaves that they reach say together.
 
-A person is cut out with a border of background (`cropping`), so that probes need no branch; its pixels walk in step
-(`steps`) through packed nodes (`packing`); leaves are mixed by facing and smoothed (`mixing`). A walk keeps
-the crop and the leaves, so that a person is cropped and walked once, whatever is asked afterward.
+A person is cut out with a border of background (`cropping`), so that probes need no branch. Pixels on a grid walk in
+step (`steps`) through packed nodes (`packing`), leaves are mixed by facing and smoothed (`mixing`), and the grid gets
+finer where labels change (`grid`). A walk keeps the crop and the leaves, so that a person is cropped and walked once,
+whatever is asked afterward.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -18,19 +18,10 @@ import numpy.typing as npt
 
 from depthforest.base import KEPT_BYTES, FrameError, Scratch, map_in_order
 from depthforest.frames import Frame
-from depthforest.labeling.mixing import add_evidence, decide_pixels, label_mixed, mix_pixels, number_pixels, smooth_sums
-from depthforest.labeling.packing import PackedForest, packed_forest, winners
-from depthforest.labeling.steps import (
-    LANES,
-    MEAN,
-    VOTES,
-    PersonArrays,
-    Voting,
-    find_grid,
-    find_leaves,
-    label_pixels,
-    sum_pixels,
-)
+from depthforest.labeling.grid import fill_cells, find_grid, grid_step, open_places, spread, take_open
+from depthforest.labeling.mixing import MEAN, VOTES, add_evidence, decide, mix_pixels, smooth_sums
+from depthforest.labeling.packing import PackedForest, packed_forest
+from depthforest.labeling.steps import LANES, find_leaves
 from depthforest.trees import (
     LEAF_SUM,
     MAX_OFFSET_PX,
@@ -43,10 +34,15 @@ from depthforest.trees import (
     focal_lengths,
 )
 
-PIECE = 4 * LANES
-"""Pixels of one frame that a thread takes at a time: about a millisecond's work."""
+COARSE_PIXELS = 1000
+"""At least so many pixels of a person walk first, at most four times as many: on a whole body they are 1 to 2 cm apart,
+whatever the camera."""
+
+PIECE = 2 * LANES
+"""Pixels of one frame that a thread takes at a time: about half a millisecond's work."""
 
 Sums = npt.NDArray[np.int32]
+Leaves = npt.NDArray[np.int32]
 
 _local = threading.local()
 
@@ -61,13 +57,21 @@ class PersonWalk:
     crop : Crop
     focals : (float32, float32)
         Of the camera, pixels.
+    n_cols : int
+        Columns of the frame.
     is_mirrored : bool
         Whether pixels also walk as in the mirrored picture, where every x offset is negated (`features`) and left is
         the person's right.
     rule : int
-        How trees are combined, see `steps`.
-    leaves : array (n_walks, n, n_trees), int32, optional
-        Where each pixel arrived.
+        How trees are combined, see `mixing`.
+    smooth_m : float
+        How far sums are smoothed, meters.
+    step : int
+        Of the grid that walks first; 1: every pixel walks.
+    leaves : array (n_walked, n_walks, n_trees), int32, optional
+        Where each pixel that walked arrived.
+    stand_ins : array (n,), int32, optional
+        The number of the walked pixel that stands for each pixel of the person.
     weights : array (n_facings,), int32, optional
         Of the person's facings; of one facing they are known.
     """
@@ -75,13 +79,27 @@ class PersonWalk:
     forest: DepthTrees
     crop: Crop
     focals: tuple[np.float32, np.float32]
+    n_cols: int
     is_mirrored: bool
     rule: int
-    leaves: npt.NDArray[np.int32] | None = None
+    smooth_m: float
+    step: int
+    leaves: Leaves | None = None
+    stand_ins: npt.NDArray[np.int32] | None = None
     weights: npt.NDArray[np.int32] | None = None
 
     @classmethod
-    def start(cls, forest: DepthTrees, frame: Frame, mask: Mask | None, is_mirrored: bool, rule: int) -> PersonWalk:
+    def start(
+        cls,
+        forest: DepthTrees,
+        frame: Frame,
+        mask: Mask | None,
+        *,
+        is_mirrored: bool,
+        rule: int = MEAN,
+        smooth_m: float = 0.0,
+        is_exact: bool = False,
+    ) -> PersonWalk:
         """Check a frame and cut its person out; nobody has walked yet."""
         if not isinstance(frame, Frame):
             raise FrameError(f"expected a Frame, got {type(frame).__name__}; df.Frame(array, camera) makes one")
@@ -89,7 +107,9 @@ class PersonWalk:
             raise FrameError(f"frames of up to {MAX_OFFSET_PX} pixels a side can be labeled, got {frame.shape}")
         focals = focal_lengths(frame.camera)
         weights = np.ones(1, dtype=np.int32) if forest.n_facings == 1 else None
-        return cls(forest, crop_person(frame, mask, forest.background_mm), focals, is_mirrored, rule, weights=weights)
+        crop = crop_person(frame, mask, forest.background_mm)
+        step = 1 if is_exact else grid_step(len(crop.places), COARSE_PIXELS)
+        return cls(forest, crop, focals, frame.shape[1], is_mirrored, rule, smooth_m, step, weights=weights)
 
     @property
     def n(self) -> int:
@@ -102,134 +122,177 @@ class PersonWalk:
         return packed_forest(self.forest)
 
     @property
-    def voting(self) -> Voting:
-        """How leaves are added up, as kernels take it."""
-        table = self.forest.part_set.mirror_table
-        return self.rule, self.packed.leaves, winners(self.forest), self.is_mirrored, table
-
-    @property
     def weight(self) -> int:
         """What a whole sum of a pixel is; 0: the sum itself."""
         n_walks = self.forest.n_trees * (2 if self.is_mirrored else 1)
         assert self.weights is not None
         return {MEAN: LEAF_SUM * n_walks * int(self.weights.sum()), VOTES: n_walks}.get(self.rule, 0)
 
-    def person(self) -> PersonArrays:
-        """Return the crop and its pixels as kernels take them, the scales in scratch memory."""
-        (scales,) = _scratch().take("scales", ((self.n, 2), np.float32))
-        find_scales(self.crop.depth, self.crop.places, self.focals, scales)
-        return self.crop.depth.reshape(-1), self.crop.depth.shape[1], self.crop.places, scales
-
-    # -- other walks -------------------------------------------------------------------------------------------------
-
-    def arrived(self, threads: int) -> PersonWalk:
-        """Return the same with leaves, and with the facings weighed."""
-        if self.leaves is not None:
+    def repeated(self, is_mirrored: bool, rule: int, smooth_m: float) -> PersonWalk:
+        """Return the same person labeled in another way; what was found is kept where it holds."""
+        is_same = (is_mirrored, rule, smooth_m) == (self.is_mirrored, self.rule, self.smooth_m)
+        # where labels change elsewhere, other pixels walk
+        if is_same:
             return self
-        found = np.empty((2 if self.is_mirrored else 1, self.n, self.forest.n_trees), dtype=np.int32)
-        walk = self.person(), self.packed.nodes
-        self._spread(lambda begin, end: find_leaves(*walk, begin, end, found), threads)
-        weights = self.weights
-        if weights is None:
-            said = np.zeros(self.forest.n_facings, dtype=np.int64)
-            add_evidence(found, 0, self.n, self.forest.facing_evidence, said)
-            weights = facings.weigh(said, found.size)
-        return replace(self, leaves=found, weights=weights)
-
-    def thinned(self, step: int) -> PersonWalk:
-        """Return the pixels on every `step`-th row and column of the frame alone."""
-        if step == 1:
-            return self
-        chosen = np.empty(self.n, dtype=np.int64)
-        chosen = chosen[: find_grid(self.crop.places, self.crop.corner, step, chosen)]
-        crop = replace(self.crop, places=self.crop.places[chosen])
-        leaves = None if self.leaves is None else np.ascontiguousarray(self.leaves[:, chosen])
-        return replace(self, crop=crop, leaves=leaves)
-
-    def repeated(self, is_mirrored: bool, rule: int) -> PersonWalk:
-        """Return the same person with another walk or rule; what was found is kept where it holds."""
-        if is_mirrored == self.is_mirrored:
-            return replace(self, rule=rule)
+        if is_mirrored == self.is_mirrored and self.step == 1:
+            return replace(self, rule=rule, smooth_m=smooth_m)
         weights = self.weights if self.forest.n_facings == 1 else None
-        return replace(self, is_mirrored=is_mirrored, rule=rule, leaves=None, weights=weights)
+        return replace(
+            self, is_mirrored=is_mirrored, rule=rule, smooth_m=smooth_m, leaves=None, stand_ins=None, weights=weights
+        )
 
     # -- what comes of it --------------------------------------------------------------------------------------------
 
     def label(
-        self,
-        threads: int,
-        least: float,
-        smooth_m: float,
-        parts: npt.NDArray[np.uint8],
-        shares: npt.NDArray[np.float32],
-    ) -> None:
-        """Fill the parts and their shares in the frame; with several facings, pixels must have arrived."""
-        of_frame = least, self.crop.corner, parts, shares
-        places = self.crop.places
-        if smooth_m > 0:
-            sums = self._smoothed(self._sums(threads), smooth_m, threads)
-            self._spread(lambda begin, end: decide_pixels(places, sums, begin, end, 0, *of_frame), threads)
-        elif self.leaves is not None:
-            mixing = self._mixing
-            self._spread(lambda begin, end: label_mixed(places, *mixing, begin, end, self.weight, *of_frame), threads)
-        else:
-            walk = self.person(), self.packed.nodes, self.voting
-            rest = self.weight, least, self.crop.corner, LANES, parts, shares
-            self._spread(lambda begin, end: label_pixels(*walk, begin, end, *rest), threads)
+        self, threads: int, least: float, parts: npt.NDArray[np.uint8], shares: npt.NDArray[np.float32]
+    ) -> PersonWalk:
+        """Fill the parts and their shares in the frame, and return the walk with what was found."""
+        run = _Levels(self, threads)
+        run.go()
+        stand_ins = np.empty(self.n, dtype=np.int32)
+        spread(self.crop.places, run.numbers, self.crop.corner, run.parts, run.shares, least, parts, shares, stand_ins)
+        leaves = run.leaves[: run.n_walked].copy() if self.leaves is None else self.leaves
+        return replace(self, leaves=leaves, stand_ins=stand_ins, weights=run.walk.weights)
 
-    def sums(self, smooth_m: float = 0.0) -> tuple[Sums, int | Sums]:
-        """Return the sums (n, n_parts) of all parts, in scratch memory, and what a whole sum is, or those of pixels."""
-        sums = self._sums(1)
-        if smooth_m > 0:
-            sums = self._smoothed(sums, smooth_m, 1)
+    def sums(self) -> tuple[Sums, int | Sums]:
+        """Return the sums (n, n_parts) of all pixels, smoothed, and what a whole sum is, or those of pixels.
+
+        The walk must have been labeled.
+        """
+        assert self.stand_ins is not None
+        run = _Levels(self, 1)
+        run.go()
+        sums = run.smoothed[self.stand_ins, : len(self.forest.part_set)]
+        return sums, self._whole(sums, self.smooth_m > 0)
+
+    def sampled(self, n: int | None) -> tuple[npt.NDArray[np.int32], Sums, int | Sums, int]:
+        """Return the places of the pixels on a grid that leaves about `n`, their sums, what is whole, and the step.
+
+        Sums are not smoothed. None: all pixels. The walk must have been labeled.
+        """
+        assert self.leaves is not None
+        assert self.stand_ins is not None
+        step = 1 if n is None else grid_step(self.n, n)
+        chosen = np.empty(self.n, dtype=np.int64)
+        chosen = chosen[: find_grid(self.crop.places, self.crop.corner, self.n_cols, step, chosen)]
+        leaves = self.leaves[self.stand_ins[chosen]]
+        sums = np.empty((len(chosen), self.packed.leaves.shape[1]), dtype=np.int32)
+        mix_pixels(*self.mixing, leaves, 0, len(chosen), sums)
         sums = sums[:, : len(self.forest.part_set)]
-        is_same = self.weight and smooth_m == 0
-        return sums, self.weight if is_same else sums.sum(axis=1, keepdims=True, dtype=np.int32)
+        return self.positions(chosen), sums, self._whole(sums, False), step
 
-    def positions(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Return the rows and columns of the pixels in the frame."""
-        return self.crop.places[:, 0] + self.crop.corner[0], self.crop.places[:, 1] + self.crop.corner[1]
+    def positions(self, chosen: Any = slice(None)) -> npt.NDArray[np.int32]:
+        """Return the rows and columns (n, 2) of pixels in the frame."""
+        return np.asarray(self.crop.places[chosen] + np.array(self.crop.corner, dtype=np.int32), dtype=np.int32)
+
+    def leaves_on_grid(self, n: int) -> tuple[Leaves, npt.NDArray[np.int32]]:
+        """Return the leaves (n_pixels, n_walks, n_trees) of the pixels on a grid that leaves about `n`, and places."""
+        chosen = np.empty(self.n, dtype=np.int64)
+        chosen = chosen[: find_grid(self.crop.places, self.crop.corner, self.n_cols, grid_step(self.n, n), chosen)]
+        places = self.crop.places[chosen]
+        scales = np.empty((len(places), 2), dtype=np.float32)
+        find_scales(self.crop.depth, places, self.focals, scales)
+        found = np.empty((len(places), 2 if self.is_mirrored else 1, self.forest.n_trees), dtype=np.int32)
+        person = self.crop.depth.reshape(-1), self.crop.depth.shape[1], places, scales
+        find_leaves(person, self.packed.nodes, 0, len(places), LANES, found)
+        return found, self.positions(chosen)
+
+    def _whole(self, sums: Sums, is_smoothed: bool) -> int | Sums:
+        if self.weight and not is_smoothed:
+            return self.weight
+        return np.asarray(sums.sum(axis=1, keepdims=True, dtype=np.int32))
 
     @property
-    def _mixing(self) -> tuple[Any, ...]:
-        """What the kernels that mix leaves take."""
-        return self.rule, self.packed.leaves, self.forest.part_set.mirror_table, self.weights, self.leaves
+    def mixing(self) -> tuple[Any, ...]:
+        """What `mix_pixels` takes first."""
+        return self.rule, self.packed.leaves, self.forest.part_set.mirror_table, self.weights
 
-    def _sums(self, threads: int) -> Sums:
-        """Return the sums (n, n_columns) of all pixels, in scratch memory."""
-        (sums,) = _scratch().take("sums", ((self.n, self.packed.leaves.shape[1]), np.int32))
-        if self.leaves is not None:
-            mixing = self._mixing
-            self._spread(lambda begin, end: mix_pixels(*mixing, begin, end, sums[begin:end]), threads)
+
+class _Levels:
+    """A person's pixels level by level, from the coarse grid to single pixels; arrays are scratch memory of the thread.
+
+    Parameters
+    ----------
+    walk : PersonWalk
+        If it has leaves, nobody walks again.
+    threads : int
+    """
+
+    def __init__(self, walk: PersonWalk, threads: int) -> None:
+        self.walk, self._threads = walk, threads
+        n, shape = walk.n, walk.crop.depth.shape
+        n_walks, n_columns = 2 if walk.is_mirrored else 1, walk.packed.leaves.shape[1]
+        self.n_walked = 0
+        self.numbers, self._places, self._scales, self.parts, self.shares, self._sums = _scratch().take(
+            "walk", (shape, np.int32), ((n, 2), np.int32), ((n, 2), np.float32), ((n,), np.uint8), ((n,), np.float32),
+            ((n + 1, n_columns), np.int32),
+        )  # fmt: skip
+        self.smoothed = self._sums
+        if walk.smooth_m > 0:
+            # where one level is all, what was not smoothed is not needed again
+            others = [((n + 1, n_columns), np.int32)] * (1 if walk.step == 1 else 2)
+            self._between, *other = _scratch().take("smoothing", *others)
+            self.smoothed = other[0] if other else self._sums
+            self._sums[n] = self._between[n] = 0
+        if walk.leaves is None:
+            (self.leaves,) = _scratch().take("leaves", ((n, n_walks, walk.forest.n_trees), np.int32))
         else:
-            walk = self.person(), self.packed.nodes, self.voting
-            self._spread(lambda begin, end: sum_pixels(*walk, begin, end, sums), threads)
-        return cast(Sums, sums)
+            self.leaves = walk.leaves
+        open_places(walk.crop.places, self.numbers)
 
-    def _smoothed(self, sums: Sums, radius_m: float, threads: int) -> Sums:
-        """Return sums with those of neighbors added, along rows and then along columns, in the same memory."""
-        depth = self.crop.depth
-        numbers, between = _scratch().take("smoothing", (depth.shape, np.int32), (sums.shape, np.int32))
-        _, _, places, scales = self.person()
-        number_pixels(places, numbers)
-        for is_down, source, target in ((False, sums, between), (True, between, sums)):
-            rest = depth, numbers, places, scales, radius_m, is_down, source
-            self._spread(partial(_smooth_piece, rest, target), threads)
-        return sums
+    def go(self) -> None:
+        """Walk level after level until every pixel has a stand-in, and decide what those who walked say."""
+        step, crop, frame = self.walk.step, self.walk.crop, (self.walk.crop.corner, self.walk.n_cols)
+        while step:
+            begin = self.n_walked
+            self.n_walked = take_open(*frame, step, self.numbers, begin, self._places)
+            self._walk(begin, self.n_walked)
+            self._decide(begin, self.n_walked, step)
+            if step > 1:
+                fill_cells(crop.depth, *frame, step, self.parts, self.numbers)
+            step //= 2
 
-    def _spread(self, run: Callable[[int, int], object], threads: int) -> None:
-        if not self.n:
+    def _walk(self, begin: int, end: int) -> None:
+        """Walk the pixels `begin` to `end`, and mix their leaves."""
+        walk, crop = self.walk, self.walk.crop
+        find_scales(crop.depth, self._places[begin:end], walk.focals, self._scales[begin:end])
+        if walk.leaves is None:
+            person = crop.depth.reshape(-1), crop.depth.shape[1], self._places, self._scales
+            nodes = walk.packed.nodes
+            self._spread(lambda b, e: find_leaves(person, nodes, b, e, LANES, self.leaves), begin, end)
+        if walk.weights is None:
+            said, found = np.zeros(walk.forest.n_facings, dtype=np.int64), self.leaves[begin:end]
+            add_evidence(found, walk.forest.facing_evidence, said)
+            self.walk = walk = replace(walk, weights=facings.weigh(said, found.size))
+        mixing = walk.mixing
+        self._spread(lambda b, e: mix_pixels(*mixing, self.leaves, b, e, self._sums), begin, end)
+
+    def _decide(self, begin: int, end: int, step: int) -> None:
+        """Smooth the sums of the pixels `begin` to `end` on the grid of a step, and decide their parts."""
+        weight = self.walk.weight
+        if self.walk.smooth_m > 0:
+            weight = 0
+            self._smooth(begin, end, step)
+        self._spread(lambda b, e: decide(self.smoothed, weight, b, e, self.parts, self.shares), begin, end)
+
+    def _smooth(self, begin: int, end: int, step: int) -> None:
+        """Add the sums of neighbors, along rows and then along columns."""
+        crop, n_cols = self.walk.crop, self.walk.n_cols
+        grid = step, (n_cols - 1) // 2 - crop.corner[1], n_cols // 2 - crop.corner[1]
+        rest = crop.depth, self.numbers, grid, self._places, self._scales, self.walk.smooth_m
+        sums, between, smoothed = self._sums, self._between, self.smoothed
+        self._spread(lambda b, e: smooth_sums(*rest, False, sums, b, e, between), begin, end)
+        self._spread(lambda b, e: smooth_sums(*rest, True, between, b, e, smoothed), begin, end)
+
+    def _spread(self, run: Callable[[int, int], object], begin: int, end: int) -> None:
+        if begin == end:
             return
-        if threads == 1 or self.n <= PIECE:
-            run(0, self.n)
+        if self._threads == 1 or end - begin <= PIECE:
+            run(begin, end)
             return
-        pieces = [(first, min(first + PIECE, self.n)) for first in range(0, self.n, PIECE)]
-        for _ in map_in_order(lambda piece: run(*piece), pieces, threads=threads):
+        pieces = [(first, min(first + PIECE, end)) for first in range(begin, end, PIECE)]
+        for _ in map_in_order(lambda piece: run(*piece), pieces, threads=self._threads):
             pass
-
-
-def _smooth_piece(rest: tuple[Any, ...], out: Sums, begin: int, end: int) -> None:
-    smooth_sums(*rest, begin, end, out)
 
 
 def _scratch() -> Scratch:

@@ -88,7 +88,7 @@ def label_people(
     n_people : int, optional
         At most so many people are kept, those of the lowest ids; the others are left out too.
     **options
-        Of `Forest.label`: mirror, rule, reject, smooth, threads.
+        Of `Forest.label`: mirror, rule, reject, smooth, exact, threads.
     """
     k = None if top is None else min(top, len(forest.part_set))
     parts = np.full(frame.shape, NO_PART, dtype=np.uint8)

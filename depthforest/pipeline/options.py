@@ -27,7 +27,7 @@ class LabelOptions:
         Keep who was found by shape alone but does not look like a person to the model.
     is_tracked : bool
         The frames are a recording: people keep their ids, and joints are smoothed over time.
-    mirror, smooth, rule, reject
+    mirror, smooth, exact, rule, reject
         As in `Forest.label`.
     fps : float
         Frames a second of a recording, and of the video.
@@ -41,6 +41,7 @@ class LabelOptions:
     is_tracked: bool = False
     mirror: bool | None = None
     smooth: float | None = None
+    exact: bool = False
     rule: str = "mean"
     reject: float | None = None
     fps: float = 30
@@ -59,4 +60,5 @@ class LabelOptions:
     @property
     def of_forest(self) -> dict[str, Any]:
         """Those that `Forest.label` takes, as keyword arguments."""
-        return {"mirror": self.mirror, "smooth": self.smooth, "rule": self.rule, "reject": self.reject}
+        names = ("mirror", "smooth", "exact", "rule", "reject")
+        return {name: getattr(self, name) for name in names}

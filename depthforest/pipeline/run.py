@@ -72,6 +72,7 @@ def run_identity(forest: Forest, frames: FrameSequence, options: LabelOptions, p
         "rule": options.rule,
         "reject": options.reject,
         "smooth_m": forest.smooth_m if options.smooth is None else options.smooth,
+        "exact": options.exact,
         **people.identity(),
         "person_confidence": 0.0 if people.is_doubtful_kept else forest.person_confidence,
         "track": [options.fps] if options.is_tracked else None,
@@ -252,7 +253,7 @@ class LabelRun:
         drawn = picture(task.labels) if is_drawn else None
         own = self._folder.name(task.name)
         assert own is not None  # such frames are passed over
-        how = {key: self._identity[key] for key in ("mirror", "smooth_m", "rule", "reject")}
+        how = {key: self._identity[key] for key in ("mirror", "smooth_m", "exact", "rule", "reject")}
         self._folder.begin()
         write_outputs(
             self._folder.path, own, task.labels, self._kinds, overlay=drawn, origin={"source": str(task.name)} | how

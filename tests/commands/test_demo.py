@@ -29,7 +29,7 @@ def test_the_demo_labels_with_a_shipped_model(tmp_path, monkeypatch, capsys):
     people = df.find_people(frame)
     assert len(people) == 2
     for is_person in people:
-        expected[is_person] = forest.predict(frame, is_person)[is_person]
+        expected[is_person] = forest.label(frame, is_person).parts[is_person]
     np.testing.assert_array_equal(read_labels(tmp_path / "demo" / "two_people.parts.png"), expected)
     told = capsys.readouterr().out
     assert re.search(r"two_people +2 of 2 +\d+% +\d+ of \d+ +\d+", told)

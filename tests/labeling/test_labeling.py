@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import naive_facings
+from support import naive_facings, naive_sparse
 from support.limbforests import PARTS, forest_of
 from support.randomframes import random_frame, smooth_frame
 from support.workers import label_in_worker
@@ -306,9 +306,9 @@ def test_a_sample_has_the_probabilities_of_its_pixels(seed, n, is_masked):
     labeling = forest_of(3, n_facings=1 + seed % 3).label(frame, mask, mirror=True, reject=0.3)
     sample = labeling.sample(n)
     pixels = np.count_nonzero((frame.depth_mm > 0) & (True if mask is None else mask))
-    assert sample.step == (1 if n is None else max(1, round((pixels / n) ** 0.5)))
+    assert sample.step == (1 if n is None else naive_sparse.first_step(pixels, n))
     rows, cols = np.nonzero(labeling.parts != 255)
-    kept = (rows % sample.step == sample.step // 2) & (cols % sample.step == sample.step // 2)
+    kept = (rows % sample.step == 0) & np.isin(cols, naive_sparse.grid_columns(17, sample.step))
     np.testing.assert_array_equal(np.stack((sample.rows, sample.cols)), np.stack((rows[kept], cols[kept])))
     np.testing.assert_array_equal(sample.shares, labeling.probabilities()[sample.rows, sample.cols])
 

@@ -60,12 +60,12 @@ def test_smoothing_is_the_same_on_any_threads_and_off_at_zero():
     frame = smooth_frame(rng, 60, 80)
     for n_facings in (1, 4):
         forest = forest_of(2, 2, n_facings=n_facings, smooth_m=0.05)
-        one, three = (forest.label(frame, threads=threads) for threads in (1, 3))
+        one, three = (forest.label(frame, exact=True, threads=threads) for threads in (1, 3))
         np.testing.assert_array_equal(one.parts, three.parts)
         np.testing.assert_array_equal(one.confidence, three.confidence)
         np.testing.assert_array_equal(one.probabilities().max(axis=2), one.confidence)
-        np.testing.assert_array_equal(next(forest.label_many([frame])).parts, one.parts)
-        plain = forest.label(frame, smooth=0)
+        np.testing.assert_array_equal(next(forest.label_many([frame], exact=True)).parts, one.parts)
+        plain = forest.label(frame, smooth=0, exact=True)
         np.testing.assert_array_equal(plain.parts, forest.predict(frame))
         assert (plain.parts != one.parts).any()
         # a sample is not smoothed

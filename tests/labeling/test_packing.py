@@ -7,7 +7,7 @@ import numpy as np
 from support.limbforests import forest_of
 
 import depthforest as df
-from depthforest.labeling.packing import CHILDREN, LEAF, TOP_LEVELS, pack, packed_forest, winners
+from depthforest.labeling.packing import CHILDREN, LEAF, TOP_LEVELS, pack, packed_forest
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 
@@ -43,5 +43,4 @@ def test_siblings_share_a_cache_line_and_leaves_lead_to_themselves():
 def test_packing_is_made_once():
     forest = forest_of(0)
     assert packed_forest(forest) is packed_forest(forest)
-    assert winners(forest) is winners(forest)
     assert packed_forest(copy.copy(forest)) is not packed_forest(forest)

@@ -69,7 +69,18 @@ def test_json_tells_of_every_person_and_part(out, forest, tmp_path):
     drawing.write_people(tmp_path / "mask.png", DATA[0].people)
     assert label(tmp_path / "two.png", "-o", out, "--mask", tmp_path / "mask.png", "--write", "json,parts") == 0
     told = json.loads((out / "json" / "two.json").read_text())
-    assert set(told) == {"schema", "name", "source", "mirror", "rule", "reject", "smooth_m", "camera", "people"}
+    assert set(told) == {
+        "schema",
+        "name",
+        "source",
+        "mirror",
+        "rule",
+        "reject",
+        "smooth_m",
+        "exact",
+        "camera",
+        "people",
+    }
     assert (told["schema"], told["name"], told["source"]) == (1, "two", str(tmp_path / "two.png"))
     assert df.Camera.from_dict(told["camera"]) == DATA[0].camera
     assert [person["id"] for person in told["people"]] == [1, 2]

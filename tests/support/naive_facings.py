@@ -72,6 +72,11 @@ def sums(forest, frame, mask, is_mirrored, rule):
     """Return the sums of every pixel as lists by (row, col), and the weights of the facings."""
     found = leaves_of(forest, frame, mask, is_mirrored)
     weights = facing_weights(forest, found)
+    return mixed(forest, found, weights, rule), weights
+
+
+def mixed(forest, found, weights, rule):
+    """Return the sums of pixels as lists by (row, col) from their leaves."""
     n, n_parts = forest.n_facings, len(forest.part_set)
     result = {}
     for place, walks in found.items():
@@ -90,7 +95,7 @@ def sums(forest, frame, mask, is_mirrored, rule):
                     winner = row.index(max(row))
                     total[names[winner]] += 1 if rule == "votes" else row[winner]
         result[place] = total
-    return result, weights
+    return result
 
 
 def smoothed(pixel_sums, frame, radius_m):

@@ -109,7 +109,7 @@ def draw_examples(
             Shot("truth", cut(truth, box)),
         ]
         for name, forest, finder, evaluation in zip(names, forests, finders, evaluations, strict=True):
-            parts, found = _answers(forest, frame, options.mirror, finder, labeled_people(frame))
+            parts, found = _answers(forest, frame, options, finder, labeled_people(frame))
             picture = drawing.overlay(frame, parts, forest.part_set, shaded=shaded)
             right = percent(float(evaluation.frame_accuracies[index]), 0)
             caption = f"{right} right" if len(names) == 1 else f"{name}: {right} right"
@@ -135,7 +135,7 @@ def draw_marks(
         shots = []
         for model, forest in zip(names, forests, strict=True):
             finder = joint_finder(forest.part_set, options.joints, exact=options.exact)[0]
-            parts, found = _answers(forest, frame, options.mirror, finder, people)
+            parts, found = _answers(forest, frame, options, finder, people)
             picture = drawing.overlay(frame, parts, forest.part_set, shaded=shaded)
             is_right = comparable(marked_regions(marks, forest.part_set), forest.part_set)[0].is_right
             picture, n_right, n = _with_points(picture, own, parts, is_right, forest, marks)
@@ -180,7 +180,7 @@ def _draw_mark(picture: Picture, row: int, col: int, *, is_good: bool) -> None:
 def _answers(
     forest: Forest,
     frame: Frame,
-    mirror: bool | None,
+    options: JudgeOptions,
     finder: JointFinder | None,
     people: npt.NDArray[np.uint8],
 ) -> tuple[npt.NDArray[np.uint8], list[dict[str, Joint]]]:
@@ -189,7 +189,7 @@ def _answers(
     joints = []
     for person in (int(i) for i in np.unique(people) if i):
         mask = people == person
-        labeling = forest.label(frame, mask, mirror=mirror, threads=1)
+        labeling = forest.label(frame, mask, mirror=options.mirror, exact=options.exact, threads=1)
         np.copyto(parts, labeling.parts, where=mask)
         if finder is not None:
             found = finder(frame, labeling)

@@ -19,8 +19,8 @@ from depthforest.training.leaves.facings import FacedPeople
 from depthforest.training.sampling import checked_frame
 from depthforest.trees import facings, levels
 
-PERSON_PIXELS = 3000
-"""Pixels of a person that are counted, about, on a grid: neighbours say the same."""
+PERSON_PIXELS = 2000
+"""Pixels of a person that are counted, at least, on a grid: neighbors say the same."""
 
 FACING_STEP = 10
 """Every so manyth of them is kept to fit what leaves say about facings."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import naive_facings
+from support import naive_facings, naive_sparse
 from support import naive_forest as naive
 from support.madeup import PARTS, labeled_frame, people_of
 
@@ -44,8 +44,9 @@ def test_a_large_person_is_counted_on_a_grid(monkeypatch):
     forest = naive_facings.random_forest(np.random.default_rng(0), 1, 3, PARTS, 1)
     frame = labeled_frame(5)
     readings = [np.count_nonzero((frame.depth_mm > 0) & mask) for _, _, mask, _ in people_of(frame, 1)]
-    assert [round((n / 10) ** 0.5) for n in readings] == [2, 2]
-    people = people_of(frame, 1, lambda place: place[0] % 2 == place[1] % 2 == 1)
+    assert [naive_sparse.first_step(n, 10) for n in readings] == [2, 2]
+    cols = naive_sparse.grid_columns(frame.shape[1], 2)
+    people = people_of(frame, 1, lambda place: place[0] % 2 == 0 and place[1] in cols)
     np.testing.assert_array_equal(
         count_leaves(forest, [frame], 1, threads=1)[0], naive_facings.count(forest, people, 1)
     )
@@ -80,7 +81,7 @@ def test_nothing_to_count_is_one_clear_line(monkeypatch):
 def test_a_person_who_falls_through_the_grid_is_nobody(monkeypatch):
     monkeypatch.setattr(leafcounts, "PERSON_PIXELS", 1)
     parts = np.full((8, 12), 255, np.uint8)
-    parts[0] = 0  # the grid has no row 0
+    parts[1] = 0  # the grid has no row 1
     frame = labeled_frame(1)
     thin = LabeledFrame(np.full((8, 12), 900, np.uint16), frame.camera, parts, frame.people, frame.joints, PARTS)
     forest = naive_facings.random_forest(np.random.default_rng(0), 1, 3, PARTS, 1)

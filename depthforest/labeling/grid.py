@@ -1,0 +1,178 @@
+"""The grid on which a person's pixels walk: a coarse one first, finer where labels change.
+
+Body parts are large, so most pixels need no walk of their own. The pixels of a coarse grid walk first. A cell of the
+grid whose four corners are labeled alike, and whose readings are one surface, is *filled*: each of its pixels takes the
+answer of the nearest corner. The pixels of the other cells walk on a grid half as wide, and so on until every pixel has
+walked or has a neighbor that stands for it.
+
+Grids are symmetric about the middle of the frame, so that a mirrored frame has mirrored cells: columns are counted from
+the middle outward, rows from the top. A frame with an even number of columns has two in the middle, and both are on
+every grid. Kernels check nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base import bare, kernel
+
+SURFACE_MM = 60
+"""Readings of a cell that lie farther apart are not one surface: an arm before the trunk."""
+
+OPEN, OUTSIDE = -1, -2
+"""In a map of numbers: a pixel of the person that nobody stands for yet; a place that is not the person."""
+
+Places = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.int32]
+
+
+def grid_step(n_pixels: int, n: int) -> int:
+    """Return the step of the widest grid, a power of two, that leaves at least `n` of a person's pixels: up to 4 n."""
+    step = 1
+    while n_pixels >= n * (2 * step) ** 2:
+        step *= 2
+    return step
+
+
+@kernel
+def open_places(places: Places, numbers: Numbers) -> None:
+    """Fill the map of numbers (rows, cols) of a crop: all pixels of the person are open."""
+    for row in range(numbers.shape[0]):
+        for col in range(numbers.shape[1]):
+            numbers[row, col] = OUTSIDE
+    for i in range(len(places)):
+        numbers[places[i, 0], places[i, 1]] = OPEN
+
+
+@kernel
+def _first_column(corner: tuple[int, int], n_cols: int, step: int) -> int:
+    """Return the first column of the crop, after its border, on the grid of a step."""
+    left, right = (n_cols - 1) // 2 - corner[1], n_cols // 2 - corner[1]
+    return 1 + (left - 1 if left >= 1 else right - 1) % step
+
+
+@kernel
+def _next_column(col: int, corner: tuple[int, int], n_cols: int, step: int) -> int:
+    """Return the column of the grid after one of its columns."""
+    return n_cols // 2 - corner[1] if n_cols % 2 == 0 and col + corner[1] == n_cols // 2 - 1 else col + step
+
+
+@kernel
+def find_grid(places: Places, corner: tuple[int, int], n_cols: int, step: int, chosen: npt.NDArray[np.int64]) -> int:
+    """Fill which of the places are on the grid of a step, in order; return how many."""
+    left = (n_cols - 1) // 2
+    n = 0
+    for i in range(len(places)):
+        across = places[i, 1] + corner[1]
+        away = left - across if across <= left else across - n_cols // 2
+        if ((places[i, 0] + corner[0]) | away) & (step - 1) == 0:
+            chosen[n] = i
+            n += 1
+    return n
+
+
+@kernel
+def take_open(corner: tuple[int, int], n_cols: int, step: int, numbers: Numbers, n: int, taken: Places) -> int:
+    """Take the open pixels on the grid of a step: number them from `n` on, and return how many there are then.
+
+    Parameters
+    ----------
+    corner : (int, int)
+        Row and column of the frame that the crop's first pixel stands for.
+    n_cols : int
+        Columns of the frame.
+    numbers : array (rows, cols), int32
+        Of the crop.
+    taken : array (n_pixels, 2), int32
+        Places of the pixels that have a number.
+    """
+    for row in range(1 + (-1 - corner[0]) % step, numbers.shape[0] - 1, step):
+        col = _first_column(corner, n_cols, step)
+        while col < numbers.shape[1] - 1:
+            if numbers[row, col] == OPEN:
+                numbers[row, col] = n
+                taken[n, 0], taken[n, 1] = row, col
+                n += 1
+            col = _next_column(col, corner, n_cols, step)
+    return n
+
+
+@bare
+def _is_one_surface(crop: npt.NDArray[np.uint16], numbers: Numbers, cell: tuple[int, int, int, int]) -> bool:
+    """Return whether the readings of a cell, its borders included, lie close together."""
+    nearest, farthest = np.int32(65_535), np.int32(0)
+    for row in range(cell[0], cell[1] + 1):
+        for col in range(cell[2], cell[3] + 1):
+            if numbers[row, col] != OUTSIDE:
+                nearest = min(nearest, np.int32(crop[row, col]))
+                farthest = max(farthest, np.int32(crop[row, col]))
+    return bool(farthest - nearest <= SURFACE_MM)
+
+
+@bare
+def _fill(numbers: Numbers, cell: tuple[int, int, int, int], is_left: bool) -> None:
+    """Let the corners stand for the open pixels of a cell: the nearest, of equals the upper and the inner one."""
+    top, bottom, first, last = cell
+    for row in range(top, bottom + 1):
+        near_row = top if 2 * row <= top + bottom else bottom
+        for col in range(first, last + 1):
+            if numbers[row, col] == OPEN:
+                is_first = 2 * col < first + last if is_left else 2 * col <= first + last
+                numbers[row, col] = numbers[near_row, first if is_first else last]
+
+
+@bare
+def fill_cells(
+    crop: npt.NDArray[np.uint16], corner: tuple[int, int], n_cols: int, step: int, parts: npt.NDArray[np.uint8],
+    numbers: Numbers,
+) -> None:  # fmt: skip
+    """Fill the cells of the grid of a step whose corners have the same part and whose readings are one surface.
+
+    Parameters
+    ----------
+    crop : array (rows, cols), uint16
+        With its border.
+    corner, n_cols
+        As in `take_open`.
+    parts : array (n,), uint8
+        Of the pixels that have a number.
+    numbers : array (rows, cols), int32
+        Open pixels get the number of the pixel that stands for them.
+    """
+    left = (n_cols - 1) // 2 - corner[1]
+    for top in range(1 + (-1 - corner[0]) % step, crop.shape[0] - 1 - step, step):
+        bottom = top + step
+        last = _first_column(corner, n_cols, step)
+        while True:
+            first, last = last, _next_column(last, corner, n_cols, step)
+            if last > crop.shape[1] - 2:
+                break
+            middle = numbers[top + step // 2, (first + last) // 2], numbers[top + step // 2, (first + last + 1) // 2]
+            if min(middle) >= 0:  # nothing is open: a wider cell was filled
+                continue
+            if min(numbers[top, first], numbers[top, last], numbers[bottom, first], numbers[bottom, last]) < 0:
+                continue
+            part = parts[numbers[top, first]]
+            if parts[numbers[top, last]] != part or parts[numbers[bottom, first]] != part:
+                continue
+            cell = top, bottom, first, last
+            if parts[numbers[bottom, last]] == part and _is_one_surface(crop, numbers, cell):
+                _fill(numbers, cell, first < left)
+
+
+@kernel
+def spread(
+    places: Places, numbers: Numbers, corner: tuple[int, int], own_parts: npt.NDArray[np.uint8],
+    own_shares: npt.NDArray[np.float32], least: float, parts: npt.NDArray[np.uint8], shares: npt.NDArray[np.float32],
+    stand_ins: npt.NDArray[np.int32],
+) -> None:  # fmt: skip
+    """Fill who stands for each pixel, and its part and share in the frame; shares below `least` are left out."""
+    for i in range(len(places)):
+        number = numbers[places[i, 0], places[i, 1]]
+        stand_ins[i] = number
+        share = own_shares[number]
+        if share >= least:
+            row, col = places[i, 0] + corner[0], places[i, 1] + corner[1]
+            parts[row, col] = own_parts[number]
+            shares[row, col] = share
