@@ -92,7 +92,10 @@ def _climb_up(
         if n == 0:
             continue
         if parent < 0 or counts[parent] == 0:
-            total += below[joint, :n].max()  # a root, or cut off from its parent: chosen by itself
+            best = below[joint, 0]  # a root, or cut off from its parent: chosen by itself
+            for i in range(1, n):
+                best = max(best, below[joint, i])
+            total += best
             continue
         for i in range(counts[parent]):
             best = -np.inf
