@@ -13,7 +13,7 @@ from depthforest.frames.frame import Frame
 from depthforest.io.reading import read_depth
 from depthforest.people.background import Background
 from depthforest.people.finding import MAX_PEOPLE, People, find_people
-from depthforest.people.grid import DepthGrid, _gather
+from depthforest.people.grid import DepthGrid, _find_middle, _gather
 from depthforest.people.regions import label_regions, merge_measures, room_axes
 from synth.config import Config
 from synth.generator import Generator
@@ -320,6 +320,15 @@ def test_cells_are_gathered_as_the_twin_does(step, seed):
     np.testing.assert_allclose(area, ref_area, atol=1e-5)
     assert n_readings == np.count_nonzero(depth_mm)
     assert n_cells == np.count_nonzero(ref_area)
+
+
+@given(st.lists(st.floats(0, 2.0**60, width=32), min_size=1, max_size=9), st.integers(0, 3))
+@settings(max_examples=60, deadline=None)
+def test_the_median_is_that_of_numpy(values, n_missing):
+    ratios = np.array([-1.0] * n_missing + values, np.float32)
+    ratios = np.random.default_rng(len(values)).permutation(ratios)
+    middle = np.array(_find_middle(ratios.view(np.int32), len(values)), np.int32).view(np.float32)
+    assert middle.mean() == np.median(np.array(values, np.float32))
 
 
 @given(st.integers(0, 1000))
