@@ -104,6 +104,7 @@ class DepthGrid:
             As in the class; None measures it.
         """
         depth_mm = frame.depth_mm if is_kept is None else frame.depth_mm * is_kept
+        depth_mm.setflags(write=False)  # as a frame's are: kernels are compiled once
         camera = frame.camera
         lens = np.array([camera.fx, camera.fy, camera.cx, camera.cy])
         n_rows, n_cols = frame.shape

@@ -206,21 +206,20 @@ def _search(samples: Singles, n_samples: int, least_area: float, seed: np.uint64
     """Write normal, offset, area and share beyond of planes; return how many. Samples are moved about."""
     state = seed * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
     n_found, n_failures, n_left = 0, 0, n_samples
-    plane, chosen = np.empty(4, dtype=np.float32), np.empty(n_samples, dtype=np.int32)
+    plane, chosen = np.zeros(4, dtype=np.float32), np.empty(n_samples, dtype=np.int32)
     for _ in range(MAX_ROUNDS):
         if n_found == len(found) or n_failures > MAX_FAILURES or n_left < 12:
             break
         is_plane = _draw_best(samples, n_left, state, plane)
         state += np.uint64(HYPOTHESES) * np.uint64(0x9E3779B97F4A7C15)
-        n_chosen, area = 0, np.float32(0)
-        for fit in range(5):
-            if is_plane:
-                n_chosen = _choose(samples, n_left, plane, chosen)
-                is_plane = fit == 4 or _refit(samples, chosen, n_chosen, plane)
-        if is_plane:
-            for i in range(n_chosen):
-                area += samples[7, chosen[i]]
-        if area < least_area:
+        n_chosen = _choose(samples, n_left, plane, chosen)
+        for _ in range(4):
+            is_plane = is_plane and _refit(samples, chosen, n_chosen, plane)
+            n_chosen = _choose(samples, n_left, plane, chosen)
+        area = np.float32(0)
+        for i in range(n_chosen):
+            area += samples[7, chosen[i]]
+        if not is_plane or area < least_area:
             n_failures += 1
             continue
         for k in range(4):
@@ -327,30 +326,24 @@ def thinnest_axis(spread: Floats, axis: Floats) -> None:
     scale = spread[0, 0] + spread[1, 1] + spread[2, 2]
     if scale <= 0:
         return
-    m = spread / scale
-    for k in range(3):
-        m[k, k] += 1e-12
-    power = np.empty((3, 3))
-    for i in range(3):
-        for k in range(3):
-            a, b, c, d = (i + 1) % 3, (i + 2) % 3, (k + 1) % 3, (k + 2) % 3
-            power[k, i] = m[a, c] * m[b, d] - m[a, d] * m[b, c]
+    xx, yy, zz = spread[0, 0] / scale + 1e-12, spread[1, 1] / scale + 1e-12, spread[2, 2] / scale + 1e-12
+    xy, xz, yz = spread[0, 1] / scale, spread[0, 2] / scale, spread[1, 2] / scale
+    xx, xy, xz, yy, yz, zz = (
+        yy * zz - yz * yz, yz * xz - xy * zz, xy * yz - yy * xz,
+        zz * xx - xz * xz, xz * xy - yz * xx, xx * yy - xy * xy,
+    )  # fmt: skip
     for _ in range(6):
-        power /= power[0, 0] + power[1, 1] + power[2, 2]
-        square = np.zeros((3, 3))
-        for i in range(3):
-            for k in range(3):
-                for j in range(3):
-                    square[i, k] += power[i, j] * power[j, k]
-        power = square
+        trace = xx + yy + zz
+        xx, xy, xz, yy, yz, zz = xx / trace, xy / trace, xz / trace, yy / trace, yz / trace, zz / trace
+        xx, xy, xz, yy, yz, zz = (
+            xx * xx + xy * xy + xz * xz, xx * xy + xy * yy + xz * yz, xx * xz + xy * yz + xz * zz,
+            xy * xy + yy * yy + yz * yz, xy * xz + yy * yz + yz * zz, xz * xz + yz * yz + zz * zz,
+        )  # fmt: skip
     x, y, z = axis[0], axis[1], axis[2]
-    for k in range(3):
-        axis[k] = power[k, 0] * x + power[k, 1] * y + power[k, 2] * z
-    length = np.sqrt(axis[0] ** 2 + axis[1] ** 2 + axis[2] ** 2)
+    a, b, c = xx * x + xy * y + xz * z, xy * x + yy * y + yz * z, xz * x + yz * y + zz * z
+    length = np.sqrt(a * a + b * b + c * c)
     if length > 1e-12:
-        axis /= length
-    else:
-        axis[0], axis[1], axis[2] = x, y, z
+        axis[0], axis[1], axis[2] = a / length, b / length, c / length
 
 
 @kernel

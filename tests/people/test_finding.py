@@ -339,12 +339,16 @@ def test_regions_are_those_of_the_twin(seed):
     points[0], points[1] = np.meshgrid(np.arange(15) * 0.02, np.arange(12) * 0.02)
     points[2] = rng.choice([1.5, 1.55, 1.8, 2.4], (12, 15)) + rng.normal(0, 0.01, (12, 15))
     points[3] = 0.003
-    kinds = rng.integers(-1, 2, (12, 15)).astype(np.int16)
-    comp, stack = np.empty((12, 15), np.int32), np.empty(12 * 15, np.int32)
-    n = label_regions(points, kinds, np.float32(0.01), comp, stack)
-    ref = naive.label_regions(points, kinds, 0.01)
+    points[2, rng.random((12, 15)) < 0.1] = 0
+    taken = rng.choice(np.array([0, 0, 0, 1, 2], np.uint8), (12, 15))
+    area = rng.random((12, 15)).astype(np.float32)
+    comp, stack, sizes = np.empty((12, 15), np.int32), np.empty(12 * 15, np.int32), np.empty((12 * 15, 2))
+    n = label_regions(points, area, taken, np.float32(0.01), comp, stack, sizes)
+    ref = naive.label_regions(points, taken, 0.01)
     np.testing.assert_array_equal(comp, ref)
     assert n == ref.max() + 1
+    for region in range(n):
+        np.testing.assert_allclose(sizes[region], ((ref == region).sum(), area[ref == region].sum(dtype=float)))
 
 
 def test_normals_are_those_of_the_surface():

@@ -52,13 +52,13 @@ def assign_planes(points, normals, table):
     return owner
 
 
-def label_regions(points, kinds, spacing):
+def label_regions(points, taken, spacing):
     """Return the region of every cell, numbered in reading order: growing sets until nothing is added."""
-    n_rows, n_cols = kinds.shape
-    labels = np.full(kinds.shape, -1)
+    n_rows, n_cols = taken.shape
+    labels, is_free = np.full(taken.shape, -1), (taken == 0) & (points[2] > 0)
     n = 0
     for start in np.ndindex(n_rows, n_cols):
-        if kinds[start] < 0 or labels[start] >= 0:
+        if not is_free[start] or labels[start] >= 0:
             continue
         region, edge = {start}, {start}
         while edge:
@@ -75,7 +75,7 @@ def label_regions(points, kinds, spacing):
                         + regions.JUMP_NOISES * min(points[3, row, col], points[3][other])
                     )
                     gap = np.linalg.norm(points[:3, row, col].astype(float) - points[(slice(3), *other)])
-                    if kinds[other] == kinds[start] and gap < jump:
+                    if is_free[other] and gap < jump:
                         added.add(other)
             region |= added
             edge = added
