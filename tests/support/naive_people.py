@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from depthforest.people import background, planes, regions
 from depthforest.people import grid as depthgrid
-from depthforest.people import planes, regions
 
 
 def noise_at(z):
@@ -83,3 +83,14 @@ def label_regions(points, taken, spacing):
             labels[cell] = n
         n += 1
     return labels
+
+
+def compare(depth_mm, limits, is_edge, depth, variance, reach):
+    """Return what every pixel shows: nobody where something near an edge of the background is as deep."""
+    compared = ((depth_mm < limits[0]).astype(int) + (depth_mm < limits[1])) * (depth_mm > 0)
+    margin = background.LEAST_MM + background.STRONG_NOISES * np.sqrt(variance)
+    for row, col in np.argwhere((compared > 0) & (is_edge > 0)):
+        near = slice(max(row - reach, 0), row + reach + 1), slice(max(col - reach, 0), col + reach + 1)
+        if (np.abs(depth[near] - np.float32(depth_mm[row, col])) < margin[near]).any():
+            compared[row, col] = background.NOBODY
+    return compared
