@@ -143,8 +143,9 @@ class Background:
             self._limits = self._make_limits()
         limits, is_edge = self._limits
         compared = np.empty(frame.shape, dtype=np.uint8)
-        n_readings, n_behind = _compare(frame.depth_mm, limits, compared)
-        _clear_edges(frame.depth_mm, self._depth, self._variance, is_edge, self._reach, compared)
+        n_readings, n_behind = _compare(
+            frame.depth_mm, limits, is_edge, self._depth, self._variance, self._reach, compared
+        )
         if n_behind > MOST_BEHIND * n_readings and not self._has_warned:
             self._has_warned = True
             warnings.warn(
@@ -162,9 +163,14 @@ class Background:
 
     def _make_limits(self) -> tuple[npt.NDArray[np.uint16], Bytes]:
         """Return what readings are compared with, and where the edges are."""
-        is_edge = _find_edges(self._depth, self._variance, self._reach)
-        limits = np.empty((3, *self.shape), dtype=np.uint16)
+        is_edge = np.empty(self.shape, dtype=np.uint8)
+        _mark_jumps(self._depth, self._variance, is_edge)
+        window = np.ones((2 * self._reach + 1, 2 * self._reach + 1), dtype=np.uint8)
+        is_edge = np.asarray(cv2.dilate(is_edge, window))
+        limits = np.empty((4, *self.shape), dtype=np.uint16)
         _set_limits(self._depth, self._variance, self._count, is_edge, limits)
+        # what is surely before everything within reach need not be compared with each of it
+        limits[3] = cv2.erode(limits[1], window)
         return limits, is_edge
 
     def _check(self, frame: Frame) -> None:
@@ -221,14 +227,6 @@ def _update(
                 count[row, col], other_count[row, col] = min(abs(other_count[row, col]), np.int16(MEMORY)), 0
 
 
-def _find_edges(depth: Singles, variance: Singles, reach: int) -> Bytes:
-    """Return where the background jumps, or a hole begins, within `reach` pixels: array (rows, cols), 1 or 0."""
-    is_edge = np.empty(depth.shape, dtype=np.uint8)
-    _mark_jumps(depth, variance, is_edge)
-    window = np.ones((2 * reach + 1, 2 * reach + 1), dtype=np.uint8)
-    return np.asarray(cv2.dilate(is_edge, window))
-
-
 @kernel
 def _mark_jumps(depth: Singles, variance: Singles, is_edge: Bytes) -> None:
     """Write 1 beside jumps, between neighbours, that neither noise nor a floor seen at a grazing angle accounts for."""
@@ -269,37 +267,43 @@ def _set_limits(
 
 
 @kernel
-def _compare(depth_mm: npt.NDArray[np.uint16], limits: npt.NDArray[np.uint16], compared: Bytes) -> tuple[int, int]:
-    """Write what every pixel shows; return how many readings there are, and how many are behind the background."""
+def _compare(
+    depth_mm: npt.NDArray[np.uint16], limits: npt.NDArray[np.uint16], is_edge: Bytes, depth: Singles,
+    variance: Singles, reach: int, compared: Bytes,
+) -> tuple[int, int]:  # fmt: skip
+    """Write what every pixel shows; return how many readings there are, and how many are behind the background.
+
+    What is near an edge of the background and as deep as something there is nobody: the edge has wandered.
+    """
     n_readings, n_behind = 0, 0
     for row in range(depth_mm.shape[0]):
+        n_doubtful = 0
         for col in range(depth_mm.shape[1]):
             reading = depth_mm[row, col]
             # no branches: vector instructions
             is_reading = reading > 0
-            compared[row, col] = is_reading * (
-                np.uint8(reading < limits[0, row, col]) + np.uint8(reading < limits[1, row, col])
-            )
+            is_before = is_reading & (reading < limits[0, row, col])
+            compared[row, col] = np.uint8(is_before) + np.uint8(is_reading & (reading < limits[1, row, col]))
             n_readings += is_reading
             n_behind += reading > limits[2, row, col]
+            n_doubtful += is_before & ((reading >= limits[3, row, col]) | (reading < LEAST_MM))
+        if n_doubtful == 0:
+            continue
+        for col in range(depth_mm.shape[1]):
+            if compared[row, col] and is_edge[row, col]:
+                reading = depth_mm[row, col]
+                is_doubtful = reading >= limits[3, row, col] or reading < LEAST_MM
+                if is_doubtful and _is_beside(np.float32(reading), row, col, depth, variance, reach):
+                    compared[row, col] = NOBODY
     return n_readings, n_behind
 
 
 @kernel
-def _clear_edges(
-    depth_mm: npt.NDArray[np.uint16], depth: Singles, variance: Singles, is_edge: Bytes, reach: int, compared: Bytes
-) -> None:
-    """Take back what is near an edge of the background and as deep as something there: the edge has wandered."""
-    n_rows, n_cols = depth.shape
-    for row in range(n_rows):
-        for col in range(n_cols):
-            if not (compared[row, col] and is_edge[row, col]):
-                continue
-            reading = np.float32(depth_mm[row, col])
-            is_beside = False
-            for r in range(max(row - reach, 0), min(row + reach + 1, n_rows)):
-                for c in range(max(col - reach, 0), min(col + reach + 1, n_cols)):
-                    margin = np.float32(LEAST_MM) + np.float32(STRONG_NOISES) * np.sqrt(variance[r, c])
-                    is_beside |= abs(depth[r, c] - reading) < margin
-            if is_beside:
-                compared[row, col] = NOBODY
+def _is_beside(reading: np.float32, row: int, col: int, depth: Singles, variance: Singles, reach: int) -> bool:
+    """Tell whether the background has a reading's depth within `reach` pixels; 0 where it never had a reading."""
+    for r in range(max(row - reach, 0), min(row + reach + 1, depth.shape[0])):
+        for c in range(max(col - reach, 0), min(col + reach + 1, depth.shape[1])):
+            margin = np.float32(LEAST_MM) + np.float32(STRONG_NOISES) * np.sqrt(variance[r, c])
+            if abs(depth[r, c] - reading) < margin:
+                return True
+    return False

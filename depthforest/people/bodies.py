@@ -197,19 +197,20 @@ def find_visitors(grid: DepthGrid, up: Floats) -> Bytes:
 
 def _regions(grid: DepthGrid, taken: Bytes, axes: Singles) -> tuple[Labels, Floats]:
     """Return the regions of the cells that are left, those that are too small aside, and their measures."""
-    kinds = np.where((taken == 0) & (grid.points[2] > 0), np.int16(0), np.int16(-1))
-    labels, stack = np.empty(grid.shape, dtype=np.int32), np.empty(kinds.size, dtype=np.int32)
-    n = label_regions(grid.points, kinds, np.float32(grid.spacing), labels, stack)
-    n_cells = np.bincount(labels.ravel() + 1, minlength=n + 1)[1:]
-    area = np.bincount(labels.ravel() + 1, weights=grid.area.ravel(), minlength=n + 1)[1:]
+    labels, stack = np.empty(grid.shape, dtype=np.int32), np.empty(taken.size, dtype=np.int32)
+    sizes, spacing = np.empty((taken.size, 2)), np.float32(grid.spacing)
+    n = label_regions(grid.points, grid.area, taken, spacing, labels, stack, sizes)
+    n_cells, area = sizes[:n].T
     is_kept = (area >= PIECE_MIN_AREA_M2) & (n_cells >= PIECE_MIN_CELLS)
     is_kept[np.argsort(-area, kind="stable")[MAX_REGIONS:]] = False
+    n_kept = np.count_nonzero(is_kept)
     renumber = np.full(n + 1, -1, dtype=np.int32)
-    renumber[:-1][is_kept] = np.arange(is_kept.sum())
+    renumber[:-1][is_kept] = np.arange(n_kept)
     labels = renumber[labels]
-    inside = cv2.distanceTransform(np.pad((labels >= 0).astype(np.uint8), 1), cv2.DIST_L2, 3)[1:-1, 1:-1]
-    table = np.empty((int(is_kept.sum()), N_MEASURES))
-    inside, spacing = np.ascontiguousarray(inside), np.float32(grid.spacing)
+    is_region = np.zeros((labels.shape[0] + 2, labels.shape[1] + 2), dtype=np.uint8)
+    np.greater_equal(labels, 0, out=is_region[1:-1, 1:-1].view(np.bool_))
+    inside = np.asarray(cv2.distanceTransform(is_region, cv2.DIST_L2, 3))
+    table = np.empty((n_kept, N_MEASURES))
     measure_regions(grid.points, grid.normals, grid.area, inside, axes, labels, taken, spacing, table)
     return labels, table
 

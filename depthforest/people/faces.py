@@ -76,11 +76,8 @@ def take_faces(grid: DepthGrid, planes: Singles, up: Singles, owner: Owners) -> 
     table = np.zeros((len(planes) + MAX_FACES, 5), dtype=np.float32)
     table[: len(planes)] = planes
     taken = np.where(owner >= 0, np.uint8(ROOM), np.uint8(0))
-    bend = np.empty(grid.shape, dtype=np.float32)
-    _measure_bend(grid.points, grid.normals, bend)
-    stack = np.empty(owner.size, dtype=np.int32)
-    mark = np.zeros(grid.shape, dtype=np.int32)
-    n = _grow(grid.points, grid.normals, grid.area, bend, up, len(planes), owner, taken, table, mark, stack)
+    flat = (array.reshape(*array.shape[:-2], -1) for array in (grid.points, grid.normals, grid.area))
+    n = _grow(*flat, up, grid.shape[1], len(planes), owner.reshape(-1), taken.reshape(-1), table)
     for _ in range(2):
         _widen(grid.points, grid.normals, table, taken.copy(), owner, taken)
     return taken, table[:n]
@@ -129,99 +126,106 @@ def _count_sides(
 
 
 @kernel
-def _bent(a: Singles, points: Singles, normals: Singles, row: int, col: int) -> np.float32:
+def _bent(a: Singles, points: Singles, normals: Singles, i: int) -> np.float32:
     """Return the square of the angle between a plane and a cell's normal, in squares of the largest allowed there."""
-    agreement = a[0] * normals[0, row, col] + a[1] * normals[1, row, col] + a[2] * normals[2, row, col]
-    allowed = np.float32(ALIKE) + np.float32(NOISE_TILT) * points[3, row, col] / points[2, row, col]
+    agreement = a[0] * normals[0, i] + a[1] * normals[1, i] + a[2] * normals[2, i]
+    allowed = np.float32(ALIKE) + np.float32(NOISE_TILT) * points[3, i] / points[2, i]
     # 2 (1 - cos) is the square of a small angle; a cell without a normal agrees with nothing
     return np.float32(np.float32(2) * (np.float32(1) - agreement) / (allowed * allowed))
 
 
 @kernel
-def _measure_bend(points: Singles, normals: Singles, bend: Singles) -> None:
-    """Write how much the normals of a cell's neighbours differ from its own, as in `_bent`; inf beside a jump."""
-    n_rows, n_cols = bend.shape
+def _find_seeds(points: Singles, normals: Singles, taken: Bytes, n_cols: int, bend: Singles, seeds: Labels) -> int:
+    """Write how much the normals of the neighbours of free cells differ from theirs, as in `_bent`; inf beside a jump.
+
+    Write in reading order which of them faces may be grown from; return how many.
+    """
+    n = 0
     own = np.empty(3, dtype=np.float32)
-    for row in range(n_rows):
-        for col in range(n_cols):
-            bend[row, col] = np.inf
-            z = points[2, row, col]
-            inner = row >= SEED_REACH and col >= SEED_REACH and row < n_rows - SEED_REACH and col < n_cols - SEED_REACH
-            if z == 0 or not inner:
+    for row in range(SEED_REACH, len(taken) // n_cols - SEED_REACH):
+        for i in range(row * n_cols + SEED_REACH, (row + 1) * n_cols - SEED_REACH):
+            if taken[i] or points[2, i] == 0:
                 continue
             for axis in range(3):
-                own[axis] = normals[axis, row, col]
+                own[axis] = normals[axis, i]
             if own[0] == 0 and own[1] == 0 and own[2] == 0:
                 continue
             total = np.float32(0)
-            for r, c in (
-                (row - SEED_REACH, col), (row + SEED_REACH, col), (row, col - SEED_REACH), (row, col + SEED_REACH),
-            ):  # fmt: skip
-                if points[2, r, c] == 0:
+            for k in (i - SEED_REACH * n_cols, i + SEED_REACH * n_cols, i - SEED_REACH, i + SEED_REACH):
+                if points[2, k] == 0:
                     total = np.float32(np.inf)
                 else:
-                    total += _bent(own, points, normals, r, c)
-            bend[row, col] = total / np.float32(4)
+                    total += _bent(own, points, normals, k)
+            bend[i] = total / np.float32(4)
+            if bend[i] < SEED_LEVELS[-1]:
+                seeds[n] = i
+                n += 1
+    return n
 
 
 @kernel
 def _grow(
-    points: Singles, normals: Singles, area: Singles, bend: Singles, up: Singles, n_planes: int,
-    owner: Owners, taken: Bytes, planes: Singles, mark: Labels, stack: Labels,
+    points: Singles, normals: Singles, area: Singles, up: Singles, n_cols: int, n_planes: int,
+    owner: Owners, taken: Bytes, planes: Singles,
 ) -> int:  # fmt: skip
     """Grow faces from the flattest cells; write their planes, and which cells are theirs. Return how many planes."""
-    n_rows, n_cols = owner.shape
     plane = np.empty(4, dtype=np.float32)
-    tried = np.zeros((n_rows, n_cols), dtype=np.uint8)
+    bend, seeds, stack = (
+        np.empty(len(taken), np.float32),
+        np.empty(len(taken), np.int32),
+        np.empty(len(taken), np.int32),
+    )
+    mark, tried = np.zeros(len(taken), dtype=np.int32), np.zeros(len(taken), dtype=np.uint8)
+    n_seeds = _find_seeds(points, normals, taken, n_cols, bend, seeds)
     n_grown = 0
     for level in SEED_LEVELS:
-        for row in range(n_rows):
-            for col in range(n_cols):
-                if taken[row, col] or tried[row, col] or not bend[row, col] < level or n_planes == len(planes):
-                    continue
-                n_grown += 1
-                n = _grow_one(points, normals, row, col, taken, n_grown, plane, mark, stack)
-                is_face = n >= FACE_CELLS and _is_flat(points, normals, area, up, stack, n, plane)
-                for i in range(n):
-                    r, c = stack[i] // n_cols, stack[i] % n_cols
-                    tried[r, c] = 1
-                    if is_face:
-                        taken[r, c], owner[r, c] = FACE, n_planes
+        for k in range(n_seeds):
+            seed = seeds[k]
+            if taken[seed] or tried[seed] or not bend[seed] < level or n_planes == len(planes):
+                continue
+            n_grown += 1
+            n = _grow_one(points, normals, seed, taken, n_cols, n_grown, plane, mark, stack)
+            is_face = n >= FACE_CELLS and _is_flat(points, normals, area, up, stack, n, plane)
+            for i in range(n):
+                tried[stack[i]] = 1
                 if is_face:
-                    planes[n_planes, :4] = plane
-                    n_planes += 1
+                    taken[stack[i]], owner[stack[i]] = FACE, n_planes
+            if is_face:
+                for i in range(4):
+                    planes[n_planes, i] = plane[i]
+                n_planes += 1
     return n_planes
 
 
 @kernel
 def _grow_one(
-    points: Singles, normals: Singles, row: int, col: int, taken: Bytes,
-    number: int, plane: Singles, mark: Labels, stack: Labels,
+    points: Singles, normals: Singles, seed: int, taken: Bytes, n_cols: int, number: int, plane: Singles,
+    mark: Labels, stack: Labels,
 ) -> int:  # fmt: skip
     """Grow a patch over its plane, which is fitted anew as it grows; return how many cells it has, now in `stack`."""
-    n_rows, n_cols = taken.shape
+    n_rows = len(taken) // n_cols
     for axis in range(3):
-        plane[axis] = normals[axis, row, col]
-    plane[3] = -(plane[0] * points[0, row, col] + plane[1] * points[1, row, col] + plane[2] * points[2, row, col])
-    mark[row, col] = number
-    stack[0] = row * n_cols + col
+        plane[axis] = normals[axis, seed]
+    plane[3] = -(plane[0] * points[0, seed] + plane[1] * points[1, seed] + plane[2] * points[2, seed])
+    mark[seed] = number
+    stack[0] = seed
     n, done, next_fit = int(np.int64(1)), 0, 12  # of a plain 1 numba would compile `_fit` for that number, too
     while done < n:
         if n >= next_fit:
-            _fit(points, stack, n, n_cols, plane)
+            _fit(points, stack, n, plane)
             next_fit *= 3
-        at_row, at_col = stack[done] // n_cols, stack[done] % n_cols
+        row, col = stack[done] // n_cols, stack[done] % n_cols
         done += 1
-        for r in range(max(at_row - 1, 0), min(at_row + 2, n_rows)):
-            for c in range(max(at_col - 1, 0), min(at_col + 2, n_cols)):
-                z = points[2, r, c]
-                if mark[r, c] == number or taken[r, c] or z == 0:
+        for r in range(max(row - 1, 0), min(row + 2, n_rows)):
+            for i in range(r * n_cols + max(col - 1, 0), r * n_cols + min(col + 2, n_cols)):
+                z = points[2, i]
+                if mark[i] == number or taken[i] or z == 0:
                     continue
-                height = plane[0] * points[0, r, c] + plane[1] * points[1, r, c] + plane[2] * z + plane[3]
-                tolerance = np.float32(TOLERANCE) + np.float32(3) * points[3, r, c] / z * plane[3]
-                if abs(height) < tolerance and _bent(plane, points, normals, r, c) < 1:
-                    mark[r, c] = number
-                    stack[n] = r * n_cols + c
+                height = plane[0] * points[0, i] + plane[1] * points[1, i] + plane[2] * z + plane[3]
+                tolerance = np.float32(TOLERANCE) + np.float32(3) * points[3, i] / z * plane[3]
+                if abs(height) < tolerance and _bent(plane, points, normals, i) < 1:
+                    mark[i] = number
+                    stack[n] = i
                     n += 1
     return n
 
@@ -231,15 +235,15 @@ def _is_flat(
     points: Singles, normals: Singles, area: Singles, up: Singles, stack: Labels, n: int, plane: Singles
 ) -> bool:
     """Fit the plane of a patch, and tell whether it is large and flat enough for a face."""
-    breadth = _fit(points, stack, n, normals.shape[2], plane)
+    breadth = _fit(points, stack, n, plane)
     square_metres, bends, heights = 0.0, 0.0, 0.0
-    for i in range(n):
-        row, col = stack[i] // normals.shape[2], stack[i] % normals.shape[2]
-        z = points[2, row, col]
-        height = plane[0] * points[0, row, col] + plane[1] * points[1, row, col] + plane[2] * z + plane[3]
-        tolerance = np.float32(TOLERANCE) + np.float32(3) * points[3, row, col] / z * plane[3]
-        square_metres += area[row, col]
-        bends += _bent(plane, points, normals, row, col)
+    for k in range(n):
+        i = np.int64(stack[k])
+        z = points[2, i]
+        height = plane[0] * points[0, i] + plane[1] * points[1, i] + plane[2] * z + plane[3]
+        tolerance = np.float32(TOLERANCE) + np.float32(3) * points[3, i] / z * plane[3]
+        square_metres += area[i]
+        bends += _bent(plane, points, normals, i)
         heights += height * height / (tolerance * tolerance)
     if square_metres < FACE_AREA or square_metres >= BROAD_AREA:
         return square_metres >= FACE_AREA
@@ -250,22 +254,27 @@ def _is_flat(
 
 
 @kernel
-def _fit(points: Singles, stack: Labels, n: int, n_cols: int, plane: Singles) -> float:
+def _fit(points: Singles, stack: Labels, n: int, plane: Singles) -> float:
     """Fit a plane to the first cells of a stack by least squares; return their breadth in metres, across the length."""
-    center = np.zeros(3)
-    for i in range(n):
-        for axis in range(3):
-            center[axis] += points[axis, stack[i] // n_cols, stack[i] % n_cols]
-    center /= n
+    cx, cy, cz = 0.0, 0.0, 0.0
+    for k in range(n):
+        cx += points[0, stack[k]]
+        cy += points[1, stack[k]]
+        cz += points[2, stack[k]]
+    cx, cy, cz = cx / n, cy / n, cz / n
     spread = np.zeros((3, 3))
-    for i in range(n):
-        row, col = stack[i] // n_cols, stack[i] % n_cols
-        for a in range(3):
-            for b in range(3):
-                spread[a, b] += (points[a, row, col] - center[a]) * (points[b, row, col] - center[b])
+    for k in range(n):
+        x, y, z = points[0, stack[k]] - cx, points[1, stack[k]] - cy, points[2, stack[k]] - cz
+        spread[0, 0] += x * x
+        spread[0, 1] += x * y
+        spread[0, 2] += x * z
+        spread[1, 1] += y * y
+        spread[1, 2] += y * z
+        spread[2, 2] += z * z
+    spread[1, 0], spread[2, 0], spread[2, 1] = spread[0, 1], spread[0, 2], spread[1, 2]
     axis_out = np.array([float(plane[0]), float(plane[1]), float(plane[2])])
     thinnest_axis(spread, axis_out)
-    offset = -(axis_out[0] * center[0] + axis_out[1] * center[1] + axis_out[2] * center[2])
+    offset = -(axis_out[0] * cx + axis_out[1] * cy + axis_out[2] * cz)
     sign = 1.0 if offset > 0 else -1.0
     for k in range(3):
         plane[k] = sign * axis_out[k]

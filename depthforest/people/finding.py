@@ -59,6 +59,15 @@ class People(Sequence[Mask]):
         """Return the people of a map, as the parameter `map`; it is made read-only."""
         return cls(people, _ids_of(_count_ids(_checked_map(people))))
 
+    @classmethod
+    def _in_order(cls, people: npt.NDArray[np.uint8], ids: tuple[int, ...]) -> People:
+        """Return the people of a map of which it is known that it has these ids, the largest first."""
+        made = object.__new__(cls)
+        people.setflags(write=False)
+        object.__setattr__(made, "map", people)
+        object.__setattr__(made, "ids", ids)
+        return made
+
     def only(self, ids: Container[int]) -> People:
         """Return those of these ids; the pixels of the others show nobody."""
         kept = tuple(person for person in self.ids if person in ids)
@@ -110,17 +119,19 @@ def find_people(frame: Frame, background: BackgroundLike | None = None, *, n: in
     if known is None:
         grid = DepthGrid.of(frame)
         bodies = find_bodies(grid)
-        drawn = outline_people(frame.depth_mm, grid, bodies.cells, bodies.owner, bodies.planes)
+        drawn, n_pixels = outline_people(frame.depth_mm, grid, bodies.cells, bodies.owner, bodies.planes)
     else:
         compared = known.compare(frame)
         grid = DepthGrid.of(frame, is_kept=compared == SOMEBODY, noise=known.noise)
-        drawn = outline_people(frame.depth_mm, grid, find_visitors(grid, known.up), allowed=compared)
-    n_pixels = _count_ids(drawn)
+        drawn, n_pixels = outline_people(frame.depth_mm, grid, find_visitors(grid, known.up), allowed=compared)
     n_pixels[0] = 0
     order = [i for i in np.argsort(-n_pixels, kind="stable")[:n_people].tolist() if n_pixels[i]]
-    renumber = np.zeros(256, dtype=np.uint8)
-    renumber[order] = np.arange(1, len(order) + 1)
-    return People(np.asarray(cv2.LUT(drawn, renumber)), tuple(range(1, len(order) + 1)))
+    ids = tuple(range(1, len(order) + 1))
+    if order != [*ids] or np.count_nonzero(n_pixels) > len(order):
+        renumber = np.zeros(256, dtype=np.uint8)
+        renumber[order] = ids
+        drawn = np.asarray(cv2.LUT(drawn, renumber))
+    return People._in_order(drawn, ids)
 
 
 def _checked_map(people: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

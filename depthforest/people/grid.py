@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Singles, kernel
+from depthforest.base import Ints, Longs, Singles, kernel
 from depthforest.frames import Frame
 
 GRID_COLS = 160
@@ -35,6 +35,9 @@ STENCIL_SHARE = 6 / 640
 SCALE_RANGE = (0.15, 3.0)
 """Multiples of the expected noise that are believed."""
 
+MEDIAN_DEVIATIONS = 1.4826
+"""Standard deviations of normal noise for each median of its amounts."""
+
 LEAST_RATIOS = 100
 """Places where noise can be measured, below which it is taken to be as expected."""
 
@@ -43,6 +46,12 @@ NORMAL_REACH = 3
 
 LEAST_SAMPLES = 5
 """Cells that a normal needs."""
+
+LANES = 256
+"""Cells of a row whose normals are fitted at once: most grids are narrower."""
+
+NONE = 65535
+"""Stands for no reading where readings are counted from 0: a reading less 1 is smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +104,7 @@ class DepthGrid:
             As in the class; None measures it.
         """
         depth_mm = frame.depth_mm if is_kept is None else frame.depth_mm * is_kept
+        depth_mm.setflags(write=False)  # as a frame's are: kernels are compiled once
         camera = frame.camera
         lens = np.array([camera.fx, camera.fy, camera.cx, camera.cy])
         n_rows, n_cols = frame.shape
@@ -134,27 +144,60 @@ def noise_scale(depth_mm: npt.NDArray[np.uint16]) -> float:
     if min(depth_mm.shape) <= 2 * offset:
         return 1.0
     every = max(1, offset // 2)
-    ratios = np.empty((-(-depth_mm.shape[0] // every)) * (-(-depth_mm.shape[1] // every)), dtype=np.float32)
+    shape = -(-depth_mm.shape[0] // every), -(-(depth_mm.shape[1] - 2 * offset) // every)
+    ratios = np.empty(shape, dtype=np.float32)
     n = _bend(depth_mm, offset, every, ratios)
     if n < LEAST_RATIOS:
         return 1.0
-    return float(np.clip(1.4826 * np.median(ratios[:n]), *SCALE_RANGE))
+    # floats from 0 are in the order of their bits, which are counted faster than numpy sorts halves
+    middle = np.array(_find_middle(ratios.view(np.int32).ravel(), n), dtype=np.int32).view(np.float32)
+    return float(np.clip(MEDIAN_DEVIATIONS * middle.mean(), *SCALE_RANGE))
 
 
 @kernel
 def _bend(depth_mm: npt.NDArray[np.uint16], offset: int, every: int, ratios: Singles) -> int:
-    """Write the second difference at every few pixels of every few rows, in expected standard deviations."""
-    n = 0
-    for row in range(0, depth_mm.shape[0], every):
-        for col in range(offset, depth_mm.shape[1] - offset, every):
-            left, middle, right = depth_mm[row, col - offset], depth_mm[row, col], depth_mm[row, col + offset]
-            if left == 0 or middle == 0 or right == 0:
-                continue
+    """Write the second difference at every few pixels of every few rows, in expected standard deviations.
+
+    Return how many there are; where a reading is missing, it is -1.
+    """
+    n, n_ratios = 0, ratios.shape[1]
+    readings = np.empty((3, n_ratios), dtype=np.uint16)
+    for i in range(ratios.shape[0]):
+        for side in range(3):
+            line = depth_mm[i * every, side * offset :]
+            for k in range(n_ratios):
+                readings[side, k] = line[k * every]
+        bends = ratios[i]
+        for k in range(n_ratios):
+            left, middle, right = readings[0, k], readings[1, k], readings[2, k]
+            # no branches: vector instructions
+            is_bend = (left > 0) & (middle > 0) & (right > 0)
             z = np.float32(middle) * np.float32(0.001)
             bend = np.float32(1000) / left + np.float32(1000) / right - np.float32(2) / z
-            ratios[n] = abs(bend) * z * z / (np.float32(2.4494898) * noise_at(z))
-            n += 1
+            ratio = abs(bend) * z * z / (np.float32(2.4494898) * noise_at(z))
+            bends[k] = ratio if is_bend else np.float32(-1)
+            n += is_bend
     return n
+
+
+@kernel
+def _find_middle(bits: Ints, n: int) -> tuple[int, int]:
+    """Return the two in the middle of the `n` integers that are not below 0; of odd `n`, the one twice."""
+    least, most = 0, 2**31 - 1
+    rank = len(bits) - n + n // 2
+    while least < most:
+        middle, n_up_to = (least + most) // 2, 0
+        for i in range(len(bits)):
+            n_up_to += bits[i] <= np.int32(middle)
+        if n_up_to > rank:
+            most = middle
+        else:
+            least = middle + 1
+    n_below, below = 0, np.int32(0)
+    for i in range(len(bits)):
+        n_below += bits[i] < np.int32(least)
+        below = max(below, bits[i] if bits[i] < np.int32(least) else np.int32(0))
+    return int(below if n % 2 == 0 and n_below == rank else least), int(least)
 
 
 @kernel
@@ -162,47 +205,95 @@ def _gather(
     depth_mm: npt.NDArray[np.uint16], step: int, lens: npt.NDArray[np.float64], noise: np.float32, points: Singles,
     area: Singles,
 ) -> tuple[int, int]:  # fmt: skip
-    """Write the mean point of every cell's nearest surface; return how many readings and cells with any there are."""
-    n_rows, n_cols = depth_mm.shape
-    n_readings, n_cells = 0, 0
+    """Write the mean point of every cell's nearest surface; return how many readings and cells with any there are.
+
+    Pixels are taken together down the columns of a row of cells, then columns to cells, in loops without branches:
+    vector instructions. Sums are of integers, therefore exact.
+    """
+    n_readings, n_cells, n_cols = 0, 0, area.shape[1]
     inv_fx, inv_fy = np.float32(1 / lens[0]), np.float32(1 / lens[1])
-    cx, cy = np.float32(lens[2]), np.float32(lens[3])
+    cx, cy = np.float64(np.float32(lens[2])), np.float64(np.float32(lens[3]))
+    nearest, limits = np.empty(n_cols * step, dtype=np.uint16), np.empty(n_cols * step, dtype=np.uint16)
+    sums, cells = np.empty((3, n_cols * step), dtype=np.int32), np.empty((4, n_cols), dtype=np.int64)
     for row in range(area.shape[0]):
-        top, bottom = row * step, min((row + 1) * step, n_rows)
-        for col in range(area.shape[1]):
-            left, right = col * step, min((col + 1) * step, n_cols)
-            nearest, n = 65535, 0
-            for r in range(top, bottom):
-                for c in range(left, right):
-                    reading = depth_mm[r, c]
-                    if reading != 0:
-                        n += 1
-                        nearest = min(nearest, reading)
-            if n == 0:
-                points[:, row, col] = 0.0
-                area[row, col] = 0.0
-                continue
-            n_readings += n
-            n_cells += 1
-            near = np.float32(nearest) * np.float32(0.001)
-            limit = nearest + np.int64(1000 * (np.float32(0.02) + np.float32(3) * noise * noise_at(near)))
-            n, sum_z, sum_x, sum_y = 0, 0, np.float32(0), np.float32(0)
-            for r in range(top, bottom):
-                for c in range(left, right):
-                    reading = depth_mm[r, c]
-                    if reading != 0 and reading <= limit:
-                        n += 1
-                        sum_z += reading
-                        sum_x += np.float32(reading) * (c - cx)
-                        sum_y += np.float32(reading) * (r - cy)
-            to_metres = np.float32(0.001) / np.float32(n)
+        top, bottom = row * step, min((row + 1) * step, depth_mm.shape[0])
+        n_readings += _find_nearest(depth_mm, top, bottom, nearest)
+        n_cells += _set_limits(nearest, step, noise, cells[0], limits)
+        _sum_near(depth_mm, top, bottom, limits, sums)
+        cells[:] = 0
+        for k in range(step):
+            counts, depths, downs = sums[0, k:], sums[1, k:], sums[2, k:]
+            for col in range(n_cols):
+                depth = np.int64(depths[col * step])
+                cells[0, col] += counts[col * step]
+                cells[1, col] += depth
+                cells[2, col] += depth * (col * step + k)
+                cells[3, col] += downs[col * step]
+        for col in range(n_cols):
+            n, sum_z = cells[0, col], cells[1, col]
+            to_metres = np.float32(0.001) / np.float32(max(n, 1))
             z = np.float32(sum_z) * to_metres
-            points[0, row, col] = sum_x * to_metres * inv_fx
-            points[1, row, col] = sum_y * to_metres * inv_fy
+            points[0, row, col] = (cells[2, col] - cx * sum_z) * to_metres * inv_fx
+            points[1, row, col] = (cells[3, col] + (top - cy) * sum_z) * to_metres * inv_fy
             points[2, row, col] = z
-            points[3, row, col] = noise * noise_at(z)
+            points[3, row, col] = noise * noise_at(z) if n > 0 else np.float32(0)
             area[row, col] = np.float32(n) * z * z * inv_fx * inv_fy
     return n_readings, n_cells
+
+
+@kernel
+def _find_nearest(depth_mm: npt.NDArray[np.uint16], top: int, bottom: int, nearest: npt.NDArray[np.uint16]) -> int:
+    """Write the least reading of some rows in every column, less 1, `NONE` without one; return how many there are."""
+    n = 0
+    nearest[:] = NONE
+    for row in range(top, bottom):
+        line = depth_mm[row]
+        for col in range(len(line)):
+            nearest[col] = min(np.int64(nearest[col]), (np.int64(line[col]) - 1) & NONE)
+            n += line[col] > 0
+    return n
+
+
+@kernel
+def _set_limits(
+    nearest: npt.NDArray[np.uint16], step: int, noise: np.float32, cells: Longs,
+    limits: npt.NDArray[np.uint16],
+) -> int:  # fmt: skip
+    """Write for every column the largest reading of its cell's nearest surface; return how many cells have readings."""
+    n = 0
+    cells[:] = NONE
+    for k in range(step):
+        columns = nearest[k:]
+        for col in range(len(cells)):
+            cells[col] = min(cells[col], np.int64(columns[col * step]))
+    for col in range(len(cells)):
+        near = np.float32(cells[col] + 1) * np.float32(0.001)
+        beyond = np.int64(1000 * (np.float32(0.02) + np.float32(3) * noise * noise_at(near)))
+        is_any = cells[col] < NONE
+        cells[col] = min(cells[col] + 1 + beyond, NONE) if is_any else 0
+        n += is_any
+    for k in range(step):
+        columns = limits[k:]
+        for col in range(len(cells)):
+            columns[col * step] = cells[col]
+    return n
+
+
+@kernel
+def _sum_near(
+    depth_mm: npt.NDArray[np.uint16], top: int, bottom: int, limits: npt.NDArray[np.uint16], sums: Ints
+) -> None:
+    """Write for every column how many readings of some rows are up to its limit, their sum, and that times the row."""
+    counts, depths, downs = sums[0], sums[1], sums[2]
+    sums[:] = 0
+    for row in range(top, bottom):
+        line = depth_mm[row]
+        for col in range(len(line)):
+            is_near = ((np.int32(line[col]) - 1) & NONE) < limits[col]
+            reading = np.int32(line[col]) if is_near else np.int32(0)
+            counts[col] += is_near
+            depths[col] += reading
+            downs[col] += reading * np.int32(row - top)
 
 
 @kernel
@@ -213,59 +304,84 @@ def _fit_normals(points: Singles, spacing: np.float32, normals: Singles) -> None
     jump does not count; on a slope, such as the floor at a grazing angle, it is one if it is off the slope.
     """
     n_rows, n_cols = points.shape[1], points.shape[2]
-    # u, v and reciprocal depth side by side, in a frame without readings
+    # u, v and reciprocal depth, in a frame without readings
     width = n_cols + 2 * NORMAL_REACH
-    rays = np.zeros(((n_rows + 2 * NORMAL_REACH) * width, 3), dtype=np.float32)
+    rays = np.zeros((3, (n_rows + 2 * NORMAL_REACH) * width), dtype=np.float32)
     for row in range(n_rows):
+        at = (row + NORMAL_REACH) * width + NORMAL_REACH
         for col in range(n_cols):
             z = points[2, row, col]
             if z > 0:
                 q = np.float32(1) / z
-                at = (row + NORMAL_REACH) * width + col + NORMAL_REACH
-                rays[at, 0], rays[at, 1], rays[at, 2] = points[0, row, col] * q, points[1, row, col] * q, q
+                rays[0, at + col], rays[1, at + col] = points[0, row, col] * q, points[1, row, col] * q
+                rays[2, at + col] = q
+    normals[:] = 0
     for row in range(n_rows):
-        for col in range(n_cols):
-            normals[0, row, col], normals[1, row, col], normals[2, row, col] = 0.0, 0.0, 0.0
-            z = points[2, row, col]
-            if z == 0:
-                continue
-            at = (row + NORMAL_REACH) * width + col + NORMAL_REACH
-            u, v, q = rays[at, 0], rays[at, 1], rays[at, 2]
-            jump = np.float32(0.03) + np.float32(3) * points[3, row, col] + np.float32(1.5) * spacing * z
-            limit = jump * q * q
-            along = _slope(rays[at - 1, 2], q, rays[at + 1, 2], limit)
-            down = _slope(rays[at - width, 2], q, rays[at + width, 2], limit)
-            n, su, sv, sq = np.float32(1), np.float32(0), np.float32(0), np.float32(0)
-            suu, suv, svv, suq, svq = np.float32(0), np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-            for dr in range(-NORMAL_REACH, NORMAL_REACH + 1, 2):
-                expected = q + dr * down
-                for dc in range(-NORMAL_REACH, NORMAL_REACH + 1, 2):
-                    other = at + dr * width + dc
-                    q_other = rays[other, 2]
-                    if abs(q_other - expected - dc * along) < limit and q_other > 0:
-                        du, dv, dq = rays[other, 0] - u, rays[other, 1] - v, q_other - q
-                        n += np.float32(1)
-                        su += du
-                        sv += dv
-                        sq += dq
-                        suu += du * du
-                        suv += du * dv
-                        svv += dv * dv
-                        suq += du * dq
-                        svq += dv * dq
-            if n < LEAST_SAMPLES:
-                continue
-            mu, mv, mq = su / n, sv / n, sq / n
-            uu, uv, vv = suu / n - mu * mu, suv / n - mu * mv, svv / n - mv * mv
-            uq, vq = suq / n - mu * mq, svq / n - mv * mq
-            det = uu * vv - uv * uv
-            # neighbours on one line fix no plane
-            if det <= np.float32(0.02) * (uu + vv) * (uu + vv):
-                continue
-            a, b = (uq * vv - vq * uv) / det, (vq * uu - uq * uv) / det
-            c = q + mq - a * (u + mu) - b * (v + mv)
-            length = np.sqrt(a * a + b * b + c * c)
-            normals[0, row, col], normals[1, row, col], normals[2, row, col] = -a / length, -b / length, -c / length
+        left, right = 0, n_cols
+        while left < right and points[2, row, left] == 0:
+            left += 1
+        while right > left and points[2, row, right - 1] == 0:
+            right -= 1
+        for start in range(left, right, LANES):
+            _fit_lanes(points, spacing, rays, row, start, min(right - start, LANES), normals)
+
+
+@kernel
+def _fit_lanes(
+    points: Singles, spacing: np.float32, rays: Singles, row: int, left: int, n: int, normals: Singles
+) -> None:
+    """Write the normals of some cells of a row; its loops over them have no branches: vector instructions."""
+    # 0 to 8: sums of 1, u, v, q, uu, uv, vv, uq, vq of neighbours; of the cell itself: u, v, q, limit, slopes
+    lanes = np.empty((15, LANES), dtype=np.float32)
+    width = points.shape[2] + 2 * NORMAL_REACH
+    at = (row + NORMAL_REACH) * width + NORMAL_REACH + left
+    us, vs, qs, before, after = rays[0, at:], rays[1, at:], rays[2, at:], rays[2, at - 1 :], rays[2, at + 1 :]
+    above, below = rays[2, at - width :], rays[2, at + width :]
+    depth, noise = points[2, row, left:], points[3, row, left:]
+    for i in range(n):
+        jump = np.float32(0.03) + np.float32(3) * noise[i] + np.float32(1.5) * spacing * depth[i]
+        limit = jump * qs[i] * qs[i]
+        lanes[9, i], lanes[10, i], lanes[11, i], lanes[12, i] = us[i], vs[i], qs[i], limit
+        lanes[13, i] = _slope(before[i], qs[i], after[i], limit)
+        lanes[14, i] = _slope(above[i], qs[i], below[i], limit)
+        lanes[0, i] = 1
+        for k in range(1, 9):
+            lanes[k, i] = 0
+    for dr in range(-NORMAL_REACH, NORMAL_REACH + 1, 2):
+        for dc in range(-NORMAL_REACH, NORMAL_REACH + 1, 2):
+            other = at + dr * width + dc
+            us, vs, qs = rays[0, other:], rays[1, other:], rays[2, other:]
+            for i in range(n):
+                expected = lanes[11, i] + dr * lanes[14, i]
+                is_near = (abs(qs[i] - expected - dc * lanes[13, i]) < lanes[12, i]) & (qs[i] > 0)
+                du = us[i] - lanes[9, i] if is_near else np.float32(0)
+                dv = vs[i] - lanes[10, i] if is_near else np.float32(0)
+                dq = qs[i] - lanes[11, i] if is_near else np.float32(0)
+                lanes[0, i] += np.float32(1) if is_near else np.float32(0)
+                lanes[1, i] += du
+                lanes[2, i] += dv
+                lanes[3, i] += dq
+                lanes[4, i] += du * du
+                lanes[5, i] += du * dv
+                lanes[6, i] += dv * dv
+                lanes[7, i] += du * dq
+                lanes[8, i] += dv * dq
+    for i in range(n):
+        count = lanes[0, i]
+        mu, mv, mq = lanes[1, i] / count, lanes[2, i] / count, lanes[3, i] / count
+        uu, uv, vv = lanes[4, i] / count - mu * mu, lanes[5, i] / count - mu * mv, lanes[6, i] / count - mv * mv
+        uq, vq = lanes[7, i] / count - mu * mq, lanes[8, i] / count - mv * mq
+        det = uu * vv - uv * uv
+        # neighbours on one line fix no plane
+        is_plane = (count >= LEAST_SAMPLES) & (det > np.float32(0.02) * (uu + vv) * (uu + vv))
+        a, b = (uq * vv - vq * uv) / det, (vq * uu - uq * uv) / det
+        c = lanes[11, i] + mq - a * (lanes[9, i] + mu) - b * (lanes[10, i] + mv)
+        length = np.sqrt(a * a + b * b + c * c)
+        for k, part in ((0, a), (1, b), (2, c)):
+            lanes[k, i] = -part / length if is_plane else np.float32(0)
+    for i in range(n):
+        for k in range(3):
+            normals[k, row, left + i] = lanes[k, i]
 
 
 @kernel

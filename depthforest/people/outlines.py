@@ -6,10 +6,11 @@ the pixel where the person ends, and holds pixels with readings only.
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bytes, Singles, kernel
+from depthforest.base import Bytes, Longs, Singles, kernel
 from depthforest.people.grid import DepthGrid, noise_at
 
 SURE = 0.01
@@ -26,8 +27,8 @@ def outline_people(
     owner: npt.NDArray[np.int16] | None = None,
     planes: Singles | None = None,
     allowed: Bytes | None = None,
-) -> Bytes:
-    """Return the person of every pixel.
+) -> tuple[Bytes, Longs]:
+    """Return the person of every pixel, and how many pixels each person has, (256,).
 
     Parameters
     ----------
@@ -44,13 +45,22 @@ def outline_people(
     """
     if owner is None or planes is None:
         owner, planes = np.full(grid.shape, -1, dtype=np.int16), np.empty((0, 5), dtype=np.float32)
+    people, n_pixels = np.zeros(depth_mm.shape, dtype=np.uint8), np.zeros(256, dtype=np.int64)
+    left, top, n_cols, n_rows = cv2.boundingRect(cells)
+    if n_rows == 0:
+        return people, n_pixels
+    # pixels of the cells beside a person's may be theirs, or on the surface of the next cell
+    box = np.array([top - 2, top + n_rows + 2, left - 2, left + n_cols + 2])
+    box = np.clip(box, 0, np.repeat(cells.shape, 2))
     surfaces = np.empty((3, *grid.shape), dtype=np.float32)
-    _fit_surfaces(grid.points, grid.normals, owner, planes, cells, surfaces)
-    people = np.zeros(depth_mm.shape, dtype=np.uint8)
+    _fit_surfaces(grid.points, grid.normals, owner, planes, cells, box, surfaces)
     if allowed is None:
         allowed = np.ones((1, 1), dtype=np.uint8)
-    _outline(depth_mm, grid.step, grid.lens, np.float32(grid.noise), grid.points[2], surfaces, cells, allowed, people)
-    return people
+    _outline(
+        depth_mm, grid.step, grid.lens, np.float32(grid.noise), grid.points[2], surfaces, cells, allowed, box, people,
+        n_pixels,
+    )  # fmt: skip
+    return people, n_pixels
 
 
 @kernel
@@ -60,11 +70,15 @@ def _fit_surfaces(
     owner: npt.NDArray[np.int16],
     planes: Singles,
     cells: Bytes,
+    box: Longs,
     surfaces: Singles,
 ) -> None:
-    """Write a, b, c of the reciprocal depth a u + b v + c of each cell's surface; (u, v, 1) is the ray of a pixel."""
-    for row in range(owner.shape[0]):
-        for col in range(owner.shape[1]):
+    """Write a, b, c of the reciprocal depth a u + b v + c of each cell's surface; (u, v, 1) is the ray of a pixel.
+
+    Those of the rows and columns in `box` are written: first row, end, first column, end.
+    """
+    for row in range(box[0], box[1]):
+        for col in range(box[2], box[3]):
             x, y, z = points[0, row, col], points[1, row, col], points[2, row, col]
             if z == 0:
                 continue
@@ -83,48 +97,53 @@ def _fit_surfaces(
 
 @kernel
 def _outline(
-    depth_mm: npt.NDArray[np.uint16],
-    step: int,
-    lens: npt.NDArray[np.float64],
-    scale: np.float32,
-    depth: Singles,
-    surfaces: Singles,
-    cells: Bytes,
-    allowed: Bytes,
-    people: Bytes,
-) -> None:
-    """Write the person of every pixel. `allowed` may be (1, 1): then everything is."""
-    n_rows, n_cols = cells.shape
+    depth_mm: npt.NDArray[np.uint16], step: int, lens: npt.NDArray[np.float64], scale: np.float32, depth: Singles,
+    surfaces: Singles, cells: Bytes, allowed: Bytes, box: Longs, people: Bytes, n_pixels: Longs,
+) -> None:  # fmt: skip
+    """Write the person of every pixel, and add up the pixels of each. `allowed` may be (1, 1): then everything is."""
     is_all_allowed = allowed.size == 1
     fx, fy = np.float32(lens[0]), np.float32(lens[1])
     cx, cy = np.float32(lens[2]), np.float32(lens[3])
-    for row in range(n_rows):
-        for col in range(n_cols):
-            top, bottom = max(row - 1, 0), min(row + 2, n_rows)
-            left, right = max(col - 1, 0), min(col + 2, n_cols)
+    us = np.empty(depth_mm.shape[1])
+    for j in range(len(us)):
+        us[j] = (j - cx) / fx
+    for row in range(box[0], box[1]):
+        for col in range(box[2], box[3]):
             n_people = 0
-            for r in range(top, bottom):
-                for c in range(left, right):
+            for r in range(max(row - 1, 0), min(row + 2, cells.shape[0])):
+                for c in range(max(col - 1, 0), min(col + 2, cells.shape[1])):
                     n_people += cells[r, c] > 0
             if n_people == 0:
                 continue
+            own, a, b, c = cells[row, col], surfaces[0, row, col], surfaces[1, row, col], surfaces[2, row, col]
             for i in range(row * step, min((row + 1) * step, depth_mm.shape[0])):
+                v = (i - cy) / fy
                 for j in range(col * step, min((col + 1) * step, depth_mm.shape[1])):
                     if depth_mm[i, j] == 0 or not (is_all_allowed or allowed[i, j]):
                         continue
                     z = np.float32(depth_mm[i, j]) * np.float32(0.001)
                     q, noise = np.float32(1) / z, scale * noise_at(z)
-                    u, v = (j - cx) / fx, (i - cy) / fy
-                    own = abs(surfaces[0, row, col] * u + surfaces[1, row, col] * v + surfaces[2, row, col] - q) * z * z
-                    if cells[row, col] and own < np.float32(SURE) + np.float32(2) * noise:
-                        people[i, j] = cells[row, col]
-                        continue
-                    best, person = np.float32(REACH) + np.float32(4) * noise, np.uint8(0)
-                    for r in range(top, bottom):
-                        for c in range(left, right):
-                            if depth[r, c] == 0:
-                                continue
-                            error = abs(surfaces[0, r, c] * u + surfaces[1, r, c] * v + surfaces[2, r, c] - q) * z * z
-                            if error < best:
-                                best, person = error, cells[r, c]
+                    person = own
+                    is_sure = abs(a * us[j] + b * v + c - q) * z * z < np.float32(SURE) + np.float32(2) * noise
+                    if own == 0 or not is_sure:
+                        best = np.float32(REACH) + np.float32(4) * noise
+                        person = _nearest_surface(us[j], v, q, z, best, depth, surfaces, cells, row, col)
                     people[i, j] = person
+                    n_pixels[person] += 1
+
+
+@kernel
+def _nearest_surface(
+    u: float, v: float, q: np.float32, z: np.float32, best: np.float32, depth: Singles, surfaces: Singles,
+    cells: Bytes, row: int, col: int,
+) -> np.uint8:  # fmt: skip
+    """Return the person of the cell, of those around, on whose surface a reading lies best; 0 if it lies on none."""
+    person = np.uint8(0)
+    for r in range(max(row - 1, 0), min(row + 2, cells.shape[0])):
+        for c in range(max(col - 1, 0), min(col + 2, cells.shape[1])):
+            if depth[r, c] == 0:
+                continue
+            error = abs(surfaces[0, r, c] * u + surfaces[1, r, c] * v + surfaces[2, r, c] - q) * z * z
+            if error < best:
+                best, person = error, cells[r, c]
+    return person

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Floats, Singles, UsageError, is_whole, kernel
+from depthforest.base import Floats, Ints, Singles, UsageError, is_whole, kernel
 from depthforest.people.grid import DepthGrid
 
 TOLERANCE = 0.015
@@ -206,88 +206,110 @@ def _search(samples: Singles, n_samples: int, least_area: float, seed: np.uint64
     """Write normal, offset, area and share beyond of planes; return how many. Samples are moved about."""
     state = seed * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
     n_found, n_failures, n_left = 0, 0, n_samples
-    plane, best = np.empty(4, dtype=np.float32), np.empty(4, dtype=np.float32)
+    plane, chosen = np.zeros(4, dtype=np.float32), np.empty(n_samples, dtype=np.int32)
     for _ in range(MAX_ROUNDS):
         if n_found == len(found) or n_failures > MAX_FAILURES or n_left < 12:
             break
-        best_score = np.float32(0)
-        for _ in range(HYPOTHESES):
-            # splitmix64
-            state += np.uint64(0x9E3779B97F4A7C15)
-            mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            pick = np.int64((mixed ^ (mixed >> np.uint64(31))) % np.uint64(n_left))
-            plane[0], plane[1], plane[2] = samples[3, pick], samples[4, pick], samples[5, pick]
-            plane[3] = -(plane[0] * samples[0, pick] + plane[1] * samples[1, pick] + plane[2] * samples[2, pick])
-            score = _explained(samples, n_left, plane, np.float32(1.5))
-            if score > best_score:
-                best_score = score
-                best[:] = plane
-        plane[:] = best
-        is_plane = best_score > 0
+        is_plane = _draw_best(samples, n_left, state, plane)
+        state += np.uint64(HYPOTHESES) * np.uint64(0x9E3779B97F4A7C15)
+        n_chosen = _choose(samples, n_left, plane, chosen)
         for _ in range(4):
-            is_plane = is_plane and _refit(samples, n_left, plane)
-        area = _explained(samples, n_left, plane, np.float32(1)) if is_plane else np.float32(0)
-        if area < least_area:
+            is_plane = is_plane and _refit(samples, chosen, n_chosen, plane)
+            n_chosen = _choose(samples, n_left, plane, chosen)
+        area = np.float32(0)
+        for i in range(n_chosen):
+            area += samples[7, chosen[i]]
+        if not is_plane or area < least_area:
             n_failures += 1
             continue
-        found[n_found, :4] = plane
+        for k in range(4):
+            found[n_found, k] = plane[k]
         found[n_found, 4] = area
         found[n_found, 5] = _share_beyond(samples, n_samples, plane)
         n_found += 1
-        n_left = _take_away(samples, n_left, plane)
+        n_left = _take_away(samples, n_left, chosen, n_chosen)
     return n_found
 
 
 @kernel
-def _explained(samples: Singles, n: int, plane: Singles, widening: np.float32) -> np.float32:
-    """Return the square metres of the samples on a plane; tolerances are widened for rough hypotheses."""
+def _draw_best(samples: Singles, n: int, state: np.uint64, best: Singles) -> bool:
+    """Write the hypothesis that explains most square metres, the first of equals; False if none explains any.
+
+    All of them are tried on a sample at once: vector instructions. Tolerances are widened, because they are rough.
+    """
+    # normal, offset, square metres
+    lanes = np.empty((5, HYPOTHESES), dtype=np.float32)
+    for k in range(HYPOTHESES):
+        # splitmix64
+        state += np.uint64(0x9E3779B97F4A7C15)
+        mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        pick = np.int64((mixed ^ (mixed >> np.uint64(31))) % np.uint64(n))
+        a, b, c = samples[3, pick], samples[4, pick], samples[5, pick]
+        lanes[0, k], lanes[1, k], lanes[2, k] = a, b, c
+        lanes[3, k] = -(a * samples[0, pick] + b * samples[1, pick] + c * samples[2, pick])
+        lanes[4, k] = 0
+    for i in range(n):
+        x, y, z = samples[0, i], samples[1, i], samples[2, i]
+        along_x, along_y, along_z = samples[3, i], samples[4, i], samples[5, i]
+        slack, area, least = samples[6, i], samples[7, i], samples[8, i]
+        for k in range(HYPOTHESES):
+            a, b, c, offset = lanes[0, k], lanes[1, k], lanes[2, k], lanes[3, k]
+            height = abs(a * x + b * y + c * z + offset)
+            agreement = a * along_x + b * along_y + c * along_z
+            tolerance = np.float32(1.5) * (np.float32(TOLERANCE) + slack * offset)
+            lanes[4, k] += area if (height < tolerance) & (agreement > least) else np.float32(0)
+    most = np.float32(0)
+    for k in range(HYPOTHESES):
+        if lanes[4, k] > most:
+            most = lanes[4, k]
+            for i in range(4):
+                best[i] = lanes[i, k]
+    return bool(most > 0)
+
+
+@kernel
+def _choose(samples: Singles, n: int, plane: Singles, chosen: Ints) -> int:
+    """Write which samples are on a plane; return how many."""
     a, b, c, offset = plane[0], plane[1], plane[2], plane[3]
-    base = np.float32(TOLERANCE)
-    total = np.float32(0)
+    is_on = np.empty(n, dtype=np.uint8)
     for i in range(n):
         height = abs(a * samples[0, i] + b * samples[1, i] + c * samples[2, i] + offset)
         agreement = a * samples[3, i] + b * samples[4, i] + c * samples[5, i]
-        is_on = (height < widening * (base + samples[6, i] * offset)) & (agreement > samples[8, i])
-        total += samples[7, i] if is_on else np.float32(0)
-    return total
-
-
-@kernel
-def _is_on(samples: Singles, i: int, plane: Singles) -> bool:
-    height = plane[0] * samples[0, i] + plane[1] * samples[1, i] + plane[2] * samples[2, i] + plane[3]
-    agreement = plane[0] * samples[3, i] + plane[1] * samples[4, i] + plane[2] * samples[5, i]
-    is_near = abs(height) < np.float32(TOLERANCE) + samples[6, i] * plane[3]
-    return bool(is_near and agreement > samples[8, i])
-
-
-@kernel
-def _refit(samples: Singles, n: int, plane: Singles) -> bool:
-    """Fit a plane to the samples on it by least squares; False if there are too few, or it would pass the camera."""
-    count = 0
-    center = np.zeros(3)
+        is_on[i] = (height < np.float32(TOLERANCE) + samples[6, i] * offset) & (agreement > samples[8, i])
+    n_chosen = 0
     for i in range(n):
-        if _is_on(samples, i, plane):
-            count += 1
-            for k in range(3):
-                center[k] += samples[k, i]
-    if count < 6:
+        chosen[n_chosen] = i
+        n_chosen += is_on[i]
+    return n_chosen
+
+
+@kernel
+def _refit(samples: Singles, chosen: Ints, n: int, plane: Singles) -> bool:
+    """Fit a plane to chosen samples by least squares; False if there are too few, or it would pass the camera."""
+    if n < 6:
         return False
-    center /= count
+    cx, cy, cz = 0.0, 0.0, 0.0
+    for k in range(n):
+        i = chosen[k]
+        cx += samples[0, i]
+        cy += samples[1, i]
+        cz += samples[2, i]
+    cx, cy, cz = cx / n, cy / n, cz / n
     spread = np.zeros((3, 3))
-    for i in range(n):
-        if _is_on(samples, i, plane):
-            x, y, z = samples[0, i] - center[0], samples[1, i] - center[1], samples[2, i] - center[2]
-            spread[0, 0] += x * x
-            spread[0, 1] += x * y
-            spread[0, 2] += x * z
-            spread[1, 1] += y * y
-            spread[1, 2] += y * z
-            spread[2, 2] += z * z
+    for k in range(n):
+        i = chosen[k]
+        x, y, z = samples[0, i] - cx, samples[1, i] - cy, samples[2, i] - cz
+        spread[0, 0] += x * x
+        spread[0, 1] += x * y
+        spread[0, 2] += x * z
+        spread[1, 1] += y * y
+        spread[1, 2] += y * z
+        spread[2, 2] += z * z
     spread[1, 0], spread[2, 0], spread[2, 1] = spread[0, 1], spread[0, 2], spread[1, 2]
     axis = np.array([float(plane[0]), float(plane[1]), float(plane[2])])
     thinnest_axis(spread, axis)
-    offset = -(axis[0] * center[0] + axis[1] * center[1] + axis[2] * center[2])
+    offset = -(axis[0] * cx + axis[1] * cy + axis[2] * cz)
     if abs(offset) < 1e-3:
         return False
     sign = 1.0 if offset > 0 else -1.0
@@ -304,41 +326,38 @@ def thinnest_axis(spread: Floats, axis: Floats) -> None:
     scale = spread[0, 0] + spread[1, 1] + spread[2, 2]
     if scale <= 0:
         return
-    m = spread / scale
-    for k in range(3):
-        m[k, k] += 1e-12
-    power = np.empty((3, 3))
-    for i in range(3):
-        for k in range(3):
-            a, b, c, d = (i + 1) % 3, (i + 2) % 3, (k + 1) % 3, (k + 2) % 3
-            power[k, i] = m[a, c] * m[b, d] - m[a, d] * m[b, c]
+    xx, yy, zz = spread[0, 0] / scale + 1e-12, spread[1, 1] / scale + 1e-12, spread[2, 2] / scale + 1e-12
+    xy, xz, yz = spread[0, 1] / scale, spread[0, 2] / scale, spread[1, 2] / scale
+    xx, xy, xz, yy, yz, zz = (
+        yy * zz - yz * yz, yz * xz - xy * zz, xy * yz - yy * xz,
+        zz * xx - xz * xz, xz * xy - yz * xx, xx * yy - xy * xy,
+    )  # fmt: skip
     for _ in range(6):
-        power /= power[0, 0] + power[1, 1] + power[2, 2]
-        square = np.zeros((3, 3))
-        for i in range(3):
-            for k in range(3):
-                for j in range(3):
-                    square[i, k] += power[i, j] * power[j, k]
-        power = square
+        trace = xx + yy + zz
+        xx, xy, xz, yy, yz, zz = xx / trace, xy / trace, xz / trace, yy / trace, yz / trace, zz / trace
+        xx, xy, xz, yy, yz, zz = (
+            xx * xx + xy * xy + xz * xz, xx * xy + xy * yy + xz * yz, xx * xz + xy * yz + xz * zz,
+            xy * xy + yy * yy + yz * yz, xy * xz + yy * yz + yz * zz, xz * xz + yz * yz + zz * zz,
+        )  # fmt: skip
     x, y, z = axis[0], axis[1], axis[2]
-    for k in range(3):
-        axis[k] = power[k, 0] * x + power[k, 1] * y + power[k, 2] * z
-    length = np.sqrt(axis[0] ** 2 + axis[1] ** 2 + axis[2] ** 2)
+    a, b, c = xx * x + xy * y + xz * z, xy * x + yy * y + yz * z, xz * x + yz * y + zz * z
+    length = np.sqrt(a * a + b * b + c * c)
     if length > 1e-12:
-        axis /= length
-    else:
-        axis[0], axis[1], axis[2] = x, y, z
+        axis[0], axis[1], axis[2] = a / length, b / length, c / length
 
 
 @kernel
-def _take_away(samples: Singles, n: int, plane: Singles) -> int:
-    """Move the samples that are not on a plane to the front; return how many. Those on it follow them."""
-    n_kept = 0
+def _take_away(samples: Singles, n: int, chosen: Ints, n_chosen: int) -> int:
+    """Move the samples that are not chosen to the front; return how many. Those that are follow them."""
+    n_kept, next_chosen = 0, 0
     for i in range(n):
-        if not _is_on(samples, i, plane):
+        if next_chosen < n_chosen and chosen[next_chosen] == i:
+            next_chosen += 1
+            continue
+        if next_chosen > 0:
             for k in range(9):
                 samples[k, n_kept], samples[k, i] = samples[k, i], samples[k, n_kept]
-            n_kept += 1
+        n_kept += 1
     return n_kept
 
 

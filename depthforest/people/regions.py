@@ -39,32 +39,38 @@ def are_linked(points: Singles, row: int, col: int, r: int, c: int, spacing: np.
 
 @kernel
 def label_regions(
-    points: Singles, kinds: npt.NDArray[np.int16], spacing: np.float32, labels: Labels, stack: Labels
-) -> int:
-    """Write the region of each cell, numbered from 0 in reading order, -1 for kinds below 0; return how many there are.
+    points: Singles, area: Singles, taken: npt.NDArray[np.uint8], spacing: np.float32, labels: Labels, stack: Labels,
+    sizes: npt.NDArray[np.float64],
+) -> int:  # fmt: skip
+    """Write the region of each cell, from 0 in reading order, -1 for those taken or without a reading; return how many.
 
-    `stack` is as long as there are cells. Eight neighbours connect.
+    Eight neighbours connect. `stack` and `sizes` are as long as there are cells; a row of `sizes` is the number of
+    cells of a region and their square metres.
     """
-    n_rows, n_cols = kinds.shape
+    n_rows, n_cols = taken.shape
     labels[:] = -1
     n = 0
     for start_row in range(n_rows):
         for start_col in range(n_cols):
-            kind = kinds[start_row, start_col]
-            if kind < 0 or labels[start_row, start_col] >= 0:
+            is_free = taken[start_row, start_col] == 0 and points[2, start_row, start_col] > 0
+            if not is_free or labels[start_row, start_col] >= 0:
                 continue
             labels[start_row, start_col] = n
             stack[0] = start_row * n_cols + start_col
-            height = 1
+            height, n_cells, square_metres = 1, 0, 0.0
             while height > 0:
                 height -= 1
                 row, col = stack[height] // n_cols, stack[height] % n_cols
+                n_cells += 1
+                square_metres += area[row, col]
                 for r in range(max(row - 1, 0), min(row + 2, n_rows)):
                     for c in range(max(col - 1, 0), min(col + 2, n_cols)):
-                        if labels[r, c] < 0 and kinds[r, c] == kind and are_linked(points, row, col, r, c, spacing):
+                        is_free = labels[r, c] < 0 and taken[r, c] == 0 and points[2, r, c] > 0
+                        if is_free and are_linked(points, row, col, r, c, spacing):
                             labels[r, c] = n
                             stack[height] = r * n_cols + c
                             height += 1
+            sizes[n, 0], sizes[n, 1] = n_cells, square_metres
             n += 1
     return n
 
@@ -86,7 +92,9 @@ def room_axes(up: npt.NDArray[np.float64]) -> Singles:
     if np.linalg.norm(ahead) < 0.1:  # a camera that looks straight down
         ahead = np.array([0.0, -1.0, 0.0]) + up[1] * up
     ahead /= np.linalg.norm(ahead)
-    return np.array([np.cross(ahead, up), up, ahead], dtype=np.float32)
+    (x, y, z), (up_x, up_y, up_z) = ahead.tolist(), up.tolist()
+    right = (y * up_z - z * up_y, z * up_x - x * up_z, x * up_y - y * up_x)
+    return np.array([right, up, ahead], dtype=np.float32)
 
 
 @kernel
@@ -96,7 +104,8 @@ def measure_regions(
 ) -> None:  # fmt: skip
     """Write the measures of each region, a row of the table.
 
-    `inside` is the distance in cells of every cell from what is not a region; its largest is a region's thickness.
+    `inside` is the distance in cells of every cell from what is not a region; its largest is a region's thickness. It
+    has a margin of one cell.
     `taken` is 1 for cells of the room, 2 for those of furniture.
     """
     n_rows, n_cols = labels.shape
@@ -112,7 +121,7 @@ def measure_regions(
             table[k, N_CELLS] += 1
             table[k, AREA] += weight
             table[k, CUT] += row == 0 or col == 0 or row == n_rows - 1 or col == n_cols - 1
-            table[k, THICKNESS] = max(table[k, THICKNESS], inside[row, col] * spacing * z)
+            table[k, THICKNESS] = max(table[k, THICKNESS], inside[row + 1, col + 1] * spacing * z)
             for axis in range(3):
                 at = axes[axis, 0] * x + axes[axis, 1] * y + axes[axis, 2] * z
                 table[k, MIDDLE + axis] += weight * at
@@ -158,6 +167,8 @@ def measure_gaps(points: Singles, labels: Labels, reach: int, gaps: Singles) -> 
     """Write the least distance in metres between regions that come within `reach` cells; inf for others."""
     n_rows, n_cols = labels.shape
     gaps[:] = np.inf
+    if len(gaps) == 1:
+        return
     for row in range(n_rows):
         for col in range(n_cols):
             k = labels[row, col]

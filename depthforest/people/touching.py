@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -39,12 +41,14 @@ def part_bodies(points: Singles, area: Singles, axes: Singles, cells: Bytes) -> 
     cells : array (rows, cols), uint8
         Body of every cell, from 1; 0 = none. Changed: new bodies follow the last.
     """
+    flat_cells, flat_area, flat_points = cells.reshape(-1), area.reshape(-1), points.reshape(4, -1)[:3]
     for body in range(1, int(cells.max(initial=0)) + 1):
-        rows, cols = np.nonzero(cells == body)
-        if area[rows, cols].sum() < LEAST_AREA:
+        places = np.flatnonzero(flat_cells == body)
+        square_metres = flat_area[places]
+        if square_metres.sum() < LEAST_AREA:
             continue
-        at = axes @ points[:3, rows, cols]
-        heads = _find_heads(at, area[rows, cols])
+        at = axes @ flat_points[:, places]
+        heads = _find_heads(at, square_metres)
         if len(heads) < 2:
             continue
         # people stand on their own ground: the nearest head, seen from above
@@ -52,8 +56,7 @@ def part_bodies(points: Singles, area: Singles, axes: Singles, cells: Bytes) -> 
         nearest = np.argmin(distance, axis=0)
         for k in range(1, len(heads)):
             if cells.max() < 255:
-                is_his = nearest == k
-                cells[rows[is_his], cols[is_his]] = cells.max() + 1
+                flat_cells[places[nearest == k]] = cells.max() + 1
 
 
 def _find_heads(at: Singles, area: Singles) -> list[npt.NDArray[np.float64]]:
@@ -63,18 +66,17 @@ def _find_heads(at: Singles, area: Singles) -> list[npt.NDArray[np.float64]]:
         return []
     strip = ((at[0] - low) / BIN).astype(np.intp)
     n = int(strip.max()) + 1
-    top = np.full(n, -np.inf)
-    np.maximum.at(top, strip, at[1])
+    tops = np.full(n, -np.inf, dtype=np.float32)
+    np.maximum.at(tops, strip, at[1])
+    top = tops.tolist()
     heads: list[npt.NDArray[np.float64]] = []
     places: list[int] = []
     # the highest strips first; a lower one is another head if a dip lies between
     for i in sorted(range(n), key=lambda k: (-top[k], k)):
-        if not np.isfinite(top[i]):
+        if top[i] == -math.inf:
             break
-        is_apart = all(
-            abs(i - k) * BIN >= APART and top[min(i, k) : max(i, k) + 1].min() < top[i] - DIP for k in places
-        )
-        if is_apart and _has_trunk(at, area, low + (i + 0.5) * BIN, float(top[i])):
+        is_apart = all(abs(i - k) * BIN >= APART and min(top[min(i, k) : max(i, k) + 1]) < top[i] - DIP for k in places)
+        if is_apart and _has_trunk(at, area, low + (i + 0.5) * BIN, top[i]):
             is_head = (np.abs(strip - i) <= 2) & (at[1] > top[i] - 0.25)
             heads.append(np.median(at[:, is_head], axis=1).astype(np.float64))
             places.append(i)

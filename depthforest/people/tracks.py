@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -109,7 +110,9 @@ class PeopleTracker:
             ids = [person if person in kept else 0 for person in ids]
         relabel = np.zeros(256, dtype=np.uint8)
         relabel[list(found.ids)] = ids
-        people = People(relabel[found.map], tuple(dict.fromkeys(person for person in ids if person)))
+        people = People(
+            np.asarray(cv2.LUT(found.map, relabel)), tuple(dict.fromkeys(person for person in ids if person))
+        )
         self._map = people.map
         return people
 

@@ -2,6 +2,9 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import naive_people as naive
 
 from depthforest.base.errors import DepthForestWarning, FrameError, UsageError
 from depthforest.frames.camera import Camera
@@ -105,6 +108,24 @@ def test_a_hole_of_the_background_is_far_away():
     compared = Background(Frame(hole, CAMERA)).compare(Frame(depth_mm, CAMERA))
     assert (compared[40:80, 70:90] == SOMEBODY).all()
     assert (compared == SOMEBODY).sum() == 40 * 20
+
+
+@given(st.integers(0, 1000), st.integers(1, 4))
+@settings(max_examples=20, deadline=None)
+def test_frames_are_compared_as_the_twin_does(seed, n_takes):
+    rng = np.random.default_rng(seed)
+    shape, step = (20, 24), int(rng.integers(1, 9))
+    camera = Camera(30, 30, 12, 10, 24, 20)
+    pieces = rng.choice([0, 5, 600, 1500, 1540, 4000], (20, 24)).repeat(step, 0).repeat(step, 1)[:20, :24]
+    takes = [pieces * (rng.random(shape) < 0.8) + rng.integers(0, 9, shape) for _ in range(n_takes)]
+    room = Background.learn([Frame(take.astype(np.uint16), camera) for take in takes])
+    nearer = rng.choice([0, 3, 8, 12, 40, 300], shape)
+    depth_mm = np.maximum(np.roll(pieces, (1, -1), (0, 1)) + rng.integers(0, 9, shape) - nearer, 0).astype(np.uint16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DepthForestWarning)
+        comp = room.compare(Frame(depth_mm, camera))
+    ref = naive.compare(depth_mm, *room._limits, room._depth, room._variance, room._reach)
+    np.testing.assert_array_equal(comp, ref)
 
 
 def test_another_size_is_refused_in_one_line():

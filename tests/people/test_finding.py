@@ -13,7 +13,7 @@ from depthforest.frames.frame import Frame
 from depthforest.io.reading import read_depth
 from depthforest.people.background import Background
 from depthforest.people.finding import MAX_PEOPLE, People, find_people
-from depthforest.people.grid import DepthGrid, _gather
+from depthforest.people.grid import DepthGrid, _find_middle, _gather
 from depthforest.people.regions import label_regions, merge_measures, room_axes
 from synth.config import Config
 from synth.generator import Generator
@@ -322,6 +322,15 @@ def test_cells_are_gathered_as_the_twin_does(step, seed):
     assert n_cells == np.count_nonzero(ref_area)
 
 
+@given(st.lists(st.floats(0, 2.0**60, width=32), min_size=1, max_size=9), st.integers(0, 3))
+@settings(max_examples=60, deadline=None)
+def test_the_median_is_that_of_numpy(values, n_missing):
+    ratios = np.array([-1.0] * n_missing + values, np.float32)
+    ratios = np.random.default_rng(len(values)).permutation(ratios)
+    middle = np.array(_find_middle(ratios.view(np.int32), len(values)), np.int32).view(np.float32)
+    assert middle.mean() == np.median(np.array(values, np.float32))
+
+
 @given(st.integers(0, 1000))
 @settings(max_examples=15, deadline=None)
 def test_regions_are_those_of_the_twin(seed):
@@ -330,12 +339,16 @@ def test_regions_are_those_of_the_twin(seed):
     points[0], points[1] = np.meshgrid(np.arange(15) * 0.02, np.arange(12) * 0.02)
     points[2] = rng.choice([1.5, 1.55, 1.8, 2.4], (12, 15)) + rng.normal(0, 0.01, (12, 15))
     points[3] = 0.003
-    kinds = rng.integers(-1, 2, (12, 15)).astype(np.int16)
-    comp, stack = np.empty((12, 15), np.int32), np.empty(12 * 15, np.int32)
-    n = label_regions(points, kinds, np.float32(0.01), comp, stack)
-    ref = naive.label_regions(points, kinds, 0.01)
+    points[2, rng.random((12, 15)) < 0.1] = 0
+    taken = rng.choice(np.array([0, 0, 0, 1, 2], np.uint8), (12, 15))
+    area = rng.random((12, 15)).astype(np.float32)
+    comp, stack, sizes = np.empty((12, 15), np.int32), np.empty(12 * 15, np.int32), np.empty((12 * 15, 2))
+    n = label_regions(points, area, taken, np.float32(0.01), comp, stack, sizes)
+    ref = naive.label_regions(points, taken, 0.01)
     np.testing.assert_array_equal(comp, ref)
     assert n == ref.max() + 1
+    for region in range(n):
+        np.testing.assert_allclose(sizes[region], ((ref == region).sum(), area[ref == region].sum(dtype=float)))
 
 
 def test_normals_are_those_of_the_surface():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from depthforest.people import background, planes, regions
 from depthforest.people import grid as depthgrid
-from depthforest.people import planes, regions
 
 
 def noise_at(z):
@@ -52,13 +52,13 @@ def assign_planes(points, normals, table):
     return owner
 
 
-def label_regions(points, kinds, spacing):
+def label_regions(points, taken, spacing):
     """Return the region of every cell, numbered in reading order: growing sets until nothing is added."""
-    n_rows, n_cols = kinds.shape
-    labels = np.full(kinds.shape, -1)
+    n_rows, n_cols = taken.shape
+    labels, is_free = np.full(taken.shape, -1), (taken == 0) & (points[2] > 0)
     n = 0
     for start in np.ndindex(n_rows, n_cols):
-        if kinds[start] < 0 or labels[start] >= 0:
+        if not is_free[start] or labels[start] >= 0:
             continue
         region, edge = {start}, {start}
         while edge:
@@ -75,7 +75,7 @@ def label_regions(points, kinds, spacing):
                         + regions.JUMP_NOISES * min(points[3, row, col], points[3][other])
                     )
                     gap = np.linalg.norm(points[:3, row, col].astype(float) - points[(slice(3), *other)])
-                    if kinds[other] == kinds[start] and gap < jump:
+                    if is_free[other] and gap < jump:
                         added.add(other)
             region |= added
             edge = added
@@ -83,3 +83,14 @@ def label_regions(points, kinds, spacing):
             labels[cell] = n
         n += 1
     return labels
+
+
+def compare(depth_mm, limits, is_edge, depth, variance, reach):
+    """Return what every pixel shows: nobody where something near an edge of the background is as deep."""
+    compared = ((depth_mm < limits[0]).astype(int) + (depth_mm < limits[1])) * (depth_mm > 0)
+    margin = background.LEAST_MM + background.STRONG_NOISES * np.sqrt(variance)
+    for row, col in np.argwhere((compared > 0) & (is_edge > 0)):
+        near = slice(max(row - reach, 0), row + reach + 1), slice(max(col - reach, 0), col + reach + 1)
+        if (np.abs(depth[near] - np.float32(depth_mm[row, col])) < margin[near]).any():
+            compared[row, col] = background.NOBODY
+    return compared
