@@ -53,9 +53,9 @@ def _first_column(corner: tuple[int, int], n_cols: int, step: int) -> int:
 
 
 @kernel
-def _next_column(col: int, corner: tuple[int, int], n_cols: int, step: int) -> int:
-    """Return the column of the grid after one of its columns."""
-    return n_cols // 2 - corner[1] if n_cols % 2 == 0 and col + corner[1] == n_cols // 2 - 1 else col + step
+def _seam(corner: tuple[int, int], n_cols: int) -> int:
+    """Return the column of the crop whose neighbor on the right is on all grids too; -1: there is none."""
+    return max(n_cols // 2 - 1 - corner[1], -1) if n_cols % 2 == 0 else -1
 
 
 @kernel
@@ -87,14 +87,15 @@ def take_open(corner: tuple[int, int], n_cols: int, step: int, numbers: Numbers,
     taken : array (n_pixels, 2), int32
         Places of the pixels that have a number.
     """
+    start, seam = _first_column(corner, n_cols, step), _seam(corner, n_cols)
     for row in range(1 + (-1 - corner[0]) % step, numbers.shape[0] - 1, step):
-        col = _first_column(corner, n_cols, step)
+        col = start
         while col < numbers.shape[1] - 1:
             if numbers[row, col] == OPEN:
                 numbers[row, col] = n
                 taken[n, 0], taken[n, 1] = row, col
                 n += 1
-            col = _next_column(col, corner, n_cols, step)
+            col += 1 if col == seam else step
     return n
 
 
@@ -140,17 +141,15 @@ def fill_cells(
     numbers : array (rows, cols), int32
         Open pixels get the number of the pixel that stands for them.
     """
-    left = (n_cols - 1) // 2 - corner[1]
+    start, seam, left = _first_column(corner, n_cols, step), _seam(corner, n_cols), (n_cols - 1) // 2 - corner[1]
     for top in range(1 + (-1 - corner[0]) % step, crop.shape[0] - 1 - step, step):
-        bottom = top + step
-        last = _first_column(corner, n_cols, step)
+        bottom, middle, last = top + step, top + step // 2, start
         while True:
-            first, last = last, _next_column(last, corner, n_cols, step)
+            first, last = last, last + (1 if last == seam else step)
             if last > crop.shape[1] - 2:
                 break
-            middle = numbers[top + step // 2, (first + last) // 2], numbers[top + step // 2, (first + last + 1) // 2]
-            if min(middle) >= 0:  # nothing is open: a wider cell was filled
-                continue
+            if min(numbers[middle, (first + last) // 2], numbers[middle, (first + last + 1) // 2]) >= 0:
+                continue  # nothing is open: a wider cell was filled
             if min(numbers[top, first], numbers[top, last], numbers[bottom, first], numbers[bottom, last]) < 0:
                 continue
             part = parts[numbers[top, first]]

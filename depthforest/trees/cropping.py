@@ -8,6 +8,7 @@ share it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +40,8 @@ class Crop:
 def crop_person(frame: Frame, mask: npt.NDArray[np.bool_] | None, background_mm: int) -> Crop:
     """Cut a person out of a frame; without a mask, all that has a reading is the person."""
     is_masked = mask is not None
-    pixels = np.ascontiguousarray(check_mask(mask, frame.shape)) if is_masked else np.zeros((1, 1), dtype=np.bool_)
+    checked = np.ascontiguousarray(check_mask(mask, frame.shape)) if is_masked else np.zeros((1, 1), dtype=np.bool_)
+    pixels = checked.view(np.uint8)
     box = np.empty(4, dtype=np.int64)
     n = _find_box(frame.depth_mm, pixels, is_masked, box)
     shape = (int(box[1] - box[0]) + 3, int(box[3] - box[2]) + 3) if n else (0, 0)
@@ -50,34 +52,50 @@ def crop_person(frame: Frame, mask: npt.NDArray[np.bool_] | None, background_mm:
 
 
 @kernel
+def _count_row(depth: Any, mask: Any, is_masked: bool) -> int:
+    """Return how many readings of the person a row has. The loops vectorize, with whole numbers and no branch."""
+    n = 0
+    if is_masked:
+        for col in range(np.uint64(len(depth))):
+            n += np.int64((depth[col] != 0) & (mask[col] != 0))
+    else:
+        for col in range(np.uint64(len(depth))):
+            n += np.int64(depth[col] != 0)
+    return n
+
+
+@kernel
 def _find_box(
-    depth: npt.NDArray[np.uint16], mask: npt.NDArray[np.bool_], is_masked: bool, box: npt.NDArray[np.int64]
+    depth: npt.NDArray[np.uint16], mask: npt.NDArray[np.uint8], is_masked: bool, box: npt.NDArray[np.int64]
 ) -> int:
     """Fill the first and last row and column with a reading of the person, and return how many such pixels there are.
 
     `box` is (4,): top, bottom, left, right, inclusive; meaningless if there are none.
     """
-    box[0], box[1], box[2], box[3] = depth.shape[0], -1, depth.shape[1], -1
+    box[0], box[1], box[2], box[3] = depth.shape[0], -1, 0, depth.shape[1] - 1
+    is_used = np.zeros(depth.shape[1], dtype=np.uint8)
     n = 0
     for row in range(depth.shape[0]):
-        first, last, n_before = depth.shape[1], -1, n
-        for col in range(depth.shape[1]):
-            if depth[row, col] != 0 and (not is_masked or mask[row, col]):
-                n += 1
-                first = min(first, col)
-                last = col
-        if n > n_before:
-            box[0] = min(box[0], row)
-            box[1] = row
-            box[2] = min(box[2], first)
-            box[3] = max(box[3], last)
+        own, its = depth[row], mask[row if is_masked else 0]
+        n_own = _count_row(own, its, is_masked)
+        if n_own == 0:
+            continue
+        n += n_own
+        box[0] = min(box[0], row)
+        box[1] = row
+        for col in range(np.uint64(len(own))):
+            is_used[col] |= np.uint8(own[col] != 0) & np.uint8(not is_masked or its[col] != 0)
+    while n > 0 and is_used[box[2]] == 0:
+        box[2] += 1
+    while n > 0 and is_used[box[3]] == 0:
+        box[3] -= 1
     return n
 
 
 @kernel
 def _cut_out(
     depth: npt.NDArray[np.uint16],
-    mask: npt.NDArray[np.bool_],
+    mask: npt.NDArray[np.uint8],
     is_masked: bool,
     box: npt.NDArray[np.int64],
     background: int,
@@ -103,7 +121,7 @@ def _cut_out(
         for col in range(box[2], box[3] + 1):
             c = col - box[2] + 1
             value = depth[row, col]
-            if value == 0 or (is_masked and not mask[row, col]):
+            if value == 0 or (is_masked and mask[row, col] == 0):
                 crop[r, c] = background
                 continue
             crop[r, c] = value
