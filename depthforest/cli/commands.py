@@ -42,6 +42,7 @@ from depthforest.cli.options import (
     WriteOption,
     with_fields_of,
 )
+from depthforest.cli.startup import spare_linear_algebra
 from depthforest.cli.terminal import (
     EXIT_INTERRUPTED,
     add_frame,
@@ -170,6 +171,7 @@ def label(
 
     frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
     with status("reading the model, compiling ..."):
+        spare_linear_algebra()
         from depthforest.forest import load
         from depthforest.pipeline import LabelRun, label_one, parse_outputs
 

@@ -95,7 +95,7 @@ def model_digest(forest: Forest) -> str:
     digest = hashlib.sha256(canonical_json(forest.part_set.to_dict() | settings).encode())
     for name in SCHEMA:
         digest.update(f"{name}{getattr(forest, name).shape}".encode())
-        digest.update(getattr(forest, name).tobytes())
+        digest.update(getattr(forest, name).data)
     return digest.hexdigest()
 
 
