@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import cv2
+
 from depthforest.base import (
     DepthForestError,
     DepthForestWarning,
@@ -163,7 +165,7 @@ class LabelRun:
                 DepthForestWarning,
                 stacklevel=2,
             )
-        with self._opened_video() as video, patient_interrupts() as check:
+        with self._opened_video() as video, _opencv_on_one_thread(), patient_interrupts() as check:
             read = map(self._read, _until_stopped(self._frames.named(unless=self._is_passed_over), check))
             labeled = map(self._smoothed, map_in_order(self._labeled, read, threads=self._threads))
             for task in map_in_order(self._written, labeled, threads=self._threads):
@@ -284,6 +286,17 @@ class LabelRun:
                 DepthForestWarning,
                 stacklevel=3,
             )
+
+
+@contextlib.contextmanager
+def _opencv_on_one_thread() -> Iterator[None]:
+    """Keep OpenCV from starting threads of its own: there is a frame for every core already."""
+    n = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(n)
 
 
 def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | None = None) -> bytes:
