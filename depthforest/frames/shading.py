@@ -41,6 +41,7 @@ _LIGHT_LENGTH = np.float32(np.linalg.norm(LIGHT))
 _JUMP, _AMBIENT, _DIRECT = np.float32(JUMP_M_PER_M), np.float32(AMBIENT), np.float32(1 - AMBIENT)
 _SHADOW, _LIT = np.float32(SHADOW), np.float32((1 - SHADOW) / 255)
 _MM, _HOLE, _NOTHING, _HALF, _ONE, _WHITE = map(np.float32, (1000, _HOLE_M, 0, 0.5, 1, 255))
+_UNKNOWN = np.float32(np.nan)
 """Single precision throughout: a kernel would take Python's numbers for doubles."""
 
 
@@ -105,12 +106,10 @@ def _take_depth(depth_mm, metres, n_upto):  # type: ignore[no-untyped-def]
 def _slope(before, here, after):  # type: ignore[no-untyped-def]
     """Return the slope of the depth from the neighbors on the same surface: both, or the one that is; NaN if none."""
     back, forth = here - before, after - here
-    total, n = _NOTHING, _NOTHING
-    if abs(back) <= _JUMP * here:
-        total, n = back, _ONE
-    if abs(forth) <= _JUMP * after:
-        total, n = total + forth, n + _ONE
-    return total / n
+    has_back, has_forth = abs(back) <= _JUMP * here, abs(forth) <= _JUMP * after
+    total = (back if has_back else _NOTHING) + (forth if has_forth else _NOTHING)
+    share = _HALF if has_back and has_forth else _ONE if has_back or has_forth else _UNKNOWN
+    return total * share
 
 
 @kernel
