@@ -11,6 +11,7 @@ Modules, from the ground up:
 - `info`: what a model file or a checkpoint is, as lines of text.
 - `terminal`: what commands show: a live line or bar on a terminal, plain lines in a log, errors in one line.
 - `modelcommands`: the commands about models: `evaluate`, `compare`, `fit-joints`, `fit-leaves`, `import-pcl`, `info`.
+- `startup`: how a command starts and ends sooner.
 - `commands`: all other commands, and `main`.
 """
 

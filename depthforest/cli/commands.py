@@ -43,6 +43,7 @@ from depthforest.cli.options import (
     WriteOption,
     with_fields_of,
 )
+from depthforest.cli.startup import leave_garbage, spare_linear_algebra
 from depthforest.cli.terminal import (
     EXIT_INTERRUPTED,
     add_frame,
@@ -172,6 +173,7 @@ def label(
 
     frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
     with status("reading the model, compiling ..."):
+        spare_linear_algebra()
         from depthforest.forest import load
         from depthforest.pipeline import LabelRun, label_one, parse_outputs
 
@@ -381,6 +383,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name in letters that the terminal lacks must not stop us
+    leave_garbage()
     warnings.simplefilter("always", DepthForestWarning)
     warnings.showwarning = warn_in_one_line(set())
     try:

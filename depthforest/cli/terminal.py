@@ -49,12 +49,13 @@ def live_lines() -> Iterator[Callable[[object], None]]:
 def progress_bar(total: int | None) -> Iterator[Callable[[int], None]]:
     """Show a bar with rate and time left on a terminal, nothing elsewhere; yields a function that counts frames."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
         yield _log_lines(total)
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}")
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
         task = progress.add_task("frames", total=total, rate="")

@@ -15,6 +15,7 @@ Modules, from the ground up:
 - `frame`: `Frame`, `LabeledFrame` and `Joint`: frozen, checked, compared by content. `Frame(array, camera)` is the
   fast, strict way in. `Frame.from_array` takes what a driver delivers: it converts units, undoes mirroring, removes
   distortion and rotates the image, once and in that order.
+- `shading`: the pixels of shaded depth and painted parts, as kernels.
 - `drawing`: RGB images of frames, labels and joints, and PNG files of them.
 """
 

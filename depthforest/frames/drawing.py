@@ -16,26 +16,14 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Singles, UsageError, replacing
+from depthforest.base import UsageError, replacing
 from depthforest.frames.camera import Camera
 from depthforest.frames.frame import Frame, Joints
-from depthforest.frames.parts import BONES, JOINTS, NO_PART, PartSet, spread_colors
+from depthforest.frames.parts import BONES, JOINTS, PartSet, spread_colors
+from depthforest.frames.shading import painted, shaded_depth
 
 Picture = npt.NDArray[np.uint8]
 Color = tuple[int, int, int]
-
-LIGHT = np.array([-0.35, -0.55, -0.75], dtype=np.float32)
-"""Direction to the light in camera space: above and left of the camera, behind it."""
-
-AMBIENT = 0.25
-JUMP_M_PER_M = 0.03
-"""Neighbouring readings that differ by more than this share of their depth lie on different surfaces."""
-
-SMOOTHING_PX = 5
-"""Side of the window that evens out sensor noise before normals are taken; edges are kept."""
-
-TINTS = ((1.0, 0.55), (0.96, 0.62), (0.88, 0.80))
-"""Share of red, green and blue in the light, (near, far): warm in front, cool behind."""
 
 MAX_CELL_PX = 10_000
 FONT = cv2.FONT_HERSHEY_SIMPLEX
@@ -68,50 +56,7 @@ def shade(frame: Frame) -> Picture:
     """
     if not isinstance(frame, Frame):
         raise UsageError(f"expected a Frame, got {type(frame).__name__}; Frame.from_array makes one of an array")
-    is_reading = frame.depth_mm > 0
-    if not is_reading.any():
-        return np.zeros((*frame.shape, 3), dtype=np.uint8)
-    depth = frame.depth_mm.astype(np.float32)
-    near, far = np.percentile(depth[is_reading], (2, 98))
-    distance = np.clip((depth - np.float32(near)) / np.float32(max(far - near, 1.0)), 0, 1)
-    light = np.where(is_reading, 255 * (AMBIENT + (1 - AMBIENT) * _facing_light(frame)), 0)
-    channels = [light * (near_tint + (far_tint - near_tint) * distance) for near_tint, far_tint in TINTS]
-    return np.stack([c.astype(np.uint8) for c in channels], axis=-1)
-
-
-def _facing_light(frame: Frame) -> Singles:
-    """Return the cosine between surface and light, 0 to 1; 0.5 where the neighbours don't lie on one surface."""
-    depth = frame.depth_mm / np.float32(1000)
-    jump = JUMP_M_PER_M * float(np.median(depth[depth > 0]))
-    # holes lie far off every surface, so that the filter does not mix them in
-    holes = np.where(depth > 0, depth, np.float32(100.0))
-    filtered = cv2.bilateralFilter(holes, SMOOTHING_PX, jump, SMOOTHING_PX / 2, borderType=cv2.BORDER_REPLICATE)
-    smooth = np.where(depth > 0, filtered, np.nan).astype(np.float32)
-    camera = frame.camera
-    # the normal of z(row, col) seen through a pinhole: d/dcol x d/drow of ((col-cx)z/fx, (row-cy)z/fy, z)
-    normal_x = _surface_slope(smooth) * np.float32(camera.fx)
-    normal_y = _surface_slope(smooth.T).T * np.float32(camera.fy)
-    x = ((np.arange(camera.width) - camera.cx) / camera.fx).astype(np.float32)
-    y = ((np.arange(camera.height) - camera.cy) / camera.fy).astype(np.float32)[:, None]
-    normal_z = -(smooth + x * normal_x + y * normal_y)
-    along = LIGHT[0] * normal_x + LIGHT[1] * normal_y + LIGHT[2] * normal_z
-    length = np.sqrt(normal_x**2 + normal_y**2 + normal_z**2) * np.float32(np.linalg.norm(LIGHT))
-    cosine = np.abs(along) / length
-    return np.where(np.isnan(cosine), np.float32(0.5), np.minimum(cosine, np.float32(1)))
-
-
-def _surface_slope(depth: Singles) -> Singles:
-    """Return dz/dcol from the neighbours on the same surface: both, or the one that is; NaN if none."""
-    step = np.diff(depth, axis=1)
-    is_surface = np.abs(step) <= JUMP_M_PER_M * depth[:, 1:]
-    step = np.where(is_surface, step, np.float32(0))
-    total, n_known = np.zeros_like(depth), np.zeros_like(depth)
-    total[:, 1:] += step
-    total[:, :-1] += step
-    n_known[:, 1:] += is_surface
-    n_known[:, :-1] += is_surface
-    with np.errstate(invalid="ignore"):
-        return np.asarray(total / n_known, dtype=np.float32)
+    return shaded_depth(frame)
 
 
 def color_parts(parts: npt.NDArray[np.uint8], part_set: PartSet) -> Picture:
@@ -138,15 +83,11 @@ def overlay(
         raise UsageError(f"opacity lies between 0 and 1, got {opacity}")
     if shaded is None:
         shaded = shade(frame)
+    _check_picture(shaded)
+    if shaded.shape[:2] != frame.shape:
+        raise UsageError(f"a shaded picture of {shaded.shape[:2]} cannot be painted for a frame of {frame.shape}")
     part_set.check_labels(parts)
-    is_part = parts != NO_PART
-    lit = shaded[is_part]
-    # paint, then let the light of the shading fall on it
-    light = 0.35 + (0.65 / 255) * lit.max(axis=1, keepdims=True).astype(np.float32)
-    painted = part_set.color_table[parts[is_part]] * light
-    mixed = shaded.copy()
-    mixed[is_part] = (opacity * painted + (1 - opacity) * lit).astype(np.uint8)
-    return mixed
+    return painted(shaded, parts, part_set.color_table, opacity)
 
 
 def draw_skeletons(

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import cv2
+
 from depthforest.base import (
     DepthForestError,
     DepthForestWarning,
@@ -96,7 +98,7 @@ def model_digest(forest: Forest) -> str:
     digest = hashlib.sha256(canonical_json(forest.part_set.to_dict() | settings).encode())
     for name in SCHEMA:
         digest.update(f"{name}{getattr(forest, name).shape}".encode())
-        digest.update(getattr(forest, name).tobytes())
+        digest.update(getattr(forest, name).data)
     return digest.hexdigest()
 
 
@@ -164,7 +166,7 @@ class LabelRun:
                 DepthForestWarning,
                 stacklevel=2,
             )
-        with self._opened_video() as video, patient_interrupts() as check:
+        with self._opened_video() as video, _opencv_on_one_thread(), patient_interrupts() as check:
             read = map(self._read, _until_stopped(self._frames.named(unless=self._is_passed_over), check))
             labeled = map(self._smoothed, map_in_order(self._labeled, read, threads=self._threads))
             for task in map_in_order(self._written, labeled, threads=self._threads):
@@ -285,6 +287,17 @@ class LabelRun:
                 DepthForestWarning,
                 stacklevel=3,
             )
+
+
+@contextlib.contextmanager
+def _opencv_on_one_thread() -> Iterator[None]:
+    """Keep OpenCV from starting threads of its own: there is a frame for every core already."""
+    n = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(n)
 
 
 def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | None = None) -> bytes:

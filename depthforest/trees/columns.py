@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Broken, Column, ModelError, UsageError, find_fault, is_number, modelfile
+from depthforest.base import Broken, Column, ModelError, UsageError, find_fault, is_number, kernel, modelfile
 from depthforest.trees import facings
 from depthforest.trees.features import MAX_OFFSET_M
 from depthforest.trees.quantizing import LEAF_SUM, Leaves
@@ -132,7 +132,19 @@ def _check_values(offsets: npt.NDArray[np.float32], leaves: Leaves) -> None:
         raise ModelError(
             f"offsets of node {node} must be finite and at most {MAX_OFFSET_M:g} m, got {offsets[node].tolist()}"
         )
-    sums = leaves.sum(axis=1, dtype=np.int64)
-    if (sums != LEAF_SUM).any():
-        leaf = int(np.flatnonzero(sums != LEAF_SUM)[0])
-        raise ModelError(f"leaf {leaf} sums to {sums[leaf]}, expected {LEAF_SUM}; quantise_leaves makes such rows")
+    leaf = _find_other_sum(leaves, LEAF_SUM)
+    if leaf >= 0:
+        total = leaves[leaf].sum(dtype=np.int64)
+        raise ModelError(f"leaf {leaf} sums to {total}, expected {LEAF_SUM}; quantise_leaves makes such rows")
+
+
+@kernel
+def _find_other_sum(rows: Leaves, expected: int) -> int:
+    """Return the first row that has another sum, or -1."""
+    for row in range(len(rows)):
+        total = np.int32(0)  # of 255 columns at most: short numbers are added many at a time
+        for column in range(rows.shape[1]):
+            total = np.int32(total + rows[row, column])
+        if total != expected:
+            return row
+    return -1

@@ -57,10 +57,10 @@ def _count_row(depth: Any, mask: Any, is_masked: bool) -> int:
     n = 0
     if is_masked:
         for col in range(np.uint64(len(depth))):
-            n += np.int64((depth[col] != 0) & (mask[col] != 0))
+            n += int((depth[col] != 0) & (mask[col] != 0))
     else:
         for col in range(np.uint64(len(depth))):
-            n += np.int64(depth[col] != 0)
+            n += int(depth[col] != 0)
     return n
 
 

@@ -4,7 +4,7 @@ from PIL import Image
 
 import depthforest as df
 from depthforest.base.errors import DepthForestError, PartSetError, UsageError
-from depthforest.frames import drawing
+from depthforest.frames import drawing, shading
 from depthforest.frames.parts import BODY31, NO_PART
 from synth.scene.analytic import Plane, Sphere, cast
 
@@ -17,18 +17,18 @@ def analytic_frame(*solids):
 
 
 def expected_light(cosine):
-    return drawing.AMBIENT + (1 - drawing.AMBIENT) * cosine
+    return shading.AMBIENT + (1 - shading.AMBIENT) * cosine
 
 
 def test_a_plane_is_lit_by_its_angle():
-    light = drawing.LIGHT / np.linalg.norm(drawing.LIGHT)
+    light = shading.LIGHT / np.linalg.norm(shading.LIGHT)
     for normal in ((0, 0, 1), (0.4, 0, 1), (0, -0.5, 1)):
         frame = analytic_frame(Plane((0, 0, 1.5), normal))
         picture = drawing.shade(frame)
         cosine = abs(np.array(normal) @ light) / np.linalg.norm(normal)
         near, far = np.percentile(frame.depth_mm, (2, 98))
         distance = np.clip((frame.depth_mm - near) / max(far - near, 1), 0, 1)
-        for channel, (near_tint, far_tint) in enumerate(drawing.TINTS):
+        for channel, (near_tint, far_tint) in enumerate(shading.TINTS):
             expected = 255 * expected_light(cosine) * (near_tint + (far_tint - near_tint) * distance)
             # borders see one neighbour only
             error = np.abs(picture[5:-5, 5:-5, channel] - expected[5:-5, 5:-5])
@@ -91,6 +91,22 @@ def test_overlays_leave_the_rest_alone():
         drawing.overlay(frame, parts[:2, :2], BODY31)
     with pytest.raises(UsageError, match="opacity lies between 0 and 1, got 3"):
         drawing.overlay(frame, parts, BODY31, opacity=3)
+
+
+@pytest.mark.parametrize(
+    ("shaded", "message"),
+    [
+        (
+            np.zeros((120, 159, 3), np.uint8),
+            r"a shaded picture of \(120, 159\) cannot be painted for a frame of \(120, 16",
+        ),
+        (np.zeros((120, 160), np.uint8), "expected an RGB picture"),
+    ],
+)
+def test_shading_of_another_size_is_refused(shaded, message):
+    frame = analytic_frame(Sphere((0, 0, 1.5), 0.5))
+    with pytest.raises(UsageError, match=message):
+        drawing.overlay(frame, np.zeros(frame.shape, np.uint8), BODY31, shaded=shaded)
 
 
 def test_skeletons_are_drawn_where_they_project():

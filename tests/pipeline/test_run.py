@@ -2,6 +2,7 @@
 
 import signal
 
+import cv2
 import numpy as np
 import pytest
 from support.labelcommand import CAMERA, DATA, MODEL, files, label, person_only, times
@@ -99,3 +100,22 @@ def test_few_frames_are_in_memory_at_a_time(out, forest, tmp_path, monkeypatch):
     summary = labelrun.LabelRun(forest, frames, out, outputs=("parts",), threads=2, progress=advance).run()
     assert (summary.n_labeled, n_done) == (60, 60)
     assert most <= 12  # two stages, each up to five ahead
+
+
+def test_a_run_keeps_opencv_on_one_thread_and_gives_its_threads_back(frames, out, forest, monkeypatch):
+    before, seen = cv2.getNumThreads(), []
+
+    def failing(_):
+        seen.append(cv2.getNumThreads())
+        raise RuntimeError
+
+    monkeypatch.setattr(labelrun, "picture", failing)
+    run = labelrun.LabelRun(forest, df.read_frames(frames, CAMERA), out, outputs=("overlay",), threads=2)
+    cv2.setNumThreads(3)
+    try:
+        with pytest.raises(RuntimeError):
+            run.run()
+        assert set(seen) == {1}
+        assert cv2.getNumThreads() == 3
+    finally:
+        cv2.setNumThreads(before)
