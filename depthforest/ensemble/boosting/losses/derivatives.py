@@ -57,7 +57,7 @@ def fast_exp(x: float) -> float:
 
 
 @kernel
-def _at_least(x: float, least: float) -> float:
+def at_least(x: float, least: float) -> float:
     """Return the larger one: loops with Python's own `max`, which minds NaN, are not vectorised."""
     return x if x > least else least
 
@@ -68,12 +68,12 @@ def fill_logistic(y: Ints, raw: Floats, gradient: Floats, hessian: Floats) -> No
     for i in range(len(raw)):
         sign = 2.0 * y[i] - 1.0
         margin = sign * raw[i]
-        e = fast_exp(_at_least(-abs(margin), EXP_LOW))
+        e = fast_exp(at_least(-abs(margin), EXP_LOW))
         gradient[i] = -sign * (e if margin >= 0 else 1.0) / (1.0 + e)
     if len(hessian) > 0:
         for i in range(len(raw)):
             g = abs(gradient[i])
-            hessian[i] = _at_least(g * (1.0 - g), HESSIAN_FLOOR)
+            hessian[i] = at_least(g * (1.0 - g), HESSIAN_FLOOR)
 
 
 @kernel
@@ -81,10 +81,10 @@ def fill_exponential(y: Ints, raw: Floats, gradient: Floats, hessian: Floats) ->
     """Fill the derivatives of e^-m; an empty hessian is left out."""
     for i in range(len(raw)):
         sign = 2.0 * y[i] - 1.0
-        gradient[i] = -sign * fast_exp(-_at_least(-_at_least(-sign * raw[i], EXP_LOW), -EXP_HIGH))
+        gradient[i] = -sign * fast_exp(-at_least(-at_least(-sign * raw[i], EXP_LOW), -EXP_HIGH))
     if len(hessian) > 0:
         for i in range(len(raw)):
-            hessian[i] = _at_least(abs(gradient[i]), HESSIAN_FLOOR)
+            hessian[i] = at_least(abs(gradient[i]), HESSIAN_FLOOR)
 
 
 def softmax_derivatives(y: Ints, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:
@@ -141,12 +141,12 @@ def _soften(
     for c in range(1, n_classes):
         own = raw[c * raw_step : c * raw_step + n]
         for j in range(n):
-            top[j] = _at_least(own[j], top[j])
+            top[j] = at_least(own[j], top[j])
     for c in range(n_classes):
         own = raw[c * raw_step : c * raw_step + n]
         to = out[c * out_step : c * out_step + n]
         for j in range(n):
-            e = fast_exp(_at_least(own[j] - top[j], EXP_LOW))
+            e = fast_exp(at_least(own[j] - top[j], EXP_LOW))
             to[j] = e
             total[j] += e
 
@@ -176,7 +176,7 @@ def _fill_softmax(
             if len(hessian) > 0:
                 to = hessian[c * hessian_step + begin : c * hessian_step + end]
                 for j in range(n):
-                    to[j] = _at_least(own[j] * (1.0 - own[j]), HESSIAN_FLOOR)
+                    to[j] = at_least(own[j] * (1.0 - own[j]), HESSIAN_FLOOR)
         for j in range(n):
             gradient[y[begin + j] * gradient_step + begin + j] -= 1.0
 
@@ -293,4 +293,4 @@ def sum_exponential(y: Ints, raw: Floats, weights: Floats, leaf_of: Ints, tops: 
     for i in range(len(raw)):
         if leaf_of[i] >= 0 and weights[i] > 0:
             exponent = (1.0 - 2.0 * y[i]) * raw[i] - tops[leaf_of[i], y[i]]
-            sums[leaf_of[i], y[i]] += weights[i] * fast_exp(_at_least(exponent, EXP_LOW))
+            sums[leaf_of[i], y[i]] += weights[i] * fast_exp(at_least(exponent, EXP_LOW))
