@@ -45,6 +45,7 @@ from .files import reason as reason
 from .files import replacing as replacing
 from .files import write_json as write_json
 from .interrupts import patient_interrupts as patient_interrupts
+from .kernels import add_pair as add_pair
 from .kernels import bare as bare
 from .kernels import inlined as inlined
 from .kernels import kernel as kernel

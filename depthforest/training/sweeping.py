@@ -102,10 +102,10 @@ def _sweep(
     weights: Counts,
     left: Floats,
     right: Floats,
-    allowed: Floats,
     at: npt.NDArray[np.uint32],
     sums: Floats,
     n_left: Counts,
+    scores: Floats,
     best: Floats,
     found: npt.NDArray[np.int32],
 ) -> None:
@@ -119,14 +119,14 @@ def _sweep(
         Weight of the node.
     left, right : array
         What the next pixel of a class adds to the sums of the sides; entries as `fill_sides` orders them.
-    allowed : array (256,)
-        0, but minus infinity first: what is added to a score whose last pixel and the next have bins that differ so.
     at : array (n_classes * LANES,)
         The next entry of each class in each lane.
     sums : array (2, LANES)
         Of the left and right side; for entropy, of both in the first.
     n_left : array (LANES,)
         Weight on the left, where it is not even.
+    scores : array (LANES,)
+        Memory to use.
     best, found : array (LANES,)
         Best score, and the number of the last pixel on its left.
     """
@@ -156,11 +156,14 @@ def _sweep(
                     score = score / on_left + on_right / (total - on_left)
                 else:
                     score -= np.float64(look_up(table, on_left) + look_up(table, total - on_left))
-            # a split lies between two bins; a branch on that would be taken as often as not
-            score += allowed[np.uint64((key ^ keys[place + _LANES + i]) >> _8)]
-            if score > best[i]:
-                best[i] = score
-                found[i] = p
+            scores[i] = score
+        # apart, because it vectorizes: a split lies between two bins, and a branch on that is taken as often as not
+        for lane in range(_LANES):
+            i = np.uint64(lane)
+            is_between = (keys[place + i] ^ keys[place + _LANES + i]) > _255
+            is_better = is_between & (scores[i] > best[i])
+            best[i] = scores[i] if is_better else best[i]
+            found[i] = p if is_better else found[i]
 
 
 @kernel
@@ -295,10 +298,9 @@ def score_pixels(
     left_steps, right_steps = np.empty(len(left), dtype=np.float64), np.empty(len(left), dtype=np.float64)
     keys = np.empty(min(largest, NETWORK_PIXELS) * LANES, dtype=np.uint16)
     at = np.empty(n_classes * LANES, dtype=np.uint32)
-    allowed = np.zeros(256, dtype=np.float64)
-    allowed[0] = -np.inf
     lane_sums, n_left = np.empty((2, LANES), dtype=np.float64), np.empty(LANES, dtype=np.int64)
-    best, found = np.empty(LANES, dtype=np.float64), np.empty(LANES, dtype=np.int32)
+    lane_scores, best = np.empty(LANES, dtype=np.float64), np.empty(LANES, dtype=np.float64)
+    found = np.empty(LANES, dtype=np.int32)
     sums = np.empty((3, n_bins), dtype=np.int64)
     counts = np.empty((_TOGETHER, n_classes, n_bins), dtype=np.int32)
     for i in range(len(starts) - 1):
@@ -322,8 +324,8 @@ def score_pixels(
                 at[c * LANES : (c + 1) * LANES] = places[c]
             lane_sums[0], lane_sums[1], n_left[:], best[:], found[:] = whole_left, whole_right, 0, scores[i], NO_SPLIT
             _sweep(
-                table, is_gini, is_even, keys, n, total, own, left_steps, right_steps, allowed, at,
-                lane_sums, n_left, best, found,
+                table, is_gini, is_even, keys, n, total, own, left_steps, right_steps, at, lane_sums, n_left,
+                lane_scores, best, found,
             )  # fmt: skip
             for c in range(width):
                 if found[c] != NO_SPLIT and best[c] > scores[i]:

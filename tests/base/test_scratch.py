@@ -2,7 +2,7 @@ import weakref
 
 import numpy as np
 
-from depthforest.base.kernels import kernel, prefetch
+from depthforest.base.kernels import add_pair, kernel, prefetch
 from depthforest.base.scratch import Scratch
 
 
@@ -60,3 +60,19 @@ def test_prefetching_changes_nothing():
     # far outside too: it is a hint, and never reads
     for ahead in (0, 8, 10**12):
         assert _sum(values, ahead) == values.sum()
+
+
+@kernel
+def _add_pairs(places, amounts, out):
+    for i in range(len(places)):
+        add_pair(out, np.uint64(places[i]), amounts[i, 0], amounts[i, 1])
+
+
+def test_pairs_are_added_where_they_belong():
+    rng = np.random.default_rng(0)
+    places, amounts = rng.integers(0, 8, 500), rng.normal(size=(500, 2))  # odd places too, and pairs that overlap
+    found, expected = np.arange(10.0), np.arange(10.0)
+    _add_pairs(places, amounts, found[:9])
+    for place, pair in zip(places, amounts, strict=True):
+        expected[place : place + 2] += pair
+    assert found.tolist() == expected.tolist()

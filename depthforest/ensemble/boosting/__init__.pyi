@@ -3,7 +3,10 @@ from .gradient import GradientBoostingClassifier as GradientBoostingClassifier
 from .gradient import GradientBoostingRegressor as GradientBoostingRegressor
 from .losses.base import Loss as Loss
 from .losses.base import Targets as Targets
+from .losses.derivatives import EXP_LOW as EXP_LOW
 from .losses.derivatives import HESSIAN_FLOOR as HESSIAN_FLOOR
+from .losses.derivatives import at_least as at_least
+from .losses.derivatives import fast_exp as fast_exp
 from .monotonic import directions_of as directions_of
 from .newton import NewtonBoostingClassifier as NewtonBoostingClassifier
 from .newton import NewtonBoostingRegressor as NewtonBoostingRegressor

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base import Floats, Ints, Longs, bare
+from depthforest.base import Floats, Ints, Longs, add_pair, bare
 from depthforest.ensemble.boosting.gains import (
     GRADIENT,
     HESSIAN,
@@ -101,20 +101,15 @@ def count_rows(
                 b = place + _TWO * np.uint64(by_row[row_b, column])
                 c = place + _TWO * np.uint64(by_row[row_c, column])
                 d = place + _TWO * np.uint64(by_row[row_d, column])
-                sums[a] += gradient_a
-                sums[a + _H] += hessian_a
-                sums[b] += gradient_b
-                sums[b + _H] += hessian_b
-                sums[c] += gradient_c
-                sums[c + _H] += hessian_c
-                sums[d] += gradient_d
-                sums[d + _H] += hessian_d
+                add_pair(sums, a, gradient_a, hessian_a)
+                add_pair(sums, b, gradient_b, hessian_b)
+                add_pair(sums, c, gradient_c, hessian_c)
+                add_pair(sums, d, gradient_d, hessian_d)
         for i in range(begin + 4 * n_fours, end):
             row = np.uint64(rows[i])
             for k in range(np.uint64(low), np.uint64(high)):
                 a = np.uint64(offsets[k]) + _TWO * np.uint64(by_row[row, np.uint64(chosen[k])])
-                sums[a] += amounts[row, _G]
-                sums[a + _H] += amounts[row, _H]
+                add_pair(sums, a, amounts[row, _G], amounts[row, _H])
         low = high
 
 

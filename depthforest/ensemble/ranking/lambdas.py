@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from depthforest.base import Floats, Longs, UsageError, kernel
+from depthforest.ensemble.boosting import EXP_LOW, at_least, fast_exp
 from depthforest.ensemble.fitting import is_flag, number
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,
@@ -41,6 +42,9 @@ RANKNET, NDCG, ERR, MAP = range(len(METRICS))
 
 SCORE_SLACK = 0.01
 """Added to the difference of scores that `normalize` divides by, as in LightGBM."""
+
+_TOGETHER = 512
+"""Pairs that are worked out together: they fit the first cache. No result depends on it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,28 +142,73 @@ def _inverse(values: Floats) -> Floats:
 
 
 @kernel
-def _swap_effect(
+def _list_pairs(
     metric: int,
-    worths: tuple[float, float],
     a: int,
-    b: int,
+    n: int,
+    scores: Floats,
+    grades: Floats,
+    worths: Floats,
+    scale: float,
     discounts: Floats,
-    between: float,
-    passed: float,
     reached: float,
     n_before: float,
-    n_hits: float,
-) -> float:
-    """Return what a metric changes by if the documents at ranks `a` < `b`, worth so much, change places, unscaled."""
-    upper, lower = worths
-    if metric == NDCG:
-        return (upper - lower) * float(discounts[a] - discounts[b])
-    if metric == ERR:
-        # R_a / a + (1 - R_a) (what lies between + none of it stops * R_b / b), with R_a and R_b swapped
-        return (upper - lower) * (1.0 / (a + 1) - between - passed / (b + 1)) * reached
-    if metric == MAP:
-        return 0.0 if upper == lower else (n_before + 1.0) / (a + 1) + between - n_hits / (b + 1)
-    return 1.0
+    at: int,
+    aparts: Floats,
+    weights: Floats,
+) -> None:
+    """List the pairs of the document at rank a with all at lower ranks: how far apart their scores are, and a weight.
+
+    The first goes to place `at`. Scores, grades and worths stand by rank. The weight is what the metric changes by if
+    the two change places, below 0 where the lower one is more relevant, 0 where both are the same. What lies between
+    two ranks grows by one document at a time: `between` and `passed` are what ERR and MAP need of it.
+    """
+    score, grade, worth = scores[a], grades[a], worths[a]
+    between, passed, n_hits = 0.0, 1.0, n_before + worth
+    for b in range(a + 1, n):
+        change, other = 1.0, worths[b]
+        n_hits += other
+        if metric == NDCG:
+            change = (worth - other) * (discounts[a] - discounts[b])
+        elif metric == ERR:
+            # R_a / a + (1 - R_a) (what lies between + none of it stops * R_b / b), with R_a and R_b swapped
+            change = (worth - other) * (1.0 / (a + 1) - between - passed / (b + 1)) * reached
+            between += passed * other / (b + 1)
+            passed *= 1.0 - other
+        elif metric == MAP:
+            change = 0.0 if worth == other else (n_before + 1.0) / (a + 1) + between - n_hits / (b + 1)
+            between += other / (b + 1)
+        place = np.uint64(at + b - a - 1)
+        aparts[place] = score - scores[b]
+        sign = 1.0 if grade > grades[b] else -1.0
+        weights[place] = sign * abs(change) * scale if grade != grades[b] else 0.0
+
+
+@kernel
+def _work_out(n: int, sigma: float, slack: float, slope: float, pulls: Floats, bends: Floats) -> None:
+    """Replace what `_list_pairs` has written by the pull and the bend of every pair, by vector instructions."""
+    for i in range(np.uint64(n)):
+        apart, weight = pulls[i], bends[i] / (slack + slope * pulls[i])
+        small = fast_exp(at_least(-sigma * apart, EXP_LOW))
+        rho = (small if weight > 0 else 1.0) / (1.0 + small)
+        pulls[i] = sigma * rho * weight
+        bends[i] = sigma * sigma * rho * (1.0 - rho) * abs(weight)
+
+
+@kernel
+def _add_pairs(a: int, n: int, at: int, pulls: Floats, bends: Floats, gradient: Floats, hessian: Floats) -> float:
+    """Add the pairs of the document at rank a to the gradients by rank, and return the sum of their |pull|."""
+    total, own_gradient, own_hessian = 0.0, gradient[a], hessian[a]
+    for b in range(np.uint64(a + 1), np.uint64(n)):
+        place = np.uint64(at - a - 1) + b
+        pull, bend = pulls[place], bends[place]
+        own_gradient -= pull
+        own_hessian += bend
+        gradient[b] += pull
+        hessian[b] += bend
+        total += abs(pull)
+    gradient[a], hessian[a] = own_gradient, own_hessian
+    return total
 
 
 @kernel
@@ -173,56 +222,48 @@ def _fill_query(
     sigma: float,
     is_normalized: bool,
     score: Floats,
+    by_rank: Floats,
+    pulls: Floats,
+    bends: Floats,
     gradient: Floats,
     hessian: Floats,
 ) -> None:
     """Fill the gradients and hessians of one query.
 
-    Pairs are taken by the rank of the upper document, then of the lower one, so that what lies between two ranks grows
-    by one document at a time: `between` and `passed` are what ERR and MAP need of it.
+    As many upper documents as `pulls` and `bends` have room for are worked out together: loops over a few pairs would
+    not be vectorized.
     """
     order = ranked(score)
     n = len(order)
-    gradient[:] = 0.0
-    hessian[:] = 0.0
-    is_spread = is_normalized and score[order[0]] != score[order[n - 1]]
+    scores, own_grades, own_worths = by_rank[0], by_rank[1], by_rank[2]
+    own_gradient, own_hessian = by_rank[3], by_rank[4]
+    for i in range(n):
+        scores[i], own_grades[i], own_worths[i] = score[order[i]], grades[order[i]], worths[order[i]]
+        own_gradient[i], own_hessian[i] = 0.0, 0.0
+    slack, slope = (SCORE_SLACK, 1.0) if is_normalized and scores[0] != scores[n - 1] else (1.0, 0.0)
     total, reached, n_before = 0.0, 1.0, 0.0
-    for a in range(min(n - 1, k)):
-        upper = order[a]
-        between, passed, n_hits = 0.0, 1.0, n_before + worths[upper]
-        for b in range(a + 1, n):
-            lower = order[b]
-            n_hits += worths[lower]
-            if grades[upper] != grades[lower]:
-                delta = _swap_effect(
-                    metric, (worths[upper], worths[lower]), a, b, discounts, between, passed, reached, n_before, n_hits
-                )
-                weight = abs(delta) * scale
-                better, worse = (upper, lower) if grades[upper] > grades[lower] else (lower, upper)
-                apart = score[better] - score[worse]
-                if is_spread:
-                    weight /= SCORE_SLACK + abs(apart)
-                small = math.exp(-sigma * abs(apart))  # of what cannot overflow
-                rho = (small if apart > 0 else 1.0) / (1.0 + small)
-                pull = sigma * rho * weight
-                bend = sigma * sigma * rho * (1.0 - rho) * weight
-                gradient[better] -= pull
-                gradient[worse] += pull
-                hessian[better] += bend
-                hessian[worse] += bend
-                total += 2.0 * pull
-            if metric == ERR:
-                between += passed * worths[lower] / (b + 1)
-                passed *= 1.0 - worths[lower]
-            elif metric == MAP:
-                between += worths[lower] / (b + 1)
-        reached *= 1.0 - worths[upper]
-        n_before += worths[upper]
-    if is_normalized and total > 0.0:
-        factor = math.log2(1.0 + total) / total
-        for i in range(n):
-            gradient[i] *= factor
-            hessian[i] *= factor
+    nothing = np.int64(0)  # typed: a literal would compile kernels a second time
+    first, top = nothing, min(n - 1, k)
+    while first < top:
+        last, used = first, nothing
+        while last < top and used + n - 1 - last <= len(pulls):
+            _list_pairs(
+                metric, last, n, scores, own_grades, own_worths, scale, discounts, reached, n_before, used,
+                pulls, bends,
+            )  # fmt: skip
+            reached *= 1.0 - own_worths[last]
+            n_before += own_worths[last]
+            used += n - 1 - last
+            last += 1
+        _work_out(used, sigma, slack, slope, pulls, bends)
+        used = nothing
+        for a in range(first, last):
+            total += 2.0 * _add_pairs(a, n, used, pulls, bends, own_gradient, own_hessian)
+            used += n - 1 - a
+        first = last
+    factor = math.log2(1.0 + total) / total if is_normalized and total > 0.0 else 1.0
+    for i in range(n):
+        gradient[order[i]], hessian[order[i]] = own_gradient[i] * factor, own_hessian[i] * factor
 
 
 @kernel
@@ -241,12 +282,15 @@ def _fill_queries(
     gradient: Floats,
     hessian: Floats,
 ) -> None:
+    by_rank = np.empty((5, len(discounts)))
+    room = max(len(discounts), _TOGETHER)
+    pulls, bends = np.empty(room), np.empty(room)
     for i in range(len(queries)):
         q = queries[i]
         begin, end = starts[q], starts[q + 1]
         _fill_query(
             metric, grades[begin:end], worths[begin:end], scales[q], discounts, k, sigma, is_normalized,
-            score[begin:end], gradient[begin:end], hessian[begin:end],
+            score[begin:end], by_rank, pulls, bends, gradient[begin:end], hessian[begin:end],
         )  # fmt: skip
 
 

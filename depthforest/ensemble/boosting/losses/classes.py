@@ -8,6 +8,8 @@ from depthforest.base import Bools, Floats, Ints, Longs
 from depthforest.ensemble.boosting.losses.base import Loss
 from depthforest.ensemble.boosting.losses.derivatives import (
     EXP_HIGH,
+    LANES,
+    by_leaf,
     fill_exponential,
     fill_logistic,
     log_sums,
@@ -65,12 +67,27 @@ class Logistic(MarginLoss):
         logs = _log_shares(y, weights, 2)
         return logs[1:] - logs[:1]
 
-    def _minima(self, y: Ints, raw: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
+    def leaf_values(
+        self,
+        y: Ints,
+        raw: Floats,
+        weights: Floats,
+        leaf_of: Ints,
+        n_leaves: int,
+        output: int = 0,  # noqa: ARG002 - there is one
+        gradient: Floats | None = None,
+    ) -> Floats:
         """Return the minimum of every leaf within `MAX_LOG_ODDS` of 0; Newton's step where it lies beyond."""
+        if gradient is None:
+            gradient = np.empty(len(raw))
+            self.derivatives(y, raw, gradient, None)
+        starts = np.zeros(n_leaves + 1, dtype=np.int64)
+        own_gradient, own_weights = np.zeros((2, len(raw) + n_leaves * LANES))
+        by_leaf(gradient, weights, leaf_of, starts, own_gradient, own_weights)
 
         def slopes(at: Floats, is_open: Bools) -> tuple[Floats, Floats]:
             sums = np.zeros((n_leaves, 2))
-            sum_logistic(y, raw, weights, leaf_of, at, is_open.astype(np.int32), sums)
+            sum_logistic(own_gradient, own_weights, starts, at, is_open, sums)
             return sums[:, 0], sums[:, 1]
 
         bound = np.full(n_leaves, MAX_LOG_ODDS)
