@@ -48,6 +48,7 @@ from .interrupts import patient_interrupts as patient_interrupts
 from .kernels import bare as bare
 from .kernels import inlined as inlined
 from .kernels import kernel as kernel
+from .kernels import merged as merged
 from .kernels import prefetch as prefetch
 from .links import Broken as Broken
 from .links import find_fault as find_fault

@@ -38,8 +38,18 @@ def bare(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compiled(function, _nrt=False)
 
 
+def merged(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function as `bare` does, and let LLVM put it into the kernels that call it.
+
+    For large ones of many arrays, which are slow to hand over. `inlined` copies the source into callers, which takes
+    longer to compile; and numba leaves out what a parameter that is None rules out, which it cannot do of a copy.
+    """
+    return _compiled(function, _nrt=False, forceinline=True)
+
+
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    options |= {"nogil": True, "error_model": "numpy"}
+    # no wrapper for callers in C, which nothing here is; what LLVM shall inline is said, else a callee inherits it
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "forceinline": False} | options
     try:
         compiled: Callable[..., Any] = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no place for its cache
