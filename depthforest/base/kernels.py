@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import numba
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
+from numba.core.dispatcher import Dispatcher
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
+
+from depthforest.base.compiling.cache import KernelCache
 
 _READ, _KEEP, _DATA = 0, 3, 1
 """Arguments of LLVM's prefetch: for reading, into all caches, data."""
@@ -50,10 +54,10 @@ def merged(function: Callable[..., Any]) -> Callable[..., Any]:
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     # no wrapper for callers in C, which nothing here is; what LLVM shall inline is said, else a callee inherits it
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "forceinline": False} | options
-    try:
-        compiled: Callable[..., Any] = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # numba found no place for its cache
-        compiled = numba.njit(**options)(function)
+    compiled: Callable[..., Any] = numba.njit(**options)(function)
+    if isinstance(compiled, Dispatcher):  # else the compiler is off
+        with contextlib.suppress(RuntimeError):  # no place for it
+            compiled._cache = KernelCache(function)  # type: ignore[attr-defined]
     return compiled
 
 

@@ -171,7 +171,7 @@ def grow_deep(
     lanes: Lanes | None,
     tree: TreeTables,
 ) -> None:
-    """Grow the tree of the rows from `begin` to `end`, every left child first; `digits`, `lanes` as for `find_split`."""
+    """Grow the tree of the rows from `begin` to `end`, every left child first; `digits` and `lanes`: `find_split`."""
     first_part, one_part = np.int64(0), np.int64(1)  # typed: a literal would compile `find_split` a second time
     used, stack, own_keys = tree.used, memory.stack, memory.stack_keys
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, begin, end, depth
