@@ -56,7 +56,7 @@ from depthforest.cli.terminal import (
     status,
     warn_in_one_line,
 )
-from depthforest.cli.warming import LABEL, TASKS, compile_first, compile_tasks
+from depthforest.cli.warming import LABEL, TASKS, TRAIN, compile_first, compile_tasks
 from depthforest.pipeline import LabelOptions
 
 if TYPE_CHECKING:
@@ -324,6 +324,8 @@ def train(
         )
     given: dict[str, Any] = {"camera": camera, "sensor": sensor, "bodies": bodies, "mocap": mocap}
     source = _training_frames(data, frames, synth_config, given, chosen.seed)
+    if not data:
+        compile_first(TRAIN)
     options: dict[str, Any] = {"threads": threads, "shards": shards}
     if memory is not None:
         options["memory_mb"] = memory

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 LABEL = ("labels", "people")
 """Tasks of `label` and `demo`, the longest first."""
 
+TRAIN = ("training", "synth")
+"""Tasks of `train` on synthetic frames."""
+
 
 def label_people() -> None:
     """Label the people of two sample frames and find their joints; who they are is given."""

@@ -67,6 +67,13 @@ def test_the_tasks_of_label_compile_all_that_it_calls(tmp_path):
     assert needed - kernels_of_tasks(warming.LABEL) == set()
 
 
+def test_the_tasks_of_train_compile_all_that_it_calls(tmp_path):
+    words = ["train", "-o", str(tmp_path / "f.safetensors"), "--frames", "3", "--trees", "1", "--depth", "6"]
+    needed = kernels_of(f"from depthforest.cli.commands import app\napp({[*words, '--resume']}, standalone_mode=False)")
+    assert len(needed) > 20
+    assert needed - kernels_of_tasks(warming.TRAIN) == set()
+
+
 @pytest.mark.parametrize(
     ("task", "names"),
     [
