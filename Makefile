@@ -5,8 +5,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# compiled kernels, keyed by a hash of all sources
-NUMBA_CACHE = NUMBA_CACHE_DIR="$$($(BIN)/python tools/numba_cache.py)"
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # a worker for each core, but for the memory no more than four; the tests of a file share what they prepare, and the
@@ -17,14 +15,14 @@ IN_PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadsco
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.has-core
-	@$(NUMBA_CACHE) $(BIN)/depthforest demo
+	@$(BIN)/depthforest demo
 
 test: lint
-	$(NUMBA_CACHE) $(BIN)/python -m pytest $(IN_PARALLEL)
+	$(BIN)/python -m pytest $(IN_PARALLEL)
 
 # wheel in a clean environment, the oldest supported packages, kernels as plain Python
 test-slow: $(VENV)/.has-dev
-	$(NUMBA_CACHE) $(BIN)/python -m pytest $(IN_PARALLEL) -m slow
+	$(BIN)/python -m pytest $(IN_PARALLEL) -m slow
 
 lint: $(VENV)/.has-dev
 	$(BIN)/ruff check .
@@ -34,7 +32,7 @@ lint: $(VENV)/.has-dev
 	$(BIN)/python tools/code_figures.py --check
 
 bench: $(VENV)/.has-dev
-	@for script in benchmarks/*.py; do echo "== $$script"; $(NUMBA_CACHE) $(BIN)/python $$script || exit 1; done
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 coverage: $(VENV)/.has-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest

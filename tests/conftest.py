@@ -1,8 +1,7 @@
-"""Fixtures for all tests, and numba's cache: one folder per state of the sources, set before anything compiles."""
+"""Fixtures for all tests."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 from collections.abc import Callable
@@ -15,16 +14,7 @@ TOP = Path(__file__).resolve().parent.parent
 SHARED_DATA = TOP.parent / "shared" / "data"
 
 
-def _numba_cache_folder() -> str:
-    spec = importlib.util.spec_from_file_location("numba_cache", TOP / "tools" / "numba_cache.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return str(module.cache_folder())
-
-
-os.environ.setdefault("NUMBA_CACHE_DIR", _numba_cache_folder())
+os.environ.setdefault("DEPTHFOREST_WARM_UP", "0")  # commands in tests start no processes of their own
 
 # the same examples in every run: a change fails because of what it changes
 settings.register_profile("same", derandomize=True)

@@ -33,7 +33,7 @@ import numpy as np
 from model_mutants import MUTATIONS, mutant, write_valid
 
 import depthforest as df
-from depthforest.base import DepthForestError, modelfile
+from depthforest.base import DepthForestError, cache_folder, modelfile
 from depthforest.cli.info import describe
 from depthforest.frames import NO_PART
 from depthforest.labeling import RULES
@@ -205,10 +205,10 @@ def _supervise(
 ) -> int:
     """Run one child until it has done all cases, crashes or hangs; return the first case that is left."""
     news: queue.Queue[list[Any] | None] = queue.Queue()
-    folder = os.environ.get("NUMBA_CACHE_DIR")
+    folder = cache_folder()
     with tempfile.TemporaryFile() as errors, tempfile.TemporaryDirectory() as spare:
         # indices are checked; kernels compiled so must not be mixed with the others
-        cache = str(Path(folder) / "boundscheck") if folder else spare
+        cache = str(folder / "boundscheck") if folder else spare
         environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": cache}
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment) as child:
 

@@ -11,6 +11,7 @@ Modules, from the ground up:
 - `checks`: what counts as a number in an argument. numpy's numbers do; `True` does not.
 - `derived`: values computed from an object once and kept as long as it lives. The cache belongs to the function, so
   objects stay plain values that compare, copy and pickle.
+- `compiling`: where compiled kernels are kept on disk, and how they come there before a command needs them.
 - `kernels`: the decorators of compiled kernels, a prefetch hint, and an addition of two numbers at once. Kernels are
   serial and release the GIL. Without a writable cache folder, they are compiled in every process instead of failing.
   `bare` kernels compile without reference counting, which would cost more than the split of a small node.

@@ -15,6 +15,11 @@ from .checks import is_number as is_number
 from .checks import is_whole as is_whole
 from .claims import Change as Change
 from .claims import ClaimedFolder as ClaimedFolder
+from .compiling.cache import cache_folder as cache_folder
+from .compiling.warming import WarmUp as WarmUp
+from .compiling.warming import is_needed as is_needed
+from .compiling.warming import run_task as run_task
+from .compiling.warming import warm_up as warm_up
 from .configs import TomlConfig as TomlConfig
 from .counters import GOLDEN as GOLDEN
 from .counters import mix as mix
@@ -49,6 +54,7 @@ from .kernels import add_pair as add_pair
 from .kernels import bare as bare
 from .kernels import inlined as inlined
 from .kernels import kernel as kernel
+from .kernels import merged as merged
 from .kernels import prefetch as prefetch
 from .links import Broken as Broken
 from .links import find_fault as find_fault

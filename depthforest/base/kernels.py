@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,11 @@ import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
+from numba.core.dispatcher import Dispatcher
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
+
+from depthforest.base.compiling.cache import KernelCache
 
 _READ, _KEEP, _DATA = 0, 3, 1
 """Arguments of LLVM's prefetch: for reading, into all caches, data."""
@@ -41,12 +45,22 @@ def bare(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compiled(function, _nrt=False)
 
 
+def merged(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function as `bare` does, and let LLVM put it into the kernels that call it.
+
+    For large ones of many arrays, which are slow to hand over. `inlined` copies the source into callers, which takes
+    longer to compile; and numba leaves out what a parameter that is None rules out, which it cannot do of a copy.
+    """
+    return _compiled(function, _nrt=False, forceinline=True)
+
+
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    options |= {"nogil": True, "error_model": "numpy"}
-    try:
-        compiled: Callable[..., Any] = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # numba found no place for its cache
-        compiled = numba.njit(**options)(function)
+    # no wrapper for callers in C, which nothing here is; what LLVM shall inline is said, else a callee inherits it
+    options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "forceinline": False} | options
+    compiled: Callable[..., Any] = numba.njit(**options)(function)
+    if isinstance(compiled, Dispatcher):  # else the compiler is off
+        with contextlib.suppress(RuntimeError):  # no place for it
+            compiled._cache = KernelCache(function)  # type: ignore[attr-defined]
     return compiled
 
 

@@ -58,6 +58,7 @@ from depthforest.cli.terminal import (
     status,
     warn_in_one_line,
 )
+from depthforest.cli.warming import LABEL, TASKS, TRAIN, compile_first, compile_tasks
 from depthforest.pipeline import LabelOptions
 
 if TYPE_CHECKING:
@@ -95,14 +96,16 @@ def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")] = Path("demo"),
 ) -> None:
     """Label the bundled sample frames with the shipped model and draw them: shaded depth, body parts, joints."""
-    with status("compiling ..."):
+    with status("reading the model ..."):
         from depthforest.base import models_folder
         from depthforest.cli.pictures import draw_samples
         from depthforest.forest import load
 
         forest = load() if any(models_folder().glob("*.safetensors")) else None
     shown = "shaded, with its parts" if forest is None else "with the joints and the parts that are found"
-    with status("labeling the samples; the first time this compiles for up to a minute ..."):
+    if forest is not None:
+        compile_first(LABEL)
+    with status("labeling the samples ..."):
         figures = draw_samples(output, forest)
     if figures:
         print_table(sample_table(figures))
@@ -172,7 +175,7 @@ def label(
     from depthforest.io import read_frames
 
     frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
-    with status("reading the model, compiling ..."):
+    with status("reading the model ..."):
         spare_linear_algebra()
         from depthforest.forest import load
         from depthforest.pipeline import LabelRun, label_one, parse_outputs
@@ -193,6 +196,7 @@ def label(
             fps=fps,
         )
         forest = load(model)
+    compile_first(LABEL)
     if output is None:
         sys.stdout.buffer.write(label_one(forest, frames, options))
         sys.stdout.buffer.flush()
@@ -325,6 +329,8 @@ def train(
         )
     given: dict[str, Any] = {"camera": camera, "sensor": sensor, "bodies": bodies, "mocap": mocap}
     source = _training_frames(data, frames, synth_config, given, chosen.seed)
+    if not data:
+        compile_first(TRAIN)
     options: dict[str, Any] = {"threads": threads, "shards": shards}
     if memory is not None:
         options["memory_mb"] = memory
@@ -340,6 +346,26 @@ def train(
     except DepthForestError as error:
         raise DepthForestError(*error.args, f"; the same command with --resume writes it again from {folder}") from None
     print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
+
+
+@app.command("warm-up")
+def warm_up(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also training, synthetic frames and the ensembles.")
+    ] = False,
+    processes: Annotated[int | None, typer.Option(help="Processes at a time; default one a core.", min=1)] = None,
+) -> None:
+    """Compile ahead of time what label and demo need: for images, labs, and before a first demonstration."""
+    from depthforest.base import cache_folder
+
+    folder = cache_folder()
+    if folder is None:
+        raise UsageError("found no folder to keep compiled kernels in; name one with the variable NUMBA_CACHE_DIR")
+    began = time.monotonic()
+    failures = compile_tasks(list(TASKS) if everything else LABEL, processes)
+    if not failures:
+        print(f"compiled into {folder} in {time.monotonic() - began:.0f} s")
+    end_with(failures)
 
 
 def _training_frames(

@@ -93,6 +93,19 @@ def status(text: str) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def changing_status(text: str) -> Iterator[Callable[[str], None]]:
+    """Show on a terminal what takes a while; yields a function that changes the text."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status(text) as shown:
+        yield shown.update
+
+
 def frame_table() -> Any:
     """Return a table with a row for each frame, as `add_frame` fills it."""
     from rich.table import Table

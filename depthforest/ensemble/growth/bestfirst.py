@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from depthforest.base import Bytes, Counters, Counts, Floats, Longs, bare, gain_over_terms
+from depthforest.base import Bytes, Counters, Counts, Floats, Ints, Longs, bare, gain_over_terms
 from depthforest.ensemble.growth.binning import Binned
 from depthforest.ensemble.growth.columns import DIGIT, Sides
 from depthforest.ensemble.growth.finding import find_split
 from depthforest.ensemble.growth.growing import Limits, child_key, divide, is_worth, may_split, weigh
+from depthforest.ensemble.growth.lanes import Lanes
 from depthforest.ensemble.growth.memory import SplitMemory, TreeRows
 from depthforest.ensemble.growth.splits import NO_FEATURE, Split
 from depthforest.ensemble.growth.sweeps import Rules
@@ -130,16 +131,17 @@ def grow_best(
     rows: TreeRows,
     key: np.uint64,
     memory: SplitMemory,
+    digits: Ints | None,
+    lanes: Lanes | None,
     opened: OpenNodes,
     tree: TreeTables,
 ) -> None:
     """Grow a tree of up to `max_leaves` leaves: the node whose split gains most is split next, of equals the first."""
+    first_part, one_part = np.int64(0), np.int64(1)  # typed: a literal would compile `find_split` a second time
     places, keys, sides, used = opened.places, opened.keys, memory.sides, tree.used
     places[0, FIRST], places[0, END], places[0, DEPTH] = 0, len(rows.ids), 0
-    keys[0] = key
-    used[N_NODES] = 1
-    n_open, n_leaves = np.int64(0), 1
-    first_new = np.int64(0)
+    keys[0], used[N_NODES] = key, 1
+    n_open, n_leaves, first_new = np.int64(0), 1, np.int64(0)
     while True:
         for node in range(first_new, used[N_NODES]):
             begin, end = places[node, FIRST], places[node, END]
@@ -149,7 +151,10 @@ def grow_best(
             write_node(node, begin, end, impurity, weight, tree.node_ints, tree.node_floats)
             opened.wanted[node, 0] = NO_FEATURE
             if may_split(rules, limits, end - begin, places[node, DEPTH], weight, is_pure):
-                split = find_split(table, rules, binned, rows, begin, end, weight, terms, keys[node], 0, 1, memory)
+                split = find_split(
+                    table, rules, binned, rows, begin, end, weight, terms, keys[node],
+                    first_part, one_part, memory, digits, lanes,
+                )  # fmt: skip
                 gain = gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
                 if split.feature != NO_FEATURE and is_worth(limits, gain):
                     _open(split, gain, node, sides, n_open, opened)

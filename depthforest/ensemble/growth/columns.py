@@ -61,9 +61,9 @@ def reads_rows(codes: Codes, n: int) -> bool:
 @inlined
 def gather(
     codes: Codes, by_row: Codes, wide: Ints, feature: int, missing: int, ids: Ints, begin: int, n: int, ints: Ints
-) -> tuple[Any, Any, int]:
+) -> tuple[Any, Any, Any]:
     """Fill in the codes of a node's rows; return the smallest and largest known one, and how many are missing."""
-    low, high, n_missing = np.int32(missing), np.int32(-1), 0
+    low, high, n_missing = np.int32(missing), np.int32(-1), np.int64(0)
     column = np.uint64(feature)
     if reads_rows(codes, n):
         for i in range(n):
@@ -204,14 +204,14 @@ def _find_direction(n_channels: int, n: int, ints: Ints, bins: Floats, sums: Flo
 
 
 @bare
-def order_categories(n_channels: int, n_codes: int, ints: Ints, bins: Floats, sums: Floats) -> int:
+def order_categories(n_channels: int, n_codes: int, ints: Ints, bins: Floats, sums: Floats) -> Any:
     """Put the categories that a node has into an order in which its best split is sought; return their number.
 
     For numbers and for two classes the mean, or the share of one class, gives an order that holds the best of all
     splits (Breiman et al. 1984). For more classes the shares are projected on the direction in which they vary most
     (Coppersmith et al. 1999), which is a good guess.
     """
-    n = 0
+    n = np.int64(0)  # typed: a literal would compile `_find_direction` a second time
     for b in range(n_codes):
         if bins[b, n_channels + 1] > 0.0:
             ints[ORDER, n] = b

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from depthforest.base import GOLDEN, Counts, inlined, mix
+from depthforest.base import GOLDEN, Counts, Ints, inlined, merged, mix
 from depthforest.ensemble.growth.binning import Binned
 from depthforest.ensemble.growth.columns import (
     ABSENT,
@@ -22,6 +22,7 @@ from depthforest.ensemble.growth.columns import (
     sort,
     threshold_between,
 )
+from depthforest.ensemble.growth.lanes import Lanes
 from depthforest.ensemble.growth.memory import SplitMemory, TreeRows
 from depthforest.ensemble.growth.randomsplits import find_random
 from depthforest.ensemble.growth.splits import Split, draw_column, no_split, perfect_score, put_back
@@ -49,11 +50,11 @@ def _best_set(
 ) -> Split:
     """Return the best split of a categorical column if it beats `best`, else `best`."""
     present, ints, sums, bins, sides = memory.present, memory.ints, memory.sums, memory.bins, memory.sides
-    count(rules.n_channels, rows.channels, rows.amounts, begin, n, 0, n_codes, ints, bins)
+    count(rules.n_channels, rows.channels, rows.amounts, begin, n, np.int64(0), n_codes, ints, bins)
     n_here = order_categories(rules.n_channels, n_codes, ints, bins, sums)
     for missing in range(2 if n_missing > 0 else 1):
         score, at = sweep_bins(
-            table, rules, n, -1, n_here, n_codes, missing == LEFT, weight, terms, best.score, present, bins,
+            table, rules, n, np.int64(-1), n_here, n_codes, missing == LEFT, weight, terms, best.score, present, bins,
             ints, sums,
         )  # fmt: skip
         if at >= 0:
@@ -120,7 +121,7 @@ def _best_cut(
 
 
 @inlined
-def find_split(
+def _find_best(
     table: Counts,
     rules: Rules,
     binned: Binned,
@@ -134,20 +135,12 @@ def find_split(
     n_parts: int,
     memory: SplitMemory,
 ) -> Split:
-    """Return the best split of the rows from `begin` to `end`; its feature is NO_FEATURE where no split is allowed.
-
-    `memory.sums[TOTALS]` holds the node's channels. Columns are drawn one after the other, without replacement;
-    `max_features` of them are looked at, and more until one of them varies. Of equal scores the first stays. Of several
-    threads, each looks at every n_parts-th column.
-    """
-    if rules.is_random:
-        found: Split = find_random(table, rules, binned, rows, begin, end, weight, key, part, n_parts, memory)
-        return found
+    """Return the best of all splits of the columns that a node draws."""
     columns, drawn = binned.columns, memory.drawn
     n = end - begin
     n_features = drawn.shape[1]
     best: Split = no_split()
-    n_drawn, has_varying = 0, n_parts > 1  # for all that one of several threads knows
+    n_drawn, has_varying = np.int64(0), n_parts > 1  # for all that one of several threads knows
     perfect = perfect_score(rules, n, weight)
     while n_drawn < n_features and (n_drawn < rules.max_features or not has_varying) and best.score < perfect:
         feature = draw_column(mix(key + GOLDEN * np.uint64(n_drawn + 1)), n_drawn, drawn)
@@ -172,3 +165,37 @@ def find_split(
             )  # fmt: skip
     put_back(n_drawn, drawn)
     return best
+
+
+@merged
+def find_split(
+    table: Counts,
+    rules: Rules,
+    binned: Binned,
+    rows: TreeRows,
+    begin: int,
+    end: int,
+    weight: float,
+    terms: float,
+    key: np.uint64,
+    part: int,
+    n_parts: int,
+    memory: SplitMemory,
+    digits: Ints | None,
+    lanes: Lanes | None,
+) -> Split:
+    """Return the best split of the rows from `begin` to `end`; its feature is NO_FEATURE where no split is allowed.
+
+    `memory.sums[TOTALS]` holds the node's channels. Columns are drawn one after the other, without replacement;
+    `max_features` of them are looked at, and more until one of them varies. Of equal scores the first stays. Of several
+    threads, each looks at every n_parts-th column. `digits` and `lanes` are `memory.ways`: numba does not compile what
+    needs the one that is None.
+    """
+    if digits is not None:
+        best: Split = _find_best(table, rules, binned, rows, begin, end, weight, terms, key, part, n_parts, memory)
+        return best
+    if lanes is not None:
+        found: Split = find_random(table, rules, binned, rows, begin, end, weight, key, part, n_parts, memory)
+        return found
+    none: Split = no_split()
+    return none

@@ -15,6 +15,7 @@ from depthforest.base import GOLDEN, Counts, Floats, Ints, bare, gain_over_terms
 from depthforest.ensemble.growth.binning import Binned
 from depthforest.ensemble.growth.columns import Sides
 from depthforest.ensemble.growth.finding import find_split
+from depthforest.ensemble.growth.lanes import Lanes
 from depthforest.ensemble.growth.memory import SplitMemory, TreeRows
 from depthforest.ensemble.growth.splits import NO_FEATURE, Split, no_split, part_rows
 from depthforest.ensemble.growth.sweeps import ORDER, SPARE_ORDER, TARGET, TOTALS, WEIGHT, Rules, term
@@ -166,9 +167,12 @@ def grow_deep(
     depth: int,
     key: np.uint64,
     memory: SplitMemory,
+    digits: Ints | None,
+    lanes: Lanes | None,
     tree: TreeTables,
 ) -> None:
-    """Grow the tree of the rows from `begin` to `end`, every left child first."""
+    """Grow the tree of the rows from `begin` to `end`, every left child first; `digits` and `lanes`: `find_split`."""
+    first_part, one_part = np.int64(0), np.int64(1)  # typed: a literal would compile `find_split` a second time
     used, stack, own_keys = tree.used, memory.stack, memory.stack_keys
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, begin, end, depth
     own_keys[0] = key
@@ -183,7 +187,10 @@ def grow_deep(
         write_node(node, first, last, impurity, weight, tree.node_ints, tree.node_floats)
         split = no_split()
         if may_split(rules, limits, last - first, at_depth, weight, is_pure):
-            split = find_split(table, rules, binned, rows, first, last, weight, terms, own, 0, 1, memory)
+            split = find_split(
+                table, rules, binned, rows, first, last, weight, terms, own,
+                first_part, one_part, memory, digits, lanes,
+            )  # fmt: skip
             if split.feature != NO_FEATURE and not is_worth(
                 limits, gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
             ):
@@ -198,7 +205,7 @@ def grow_deep(
             used,
         )  # fmt: skip
         stack[n, 0], stack[n, 1], stack[n, 2], stack[n, 3] = left + 1, middle, last, at_depth + 1
-        own_keys[n] = child_key(own, 1)
+        own_keys[n] = child_key(own, one_part)
         stack[n + 1, 0], stack[n + 1, 1], stack[n + 1, 2], stack[n + 1, 3] = left, first, middle, at_depth + 1
-        own_keys[n + 1] = child_key(own, 0)
+        own_keys[n + 1] = child_key(own, first_part)
         n += 2

@@ -76,6 +76,10 @@ class SplitMemory(NamedTuple):
     stack: Longs
     stack_keys: Counters
 
+    def ways(self, *, is_random: bool) -> tuple[Ints | None, Lanes | None]:
+        """Return `digits` and `lanes` of `find_split`: `places` where it seeks the best splits, else `lanes`."""
+        return (None, self.lanes) if is_random else (self.places, None)
+
     @classmethod
     def of(cls, n_rows: int, n_features: int, n_codes: int, n_channels: int) -> SplitMemory:
         """Return memory for nodes of up to so many rows."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base import GOLDEN, Counts, Floats, Ints, bare, inlined, mix, number_below
+from depthforest.base import GOLDEN, Counts, Floats, Ints, bare, merged, mix, number_below
 from depthforest.ensemble.growth.binning import Binned
 from depthforest.ensemble.growth.columns import (
     ABSENT,
@@ -118,7 +118,7 @@ def _recode(
         keys[lane, i] = not goes_left
 
 
-@inlined
+@merged
 def _sum_terms(table: Counts, rules: Rules, memory: SplitMemory) -> tuple[float, float]:
     """Return the summed terms of the channels on both sides, from running sums over the rows of a node."""
     present, ends, ints, sums, cuts = memory.present, memory.ends, memory.ints, memory.sums, memory.cuts
@@ -143,7 +143,7 @@ def _sum_terms(table: Counts, rules: Rules, memory: SplitMemory) -> tuple[float,
     return left_sum, right_sum
 
 
-@inlined
+@merged
 def _sum_sides(
     table: Counts,
     rules: Rules,
@@ -200,7 +200,7 @@ def _sum_sides(
     return left_sum, left_weight, right_sum, right_weight
 
 
-@inlined
+@merged
 def _settle_lane(
     binned: Binned, is_wide: bool, n: int, lane: int, code: int, threshold: float, memory: SplitMemory
 ) -> tuple[int, float, bool]:
@@ -221,7 +221,7 @@ def _settle_lane(
     return code, threshold, is_missing_left
 
 
-@inlined
+@merged
 def find_random(
     table: Counts,
     rules: Rules,
@@ -242,7 +242,7 @@ def find_random(
     n_features = drawn.shape[1]
     is_wide = binned.codes.shape[0] == 0
     best: Split = no_split()
-    n_drawn, has_varying = 0, n_parts > 1  # for all that one of several threads knows
+    n_drawn, has_varying = np.int64(0), n_parts > 1  # for all that one of several threads knows
     least = max(rules.min_weight, NEGLIGIBLE * weight)
     perfect = perfect_score(rules, n, weight)
     while n_drawn < n_features and (n_drawn < rules.max_features or not has_varying) and best.score < perfect:

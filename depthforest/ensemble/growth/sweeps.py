@@ -42,8 +42,6 @@ class Rules(NamedTuple):
     ----------
     is_entropy, is_number : bool
         Entropy of classes, or squared error of numbers; neither: gini.
-    is_random : bool
-        One random threshold a column, in place of the best.
     is_even : bool
         Every row weighs 1.
     n_channels, max_features : int
@@ -53,7 +51,6 @@ class Rules(NamedTuple):
 
     is_entropy: bool
     is_number: bool
-    is_random: bool
     is_even: bool
     n_channels: int
     max_features: int

@@ -94,7 +94,6 @@ class Growth:
         return Rules(
             self.criterion == "entropy",
             self.criterion == "squared_error",
-            self.is_random,
             is_even,
             self.n_channels,
             self.max_features,
@@ -193,8 +192,9 @@ class _Planting:
         """Grow the tree of the rows from `begin` to `end` on this thread."""
         tables, memory = self._tables(end - begin), self._memory(end - begin)
         grow_deep(
-            information_table(), self.rules, self.limits, self.binned, self.rows, begin, end, depth, key, memory, tables
-        )
+            information_table(), self.rules, self.limits, self.binned, self.rows, begin, end, depth, key, memory,
+            *memory.ways(is_random=self.growth.is_random), tables,
+        )  # fmt: skip
         return tables
 
     def best_first(self, key: np.uint64) -> Tree:
@@ -204,8 +204,9 @@ class _Planting:
         tables, memory = self._tables(n_leaves), self._memory(n)
         opened = OpenNodes.of(len(tables.node_ints), has_categories=self._has_categories)
         grow_best(
-            information_table(), self.rules, self.limits, n_leaves, self.binned, self.rows, key, memory, opened, tables
-        )
+            information_table(), self.rules, self.limits, n_leaves, self.binned, self.rows, key, memory,
+            *memory.ways(is_random=self.growth.is_random), opened, tables,
+        )  # fmt: skip
         return self.tree(tables)
 
     # -- several threads -----------------------------------------------------------------------------------------------
@@ -245,7 +246,10 @@ class _Planting:
             )
             if not may_split(rules, self.limits, end - begin, depth, weight, is_pure):
                 return None
-            split = find_split(table, rules, self.binned, rows, begin, end, weight, terms, key, part, n_parts, memory)
+            split = find_split(
+                table, rules, self.binned, rows, begin, end, weight, terms, key, part, n_parts, memory,
+                *memory.ways(is_random=self.growth.is_random),
+            )  # fmt: skip
             if split.feature == NO_FEATURE or not is_worth(
                 self.limits, gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
             ):

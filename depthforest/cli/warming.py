@@ -1,0 +1,148 @@
+"""Tasks that compile what commands need, on the bundled sample frames and small tables; `base.compiling` runs them.
+
+`python -m depthforest.cli.warming TASK` does one. A task calls what users call, so that the list of kernels and types
+cannot go stale; tests/cli/test_warming.py checks that after the tasks of a command the command compiles nothing more.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from depthforest.cli.terminal import changing_status
+
+if TYPE_CHECKING:
+    from depthforest.base import WarmUp
+
+LABEL = ("labels", "people")
+"""Tasks of `label` and `demo`, the longest first."""
+
+TRAIN = ("training", "synth")
+"""Tasks of `train` on synthetic frames."""
+
+
+def label_people() -> None:
+    """Label the people of two sample frames, find their joints and draw them; who they are is given."""
+    from depthforest.base import samples_folder
+    from depthforest.forest import load
+    from depthforest.frames import drawing
+    from depthforest.io import open_dataset
+    from depthforest.joints import find_joints
+
+    forest, samples = load(), open_dataset(samples_folder())
+    for frame in samples[:2]:
+        for person in range(1, int(frame.people.max()) + 1):
+            labeling = forest.label(frame, mask=frame.people == person)
+            find_joints(frame, labeling)
+            assert labeling.is_person is not None
+            drawing.overlay(frame, labeling.parts, forest.part_set)
+
+
+def find_everyone() -> None:
+    """Find the people of all sample frames."""
+    from depthforest.base import samples_folder
+    from depthforest.io import open_dataset
+    from depthforest.people import find_people
+
+    for frame in open_dataset(samples_folder()):
+        find_people(frame)
+
+
+def make_frames() -> None:
+    """Make synthetic frames."""
+    from synth import Config, Generator
+
+    for frame in Generator(Config(), seed=0, n=2):
+        assert frame.depth_mm.size
+
+
+def train_forest() -> None:
+    """Train a small forest on the sample frames."""
+    from depthforest.base import samples_folder
+    from depthforest.io import open_dataset
+    from depthforest.training import TrainConfig, train
+
+    train(open_dataset(samples_folder()), TrainConfig(trees=1, depth=8, candidates=100, pixels_per_frame=300))
+
+
+def fit_forests() -> None:
+    """Fit forests of best splits, depth first and best first, and what is made of them."""
+    from depthforest.ensemble import AdaBoostClassifier, RandomForestClassifier, RandomForestRegressor
+
+    x, numbers, classes, _ = _table()
+    for leaves in (None, 4):
+        RandomForestClassifier(n_estimators=2, max_leaf_nodes=leaves).fit(x, classes).predict(x)
+    RandomForestRegressor(n_estimators=2).fit(x, numbers).predict(x)
+    AdaBoostClassifier(n_estimators=2).fit(x, classes).predict(x)
+
+
+def fit_extra_trees() -> None:
+    """Fit forests of random splits."""
+    from depthforest.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+    x, numbers, classes, _ = _table()
+    ExtraTreesClassifier(n_estimators=2).fit(x, classes).predict(x)
+    ExtraTreesRegressor(n_estimators=2).fit(x, numbers).predict(x)
+
+
+def fit_boosting() -> None:
+    """Fit gradient and Newton boosting of numbers, two classes and more, and boosted ranking."""
+    from depthforest import ensemble
+
+    x, numbers, classes, queries = _table()
+    for kind in ("GradientBoosting", "NewtonBoosting"):
+        getattr(ensemble, f"{kind}Regressor")(n_estimators=2).fit(x, numbers).predict(x)
+        for targets in (classes, classes > 0):
+            getattr(ensemble, f"{kind}Classifier")(n_estimators=2).fit(x, targets).predict(x)
+    ensemble.LambdaMART(n_estimators=2).fit(x, classes, qid=queries).predict(x)
+
+
+TASKS: dict[str, Callable[[], None]] = {
+    "labels": label_people,
+    "people": find_everyone,
+    "training": train_forest,
+    "synth": make_frames,
+    "boosting": fit_boosting,
+    "forests": fit_forests,
+    "extra trees": fit_extra_trees,
+}
+
+
+def compile_first(tasks: Sequence[str]) -> None:
+    """Compile what tasks stand for in processes side by side, unless that was done before; shows how far it is.
+
+    A task that fails is no failure: the command compiles by itself what it does not find.
+    """
+    from depthforest.base import is_needed
+
+    if is_needed(tasks):
+        compile_tasks(tasks)
+
+
+def compile_tasks(tasks: Sequence[str], processes: int | None = None) -> list[str]:
+    """Compile what tasks stand for, and show how far it is; return what went wrong."""
+    from depthforest.base import warm_up
+
+    with changing_status("compiling ...") as show:
+
+        def tell(so_far: WarmUp) -> None:
+            show(f"compiling, once: {so_far.kernels} kernels, {so_far.done} of {so_far.tasks} tasks done")
+
+        return warm_up(tasks, __name__, processes=processes, tell=tell)
+
+
+def _table() -> tuple[Any, Any, Any, Any]:
+    """Return a table, a number and a class for each row, and queries of ten rows."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 6))
+    y = x[:, 0] + rng.normal(size=300)
+    return x, y, np.digitize(y, (-0.5, 0.5)), np.repeat(np.arange(30), 10)
+
+
+if __name__ == "__main__":
+    from depthforest.base import run_task
+
+    run_task(sys.argv[1], TASKS[sys.argv[1]])
