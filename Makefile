@@ -1,5 +1,5 @@
 # make demo   labels the bundled sample frames          make lint   ruff, mypy, the order of the rooms
-# make test   lint, types and the tests                 make bench  the benchmarks
+# make test   lint, types and the tests                 make bench  the benchmarks, and a table of aims
 # Each sets up .venv by itself, once; nothing is needed but Python 3.11 or newer and make.
 
 PYTHON ?= python3
@@ -32,7 +32,7 @@ lint: $(VENV)/.has-dev
 	$(BIN)/python tools/code_figures.py --check
 
 bench: $(VENV)/.has-dev
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@$(BIN)/python benchmarks/aims.py
 
 coverage: $(VENV)/.has-dev
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest

@@ -68,6 +68,24 @@ def test_lambdas_equal_the_twin(several, metric, k, sigma, normalize, gain):
         assert gradient[qid == q].sum() == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("metric", "sizes", "k"), [(metric, (33, 2, 45), None) for metric in METRICS] + [("ndcg", (530, 3), 2)]
+)
+def test_long_queries_equal_the_twin(metric, sizes, k):
+    """Queries whose pairs are worked out in several blocks, and one whose documents alone fill a block."""
+    rng = np.random.default_rng(5)
+    several = [(rng.integers(0, 5, n), rng.normal(size=n)) for n in sizes]
+    y, score = (np.concatenate(parts) for parts in zip(*several, strict=True))
+    options = {"k": k, "sigma": 1.0, "normalize": True, "gain": "exponential"}
+    found = lambda_gradients(y, score, qid=group_ids(sizes), metric=metric, **options)
+    options["k"] = k or len(y)
+    twins = [
+        naive_ranking.lambdas(metric, g.tolist(), s.tolist(), max_grade=int(y.max()), **options) for g, s in several
+    ]
+    for own, parts in zip(found, zip(*twins, strict=True), strict=True):
+        np.testing.assert_allclose(own, np.concatenate(parts), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_query_of_one_document_adds_nothing(metric):
     gradient, hessian = lambda_gradients([3, 0, 1, 0], [0.1, 0.2, 0.3, 0.4], qid=[1, 1, 1, 2], metric=metric)

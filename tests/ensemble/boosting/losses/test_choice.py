@@ -411,3 +411,24 @@ def test_what_no_loss_is_meant_by_is_refused_in_one_line(loss, options, message)
     with pytest.raises(UsageError, match=message) as caught:
         loss_of(loss, **options)
     assert "\n" not in str(caught.value)
+
+
+def test_logistic_leaves_of_all_sizes_around_a_register():
+    """Rows are summed 32 at a time: leaves that end before, at and after that, empty ones, rows that are left out."""
+    rng = np.random.default_rng(3)
+    sizes = [0, 1, 31, 32, 33, 64, 0]
+    leaf_of = rng.permutation(np.repeat(np.arange(-1, len(sizes)), [5, *sizes])).astype(np.int32)
+    n = len(leaf_of)
+    y, raw, weights = rng.integers(0, 2, n).astype(np.int32), rng.normal(size=n), rng.uniform(0.1, 3.0, n)
+    found = _loss("logistic").leaf_values(y, raw, weights, leaf_of, len(sizes))
+    for leaf, value in enumerate(found):
+        rows = leaf_of == leaf
+        if not rows.any():
+            assert value == 0
+            continue
+        p = 1 / (1 + np.exp(-raw[rows]))
+        slope, bend = (weights[rows] * (p - y[rows])).sum(), (weights[rows] * p * (1 - p)).sum()
+        moved = 1 / (1 + np.exp(-raw[rows] - value))
+        rest = (weights[rows] * (moved - y[rows])).sum()
+        is_step = value == pytest.approx(np.clip(-slope / bend, -2, 2), abs=1e-12)
+        assert abs(rest) < 1e-8 or is_step  # the minimum, or Newton's step where it lies too far
