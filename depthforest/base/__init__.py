@@ -14,7 +14,8 @@ Modules, from the ground up:
 - `compiling`: where compiled kernels are kept on disk, and how they come there before a command needs them.
 - `kernels`: the decorators of compiled kernels, a prefetch hint, and an addition of two numbers at once. Kernels are
   serial and release the GIL. Without a writable cache folder, they are compiled in every process instead of failing.
-  `bare` kernels compile without reference counting, which would cost more than the split of a small node.
+  `bare` kernels compile without reference counting, which would cost more than the split of a small node; `merged` ones
+  are inlined by LLVM.
 - `counters`: counter-based random numbers (SplitMix64), so that any thread can make any of them alone.
 - `scratch`: memory that is reused, because fresh pages cost more than many of the loops that fill them.
 - `threads`: the one place that spreads work over threads. The pool is created on first use, and again after a fork,
