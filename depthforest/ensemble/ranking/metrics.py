@@ -36,8 +36,23 @@ TIES = ("mean", "order")
 
 @kernel
 def ranked(score: Floats) -> Longs:
-    """Return the documents of a query from the highest score to the lowest; equal ones in the order of rows."""
-    return np.argsort(-score, kind="mergesort")
+    """Return the documents of a query from the highest score to the lowest; equal ones in the order of rows.
+
+    A merge sort, because numba's own takes half a second to compile.
+    """
+    n, width = len(score), 1
+    order, merged = np.arange(n), np.empty(n, dtype=np.int64)
+    while width < n:
+        for begin in range(0, n, 2 * width):
+            left, right = begin, min(begin + width, n)
+            middle, end = right, min(begin + 2 * width, n)
+            for k in range(begin, end):
+                is_left = left < middle and (right == end or score[order[left]] >= score[order[right]])
+                merged[k] = order[left] if is_left else order[right]
+                left, right = (left + 1, right) if is_left else (left, right + 1)
+        order, merged = merged, order
+        width *= 2
+    return order
 
 
 @kernel
