@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from depthforest.base import Bytes, Floats, Singles, kernel
 from depthforest.people.grid import DepthGrid
-from depthforest.people.planes import ALIKE, NOISE_TILT, TOLERANCE, thinnest_axis
+from depthforest.people.planes import ALIKE, NOISE_TILT, TOLERANCE, fit_axis
 from depthforest.people.regions import are_linked
 
 Owners = npt.NDArray[np.int16]
@@ -256,25 +256,8 @@ def _is_flat(
 @kernel
 def _fit(points: Singles, stack: Labels, n: int, plane: Singles) -> float:
     """Fit a plane to the first cells of a stack by least squares; return their breadth in metres, across the length."""
-    cx, cy, cz = 0.0, 0.0, 0.0
-    for k in range(n):
-        cx += points[0, stack[k]]
-        cy += points[1, stack[k]]
-        cz += points[2, stack[k]]
-    cx, cy, cz = cx / n, cy / n, cz / n
-    spread = np.zeros((3, 3))
-    for k in range(n):
-        x, y, z = points[0, stack[k]] - cx, points[1, stack[k]] - cy, points[2, stack[k]] - cz
-        spread[0, 0] += x * x
-        spread[0, 1] += x * y
-        spread[0, 2] += x * z
-        spread[1, 1] += y * y
-        spread[1, 2] += y * z
-        spread[2, 2] += z * z
-    spread[1, 0], spread[2, 0], spread[2, 1] = spread[0, 1], spread[0, 2], spread[1, 2]
-    axis_out = np.array([float(plane[0]), float(plane[1]), float(plane[2])])
-    thinnest_axis(spread, axis_out)
-    offset = -(axis_out[0] * cx + axis_out[1] * cy + axis_out[2] * cz)
+    spread, axis_out = np.empty((3, 3)), np.empty(3)
+    offset = fit_axis(points, stack, n, plane, spread, axis_out)
     sign = 1.0 if offset > 0 else -1.0
     for k in range(3):
         plane[k] = sign * axis_out[k]

@@ -285,21 +285,25 @@ def _choose(samples: Singles, n: int, plane: Singles, chosen: Ints) -> int:
 
 
 @kernel
-def _refit(samples: Singles, chosen: Ints, n: int, plane: Singles) -> bool:
-    """Fit a plane to chosen samples by least squares; False if there are too few, or it would pass the camera."""
-    if n < 6:
-        return False
+def fit_axis(points: Singles, chosen: Ints, n: int, guess: Singles, spread: Floats, axis: Floats) -> float:
+    """Fit a plane to chosen points (3 or more, n) by least squares; return its offset.
+
+    Writes the scatter of the points about their middle into `spread` (3, 3), and the plane's normal into `axis` (3,).
+    """
     cx, cy, cz = 0.0, 0.0, 0.0
     for k in range(n):
         i = chosen[k]
-        cx += samples[0, i]
-        cy += samples[1, i]
-        cz += samples[2, i]
+        cx += points[0, i]
+        cy += points[1, i]
+        cz += points[2, i]
     cx, cy, cz = cx / n, cy / n, cz / n
-    spread = np.zeros((3, 3))
+    for a in range(3):
+        axis[a] = guess[a]
+        for b in range(3):
+            spread[a, b] = 0
     for k in range(n):
         i = chosen[k]
-        x, y, z = samples[0, i] - cx, samples[1, i] - cy, samples[2, i] - cz
+        x, y, z = points[0, i] - cx, points[1, i] - cy, points[2, i] - cz
         spread[0, 0] += x * x
         spread[0, 1] += x * y
         spread[0, 2] += x * z
@@ -307,9 +311,17 @@ def _refit(samples: Singles, chosen: Ints, n: int, plane: Singles) -> bool:
         spread[1, 2] += y * z
         spread[2, 2] += z * z
     spread[1, 0], spread[2, 0], spread[2, 1] = spread[0, 1], spread[0, 2], spread[1, 2]
-    axis = np.array([float(plane[0]), float(plane[1]), float(plane[2])])
     thinnest_axis(spread, axis)
-    offset = -(axis[0] * cx + axis[1] * cy + axis[2] * cz)
+    return float(-(axis[0] * cx + axis[1] * cy + axis[2] * cz))
+
+
+@kernel
+def _refit(samples: Singles, chosen: Ints, n: int, plane: Singles) -> bool:
+    """Fit a plane to chosen samples by least squares; False if there are too few, or it would pass the camera."""
+    if n < 6:
+        return False
+    spread, axis = np.empty((3, 3)), np.empty(3)
+    offset = fit_axis(samples, chosen, n, plane, spread, axis)
     if abs(offset) < 1e-3:
         return False
     sign = 1.0 if offset > 0 else -1.0
