@@ -234,6 +234,14 @@ def _label_into(
     before = f"; done before: {summary.n_done_before}" if summary.n_done_before else ""
     if summary.n_labeled or before:
         print(f"frames labeled into {output}: {summary.n_labeled}{rate}{before}")
+    if summary.n_labeled:
+        print(f"people found: {summary.n_people}, in {summary.n_with_people} of {summary.n_labeled} frames")
+    if summary.n_labeled and not summary.n_people:
+        complain(
+            "warning",
+            "nobody was found; if somebody is there, look at `depthforest show`: the unit (--scale), the camera "
+            "(--camera) or the orientation (--rotate) may be wrong; --background tells people from a cluttered room",
+        )
     end_with(summary.failures)
 
 

@@ -54,9 +54,20 @@ from depthforest.trees import SCHEMA
 
 @dataclass
 class LabelSummary:
-    """What came of a run."""
+    """What came of a run.
+
+    Parameters
+    ----------
+    n_labeled, n_done_before : int
+        Frames.
+    n_people, n_with_people : int
+        People in the frames of this run, and how many of these frames show any.
+    failures : list of DepthForestError
+    """
 
     n_labeled: int = 0
+    n_people: int = 0
+    n_with_people: int = 0
     n_done_before: int = 0
     failures: list[DepthForestError] = field(default_factory=list)
 
@@ -260,7 +271,7 @@ class LabelRun:
         write_outputs(
             self._folder.path, own, task.labels, self._kinds, overlay=drawn, origin={"source": str(task.name)} | how
         )
-        return _Task(task.name, picture=drawn if self._is_video_wanted else None)
+        return _Task(task.name, n_people=len(task.labels.ids), picture=drawn if self._is_video_wanted else None)
 
     def _count(self, task: _Task, video: VideoFile | None) -> None:
         """Take note of a task that is over, and add its picture to the video."""
@@ -270,6 +281,8 @@ class LabelRun:
             self._summary.failures.append(task.error)
             return
         self._summary.n_labeled += 1
+        self._summary.n_people += task.n_people
+        self._summary.n_with_people += task.n_people > 0
         if video is not None and task.picture is not None:
             video.add(task.picture)
 
@@ -337,6 +350,7 @@ class _Task:
     frame: Frame | None = None
     people: People | None = None
     labels: PeopleLabels | None = None
+    n_people: int = 0
     picture: Picture | None = None
     error: DepthForestError | None = None
 

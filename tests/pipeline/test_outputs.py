@@ -38,7 +38,8 @@ def test_parts_and_overlays_are_written(frames, out, forest, capsys):
     with Image.open(out / "parts" / "f0.png") as picture:
         assert picture.mode == "P"
         assert picture.getpalette()[: 3 * 31] == [v for color in forest.part_set.colors for v in color]
-    assert re.search(r"frames labeled into .*out: 3, [\d.]+/s\n", capsys.readouterr().out)
+    told = r"frames labeled into .*out: 3, [\d.]+/s\npeople found: 3, in 3 of 3 frames\n"
+    assert re.search(told, capsys.readouterr().out)
 
 
 def test_confidence_and_probabilities(frames, out, forest):
