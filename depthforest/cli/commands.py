@@ -58,7 +58,7 @@ from depthforest.cli.terminal import (
     status,
     warn_in_one_line,
 )
-from depthforest.cli.warming import LABEL, TASKS, TRAIN, compile_first, compile_tasks
+from depthforest.cli.warming import OTHERS, TRAIN, compile_first, compile_tasks, label_tasks
 from depthforest.pipeline import LabelOptions
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def demo(
         forest = load() if any(models_folder().glob("*.safetensors")) else None
     shown = "shaded, with its parts" if forest is None else "with the joints and the parts that are found"
     if forest is not None:
-        compile_first(LABEL)
+        compile_first(label_tasks())
     with status("labeling the samples ..."):
         figures = draw_samples(output, forest)
     if figures:
@@ -196,7 +196,7 @@ def label(
             fps=fps,
         )
         forest = load(model)
-    compile_first(LABEL)
+    compile_first(label_tasks())
     if output is None:
         sys.stdout.buffer.write(label_one(forest, frames, options))
         sys.stdout.buffer.flush()
@@ -370,7 +370,7 @@ def warm_up(
     if folder is None:
         raise UsageError("found no folder to keep compiled kernels in; name one with the variable NUMBA_CACHE_DIR")
     began = time.monotonic()
-    failures = compile_tasks(list(TASKS) if everything else LABEL, processes)
+    failures = compile_tasks((*label_tasks(), *OTHERS) if everything else label_tasks(), processes)
     if not failures:
         print(f"compiled into {folder} in {time.monotonic() - began:.0f} s")
     end_with(failures)

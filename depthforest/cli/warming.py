@@ -15,28 +15,57 @@ from depthforest.cli.terminal import changing_status
 if TYPE_CHECKING:
     from depthforest.base import WarmUp
 
-LABEL = ("labels", "people")
-"""Tasks of `label` and `demo`, the longest first."""
-
 TRAIN = ("training", "synth")
 """Tasks of `train` on synthetic frames."""
 
+OTHERS = (*TRAIN, "boosting", "forests", "extra trees")
+"""Tasks of all that is not `label` and `demo`."""
+
+
+def label_tasks() -> tuple[str, ...]:
+    """Return the tasks of `label` and `demo`, the longest first: two for two cores, more for more."""
+    from depthforest.base import thread_count
+
+    return ("people", "labels", "joints") if thread_count() > 2 else ("labels and joints", "people")
+
 
 def label_people() -> None:
-    """Label the people of two sample frames, find their joints and draw them; who they are is given."""
+    """Label the people of two sample frames and draw them; who they are is given."""
     from depthforest.base import samples_folder
     from depthforest.forest import load
     from depthforest.frames import drawing
     from depthforest.io import open_dataset
-    from depthforest.joints import find_joints
 
     forest, samples = load(), open_dataset(samples_folder())
     for frame in samples[:2]:
         for person in range(1, int(frame.people.max()) + 1):
             labeling = forest.label(frame, mask=frame.people == person)
-            find_joints(frame, labeling)
             assert labeling.is_person is not None
+            assert len(labeling.sample(1000).rows)
             drawing.overlay(frame, labeling.parts, forest.part_set)
+
+
+def find_sample_joints() -> None:
+    """Find the joints of people whose parts are given, so that no labels are needed."""
+    import numpy as np
+
+    from depthforest.base import samples_folder
+    from depthforest.forest import load
+    from depthforest.io import open_dataset
+    from depthforest.joints import joints_of_surface
+
+    forest = load()
+    for frame in open_dataset(samples_folder())[:2]:
+        is_part = (frame.people == 1) & (frame.parts < len(forest.part_set))
+        points = frame.points()[is_part].astype(np.float32)
+        areas = points[:, 2] ** 2 / np.float32(frame.camera.fx * frame.camera.fy)
+        joints_of_surface(forest, points, areas, np.eye(len(forest.part_set), dtype=np.float32)[frame.parts[is_part]])
+
+
+def label_and_find_joints() -> None:
+    """Do both in one process."""
+    label_people()
+    find_sample_joints()
 
 
 def find_everyone() -> None:
@@ -99,8 +128,10 @@ def fit_boosting() -> None:
 
 
 TASKS: dict[str, Callable[[], None]] = {
-    "labels": label_people,
     "people": find_everyone,
+    "labels": label_people,
+    "joints": find_sample_joints,
+    "labels and joints": label_and_find_joints,
     "training": train_forest,
     "synth": make_frames,
     "boosting": fit_boosting,

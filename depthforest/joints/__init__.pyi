@@ -2,6 +2,7 @@ from .files import FrameJoints as FrameJoints
 from .files import read_joints as read_joints
 from .files import write_joints as write_joints
 from .finding import find_joints as find_joints
+from .finding import joints_of_surface as joints_of_surface
 from .fit import fit_joints as fit_joints
 from .params import known_joints as known_joints
 from .precision import area_under as area_under

@@ -140,11 +140,36 @@ def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False) -> Joi
         )
     if frame is not labeling._frame and not np.array_equal(frame.depth_mm, labeling._frame.depth_mm):
         raise FrameError("the frame has other readings than the one that was labeled; pass that one")
-    finder = finder_of(labeling._walk.forest)
     sample = labeling.sample(None if exact else FAST_PIXELS)
-    points, areas, shares = surface(frame, sample)
+    return joints_of_surface(labeling._walk.forest, *surface(frame, sample), exact=exact)
+
+
+def joints_of_surface(
+    forest: DepthTrees,
+    points: npt.NDArray[np.float32],
+    areas: npt.NDArray[np.float32],
+    shares: npt.NDArray[np.float32],
+    *,
+    exact: bool = False,
+) -> Joints:
+    """Find the joints of one person from points of its surface.
+
+    Parameters
+    ----------
+    forest : DepthTrees
+        Whose parameters are taken.
+    points : array (n, 3), float32
+        Meters in camera space.
+    areas : array (n,), float32
+        Surface that each stands for, square meters.
+    shares : array (n, n_parts), float32
+        Probabilities of parts.
+    exact : bool
+        As in `find_joints`.
+    """
     if not len(points):
         return Joints({})
+    finder = finder_of(forest)
     modes, n_modes = seek_modes(points, areas, shares, finder.clusters, EXACT if exact else FAST)
     return finder.joints(modes, n_modes)
 

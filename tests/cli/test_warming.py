@@ -61,10 +61,13 @@ def kernels_of_tasks(names):
     return set().union(*(kernels_of(code, name) for name in names))
 
 
-def test_the_tasks_of_label_compile_all_that_it_calls(tmp_path):
+@pytest.mark.parametrize("n_cores", [2, 8])
+def test_the_tasks_of_label_compile_all_that_it_calls(tmp_path, monkeypatch, n_cores):
+    monkeypatch.setattr("depthforest.base.thread_count", lambda: n_cores)
+    assert len(warming.label_tasks()) == (2 if n_cores == 2 else 3)
     needed = kernels_of(LABEL, tmp_path / "out")
     assert len(needed) > 20
-    assert needed - kernels_of_tasks(warming.LABEL) == set()
+    assert needed - kernels_of_tasks(warming.label_tasks()) == set()
 
 
 def test_the_tasks_of_train_compile_all_that_it_calls(tmp_path):
@@ -94,13 +97,14 @@ def test_the_tasks_of_ensembles_compile_all_that_a_fit_calls(task, names):
 
 def test_the_command_compiles_and_says_where(tmp_path, monkeypatch):
     done = []
-    monkeypatch.setattr(warming, "TASKS", dict.fromkeys(warming.TASKS))
     monkeypatch.setattr("depthforest.base.warm_up", lambda tasks, *_, **__: done.append(list(tasks)) or [])
     for words in ([], ["--all"]):
         result = run_here("warm-up", *words, env={"NUMBA_CACHE_DIR": str(tmp_path)})
         assert result.returncode == 0, result.stderr
         assert result.stdout.startswith(b"compiled into ")
-    assert done == [list(warming.LABEL), list(warming.TASKS)]
+    label = list(warming.label_tasks())
+    assert done == [label, [*label, *warming.OTHERS]]
+    assert {*warming.OTHERS, *label} <= set(warming.TASKS)
 
 
 def test_the_command_tells_of_what_failed(monkeypatch):
@@ -116,4 +120,4 @@ def test_a_command_compiles_what_it_needs_first(tmp_path, monkeypatch):
     monkeypatch.setattr("depthforest.cli.commands.compile_first", lambda tasks: asked.append(tasks))
     sample = samples_folder() / "depth" / "two_people.png"
     assert run_here("label", sample, "-o", tmp_path / "out", "--camera", "kinect_v1@320x240").returncode == 0
-    assert asked == [warming.LABEL]
+    assert asked == [warming.label_tasks()]
