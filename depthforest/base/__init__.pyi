@@ -19,6 +19,7 @@ from .compiling.cache import cache_folder as cache_folder
 from .compiling.warming import WarmUp as WarmUp
 from .compiling.warming import is_needed as is_needed
 from .compiling.warming import run_task as run_task
+from .compiling.warming import tasks_left as tasks_left
 from .compiling.warming import warm_up as warm_up
 from .configs import TomlConfig as TomlConfig
 from .counters import GOLDEN as GOLDEN

@@ -364,13 +364,19 @@ def warm_up(
     processes: Annotated[int | None, typer.Option(help="Processes at a time; default one a core.", min=1)] = None,
 ) -> None:
     """Compile ahead of time what label and demo need: for images, labs, and before a first demonstration."""
-    from depthforest.base import cache_folder
+    from depthforest.base import cache_folder, tasks_left
 
-    folder = cache_folder()
+    folder, named = cache_folder(), os.environ.get("NUMBA_CACHE_DIR")
     if folder is None:
         raise UsageError("found no folder to keep compiled kernels in; name one with the variable NUMBA_CACHE_DIR")
+    if named and folder.parent != Path(named):
+        raise UsageError(f"NUMBA_CACHE_DIR={named} is no folder that can be written; name another")
+    tasks = tasks_left((*label_tasks(), *OTHERS) if everything else label_tasks())
+    if not tasks:
+        print(f"compiled before, in {folder}")
+        return
     began = time.monotonic()
-    failures = compile_tasks((*label_tasks(), *OTHERS) if everything else label_tasks(), processes)
+    failures = compile_tasks(tasks, processes)
     if not failures:
         print(f"compiled into {folder} in {time.monotonic() - began:.0f} s")
     end_with(failures)

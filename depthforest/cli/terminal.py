@@ -95,11 +95,12 @@ def status(text: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def changing_status(text: str) -> Iterator[Callable[[str], None]]:
-    """Show on a terminal what takes a while; yields a function that changes the text."""
+    """Show what takes a while: one changing line on a terminal, the first text elsewhere; yields what changes it."""
     from rich.console import Console
 
     console = Console(stderr=True)
     if not console.is_terminal:
+        print(text, file=sys.stderr, flush=True)
         yield lambda _: None
         return
     with console.status(text) as shown:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from depthforest.cli.terminal import changing_status
+from depthforest.cli.terminal import changing_status, complain
 
 if TYPE_CHECKING:
     from depthforest.base import WarmUp
@@ -143,19 +143,20 @@ TASKS: dict[str, Callable[[], None]] = {
 def compile_first(tasks: Sequence[str]) -> None:
     """Compile what tasks stand for in processes side by side, unless that was done before; shows how far it is.
 
-    A task that fails is no failure: the command compiles by itself what it does not find.
+    A task that fails is worth a warning: the command compiles by itself what it does not find.
     """
-    from depthforest.base import is_needed
+    from depthforest.base import is_needed, tasks_left
 
     if is_needed(tasks):
-        compile_tasks(tasks)
+        for failure in compile_tasks(tasks_left(tasks))[:1]:
+            complain("warning", f"{failure}; it is compiled again at every start")
 
 
 def compile_tasks(tasks: Sequence[str], processes: int | None = None) -> list[str]:
     """Compile what tasks stand for, and show how far it is; return what went wrong."""
     from depthforest.base import warm_up
 
-    with changing_status("compiling ...") as show:
+    with changing_status("compiling, once ...") as show:
 
         def tell(so_far: WarmUp) -> None:
             show(f"compiling, once: {so_far.kernels} kernels, {so_far.done} of {so_far.tasks} tasks done")

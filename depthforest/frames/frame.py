@@ -255,7 +255,9 @@ def fitted_camera(camera: Camera, shape: tuple[int, ...]) -> Camera:
     except CameraError:
         raise CameraError(
             f"the picture is {width} x {height} but the camera {camera.width} x {camera.height}, of another aspect; "
-            "give the camera of this picture (rotate=90 turns a sensor mounted on its side)"
+            "give the camera of this picture (",
+            Parameter("rotate", 90),
+            " turns a sensor mounted on its side)",
         ) from None
     warnings.warn(
         f"the camera is {camera.width} x {camera.height} and is scaled to pictures of {width} x {height}",

@@ -133,6 +133,8 @@ def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False) -> Joi
         raise FrameError(f"expected a Frame, got {type(frame).__name__}; df.Frame(array, camera) makes one")
     if not isinstance(labeling, Labeling):
         raise UsageError(f"expected a Labeling, got {type(labeling).__name__}; forest.label(frame) makes one")
+    if not isinstance(exact, bool):
+        raise UsageError(f"exact must be True or False, got {exact!r}")
     if frame.camera != labeling.camera:
         raise FrameError(
             f"the frame is {_size(frame.shape)} and the labeling {_size(labeling.parts.shape)}, or their cameras "

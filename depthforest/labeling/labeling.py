@@ -59,7 +59,8 @@ class Labeling:
     Notes
     -----
     It keeps the person's crop and the leaves of the pixels that walked, so that probabilities and joints need no second
-    walk: about 0.4 MB for 24,000 pixels in three trees, mirrored; 0.9 MB if every pixel walked.
+    walk: about 0.4 MB for 24,000 pixels in three trees, mirrored; 0.9 MB if every pixel walked. It also refers to the
+    forest: pickled, it is as large as that.
     """
 
     parts: npt.NDArray[np.uint8]
@@ -143,7 +144,8 @@ class Labeling:
         Parameters
         ----------
         n : int, optional
-            The grid is as wide as leaves about so many of the person's pixels; omitted: all of them.
+            The grid is the widest that leaves at least so many of the person's pixels, mostly up to four times as many;
+            omitted: all of them. In frames with an even number of columns both of the middle are on it.
         """
         if n is not None and not is_whole(n, 1):
             raise UsageError(f"n must be a whole number of pixels from 1, got {n!r}")

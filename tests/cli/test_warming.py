@@ -95,11 +95,12 @@ def test_the_tasks_of_ensembles_compile_all_that_a_fit_calls(task, names):
     assert needed - kernels_of_tasks([task]) == set()
 
 
-def test_the_command_compiles_and_says_where(tmp_path, monkeypatch):
+def test_the_command_compiles_and_says_where(monkeypatch):
     done = []
     monkeypatch.setattr("depthforest.base.warm_up", lambda tasks, *_, **__: done.append(list(tasks)) or [])
+    monkeypatch.setattr("depthforest.base.tasks_left", list)
     for words in ([], ["--all"]):
-        result = run_here("warm-up", *words, env={"NUMBA_CACHE_DIR": str(tmp_path)})
+        result = run_here("warm-up", *words)
         assert result.returncode == 0, result.stderr
         assert result.stdout.startswith(b"compiled into ")
     label = list(warming.label_tasks())
@@ -107,11 +108,35 @@ def test_the_command_compiles_and_says_where(tmp_path, monkeypatch):
     assert {*warming.OTHERS, *label} <= set(warming.TASKS)
 
 
+def test_the_command_says_that_all_is_done(monkeypatch):
+    monkeypatch.setattr("depthforest.base.tasks_left", lambda _: [])
+    assert run_here("warm-up").stdout.startswith(b"compiled before, in ")
+
+
+def test_a_named_folder_that_cannot_be_used_is_refused(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    result = run_here("warm-up")
+    assert result.returncode == 2
+    assert (
+        f"NUMBA_CACHE_DIR={tmp_path / 'file'} is no folder that can be written; name another" in result.stderr.decode()
+    )
+
+
+def test_a_command_goes_on_after_a_failure(monkeypatch, capsys):
+    monkeypatch.setattr("depthforest.base.is_needed", lambda _: True)
+    monkeypatch.setattr("depthforest.base.warm_up", lambda *_, **__: ["labels: no luck", "people: no luck"])
+    warming.compile_first(("labels", "people"))
+    told = "compiling, once ...\ndepthforest: warning: labels: no luck; it is compiled again at every start\n"
+    assert capsys.readouterr().err == told
+
+
 def test_the_command_tells_of_what_failed(monkeypatch):
+    monkeypatch.setattr("depthforest.base.tasks_left", list)
     monkeypatch.setattr("depthforest.base.warm_up", lambda *_, **__: ["labels: ValueError: no luck"])
     result = run_here("warm-up")
     assert result.returncode == 1
-    assert result.stderr == b"depthforest: error: labels: ValueError: no luck\n"
+    assert result.stderr.endswith(b"depthforest: error: labels: ValueError: no luck\n")
     assert result.stdout == b""
 
 

@@ -219,6 +219,8 @@ def test_misuse_is_refused(frames):
         find_joints(frame.depth_mm, labeling)
     with pytest.raises(UsageError, match="expected a Labeling, got ndarray"):
         find_joints(frame, labeling.parts)
+    with pytest.raises(UsageError, match="exact must be True or False, got 'yes'"):
+        find_joints(frame, labeling, exact="yes")
 
 
 @pytest.mark.parametrize("way", [copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))])

@@ -24,6 +24,9 @@ PACKAGES = Path(__file__).resolve().parents[3]
 
 _TOKEN = uuid.uuid4().hex[:6]
 
+not_kept: list[str] = []
+"""Why kernels of this process were compiled but not kept."""
+
 
 def _own_name() -> str:
     """Return what is in the names of the files that this process writes, and no other, not even a fork of it."""
@@ -135,13 +138,27 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     _impl_class = _Results
 
     def load_overload(self, *args: Any) -> Any:
-        """Return a version that is on disk; what cannot be read is compiled again."""
-        with contextlib.suppress(OSError, EOFError):
+        """Return a version that is on disk; what cannot be read, or is damaged, is compiled again."""
+        try:
             return super().load_overload(*args)
-        return None
+        except OSError:
+            return None
+        except Exception:  # of unpickling what is cut or damaged: nearly any
+            self._forget()
+            return None
 
     def save_overload(self, *args: Any) -> None:
-        """Keep a version, unless the folder is read-only or the disk is full."""
+        """Keep a version, unless the folder is read-only or the disk is full; `not_kept` then says so."""
         self._cache_file._data_name_pattern = f"{self._impl.filename_base}.{_own_name()}.{{number:d}}.nbc"
-        with contextlib.suppress(OSError):
+        try:
             super().save_overload(*args)
+        except OSError as error:
+            folder = self._impl.locator.get_cache_path()
+            not_kept.append(f"compiled kernels cannot be kept in {folder}: {error.strerror}")
+        except Exception:  # the list of versions was damaged meanwhile
+            self._forget()
+
+    def _forget(self) -> None:
+        """Remove the list of versions, so that all are compiled and kept anew."""
+        with contextlib.suppress(OSError):
+            Path(self._cache_file._index_path).unlink()

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from depthforest.base.compiling.cache import PACKAGES, cache_folder, is_writable
+from depthforest.base.compiling.cache import PACKAGES, cache_folder, is_writable, not_kept
 from depthforest.base.threads import thread_count
 
 SWITCH = "DEPTHFOREST_WARM_UP"
@@ -44,7 +44,13 @@ def is_needed(tasks: Sequence[str]) -> bool:
     folder = cache_folder()
     if folder is None or os.environ.get(SWITCH) == "0" or not _is_compiling():
         return False
-    return any(not _mark(folder, task).exists() for task in tasks) and thread_count() > 1 and is_writable(folder)
+    return bool(tasks_left(tasks)) and thread_count() > 1 and is_writable(folder)
+
+
+def tasks_left(tasks: Sequence[str]) -> list[str]:
+    """Return the tasks that were not done yet."""
+    folder = cache_folder()
+    return [task for task in tasks if folder is None or not _mark(folder, task).exists()]
 
 
 def warm_up(
@@ -148,6 +154,8 @@ def run_task(name: str, task: Callable[[], object]) -> None:
     event.register("numba:compile", Listener())
     gc.disable()  # compiling makes millions of objects that stay: 9 % less time for 100 MB more
     _call(task)
+    if not_kept:
+        sys.exit(not_kept[0])
     folder = cache_folder()
     if folder is not None:
         with suppress(OSError):

@@ -106,12 +106,19 @@ def test_a_read_only_folder_is_read(tmp_path):
 
 
 @compiled
-def test_broken_files_are_compiled_again(tmp_path):
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_damaged_files_are_compiled_again(tmp_path, ending):
     run(CALL, tmp_path)
-    (data,) = tmp_path.rglob("*.nbc")
-    data.write_bytes(b"")
-    assert run(CALL + COUNT, tmp_path) == ["b'AAAA'", "0 1"]
-    assert run(CALL + COUNT, tmp_path) == ["b'AAAA'", "1 0"]
+    for damage in (
+        lambda _: b"",
+        lambda content: content[:100],
+        lambda _: b"\xea nothing",
+        lambda content: content[50:],
+    ):
+        for path in tmp_path.rglob(f"*.{ending}"):
+            path.write_bytes(damage(path.read_bytes()))
+        assert run(CALL + COUNT, tmp_path) == ["b'AAAA'", "0 1"]
+        assert run(CALL + COUNT, tmp_path) == ["b'AAAA'", "1 0"]
 
 
 @compiled

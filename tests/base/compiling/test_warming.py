@@ -31,7 +31,15 @@ def sleep():
 def look():
     assert os.environ["DEPTHFOREST_WARM_UP"] == "0"
 
-run_task(sys.argv[1], {"good": compile_one, "bad": fail, "dead": die, "slow": sleep, "inner": look}[sys.argv[1]])
+def fill_the_disk():
+    from depthforest.base.compiling import cache
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+    cache.caching.FunctionCache.save_overload = refuse
+    compile_one()
+
+tasks = {"good": compile_one, "bad": fail, "dead": die, "slow": sleep, "inner": look, "full": fill_the_disk}
+run_task(sys.argv[1], tasks[sys.argv[1]])
 """
 
 
@@ -58,9 +66,17 @@ def test_a_task_compiles_and_leaves_a_mark(folder):
     assert told[-1] == warming.WarmUp(kernels=1, done=1, tasks=1)
     assert not warming.is_needed(["good"])
     assert warming.is_needed(["good", "another"])
+    assert warming.tasks_left(["good", "another"]) == ["another"]
     assert len(list(folder.rglob("*.nbc"))) == 1
     assert warming.warm_up(["good"], "runner", tell=told.append) == []
     assert told[-1].kernels == 0
+
+
+def test_what_cannot_be_kept_is_a_failure(folder):
+    (failure,) = warming.warm_up(["full"], "runner")
+    assert failure.startswith(f"full: compiled kernels cannot be kept in {folder}")
+    assert failure.endswith("No space left on device")
+    assert warming.tasks_left(["full"]) == ["full"]
 
 
 @pytest.mark.parametrize("processes", [1, 2, 8])
