@@ -246,8 +246,9 @@ class _Levels:
         while step:
             begin = self.n_walked
             self.n_walked = take_open(*frame, step, self.numbers, begin, self._places)
-            self._walk(begin, self.n_walked)
-            self._decide(begin, self.n_walked, step)
+            if self.n_walked > begin or step == 1:  # a grid may pass by a thin shape
+                self._walk(begin, self.n_walked)
+                self._decide(begin, self.n_walked, step)
             if step > 1:
                 fill_cells(crop.depth, *frame, step, self.parts, self.numbers)
             step //= 2

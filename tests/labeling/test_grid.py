@@ -125,6 +125,18 @@ def test_the_widest_grid_that_leaves_enough():
     assert [grid_step(n, 1000) for n in (0, 999, 3999, 4000, 15_999, 16_000, 64_000)] == [1, 1, 1, 2, 2, 4, 8]
 
 
+def test_who_falls_through_the_coarse_grids_is_labeled_exactly(few):
+    few(1)
+    frame, forest = patchy_frame(np.random.default_rng(2), 8, 40, holes=0), forest_of(6, 3, n_facings=8, mirror=True)
+    mask = np.zeros(frame.shape, bool)
+    mask[3] = True
+    found, exact = forest.label(frame, mask), forest.label(frame, mask, exact=True)
+    assert found._walk.step == 4
+    assert n_walked(found) == 40
+    assert found.facing == exact.facing is not None
+    np.testing.assert_array_equal(found.probabilities(), exact.probabilities())
+
+
 def test_small_people_walk_whole():
     frame = random_frame(np.random.default_rng(1), 60, 60)
     forest = forest_of(4, n_facings=3)

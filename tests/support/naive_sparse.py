@@ -33,9 +33,9 @@ def label(forest, frame, mask, is_mirrored, rule, radius_m, n_coarse):
         rows, cols = range(0, height, step), grid_columns(width, step)
         new = [p for p in leaves if p not in stand_ins and p[0] in rows and p[1] in cols]
         stand_ins |= {p: p for p in new}
-        if weights is None:
+        if weights is None and (new or step == 1):
             weights = naive_facings.facing_weights(forest, {p: leaves[p] for p in new})
-        sums |= naive_facings.mixed(forest, {p: leaves[p] for p in new}, weights, rule)
+        sums |= naive_facings.mixed(forest, {p: leaves[p] for p in new}, weights, rule) if new else {}
         for source, target, is_down in ((sums, across, False), (across, smoothed, True)):
             for p in new:
                 near = neighbors(p, stand_ins, frame, radius_m, is_down, step)
