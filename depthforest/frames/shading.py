@@ -48,8 +48,8 @@ _UNKNOWN = np.float32(np.nan)
 def shaded_depth(frame: Frame) -> Bytes:
     """Return a frame lit like a statue; `drawing.shade` describes it."""
     picture = np.zeros((*frame.shape, 3), dtype=np.uint8)
-    metres, n_upto = np.empty(frame.shape, dtype=np.float32), np.zeros(MAX_MM + 1, dtype=np.int64)
-    _take_depth(frame.depth_mm, metres, n_upto)
+    meters, n_upto = np.empty(frame.shape, dtype=np.float32), np.zeros(MAX_MM + 1, dtype=np.int64)
+    _take_depth(frame.depth_mm, meters, n_upto)
     n = int(n_upto[-1])
     if n == 0:
         return picture
@@ -58,7 +58,7 @@ def shaded_depth(frame: Frame) -> Bytes:
     jump = JUMP_M_PER_M * float(middle.mean())
     smooth = np.full((frame.shape[0] + 2, frame.shape[1] + 2), _OUTSIDE_M, dtype=np.float32)
     smooth[1:-1, 1:-1] = cv2.bilateralFilter(
-        metres, SMOOTHING_PX, jump, SMOOTHING_PX / 2, borderType=cv2.BORDER_REPLICATE
+        meters, SMOOTHING_PX, jump, SMOOTHING_PX / 2, borderType=cv2.BORDER_REPLICATE
     )
     camera = frame.camera
     x = ((np.arange(camera.width) - camera.cx) / camera.fx).astype(np.float32)
@@ -90,13 +90,13 @@ def _quantile(n_upto: Longs, rank: float) -> float:
 
 
 @kernel
-def _take_depth(depth_mm, metres, n_upto):  # type: ignore[no-untyped-def]
-    """Fill depth in metres, and for each depth in millimetres how many readings are not beyond it."""
+def _take_depth(depth_mm, meters, n_upto):  # type: ignore[no-untyped-def]
+    """Fill depth in meters, and for each depth in millimeters how many readings are not beyond it."""
     for row in range(depth_mm.shape[0]):
         for col in range(depth_mm.shape[1]):
             depth = depth_mm[row, col]
             n_upto[depth] += 1
-            metres[row, col] = np.float32(depth) / _MM if depth > 0 else _HOLE
+            meters[row, col] = np.float32(depth) / _MM if depth > 0 else _HOLE
     n_upto[0] = 0
     for depth in range(1, len(n_upto)):
         n_upto[depth] += n_upto[depth - 1]
@@ -114,7 +114,7 @@ def _slope(before, here, after):  # type: ignore[no-untyped-def]
 
 @kernel
 def _shade(depth_mm, smooth, x, y, focal, reach, light, tints, picture):  # type: ignore[no-untyped-def]
-    """Fill a picture; `smooth` is metres with a border of one pixel, `x` and `y` are columns and rows in focal lengths.
+    """Fill a picture; `smooth` is meters with a border of one pixel, `x` and `y` are columns and rows in focal lengths.
 
     The normal of a surface z(row, col) seen through a pinhole is d/dcol x d/drow of ((col-cx)z/fx, (row-cy)z/fy, z).
     """

@@ -136,7 +136,7 @@ def _bent(a: Singles, points: Singles, normals: Singles, i: int) -> np.float32:
 
 @kernel
 def _find_seeds(points: Singles, normals: Singles, taken: Bytes, n_cols: int, bend: Singles, seeds: Labels) -> int:
-    """Write how much the normals of the neighbours of free cells differ from theirs, as in `_bent`; inf beside a jump.
+    """Write how much the normals of the neighbors of free cells differ from theirs, as in `_bent`; inf beside a jump.
 
     Write in reading order which of them faces may be grown from; return how many.
     """
