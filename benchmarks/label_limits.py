@@ -24,14 +24,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from label_speed import best, frames_of
+from label_speed import _chase, best, frames_of
 
 import depthforest as df
 from depthforest.base import kernel
 from depthforest.labeling import walks
 from depthforest.labeling.packing import CHILDREN, LEAF, packed_forest
 from depthforest.labeling.steps import LANES
-from depthforest.trees import clamped_offset, find_scales, focal_lengths
+from depthforest.trees import clamped_offset
 
 LINE = 64
 TURNS = 9
@@ -39,14 +39,6 @@ STAGES = (
     "crop_person", "open_places", "take_open", "find_scales", "find_leaves", "add_evidence", "mix_pixels",
     "smooth_sums", "decide", "fill_cells", "spread",
 )  # fmt: skip
-
-
-@kernel
-def _chase(links: npt.NDArray[np.int64], n: int) -> int:
-    place = 0
-    for _ in range(n):
-        place = links[place]
-    return place
 
 
 @kernel
@@ -202,12 +194,9 @@ def stage_times(forest: df.Forest, frames: list[df.Frame], masks: list[Any]) -> 
 def traced(forest: df.Forest, frame: df.Frame, mask: Any) -> tuple[Any, Any, Any, int]:
     """Return steps (2,) and misses (3, 2) of the pixels of a frame that walk, its walk, and the bytes of its crop."""
     walk = forest.label(frame, mask, threads=1)._walk
-    assert walk.stand_ins is not None
-    # those who stand for themselves, in order: levels are mixed here, which changes little
-    firsts = np.unique(walk.stand_ins, return_index=True)[1]
-    places = np.ascontiguousarray(walk.crop.places[np.sort(firsts)])
-    scales = np.empty((len(places), 2), dtype=np.float32)
-    find_scales(walk.crop.depth, places, focal_lengths(frame.camera), scales)
+    run = walks._Levels(walk, 1)
+    run.go()
+    places, scales = run._places[: run.n_walked].copy(), run._scales[: run.n_walked].copy()  # they are scratch
     near, far = (np.full((size // (LINE * ways), ways), -1, dtype=np.int64) for size, ways in cache_sizes())
     steps, misses = np.zeros(2, dtype=np.int64), np.zeros((3, 2), dtype=np.int64)
     person = walk.crop.depth.reshape(-1), walk.crop.depth.shape[1], places, scales
@@ -244,7 +233,6 @@ def main() -> None:
     limits = {  # nanoseconds
         "find_leaves": steps[1] * price["nodes"][1] + 2 * steps.sum() * price["crop"][1],
         "mix_pixels": n_leaves * price["leaves"][1] + n_walked * n_columns * 4 * copy,
-        "add_evidence": np.mean([np.count_nonzero(np.unique(one[2].stand_ins)) for one in every]) * 0,
         "smooth_sums": n_walked * n_columns * 4 * 12 * copy,
         "decide": n_walked * n_columns * 4 * copy,
         "crop_person": (3 * n_frame + 2 * sizes["crop"] + 8 * n) * copy,
