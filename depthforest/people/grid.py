@@ -88,7 +88,7 @@ class DepthGrid:
 
     @property
     def spacing(self) -> float:
-        """Metres between neighbours at a depth of 1 m."""
+        """Metres between neighbors at a depth of 1 m."""
         return float(self.step / min(self.lens[0], self.lens[1]))
 
     @classmethod
@@ -331,7 +331,7 @@ def _fit_lanes(
     points: Singles, spacing: np.float32, rays: Singles, row: int, left: int, n: int, normals: Singles
 ) -> None:
     """Write the normals of some cells of a row; its loops over them have no branches: vector instructions."""
-    # 0 to 8: sums of 1, u, v, q, uu, uv, vv, uq, vq of neighbours; of the cell itself: u, v, q, limit, slopes
+    # 0 to 8: sums of 1, u, v, q, uu, uv, vv, uq, vq of neighbors; of the cell itself: u, v, q, limit, slopes
     lanes = np.empty((15, LANES), dtype=np.float32)
     width = points.shape[2] + 2 * NORMAL_REACH
     at = (row + NORMAL_REACH) * width + NORMAL_REACH + left
@@ -372,7 +372,7 @@ def _fit_lanes(
         uu, uv, vv = lanes[4, i] / count - mu * mu, lanes[5, i] / count - mu * mv, lanes[6, i] / count - mv * mv
         uq, vq = lanes[7, i] / count - mu * mq, lanes[8, i] / count - mv * mq
         det = uu * vv - uv * uv
-        # neighbours on one line fix no plane
+        # neighbors on one line fix no plane
         is_plane = (count >= LEAST_SAMPLES) & (det > np.float32(0.02) * (uu + vv) * (uu + vv))
         a, b = (uq * vv - vq * uv) / det, (vq * uu - uq * uv) / det
         c = lanes[11, i] + mq - a * (lanes[9, i] + mu) - b * (lanes[10, i] + mv)

@@ -1,6 +1,6 @@
 """Planes of a room: floor, walls, table tops, found by RANSAC on points with normals; and which way is up.
 
-One point with its normal is a hypothesis. The one that explains most square metres is fitted to what it explains, that
+One point with its normal is a hypothesis. The one that explains most square meters is fitted to what it explains, that
 is taken away, and the next is looked for among the rest. Tolerances follow the noise of depth along the ray.
 """
 
@@ -76,7 +76,7 @@ class FittedPlane:
 def find_planes(
     grid: DepthGrid, *, n: int = 12, least_area: float = LEAST_AREA, seed: int = 0
 ) -> tuple[FittedPlane, ...]:
-    """Return the planes of a grid, the largest first, about: in the order in which they explain square metres.
+    """Return the planes of a grid, the largest first, about: in the order in which they explain square meters.
 
     Parameters
     ----------
@@ -233,11 +233,11 @@ def _search(samples: Singles, n_samples: int, least_area: float, seed: np.uint64
 
 @kernel
 def _draw_best(samples: Singles, n: int, state: np.uint64, best: Singles) -> bool:
-    """Write the hypothesis that explains most square metres, the first of equals; False if none explains any.
+    """Write the hypothesis that explains most square meters, the first of equals; False if none explains any.
 
     All of them are tried on a sample at once: vector instructions. Tolerances are widened, because they are rough.
     """
-    # normal, offset, square metres
+    # normal, offset, square meters
     lanes = np.empty((5, HYPOTHESES), dtype=np.float32)
     for k in range(HYPOTHESES):
         # splitmix64

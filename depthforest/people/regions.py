@@ -13,7 +13,7 @@ from depthforest.base import Singles, kernel
 Labels = npt.NDArray[np.int32]
 
 JUMP = 0.02
-"""Metres between neighbours that always connect, beside what noise and the distance of cells account for."""
+"""Metres between neighbors that always connect, beside what noise and the distance of cells account for."""
 
 JUMP_SPACINGS = 2.5
 """Times the distance of cells that face the camera: surfaces up to 68 degrees off stay whole."""
@@ -44,8 +44,8 @@ def label_regions(
 ) -> int:  # fmt: skip
     """Write the region of each cell, from 0 in reading order, -1 for those taken or without a reading; return how many.
 
-    Eight neighbours connect. `stack` and `sizes` are as long as there are cells; a row of `sizes` is the number of
-    cells of a region and their square metres.
+    Eight neighbors connect. `stack` and `sizes` are as long as there are cells; a row of `sizes` is the number of
+    cells of a region and their square meters.
     """
     n_rows, n_cols = taken.shape
     labels[:] = -1
@@ -77,10 +77,10 @@ def label_regions(
 
 # columns of the table of measures; lengths in metres, along the axes of the room: right, up, ahead
 N_CELLS, AREA, CUT, THICKNESS = 0, 1, 2, 3
-MIDDLE = 4  # 3 columns: sum of square metres times place
+MIDDLE = 4  # 3 columns: sum of square meters times place
 LOW = 7  # 3 columns: lowest place
 HIGH = 10  # 3 columns: highest place
-BENDS = 13  # 6 columns: sum of square metres times products of the normal: xx xy xz yy yz zz
+BENDS = 13  # 6 columns: sum of square meters times products of the normal: xx xy xz yy yz zz
 BORDER, FACED, FLOORED = 19, 20, 21  # sides of cells on the border; of them on furniture, on the room, without a jump
 BEFORE, BEHIND = 22, 23  # of them before, and behind, what is beside them
 N_MEASURES = 24
