@@ -3,3 +3,4 @@ from .labeling import RULES as RULES
 from .labeling import Labeling as Labeling
 from .labeling import Sample as Sample
 from .labeling import leaves_of_person as leaves_of_person
+from .labeling import shares_at as shares_at

@@ -220,6 +220,36 @@ def leaves_of_person(
     return np.ascontiguousarray(leaves.transpose(1, 0, 2)), rows, cols
 
 
+def shares_at(
+    forest: DepthTrees, frame: Frame, mask: Mask | None, places: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float32]:
+    """Return the probabilities (n, n_parts) of some of a person's pixels, which alone walk: of a few, this is cheap.
+
+    Parameters
+    ----------
+    forest : DepthTrees
+    frame : Frame
+    mask : array (rows, cols), bool, optional
+        The person; None: all readings.
+    places : array (n, 2), int32
+        Rows and columns, each of a pixel of the person with a reading.
+    """
+    places = np.ascontiguousarray(places, dtype=np.int32)
+    if places.ndim != 2 or places.shape[1] != 2:
+        raise UsageError(f"places must be an array (n, 2) of rows and columns, got one of shape {places.shape}")
+    if len(places) == 0:
+        return np.empty((0, len(forest.part_set)), dtype=np.float32)
+    walk = PersonWalk.start(forest, frame, mask, is_mirrored=forest.mirror)
+    if (places < 0).any() or (places >= frame.shape).any():
+        raise UsageError(f"places must lie in the picture, {frame.shape[0]} rows and {frame.shape[1]} columns")
+    is_person = frame.depth_mm[places[:, 0], places[:, 1]] > 0
+    if mask is not None:
+        is_person &= mask[places[:, 0], places[:, 1]]
+    if not is_person.all():
+        raise UsageError(f"{np.count_nonzero(~is_person)} of {len(places)} places are not the person's, or no reading")
+    return _shares(*walk.sums_at(places))
+
+
 def label(
     forest: DepthTrees,
     frame: Frame,

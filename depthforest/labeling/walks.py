@@ -189,13 +189,32 @@ class PersonWalk:
         """Return the leaves (n_pixels, n_walks, n_trees) of the pixels on a grid that leaves about `n`, and places."""
         chosen = np.empty(self.n, dtype=np.int64)
         chosen = chosen[: find_grid(self.crop.places, self.crop.corner, self.n_cols, grid_step(self.n, n), chosen)]
-        places = self.crop.places[chosen]
+        return self._leaves_of(self.crop.places[chosen]), self.positions(chosen)
+
+    def sums_at(self, places: npt.NDArray[np.int32]) -> tuple[Sums, int | Sums]:
+        """Return the sums (n, n_parts) of some pixels, rows and columns (n, 2) of the frame, and what is whole.
+
+        Each must be one of the person's. They alone tell the facing, and nothing is smoothed.
+        """
+        leaves = self._leaves_of(np.ascontiguousarray(places - np.array(self.crop.corner, dtype=np.int32)))
+        walk = self
+        if self.weights is None:
+            said = np.zeros(self.forest.n_facings, dtype=np.int64)
+            add_evidence(leaves, self.forest.facing_evidence, said)
+            walk = replace(self, weights=facings.weigh(said, leaves.size))
+        sums = np.empty((len(places), self.packed.leaves.shape[1]), dtype=np.int32)
+        mix_pixels(*walk.mixing, leaves, 0, len(places), sums)
+        sums = sums[:, : len(self.forest.part_set)]
+        return sums, walk._whole(sums, False)
+
+    def _leaves_of(self, places: npt.NDArray[np.int32]) -> Leaves:
+        """Return the leaves (n, n_walks, n_trees) of pixels, places in the crop."""
         scales = np.empty((len(places), 2), dtype=np.float32)
         find_scales(self.crop.depth, places, self.focals, scales)
         found = np.empty((len(places), 2 if self.is_mirrored else 1, self.forest.n_trees), dtype=np.int32)
         person = self.crop.depth.reshape(-1), self.crop.depth.shape[1], places, scales
         find_leaves(person, self.packed.nodes, 0, len(places), LANES, found)
-        return found, self.positions(chosen)
+        return found
 
     def _whole(self, sums: Sums, is_smoothed: bool) -> int | Sums:
         if self.weight and not is_smoothed:

@@ -6,16 +6,13 @@ jumps; regions that are close become one body; and a body is somebody if its siz
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import cv2
 import numpy as np
 import numpy.typing as npt
 
 from depthforest.base import Bytes, Floats, Singles
-from depthforest.people.faces import give_back_faces, take_faces
+from depthforest.people.faces import THING, give_back_faces
 from depthforest.people.grid import DepthGrid
-from depthforest.people.planes import ROOM_AREA, assign_planes, find_floor, find_planes, find_up, plane_table
 from depthforest.people.regions import (
     AREA,
     BEHIND,
@@ -37,12 +34,8 @@ from depthforest.people.regions import (
     room_axes,
     roundness,
 )
+from depthforest.people.rooms import Room
 from depthforest.people.touching import part_bodies
-
-Owners = npt.NDArray[np.int16]
-
-MAX_ROOM_PLANES = 8
-"""Planes that are searched for floor, walls and ceiling."""
 
 MAX_REGIONS, MAX_BODIES = 400, 200
 """Only the largest regions are looked at, and bodies are numbered in a byte; no room has as many."""
@@ -129,70 +122,40 @@ PERSON_MIN_HEIGHT_M, PERSON_MIN_LENGTH_M = 0.28, 0.6
 CUT_MIN_CELLS = 5
 """Cells on the border of the picture from which a body is cut by it. A cut body may be less high and less long."""
 
-LIKENESS_WEIGHTS = (0.19, 0.98, 1.26, -19.3, 8.3, 2.5, -3.45, 4.0)
-"""Weights of the features that `_likeness` lists, in its order. Fitted by logistic regression to 635 bodies of 360
-synthetic rooms, two thirds of them with noise; the last, the constant, was then raised by 0.3."""
 
-MIN_EXTENT_M = 0.02
-"""Meters. A body's box is taken to be this long at least in each direction, because features divide by it."""
-
-MIN_THICKNESS_M = 0.01
-"""Meters. A body is taken to be this thick at least, because a feature is the logarithm."""
-
-FACED_SHARE_LIMIT, FILLED_SHARE_LIMIT = 0.3, 0.6
-"""Shares of the border on furniture, and of the body's box that is filled, above which a body is no less and no more
-like a person."""
-
-TOP_RANGE_M = (0.2, 1.5)
-"""Meters above the floor. A lower top counts as the first, a higher one as the second."""
-
-TOP_WITHOUT_FLOOR_M = 1.0
-"""Meters above the floor that the top of a body is taken to be where no floor is seen."""
-
-
-@dataclass(frozen=True, eq=False)
-class Bodies:
-    """The people of a depth grid.
+def find_bodies(grid: DepthGrid, room: Room, is_free: npt.NDArray[np.bool_]) -> Bytes:
+    """Return the body of every cell, from 1 without gaps; 0 = none: whatever may be a person, for others to judge.
 
     Parameters
     ----------
-    cells : array (rows, cols), uint8
-        Person of every cell, from 1; 0 = nobody.
-    owner : array (rows, cols), int16
-        Plane of every cell, as in `planes.assign_planes`.
-    planes : array (n, 5), float32
-        As `planes.plane_table` gives them.
+    grid : DepthGrid
+    room : Room
+        Of the grid.
+    is_free : array (rows, cols), bool
+        Cells that may be somebody's.
     """
+    taken = np.where(is_free | (room.taken > 0), room.taken, np.uint8(THING))
+    labels, table = _regions(grid, taken, room.axes)
+    cells = _assemble(grid, labels, table, room.axes, is_furnished=True)
+    give_back_faces(grid, room.planes, room.owner, room.taken, cells)
+    return _numbered(cells)
 
-    cells: Bytes
-    owner: Owners
-    planes: Singles
 
-
-def find_bodies(grid: DepthGrid) -> Bodies:
-    """Return the people of a grid of a whole room."""
-    found = [plane for plane in find_planes(grid, n=MAX_ROOM_PLANES, least_area=ROOM_AREA) if plane.is_room]
-    planes = plane_table(found)
-    owner = np.empty(grid.shape, dtype=np.int16)
-    assign_planes(grid.points, grid.normals, planes, owner)
-    axes = room_axes(find_up(found))
-    taken, planes = take_faces(grid, planes, axes[1], owner)
-    labels, table = _regions(grid, taken, axes)
-    floor = find_floor(found)
-    ground = np.nan if floor is None else floor.offset
-    cells = _assemble(grid, labels, table, axes, ground)
-    give_back_faces(grid, planes, owner, taken, cells)
-    return Bodies(cells, owner, planes)
+def _numbered(cells: Bytes) -> Bytes:
+    """Return cells whose bodies are numbered without gaps."""
+    is_used = np.bincount(cells.reshape(-1), minlength=256) > 0
+    is_used[0] = False
+    return np.where(is_used, np.cumsum(is_used), 0).astype(np.uint8)[cells]
 
 
 def find_visitors(grid: DepthGrid, up: Floats) -> Bytes:
-    """Return the person of every cell, from 1, of a grid that holds only what a background does not account for.
+    """Return the person of every cell, from 1 without gaps, of a grid that holds only what a background does not account for.
 
     All of it is people and what they brought: what is near somebody belongs to them.
     """
     axes = room_axes(up)
     labels, table = _regions(grid, np.zeros(grid.shape, dtype=np.uint8), axes)
-    return _assemble(grid, labels, table, axes, None)
+    return _numbered(_assemble(grid, labels, table, axes, is_furnished=False))
 
 
 def _regions(grid: DepthGrid, taken: Bytes, axes: Singles) -> tuple[Labels, Floats]:
@@ -215,11 +178,8 @@ def _regions(grid: DepthGrid, taken: Bytes, axes: Singles) -> tuple[Labels, Floa
     return labels, table
 
 
-def _assemble(grid: DepthGrid, labels: Labels, table: Floats, axes: Singles, ground: float | None) -> Bytes:
-    """Return the person of every cell.
-
-    `ground` is the height of the floor below the camera, NaN if it is not seen, None where there is no furniture.
-    """
+def _assemble(grid: DepthGrid, labels: Labels, table: Floats, axes: Singles, *, is_furnished: bool) -> Bytes:
+    """Return the body of every cell; without furniture, all that is there is somebody."""
     if len(table) == 0:
         return np.zeros(grid.shape, dtype=np.uint8)
     gaps = np.empty((len(table), len(table)), dtype=np.float32)
@@ -228,15 +188,15 @@ def _assemble(grid: DepthGrid, labels: Labels, table: Floats, axes: Singles, gro
     bodies = _Assembler(table, gaps)
     bodies.join_cores(is_near)
     bodies.join_pieces()
-    bodies.adopt(_is_loose(table) if ground is not None else np.ones(len(table), dtype=np.bool_))
-    if ground is None:
+    bodies.adopt(_is_loose(table) if is_furnished else np.ones(len(table), dtype=np.bool_))
+    if is_furnished:
+        is_somebody = [_is_large(m, labels.size) for m in bodies.merged]
+    else:
         # nobody's, but there: somebody of whom little is seen
         is_large = (table[:, AREA] >= PERSON_MIN_AREA_M2) | (table[:, N_CELLS] >= VISITOR_MIN_SHARE * labels.size)
         for k in np.flatnonzero((bodies.body == 0) & is_large):
             bodies.found(int(k))
         is_somebody = [True] * len(bodies.merged)
-    else:
-        is_somebody = [_likeness(m, ground, labels.size) > 0 for m in bodies.merged]
     body = np.append(bodies.body, np.uint8(0))  # -1, no region, counts from the end
     body[~np.array([False, *is_somebody])[body]] = 0
     cells = body[labels]
@@ -336,35 +296,12 @@ def _is_loose(table: Floats) -> npt.NDArray[np.bool_]:
     )
 
 
-def _likeness(body: Floats, ground: float, n_cells: int) -> float:
-    """Return how like a person a body is: above 0 it is one.
-
-    Parameters
-    ----------
-    body : array (N_MEASURES,)
-    ground : float
-        Height of the floor below the camera in metres; NaN if there is none.
-    n_cells : int
-        Of the whole grid.
-    """
-    size = np.maximum(body[HIGH : HIGH + 3] - body[LOW : LOW + 3], MIN_EXTENT_M)
+def _is_large(body: Floats, n_cells: int) -> bool:
+    """Tell whether a body is large enough for a person, of a grid of so many cells."""
+    size = body[HIGH : HIGH + 3] - body[LOW : LOW + 3]
     is_tiny = body[AREA] < PERSON_MIN_AREA_M2 and body[N_CELLS] < NEAR_MIN_SHARE * n_cells
     is_short = size[1] < PERSON_MIN_HEIGHT_M and max(size[0], size[2]) < PERSON_MIN_LENGTH_M
-    if is_tiny or (body[CUT] < CUT_MIN_CELLS and is_short):
-        return -np.inf
-    top, (lowest, highest) = body[HIGH + 1] + ground, TOP_RANGE_M
-    n_border = max(body[BORDER], 1)
-    features = (
-        np.log(body[AREA]),  # square meters
-        np.log(body[N_CELLS] / n_cells),  # share of the picture
-        np.log(max(body[THICKNESS], MIN_THICKNESS_M)),
-        min(body[FACED] / n_border, FACED_SHARE_LIMIT),  # share of the border on furniture
-        min(body[AREA] / (size[0] * size[1]), FILLED_SHARE_LIMIT),  # how much of its box is filled
-        TOP_WITHOUT_FLOOR_M if np.isnan(top) else min(max(top, lowest), highest),
-        body[BEHIND] / n_border,  # share of the border behind something
-        1.0,
-    )
-    return float(np.dot(LIKENESS_WEIGHTS, features))
+    return not (is_tiny or (body[CUT] < CUT_MIN_CELLS and is_short))
 
 
 def _belong_together(body: Floats, piece: Floats, gap: float) -> bool:

@@ -49,8 +49,8 @@ MAX_FACES = 200
 WITHIN, CHEST_AREA = 0.6, 0.25
 """Share of a face's border on somebody from which it is a part of them, and square metres of the largest such part."""
 
-ROOM, FACE = 1, 2
-"""What `take_faces` says of a cell."""
+ROOM, FACE, THING = 1, 2, 3
+"""What is known of a cell that is nobody's: `take_faces` says the first two; the third does not look like a person."""
 
 
 def take_faces(grid: DepthGrid, planes: Singles, up: Singles, owner: Owners) -> tuple[Bytes, Singles]:

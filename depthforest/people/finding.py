@@ -1,37 +1,44 @@
 """find_people: a depth frame to a mask for each person, with a background or without.
 
-With a background, what is nearer than it is somebody. Without one, floor and walls (`planes`) and the flat sides of
-furniture (`faces`) are taken away, and what is left is judged by its shape (`bodies`). Both work on a coarse grid
-(`grid`); the masks are then drawn pixel by pixel (`outlines`).
+Without a background, floor and walls (`rooms`) and what does not look like a person's (`looks`) are taken away, and
+what is left falls into bodies (`bodies`). With one, bodies are what is nearer than it. Either way the judge of the
+person model says how probably each is a person (`candidates`). All that works on a coarse grid (`grid`); the masks of
+people are then drawn pixel by pixel (`outlines`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import overload
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import FrameError, UsageError, is_whole
+from depthforest.base import FrameError, UsageError, is_number, is_whole
 from depthforest.frames import Frame
 from depthforest.people.background import SOMEBODY, Background
-from depthforest.people.bodies import find_bodies, find_visitors
+from depthforest.people.candidates import find_candidates, find_moved
 from depthforest.people.grid import DepthGrid
+from depthforest.people.model import PersonModel, body_forest, load_person_model
 from depthforest.people.outlines import outline_people
 
 Mask = npt.NDArray[np.bool_]
 BackgroundLike = Frame | Sequence[Frame] | Background
 
 MAX_PEOPLE = 20
-"""At most so many are found in a frame, the largest: as many as a mask that is given may hold."""
+"""At most so many are found in a frame, the most probable: as many as a mask that is given may hold."""
+
+MOVED_LOG_ODDS = 4.3
+"""What a background says of a candidate that it does not account for. Of what may be people in a cluttered room without
+one, about a fifth are; of what comes into a known room, about 19 in 20."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class People(Sequence[Mask]):
-    """The people of a frame: `people[i]` is the mask of one of them, (rows, cols) bool, the largest first.
+    """The people of a frame: `people[i]` is the mask of one of them, (rows, cols) bool, the most probable first.
 
     Parameters
     ----------
@@ -39,10 +46,14 @@ class People(Sequence[Mask]):
         Id of the person that a pixel shows; 0 = nobody.
     ids : tuple of int
         Id of each mask, 1 to 255.
+    probabilities : tuple of float, optional
+        How probably each is a person, in the order of `ids`; omitted: 1, as of masks that are given. Of equally
+        probable people the larger comes first.
     """
 
     map: npt.NDArray[np.uint8]
     ids: tuple[int, ...]
+    probabilities: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         people = _checked_map(self.map)
@@ -50,9 +61,14 @@ class People(Sequence[Mask]):
         in_map = _ids_of(n_pixels)
         if tuple(sorted(self.ids)) != in_map:
             raise FrameError(f"ids must be those of the map, {in_map}; got {self.ids}")
+        probable = self.probabilities or (1.0,) * len(self.ids)
+        if len(probable) != len(self.ids) or not all(is_number(p) and 0 <= p <= 1 for p in probable):
+            raise FrameError(f"probabilities must be {len(self.ids)} numbers from 0 to 1, got {self.probabilities}")
+        order = sorted(zip(self.ids, probable, strict=True), key=lambda one: (-one[1], -n_pixels[one[0]], one[0]))
         people.setflags(write=False)
         object.__setattr__(self, "map", people)
-        object.__setattr__(self, "ids", tuple(sorted(self.ids, key=lambda i: (-n_pixels[i], i))))
+        object.__setattr__(self, "ids", tuple(person for person, _ in order))
+        object.__setattr__(self, "probabilities", tuple(float(p) for _, p in order))
 
     @classmethod
     def of_map(cls, people: npt.NDArray[np.uint8]) -> People:
@@ -60,22 +76,22 @@ class People(Sequence[Mask]):
         return cls(people, _ids_of(_count_ids(_checked_map(people))))
 
     @classmethod
-    def _in_order(cls, people: npt.NDArray[np.uint8], ids: tuple[int, ...]) -> People:
-        """Return the people of a map of which it is known that it has these ids, the largest first."""
+    def _in_order(cls, people: npt.NDArray[np.uint8], ids: tuple[int, ...], probabilities: tuple[float, ...]) -> People:
+        """Return the people of a map of which it is known that it has these ids, the most probable first."""
         made = object.__new__(cls)
         people.setflags(write=False)
-        object.__setattr__(made, "map", people)
-        object.__setattr__(made, "ids", ids)
+        for name, value in (("map", people), ("ids", ids), ("probabilities", probabilities)):
+            object.__setattr__(made, name, value)
         return made
 
     def only(self, ids: Container[int]) -> People:
         """Return those of these ids; the pixels of the others show nobody."""
-        kept = tuple(person for person in self.ids if person in ids)
-        if kept == self.ids:
+        kept = {person: p for person, p in zip(self.ids, self.probabilities, strict=True) if person in ids}
+        if len(kept) == len(self.ids):
             return self
         table = np.zeros(256, dtype=np.uint8)
-        table[list(kept)] = kept
-        return People(table[self.map], kept)
+        table[list(kept)] = list(kept)
+        return People(table[self.map], tuple(kept), tuple(kept.values()))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -95,43 +111,60 @@ class People(Sequence[Mask]):
         return f"People(ids={self.ids}, map of {self.map.shape[1]} x {self.map.shape[0]})"
 
 
-def find_people(frame: Frame, background: BackgroundLike | None = None, *, n: int | None = None) -> People:
+def find_people(
+    frame: Frame,
+    background: BackgroundLike | None = None,
+    *,
+    n: int | None = None,
+    model: str | Path | PersonModel | None = None,
+    least: float | None = None,
+) -> People:
     """Find the people of a frame.
 
     Parameters
     ----------
     frame : Frame
     background : Frame, sequence of Frame or Background, optional
-        The empty room, seen by the same camera from the same place: whatever is before it is somebody. Without it,
-        people are told from the room by their shape.
+        The empty room, seen by the same camera from the same place: what is before it is most probably somebody.
+        Without it, people are told from the room by what they look like alone.
     n : int, optional
-        At most so many people, the largest.
+        At most so many people, the most probable.
+    model : str, Path or PersonModel, optional
+        What tells people from things: the shipped model if omitted, or one of `training.train_people`.
+    least : float, optional
+        Who is less probably a person is left out, 0 to 1; omitted: as the model says. 0 keeps whatever was looked at.
 
     Returns
     -------
     People
-        Ids from 1, the largest first; empty if there is nobody. Pixels without a reading show nobody.
+        Ids from 1, the most probable first; empty if there is nobody. Pixels without a reading show nobody.
     """
     if not isinstance(frame, Frame):
         raise UsageError(f"people are found in a Frame, got {type(frame).__name__}")
+    if least is not None and (not is_number(least) or not 0 <= least <= 1):
+        raise UsageError(f"least must be a probability from 0 to 1, got {least!r}")
     n_people = MAX_PEOPLE if n is None else min(check_count(n), MAX_PEOPLE)
-    known = as_background(background)
+    known, knows = as_background(background), load_person_model(model)
     if known is None:
-        grid = DepthGrid.of(frame)
-        bodies = find_bodies(grid)
-        drawn, n_pixels = outline_people(frame.depth_mm, grid, bodies.cells, bodies.owner, bodies.planes)
+        grid, allowed = DepthGrid.of(frame), None
+        found = find_candidates(grid, knows.scene, body_forest(knows.body), knows.least_person)
     else:
-        compared = known.compare(frame)
-        grid = DepthGrid.of(frame, is_kept=compared == SOMEBODY, noise=known.noise)
-        drawn, n_pixels = outline_people(frame.depth_mm, grid, find_visitors(grid, known.up), allowed=compared)
-    n_pixels[0] = 0
-    order = [i for i in np.argsort(-n_pixels, kind="stable")[:n_people].tolist() if n_pixels[i]]
-    ids = tuple(range(1, len(order) + 1))
-    if order != [*ids] or np.count_nonzero(n_pixels) > len(order):
-        renumber = np.zeros(256, dtype=np.uint8)
-        renumber[order] = ids
-        drawn = np.asarray(cv2.LUT(drawn, renumber))
-    return People._in_order(drawn, ids)
+        allowed = known.compare(frame)
+        grid = DepthGrid.of(frame, is_kept=allowed == SOMEBODY, noise=known.noise)
+        found = find_moved(grid, DepthGrid.of(frame, noise=known.noise), known.up, knows.scene, body_forest(knows.body))
+    probable = knows.judge.probabilities(found.columns, 0.0 if known is None else MOVED_LOG_ODDS)
+    is_kept = probable >= (knows.least_probability if least is None else least)
+    order = [i for i in np.argsort(-probable, kind="stable").tolist() if is_kept[i]][:n_people]
+    # the most probable gets 1; who is left out gets 0
+    renumber = np.zeros(len(probable) + 1, dtype=np.uint8)
+    renumber[np.array(order, dtype=np.intp) + 1] = np.arange(1, len(order) + 1)
+    cells, owner, planes = renumber[found.cells], found.room.owner, found.room.planes
+    if known is None:
+        drawn, n_pixels = outline_people(frame.depth_mm, grid, cells, owner, planes)
+    else:
+        drawn, n_pixels = outline_people(frame.depth_mm, grid, cells, allowed=allowed)
+    ids = [i + 1 for i in range(len(order)) if n_pixels[i + 1]]
+    return People._in_order(drawn, tuple(ids), tuple(float(probable[order[i - 1]]) for i in ids))
 
 
 def _checked_map(people: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

@@ -1,0 +1,215 @@
+"""Columns: a candidate in numbers, for the judge: what the forests see in it, its size, and what is around it.
+
+All lengths are meters and all counts are shares, so that a column means the same for every camera and resolution. Axes
+are those of the room: right, up, ahead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base import Bytes, Floats, Singles, kernel
+from depthforest.frames import BODY31
+from depthforest.people.grid import DepthGrid
+from depthforest.people.looks import SCENE
+from depthforest.people.regions import (
+    AREA,
+    BEFORE,
+    BEHIND,
+    BORDER,
+    FACED,
+    FLOORED,
+    HIGH,
+    LOW,
+    N_CELLS,
+    THICKNESS,
+    roundness,
+)
+
+GROUPS = ("head", "neck", "torso", "upper_arm", "forearm", "thigh", "shin", "foot")
+"""Parts of the body forest, taken together."""
+
+_PREFIXES = {
+    "head": "head", "neck": "neck", "shoulder": "torso", "torso": "torso", "arm_upper": "upper_arm",
+    "elbow": "upper_arm", "arm_lower": "forearm", "wrist": "forearm", "hand": "forearm", "leg_upper": "thigh",
+    "knee": "thigh", "leg_lower": "shin", "ankle": "shin", "foot": "foot",
+}  # fmt: skip
+
+QUANTILES = (0.1, 0.5, 0.9)
+
+NO_FLOOR = -9.0
+"""Stands for a height above the floor where no floor is seen: lower than anything."""
+
+LEAST_EXTENT_M = 0.02
+"""Meters. A candidate's box is taken to be this long at least in each direction, because columns divide by it."""
+
+LEAST_SHARE = 1e-6
+"""Below this share a group's height and spread mean nothing, and are 0."""
+
+_PARTS = tuple(SCENE.names[1:])
+
+NAMES = (
+    "confidence", "confidence_10", "confidence_50", "confidence_90",
+    *(f"share_{name}" for name in GROUPS),
+    *(f"below_top_{name}" for name in GROUPS),
+    *(f"spread_{name}" for name in GROUPS),
+    "scene", "scene_10", "scene_50", "scene_90",
+    *(f"scene_{name}" for name in _PARTS),
+    "area", "picture_share", "width", "height", "depth", "thickness", "roundness", "filled",
+    "faced", "floored", "before", "behind",
+    "cut_top", "cut_bottom", "cut_left", "cut_right",
+    "distance", "top_above_floor", "bottom_above_floor", "camera_up", "camera_height",
+)  # fmt: skip
+"""What each column is; `describe` fills them in this order. A file of a model names them, and another order is refused."""
+
+N_LOOKS = 4 + 3 * len(GROUPS) + 4 + len(_PARTS)
+
+
+def part_groups(names: tuple[str, ...] = BODY31.names) -> npt.NDArray[np.int64]:
+    """Return the number in `GROUPS` of each part of a body forest."""
+    groups = []
+    for name in names:
+        found = [group for prefix, group in _PREFIXES.items() if name == prefix or name.startswith(f"{prefix}_")]
+        groups.append(GROUPS.index(found[0]) if found else GROUPS.index("torso"))
+    return np.array(groups, dtype=np.int64)
+
+
+@kernel
+def describe_looks(
+    at: Singles, weights: Singles, shares: Singles, groups: npt.NDArray[np.int64], scene: Singles, out: Floats
+) -> None:
+    """Write the columns of what forests see in the cells of a candidate.
+
+    Parameters
+    ----------
+    at : array (n, 3), float32
+        Where the cells are, along the axes of the room.
+    weights : array (n,), float32
+        Square meters of the cells, at least one above 0.
+    shares : array (n, n_parts), float32
+        Of the body forest.
+    groups : array (n_parts,), int64
+        As `part_groups` gives them.
+    scene : array (n, len(SCENE)), float32
+        Of the scene forest.
+    out : array (N_LOOKS,), float64
+    """
+    n, n_parts = shares.shape
+    n_groups, n_scene = (len(out) - 7 - scene.shape[1]) // 3, scene.shape[1]
+    sums = np.zeros((n_groups, 5))
+    best, person = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
+    out[:] = 0
+    total, top = 0.0, -np.inf
+    grouped = np.empty(n_groups, dtype=np.float64)
+    first_scene = 4 + 3 * n_groups
+    for i in range(n):
+        w = weights[i]
+        total += w
+        top = max(top, at[i, 1])
+        grouped[:] = 0
+        largest = np.float32(0)
+        for part in range(n_parts):
+            largest = max(largest, shares[i, part])
+            grouped[groups[part]] += shares[i, part]
+        best[i], person[i] = largest, np.float32(1) - scene[i, 0]
+        out[0] += w * largest
+        out[first_scene] += w * person[i]
+        for k in range(1, n_scene):
+            out[first_scene + 3 + k] += w * scene[i, k]
+        for g in range(n_groups):
+            amount = w * grouped[g]
+            sums[g, 0] += amount
+            squares = 0.0
+            for axis in range(3):
+                sums[g, 1 + axis] += amount * at[i, axis]
+                squares += at[i, axis] * at[i, axis]
+            sums[g, 4] += amount * squares
+    best.sort()
+    person.sort()
+    for k in range(len(QUANTILES)):
+        out[1 + k] = best[int(QUANTILES[k] * (n - 1))]
+        out[first_scene + 1 + k] = person[int(QUANTILES[k] * (n - 1))]
+    out[0] /= total
+    out[first_scene] /= total
+    for k in range(1, n_scene):
+        out[first_scene + 3 + k] /= total
+    for g in range(n_groups):
+        out[4 + g] = sums[g, 0] / total
+        if out[4 + g] < LEAST_SHARE:
+            continue
+        variance = sums[g, 4] / sums[g, 0]
+        for axis in range(3):
+            variance -= (sums[g, 1 + axis] / sums[g, 0]) ** 2
+        out[4 + n_groups + g] = top - sums[g, 2] / sums[g, 0]
+        out[4 + 2 * n_groups + g] = np.sqrt(max(variance, 0.0))
+
+
+@kernel
+def count_sides(cells: Bytes, counts: npt.NDArray[np.int64]) -> None:
+    """Add up the cells (n_bodies + 1, 4) of every body on the top, bottom, left and right side of the picture."""
+    n_rows, n_cols = cells.shape
+    for col in range(n_cols):
+        counts[cells[0, col], 0] += 1
+        counts[cells[n_rows - 1, col], 1] += 1
+    for row in range(n_rows):
+        counts[cells[row, 0], 2] += 1
+        counts[cells[row, n_cols - 1], 3] += 1
+
+
+def describe_shapes(
+    grid: DepthGrid, cells: Bytes, measures: Floats, ground: float, up: Singles
+) -> npt.NDArray[np.float64]:
+    """Return the columns (n, len(NAMES) - N_LOOKS) of the sizes and surroundings of candidates.
+
+    Parameters
+    ----------
+    grid : DepthGrid
+    cells : array (rows, cols), uint8
+        Candidate of every cell, from 1 to n.
+    measures : array (n, N_MEASURES)
+        Of the candidates, as `regions.measure_regions` writes them.
+    ground : float
+        Meters from the floor up to the camera; NaN where none is seen.
+    up : array (3,), float32
+        In camera space.
+    """
+    n = len(measures)
+    sides = np.zeros((n + 1, 4), dtype=np.int64)
+    count_sides(cells, sides)
+    n_rows, n_cols = grid.shape
+    size = np.maximum(measures[:, HIGH : HIGH + 3] - measures[:, LOW : LOW + 3], LEAST_EXTENT_M)
+    border = np.maximum(measures[:, BORDER], 1)
+    flat = cells.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    ends = np.cumsum(np.bincount(flat, minlength=n + 1))
+    z = grid.points[2].reshape(-1)[order]
+    has_floor = not np.isnan(ground)
+    columns = np.empty((n, len(NAMES) - N_LOOKS))
+    for k, values in enumerate(
+        (
+            measures[:, AREA],
+            measures[:, N_CELLS] / (n_rows * n_cols),
+            size[:, 0],
+            size[:, 1],
+            size[:, 2],
+            measures[:, THICKNESS],
+            roundness(measures),
+            measures[:, AREA] / (size[:, 0] * size[:, 1]),
+            measures[:, FACED] / border,
+            measures[:, FLOORED] / border,
+            measures[:, BEFORE] / border,
+            measures[:, BEHIND] / border,
+            sides[1:, 0] / n_cols,
+            sides[1:, 1] / n_cols,
+            sides[1:, 2] / n_rows,
+            sides[1:, 3] / n_rows,
+            [np.median(z[ends[i] : ends[i + 1]]) for i in range(n)],
+            measures[:, HIGH + 1] + ground if has_floor else NO_FLOOR,
+            measures[:, LOW + 1] + ground if has_floor else NO_FLOOR,
+            -up[1],
+            ground if has_floor else NO_FLOOR,
+        )
+    ):
+        columns[:, k] = values
+    return columns

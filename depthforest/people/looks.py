@@ -1,0 +1,48 @@
+"""Looks: what the forests see in the cells of a grid, before it is known who is where.
+
+The person model's scene forest says of every cell how much it looks like a person's in this room; it has seen whole
+rooms. The body forest says which parts the cells of a candidate are; it has seen people alone, cut out. Both read the
+grid as a coarse depth picture, whatever the camera.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base import Singles
+from depthforest.frames import Camera, Frame, PartSet
+from depthforest.labeling import shares_at
+from depthforest.people.grid import DepthGrid
+from depthforest.trees import DepthTrees
+
+Places = npt.NDArray[np.int32]
+
+SCENE = PartSet(("room", "head", "torso", "arm", "hand", "leg", "foot"))
+"""What the scene forest tells apart: the room and everything in it, and coarse parts of people."""
+
+MAX_DEPTH_MM = 65535
+
+
+def coarse_frame(grid: DepthGrid) -> Frame:
+    """Return the cells of a grid as a depth picture."""
+    fx, fy, cx, cy = grid.lens.tolist()
+    middle = (grid.step - 1) / 2
+    n_rows, n_cols = grid.shape
+    camera = Camera(
+        fx=fx / grid.step,
+        fy=fy / grid.step,
+        cx=(cx - middle) / grid.step,
+        cy=(cy - middle) / grid.step,
+        width=n_cols,
+        height=n_rows,
+    )
+    return Frame(np.rint(grid.points[2] * np.float32(1000)).astype(np.uint16), camera)
+
+
+def look_at_cells(scene: DepthTrees, coarse: Frame, is_asked: npt.NDArray[np.bool_]) -> Singles:
+    """Return the scene forest's shares (rows, cols, parts) of the cells that are asked for; 0 elsewhere."""
+    places = np.argwhere(is_asked).astype(np.int32)
+    shares = np.zeros((*is_asked.shape, len(scene.part_set)), dtype=np.float32)
+    shares[places[:, 0], places[:, 1]] = shares_at(scene, coarse, None, places)
+    return shares

@@ -1,0 +1,64 @@
+"""Room: what of a depth grid is floor, wall or flat furniture, which way is up, and how high the camera is.
+
+Planes of the room (`planes`) and the faces of furniture (`faces`) are taken away before people are looked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base import Bytes, Singles
+from depthforest.people.faces import take_faces
+from depthforest.people.grid import DepthGrid
+from depthforest.people.planes import ROOM_AREA, assign_planes, find_floor, find_planes, find_up, plane_table
+from depthforest.people.regions import room_axes
+
+Owners = npt.NDArray[np.int16]
+
+MAX_ROOM_PLANES = 8
+"""Planes that are searched for floor, walls and ceiling."""
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """The room of a grid.
+
+    Parameters
+    ----------
+    planes : array (n, 5), float32
+        Limits of the room and faces of furniture, as `planes.plane_table` gives them.
+    owner : array (rows, cols), int16
+        Plane of every cell, as in `planes.assign_planes`.
+    taken : array (rows, cols), uint8
+        `faces.ROOM`, `faces.FACE`, or 0: the rest, and no reading.
+    axes : array (3, 3), float32
+        As in `regions.room_axes`.
+    ground : float
+        Meters from the floor up to the camera; NaN where no floor is seen.
+    floor : int
+        Its number among the planes; -1 where none is seen.
+    """
+
+    planes: Singles
+    owner: Owners
+    taken: Bytes
+    axes: Singles
+    ground: float
+    floor: int
+
+
+def survey(grid: DepthGrid) -> Room:
+    """Return the room of a grid."""
+    found = [plane for plane in find_planes(grid, n=MAX_ROOM_PLANES, least_area=ROOM_AREA) if plane.is_room]
+    planes = plane_table(found)
+    owner = np.empty(grid.shape, dtype=np.int16)
+    assign_planes(grid.points, grid.normals, planes, owner)
+    axes = room_axes(find_up(found))
+    taken, planes = take_faces(grid, planes, axes[1], owner)
+    floor = find_floor(found)
+    if floor is None:
+        return Room(planes, owner, taken, axes, float("nan"), -1)
+    return Room(planes, owner, taken, axes, floor.offset, found.index(floor))

@@ -1,0 +1,222 @@
+"""train_people: labeled frames of rooms to a person model: a scene forest, then a judge of candidates.
+
+The judge learns from frames that the scene forest has not seen, as stacking must: of frames that it has seen, the
+forest is surer than it will be of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base import DatasetError, Floats, TomlConfig, map_in_order
+from depthforest.forest import Forest
+from depthforest.frames import FrameSource, LabeledFrame
+from depthforest.people import NAMES, SCENE, Judge, PersonModel, body_forest, candidates_of, scene_frame
+from depthforest.training.config import TrainConfig, TrainConfigError
+from depthforest.training.progress import Progress
+from depthforest.training.run import train
+
+PERSON_IOU, THING_IOU = 0.5, 0.3
+"""A candidate that fits a person at least so well is one; a thing fits none better than the second. Others teach
+nothing."""
+
+FOLDS = 5
+"""Of the frames of the judge: limits are chosen by answers about frames that were left out."""
+
+
+@dataclass(frozen=True)
+class PeopleConfig(TomlConfig):
+    """What a person model is trained with. The same configuration and data give the same bytes.
+
+    Parameters
+    ----------
+    body : str
+        Name of the shipped body forest that looks at candidates.
+    scene_share : float
+        Of the frames train the scene forest; the others the judge.
+    trees, depth, pixels_per_frame, class_balance, candidates, threshold_range_mm, probe_range_m, min_pixels
+        Of the scene forest, as in `TrainConfig`.
+    least_person : float, 0 to 1
+        Cells whose share of persons is less are the room's.
+    judges, judge_depth, judge_rate, judge_min_leaf
+        Rounds of boosting, depth of a tree, learning rate, and least sum of weights in a leaf.
+    false_people : float
+        People a frame that are none: the limit of probability is set so that there are no more.
+    seed : int
+    """
+
+    ERROR = TrainConfigError
+
+    body: str = "body31"
+    scene_share: float = 0.5
+    trees: int = 3
+    depth: int = 14
+    pixels_per_frame: int = 400
+    class_balance: float = 0.3
+    candidates: int = 600
+    threshold_range_mm: int = 800
+    probe_range_m: float = 0.9
+    min_pixels: int = 60
+    least_person: float = 0.3
+    judges: int = 150
+    judge_depth: int = 4
+    judge_rate: float = 0.08
+    judge_min_leaf: float = 2.0
+    false_people: float = 0.01
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_ranges(
+            ("scene_share", 0.05, 0.95),
+            ("least_person", 0, 1),
+            ("judges", 1, 4096),
+            ("judge_depth", 1, 16),
+            ("judge_rate", 0.001, 1),
+            ("judge_min_leaf", 0, 1e6),
+            ("false_people", 0, 10),
+        )
+        self.scene_config()
+
+    def scene_config(self) -> TrainConfig:
+        """Return the configuration of the scene forest."""
+        names = (
+            "trees", "depth", "pixels_per_frame", "class_balance", "candidates", "threshold_range_mm", "probe_range_m",
+            "min_pixels", "seed",
+        )  # fmt: skip
+        return TrainConfig(frames_per_tree=0.7, **{name: getattr(self, name) for name in names})
+
+
+class _Scenes(FrameSource):
+    """Frames as the scene forest learns them."""
+
+    part_set = SCENE
+
+    def __init__(self, source: Sequence[LabeledFrame], chosen: npt.NDArray[np.int64]) -> None:
+        self._source, self._chosen = source, chosen
+
+    def __len__(self) -> int:
+        return len(self._chosen)
+
+    def _frame(self, number: int) -> LabeledFrame:
+        return scene_frame(self._source[int(self._chosen[number])])
+
+
+def train_people(
+    source: Sequence[LabeledFrame],
+    config: PeopleConfig | None = None,
+    *,
+    progress: Callable[[Progress], object] | bool | None = None,
+    advance: Callable[[int], object] | None = None,
+    threads: int | None = None,
+) -> PersonModel:
+    """Train a person model on labeled frames of rooms, with people in them and without.
+
+    Parameters
+    ----------
+    source : sequence of LabeledFrame
+        A data set or a `synth.Generator`; several sensors and cameras make the model fit any.
+    config : PeopleConfig, optional
+    progress : callable or True, optional
+        Of the scene forest, as in `train`.
+    advance : callable, optional
+        Called with 1 after every frame whose candidates were found.
+    threads : int, optional
+        Omitted: one for each core.
+    """
+    config = PeopleConfig() if config is None else config
+    order = np.random.default_rng([config.seed, 1]).permutation(len(source))
+    n_scenes = round(config.scene_share * len(source))
+    scenes, judged = np.sort(order[:n_scenes]), np.sort(order[n_scenes:])
+    if len(scenes) < 2 or len(judged) < 2 * FOLDS:
+        raise DatasetError(f"a person model needs at least {4 * FOLDS} frames, got {len(source)}")
+    scene = train(_Scenes(source, scenes), config.scene_config(), progress=progress, threads=threads)
+    body = body_forest(config.body)
+    columns, fits, frames = _candidates(source, judged, scene, body, config, advance, threads)
+    return _fit(scene, columns, fits, frames, len(judged), config)
+
+
+def _candidates(
+    source: Sequence[LabeledFrame],
+    chosen: npt.NDArray[np.int64],
+    scene: Forest,
+    body: Forest,
+    config: PeopleConfig,
+    advance: Callable[[int], object] | None,
+    threads: int | None,
+) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
+    """Return columns, fits and frame numbers of all candidates of the frames."""
+
+    def one(number: int) -> tuple[Floats, Floats]:
+        return candidates_of(source[number], scene, body, config.least_person)
+
+    rows, fits, frames = [np.empty((0, len(NAMES)))], [np.empty(0)], []
+    for i, (columns, fit) in enumerate(map_in_order(one, chosen.tolist(), threads=threads)):
+        rows.append(columns)
+        fits.append(fit)
+        frames += [i] * len(fit)
+        if advance is not None:
+            advance(1)
+    return np.concatenate(rows), np.concatenate(fits), np.array(frames, dtype=np.int64)
+
+
+def _fit(
+    scene: Forest, columns: Floats, fits: Floats, frames: npt.NDArray[np.int64], n_frames: int, config: PeopleConfig
+) -> PersonModel:
+    """Fit the judge, and choose the limit of probability by frames that were left out."""
+    from depthforest.ensemble import NewtonBoostingClassifier
+
+    make = partial(
+        NewtonBoostingClassifier, n_estimators=config.judges, max_depth=config.judge_depth, learning_rate=config.judge_rate,
+        min_child_weight=config.judge_min_leaf, subsample=0.7, colsample_bynode=0.5, random_state=config.seed,
+    )  # fmt: skip
+    is_person, is_clear = fits >= PERSON_IOU, (fits >= PERSON_IOU) | (fits < THING_IOU)
+    if not (is_person.any() and (is_clear & ~is_person).any()):
+        raise DatasetError("no candidates of both kinds, people and things, are in these frames; give others, or more")
+    rounded = columns.astype(np.float32)
+    left_out = np.empty(len(fits))
+    for fold in range(FOLDS):
+        is_out = frames % FOLDS == fold
+        fitted = make().fit(rounded[is_clear & ~is_out], is_person[is_clear & ~is_out])
+        if is_out.any():
+            left_out[is_out] = fitted.predict_proba(rounded[is_out])[:, 1]
+    things = np.sort(left_out[is_clear & ~is_person])[::-1]
+    n_false = min(int(config.false_people * n_frames), len(things) - 1)
+    least = round(float(np.clip(things[n_false], 0.05, 0.95)), 4)
+    judge = judge_of(make().fit(rounded[is_clear], is_person[is_clear]))
+    scores = {
+        "frames": n_frames,
+        "candidates": len(fits),
+        "people": int(is_person.sum()),
+        "kept": round(float((left_out[is_person] >= least).mean()), 4),
+        "false_a_frame": round(float((left_out[is_clear & ~is_person] >= least).sum() / n_frames), 4),
+    }
+    return PersonModel(scene, judge, config.body, config.least_person, least, config.to_dict(), scores)
+
+
+def judge_of(fitted: Any) -> Judge:
+    """Return the trees of a boosted classifier of two classes as a judge."""
+    trees, _ = fitted._stored_trees()
+    starts = np.cumsum([0, *(tree.node_count for tree in trees)])
+    features, thresholds, children, values = [], [], [], []
+    for tree, start in zip(trees, starts, strict=False):
+        is_leaf = tree.feature < 0
+        features.append(tree.feature)
+        thresholds.append(np.where(is_leaf, 0, tree.threshold))
+        children.append(np.where(is_leaf, 0, tree.child + start))
+        values.append(np.where(is_leaf, tree.values[np.where(is_leaf, tree.child, 0), 0], 0))
+    return Judge(
+        starts[:-1].astype(np.int32),
+        np.concatenate(features).astype(np.int16),
+        np.concatenate(thresholds).astype(np.float32),
+        np.concatenate(children).astype(np.int32),
+        np.concatenate(values).astype(np.float32),
+        float(fitted.start_[0]),
+        len(NAMES),
+    )
