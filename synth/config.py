@@ -100,6 +100,8 @@ class Config(TomlConfig):
         jackets, plants, full tables and things without a name, all drawn anew. The others are as `furnished_share` says.
     clutter : (int, int)
         How many things, from and to, where there is a place for them; each table counts as one with all that is on it.
+    n_things : int
+        How many things there are to draw from for each kind of place; each is stretched anew wherever it stands.
     lost_share : float
         Of the clutter is black or shiny, in parts or all over, and gives no readings. Window panes never give any.
     empty_share : float
@@ -151,6 +153,7 @@ class Config(TomlConfig):
     least_visible: float = 0.008
     clutter_share: float = 0.0
     clutter: tuple[int, int] = (6, 16)
+    n_things: int = 2048
     lost_share: float = 0.1
     empty_share: float = 0.0
     carry_share: float = 0.0
@@ -167,6 +170,7 @@ class Config(TomlConfig):
             ("least_visible", 0, 0.2),
             ("n_bodies", 1, 100_000),
             ("n_poses", 1, 1_000_000),
+            ("n_things", 1, 1_000_000),
             ("mocap_clearance", 0, 10),
             ("mocap_distance", 0, 1),
             ("yaw_front_spread", 0, 360),

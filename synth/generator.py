@@ -30,6 +30,7 @@ from synth.poses import (
 from synth.provenance import identity
 from synth.scene import (
     Canvas,
+    Inventory,
     Person,
     PosedBody,
     Rendered,
@@ -43,7 +44,7 @@ from synth.scene import (
 from synth.sensors import Sensed, find_sensor, sense
 
 # streams of random numbers that never meet: the second word of every seed
-_BODIES, _POSES, _FRAMES, _ROOMS = 1, 2, 3, 4
+_BODIES, _POSES, _FRAMES, _ROOMS, _THINGS = 1, 2, 3, 4, 5
 
 POSE_BLOCK = 64
 """Built-in poses are drawn so many at a time, which is faster than one by one."""
@@ -96,6 +97,7 @@ class Generator(FrameSource):
             raise ConfigError("frames are made through an ideal lens; give a camera without distortion")
         find_sensor(self.config.sensor)
         self._bodies = _Bodies(self.config, self.seed)
+        self._inventory = Inventory((self.seed, _THINGS), self.config.n_things)
         self._library = _library_of(self.config) if self.config.mocap else None
         steps = np.cumsum(self.config.people_shares)
         self._people_steps: list[float] = (steps / steps[-1]).tolist()
@@ -123,12 +125,12 @@ class Generator(FrameSource):
         canvas, sensor = self._canvas(), find_sensor(config.sensor)
         least = config.least_visible * self.camera.width * self.camera.height
         if config.empty_share > 0 and rng.random() < config.empty_share:
-            scene = compose_empty(rng, config, self.camera, self._person(rng))
+            scene = compose_empty(rng, config, self.camera, self._person(rng), self._inventory)
             return scene, render(self.camera, scene.meshes(), canvas=canvas), rng
         for _ in range(MAX_SCENES):
             n_people = 1 + bisect_right(self._people_steps, rng.random())
             people = [self._person(rng) for _ in range(n_people)]
-            scene = compose(rng, config, self.camera, people)
+            scene = compose(rng, config, self.camera, people, self._inventory)
             rendered = render(self.camera, scene.meshes(), canvas=canvas)
             if _count_seen(rendered.depth, rendered.people, 1, float(sensor.near_m), float(sensor.far_m)) >= least:
                 break

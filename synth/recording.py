@@ -41,6 +41,7 @@ from synth.provenance import identity
 from synth.scene import (
     PROBED_EVERY,
     VOXEL,
+    Inventory,
     Person,
     PlacedPerson,
     PosedBody,
@@ -97,7 +98,9 @@ class Recording(Generator):
         chosen = rng.choice(config.n_bodies, n_people, replace=n_people > config.n_bodies)
         bodies = [self._bodies[int(number)] for number in chosen]
         lanes = _lanes(rng, config, self.camera.width / 2 / self.camera.fx, n_people)
-        self._room = _compose_room(rng, config, self.camera, bodies[0], lanes)
+        self._room = _compose_room(rng, config, self.camera, bodies[0], lanes, self._inventory)
+        if config.empty_share > 0 and rng.random() < config.empty_share:
+            bodies, lanes = [], []
         self._actors = tuple(
             self._actor(number, body, lane) for number, (body, lane) in enumerate(zip(bodies, lanes, strict=True))
         )
@@ -188,7 +191,9 @@ def _lanes(rng: np.random.Generator, config: Config, half_width: float, n: int) 
     return [Lane(starts[i], starts[i] + depth, LANE_SHARE * half_width) for i in rng.permutation(n).tolist()]
 
 
-def _compose_room(rng: np.random.Generator, config: Config, camera: Camera, body: Body, lanes: list[Lane]) -> Scene:
+def _compose_room(
+    rng: np.random.Generator, config: Config, camera: Camera, body: Body, lanes: list[Lane], inventory: Inventory
+) -> Scene:
     """Draw a room: `compose` sees someone who fills all lanes, whom the camera looks at and furniture avoids."""
     near, far = min(lane.near for lane in lanes), max(lane.far for lane in lanes)
     middle = (near + far) / 2
@@ -207,5 +212,5 @@ def _compose_room(rng: np.random.Generator, config: Config, camera: Camera, body
     inside = np.abs(x) <= lanes[0].slope * -z + 0.3  # elbows
     points = np.stack((x, y, z + middle), axis=1)[inside].astype(np.float32)
     posed = PosedBody(np.repeat(points, PROBED_EVERY, axis=0), points[:19], REFERENCE_HEADS.astype(np.float32))
-    scene = compose(rng, fixed, camera, [Person(body, posed)])
+    scene = compose(rng, fixed, camera, [Person(body, posed)], inventory)
     return dataclasses.replace(scene, people=())

@@ -13,11 +13,11 @@ import numpy as np
 from depthforest.base import Floats, Singles, kernel
 from depthforest.frames import JOINTS
 from synth.scene.furniture import PlacedPiece, between
-from synth.scene.rooms import piece_of
+from synth.scene.inventory import Inventory, piece_of
 from synth.scene.shapes import BALL, LATHE, Shape, box
 from synth.scene.skinning import PosedBody
 from synth.scene.stage import Person, PlacedPerson
-from synth.scene.things import Thing, assembly, bag, counter, desk, moved, turned
+from synth.scene.things import Thing, assembly, bag, moved, turned
 
 MOST_GAP = 0.05
 """Meters between two who touch, at most, to a cell of the grid that finds where they meet."""
@@ -80,10 +80,12 @@ def _held(rng: np.random.Generator, hand: list[float], elbow: list[float]) -> Th
     return moved(shapes, x, max(y - size / 2, 0.0), z)
 
 
-def behind_desk(rng: np.random.Generator, placed: PlacedPerson, probes: Singles) -> PlacedPiece | None:
+def behind_desk(
+    rng: np.random.Generator, inventory: Inventory, placed: PlacedPerson, probes: Singles
+) -> PlacedPiece | None:
     """Return a desk, or for who stands a counter, before a person; None if arms or legs leave no room."""
     is_high = placed.person.posed.joints[_SPINE, 1] > 0.9
-    piece = piece_of("desk", counter(rng) if is_high else desk(rng, is_full=True))
+    piece = inventory.draw(rng, "counter" if is_high else "desk")
     deep = float(piece.extent[1, 2])
     facing = 0.0 if rng.random() < 0.5 else math.pi
     for k in range(DESK_TRIES):

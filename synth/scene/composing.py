@@ -19,6 +19,7 @@ from synth.bodies import BONE
 from synth.config import Config
 from synth.scene import activities
 from synth.scene.furniture import KINDS, LOW_KINDS, SEATS, PlacedPiece, Sitter, between, pedestal
+from synth.scene.inventory import Inventory
 from synth.scene.rooms import Furnisher, Room, draw_room
 from synth.scene.skinning import PosedBody
 from synth.scene.stage import PROBED_EVERY, Person, PlacedPerson, Scene, View
@@ -44,11 +45,28 @@ TRIES = 8
 _THIGHS = tuple((BONE[f"{side}UpLeg"], BONE[f"{side}Leg"]) for side in ("Left", "Right"))
 
 
-def compose(rng: np.random.Generator, config: Config, camera: Camera, people: Sequence[Person]) -> Scene:
-    """Draw a scene: where everyone stands, what stands around them, where the camera is."""
+def compose(
+    rng: np.random.Generator,
+    config: Config,
+    camera: Camera,
+    people: Sequence[Person],
+    inventory: Inventory | None = None,
+) -> Scene:
+    """Draw a scene: where everyone stands, what stands around them, where the camera is.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+    config : Config
+    camera : Camera
+    people : sequence of Person
+        One or more, the main one first.
+    inventory : Inventory, optional
+        What rooms are cluttered with; without it, none is.
+    """
     main, view = _place_main(rng, config, camera, people[0])
-    if config.clutter_share > 0 and rng.random() < config.clutter_share:
-        return _compose_clutter(rng, config, view, main, people[1:])
+    if inventory is not None and config.clutter_share > 0 and rng.random() < config.clutter_share:
+        return _compose_clutter(rng, config, inventory, view, main, people[1:])
     everyone = _place_others(rng, config, main, people[1:], camera)
     probes = np.concatenate([p.probes for p in everyone])
     pieces = _seats(rng, config, everyone, probes)
@@ -64,18 +82,26 @@ def compose(rng: np.random.Generator, config: Config, camera: Camera, people: Se
     return Scene(view, tuple(everyone), (*pieces, *_carried(rng, everyone)), walls)
 
 
-def compose_empty(rng: np.random.Generator, config: Config, camera: Camera, person: Person) -> Scene:
+def compose_empty(
+    rng: np.random.Generator, config: Config, camera: Camera, person: Person, inventory: Inventory
+) -> Scene:
     """Draw a scene without anybody, and a camera that looks where a person might be."""
-    main, view = _place_main(rng, config, camera, person)
+    _, view = _place_main(rng, config, camera, person)
     if config.clutter_share > 0 and rng.random() < config.clutter_share:
         room = draw_room(rng, config, view, np.empty((0, 3), dtype=np.float32))
-        return Scene(view, (), tuple(Furnisher(rng, config, view, room, (), ()).furnish()), room.quads())
-    scene = compose(rng, replace(config, clutter_share=0.0), camera, [person])
+        pieces = Furnisher(rng, config, inventory, view, room, (), ()).furnish()
+        return Scene(view, (), tuple(pieces), room.quads())
+    scene = compose(rng, config, camera, [replace(person, activity="")])
     return replace(scene, people=())
 
 
 def _compose_clutter(
-    rng: np.random.Generator, config: Config, view: View, main: PlacedPerson, others: Sequence[Person]
+    rng: np.random.Generator,
+    config: Config,
+    inventory: Inventory,
+    view: View,
+    main: PlacedPerson,
+    others: Sequence[Person],
 ) -> Scene:
     """Draw a cluttered room around the main person, and what the people in it do."""
     if main.person.activity in ("lean", "desk"):  # with their front to the camera, more or less
@@ -87,10 +113,10 @@ def _compose_clutter(
     pieces = _seats(rng, config, everyone, probes)
     for placed in everyone:
         if placed.person.activity == "desk":
-            table = activities.behind_desk(rng, placed, probes)
+            table = activities.behind_desk(rng, inventory, placed, probes)
             if table is not None and not any(table.meets(other) for other in pieces):
                 pieces.append(table)
-    pieces = Furnisher(rng, config, view, room, everyone, pieces).furnish()
+    pieces = Furnisher(rng, config, inventory, view, room, everyone, pieces).furnish()
     return Scene(view, tuple(everyone), (*pieces, *_carried(rng, everyone)), room.quads())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -470,5 +471,7 @@ STANDINGS: tuple[Draw, ...] = (
 )  # fmt: skip
 """What stands on floors, as often as it is named."""
 
+DESKS: tuple[Draw, ...] = (partial(desk, is_full=True),)
+COUNTERS: tuple[Draw, ...] = (counter,)
 LOWS: tuple[Draw, ...] = (desk, plain_chair, office_chair, bag, heap, boxes)
 """What may stand between the camera and a person."""
