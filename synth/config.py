@@ -107,8 +107,8 @@ class Config(TomlConfig):
     empty_share : float
         Of the frames show a room without anybody.
     carry_share, lean_share, desk_share, bed_share : float
-        Of the people carry something, which is nobody's; and, in cluttered rooms, stand with their back at a wall, sit
-        behind a desk, lie on a bed or sofa. Their sum is at most 1. Only the main person leans on a wall.
+        Of the people carry something, which is nobody's; in cluttered rooms stand with their back to a wall, if they
+        are the main person, or sit behind a desk; lie on a bed or sofa. Their sum is at most 1.
     touch_share : float
         Of the people beside the main one stand so close to somebody that they touch.
     """
@@ -191,7 +191,9 @@ class Config(TomlConfig):
         if max(*self.near_distance, *self.far_distance) > self.depth_limit:
             raise ConfigError(f"distances must be within depth_limit ({self.depth_limit:g} m); raise it or lower them")
         if sum(getattr(self, f"{name}_share") for name in ACTIVITIES) > 1 + 1e-9:
-            raise ConfigError("carry_share, lean_share, desk_share and bed_share must not sum to more than 1; lower one")
+            raise ConfigError(
+                "carry_share, lean_share, desk_share and bed_share must not sum to more than 1; lower one"
+            )
         if self.without_subjects and self.only_subjects:
             raise ConfigError("give either without_subjects or only_subjects: who is not among the latter is left out")
         shares = self.people_shares

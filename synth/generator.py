@@ -186,9 +186,9 @@ class Generator(FrameSource):
     def _person(self, rng: np.random.Generator) -> Person:
         body = self._bodies[int(rng.integers(self.config.n_bodies))]
         activity = self._activity(rng)
-        if activity in ("desk", "bed"):
-            pose = self._suitable_pose(rng, activity)
-            posed = _grounded(body, pose.mirrored() if rng.random() < 0.5 else pose, activity == "bed")
+        if activity:
+            pose, is_lying = self._suitable_pose(rng, activity)
+            posed = _grounded(body, pose.mirrored() if rng.random() < 0.5 else pose, is_lying)
             return Person(body, lifted(posed, rng.uniform(*BED_HEIGHT)) if activity == "bed" else posed, activity)
         is_raised = self.config.raised_share > 0 and rng.random() < self.config.raised_share
         for _ in range(MAX_POSES if is_raised else 1):
@@ -197,7 +197,7 @@ class Generator(FrameSource):
                 break
         if rng.random() < 0.5:
             pose = pose.mirrored()
-        return Person(body, _grounded(body, pose, is_lying), activity)
+        return Person(body, _grounded(body, pose, is_lying))
 
     def _activity(self, rng: np.random.Generator) -> str:
         """Draw what a person does; most do nothing."""
@@ -207,13 +207,19 @@ class Generator(FrameSource):
         number = bisect_right(np.cumsum(shares).tolist(), rng.random())
         return ACTIVITIES[number] if number < len(ACTIVITIES) else ""
 
-    def _suitable_pose(self, rng: np.random.Generator, activity: str) -> Pose:
-        """Draw a built-in pose of somebody who sits or lies; the last that was drawn if there is none."""
+    def _suitable_pose(self, rng: np.random.Generator, activity: str) -> tuple[Pose, bool]:
+        """Draw the pose of somebody who does something, and whether the body lies; the last if none suits."""
         for _ in range(MAX_POSES):
-            drawn = self._built_in(int(rng.integers(self.config.n_poses)))
-            if drawn.is_lying if activity == "bed" else drawn.needs_seat:
+            if activity in ("desk", "bed"):  # seldom or never in clips
+                drawn = self._built_in(int(rng.integers(self.config.n_poses)))
+                pose, is_lying = drawn.pose, drawn.is_lying
+                suits = is_lying if activity == "bed" else drawn.needs_seat
+            else:
+                pose, is_lying = self._pose(rng)
+                suits = not is_lying and is_upright(pose)
+            if suits:
                 break
-        return drawn.pose
+        return pose, is_lying
 
     def _pose(self, rng: np.random.Generator) -> tuple[Pose, bool]:
         """Draw a pose, and whether the body lies."""
@@ -305,6 +311,15 @@ def has_raised_hand(pose: Pose) -> bool:
     """Tell whether a hand is higher than its shoulder."""
     heights = joint_positions(pose.rotations[None])[0, :, 1]
     return any(heights[BONE[f"{side}Hand"]] > heights[BONE[f"{side}Arm"]] for side in ("Left", "Right"))
+
+
+def is_upright(pose: Pose) -> bool:
+    """Tell whether somebody stands or walks: the hips far above both feet, the neck above the hips."""
+    heads = joint_positions(pose.rotations[None])[0]
+    hips, neck = heads[BONE["Hips"]], heads[BONE["Neck"]]
+    feet = max(heads[BONE[f"{side}Foot"], 1] for side in ("Left", "Right"))
+    trunk = float(np.linalg.norm(neck - hips))
+    return bool(hips[1] - feet > 1.2 * trunk and neck[1] - hips[1] > 0.85 * trunk)
 
 
 def _curled(pose: Pose, rng: np.random.Generator, share: float) -> Pose:

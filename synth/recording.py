@@ -48,6 +48,7 @@ from synth.scene import (
     Rendered,
     Scene,
     compose,
+    lifted,
     pose_body,
     render,
 )
@@ -75,7 +76,8 @@ class Recording(Generator):
     ----------
     config : Config, optional
         What people, room, camera and sensor are like. `far_distance` bounds where people go; `near_share`,
-        `near_distance`, `off_center`, `mocap_distance` and `seat_share` have no meaning here. With `mocap`, motion is
+        `near_distance`, `off_center`, `mocap_distance`, `seat_share`, `touch_share` and what people do (`carry_share`
+        and so on) have no meaning here; `empty_share` of the seeds show nobody. With `mocap`, motion is
         taken from its clips, those in which someone walks or stands; without, people walk and gesture as the built-in
         pose families do.
     seed : int
@@ -178,8 +180,7 @@ def _lifted(posed: PosedBody) -> PosedBody:
     sunk = -FLOOR_TOLERANCE - float(posed.vertices[:, 1].min())
     if sunk <= 0:
         return posed
-    up = np.array([0.0, sunk, 0.0], dtype=np.float32)
-    return PosedBody(posed.vertices + up, posed.joints + up, posed.bone_heads + up)
+    return lifted(posed, sunk)
 
 
 def _lanes(rng: np.random.Generator, config: Config, half_width: float, n: int) -> list[Lane]:

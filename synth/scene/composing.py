@@ -38,6 +38,9 @@ CAMERA_CLEARANCE = 0.35
 VOXEL = 0.08
 """Metres: people who share a cube of this size have run into each other."""
 
+CLOSE_UP_SHARE, TABLE = 0.3, 0.75
+"""Of the cluttered rooms without anybody show a table from near; meters above the floor that the camera looks at."""
+
 CEILING = (2.4, 3.2)
 TRIES = 8
 """How often a place for a piece or a person is looked for before it is left out."""
@@ -88,8 +91,11 @@ def compose_empty(
     """Draw a scene without anybody, and a camera that looks where a person might be."""
     _, view = _place_main(rng, config, camera, person)
     if config.clutter_share > 0 and rng.random() < config.clutter_share:
+        is_close_up = rng.random() < CLOSE_UP_SHARE
+        if is_close_up:
+            view = replace(view, tilt=_clipped_tilt(config, math.atan2(view.height - TABLE, between(rng, 0.5, 1.5))))
         room = draw_room(rng, config, view, np.empty((0, 3), dtype=np.float32))
-        pieces = Furnisher(rng, config, inventory, view, room, (), ()).furnish()
+        pieces = Furnisher(rng, config, inventory, view, room, (), ()).furnish(is_close_up=is_close_up)
         return Scene(view, (), tuple(pieces), room.quads())
     scene = compose(rng, config, camera, [replace(person, activity="")])
     return replace(scene, people=())
@@ -190,10 +196,14 @@ def _place_main(rng: np.random.Generator, config: Config, camera: Camera, person
     aim = between(rng, 0.6, 0.95) if is_near else between(rng, 0.4, 0.6)
     wanted = math.atan2(height - (low + aim * (high - low)), distance)
     wanted += rng.normal(0.0, 0.15) * camera.height / 2 / camera.fy
-    least, most = config.camera_tilt
-    tilt = min(max(wanted, math.radians(least)), math.radians(most))
-    view = View(camera, height, tilt, math.radians(between(rng, *config.camera_roll)))
+    view = View(camera, height, _clipped_tilt(config, wanted), math.radians(between(rng, *config.camera_roll)))
     return placed, view
+
+
+def _clipped_tilt(config: Config, wanted: float) -> float:
+    """Return the tilt nearest to the one that is wanted, in radians."""
+    least, most = config.camera_tilt
+    return min(max(wanted, math.radians(least)), math.radians(most))
 
 
 def _free_spot(

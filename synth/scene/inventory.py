@@ -45,7 +45,9 @@ class Inventory:
         low, high = STRETCH
         number, *shares = rng.random(4).tolist()
         x, y, z = (low * (high / low) ** share for share in shares)
-        return self._thing(group, int(number * self._n)).stretched((x, y if group not in ("desk", "ceiling") else 1.0, z))
+        return self._thing(group, int(number * self._n)).stretched(
+            (x, y if group not in ("desk", "ceiling") else 1.0, z)
+        )
 
     def _thing(self, group: str, number: int) -> Piece:
         # made twice by two threads, it is the same thing

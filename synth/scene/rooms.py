@@ -30,7 +30,7 @@ NEAR_CLEARANCE = 0.3
 SLANT = 0.5
 """Standard deviation, in radians, of the angle between the back wall and the picture."""
 
-CLOSE_UP_SHARE, NEAR_SHARE = 0.25, 0.25
+CLOSE_UP_SHARE, NEAR_SHARE = 0.2, 0.25
 """Of the rooms have a full table right before the camera; of what stands anywhere is cut by the border."""
 
 TRIES = 6
@@ -89,7 +89,9 @@ class Room:
         return np.array(quads)
 
 
-def draw_room(rng: np.random.Generator, config: Config, view: View, inside: Singles, leaning: float | None = None) -> Room:
+def draw_room(
+    rng: np.random.Generator, config: Config, view: View, inside: Singles, leaning: float | None = None
+) -> Room:
     """Draw the walls around some points (n, 3).
 
     Parameters
@@ -166,11 +168,11 @@ class Furnisher:
         for piece in pieces:
             self._add(piece)
 
-    def furnish(self) -> list[PlacedPiece]:
-        """Return all pieces, those that were there and the clutter."""
+    def furnish(self, *, is_close_up: bool = False) -> list[PlacedPiece]:
+        """Return all pieces, those that were there and the clutter; with a full table right before the camera if asked."""
         rng, config = self.rng, self.config
         blocks = rng.random() < config.blocked_share
-        if rng.random() < CLOSE_UP_SHARE:
+        if is_close_up or rng.random() < CLOSE_UP_SHARE:
             self._close_up()
         for number in range(int(rng.integers(config.clutter[0], config.clutter[1] + 1))):
             chance = rng.random() if self.room.walls else 1.0
@@ -192,7 +194,7 @@ class Furnisher:
             return piece
         # all of it, or the parts that shine
         rows = piece.shapes.copy()
-        lost = np.ones(len(rows)) if rng.random() < 0.4 else (rng.random(len(rows)) < 0.5).astype(float)
+        lost = np.ones(len(rows)) if rng.random() < 0.25 else (rng.random(len(rows)) < 0.5).astype(float)
         rows[:, COLUMN["lost"]] = np.maximum(rows[:, COLUMN["lost"]], lost)
         return dataclasses.replace(piece, shapes=rows)
 

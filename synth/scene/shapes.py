@@ -396,6 +396,10 @@ def _mesh_rings(
             face = _quad(a, b, b + segments, a + segments, vertex, face, faces)
         faces[face, 0], faces[face, 1], faces[face, 2] = vertex + low, vertex + following, vertex + segment
         face += 1
-        faces[face, 0], faces[face, 1], faces[face, 2] = vertex + last + segment, vertex + last + following, vertex + high
+        faces[face, 0], faces[face, 1], faces[face, 2] = (
+            vertex + last + segment,
+            vertex + last + following,
+            vertex + high,
+        )
         face += 1
     return vertex + rings * segments + 2, face

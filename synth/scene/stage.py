@@ -159,7 +159,11 @@ class Scene:
         is_seen = find_seen(shapes, owners, places, rotation, shift, self.view.slopes)
         is_lost, is_open = shapes[:, COLUMN["lost"]] > 0, shapes[:, COLUMN["kind"]] == SHEET
         found = []
-        for group, closed, lost in ((~is_lost & ~is_open, True, False), (~is_lost & is_open, False, False), (is_lost, False, True)):
+        for group, closed, lost in (
+            (~is_lost & ~is_open, True, False),
+            (~is_lost & is_open, False, False),
+            (is_lost, False, True),
+        ):
             chosen = group & is_seen
             if chosen.any():
                 vertices, faces = mesh_shapes(shapes[chosen], owners[chosen], places, rotation, shift)
