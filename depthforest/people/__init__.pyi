@@ -3,7 +3,7 @@ from .columns import NAMES as NAMES
 from .finding import People as People
 from .finding import check_count as check_count
 from .finding import find_people as find_people
-from .judge import Judge as Judge
+from .judge import BoostedTrees as BoostedTrees
 from .learning import candidates_of as candidates_of
 from .learning import scene_frame as scene_frame
 from .looks import SCENE as SCENE

@@ -111,6 +111,9 @@ LOOSE_MAX_RESTING_SHARE, LOOSE_MAX_BEHIND_SHARE = 0.02, 0.15
 """Shares of the border of such a hand. More than this resting on room or furniture, or behind something, and the
 region is an object."""
 
+ALONE_MAX_SHARE = 0.95
+"""Share of a body's cells. A region that is more of it is not looked at alone as well."""
+
 # -- which bodies are people -------------------------------------------------------------------------------------------
 
 PERSON_MIN_AREA_M2 = 0.03
@@ -123,8 +126,11 @@ CUT_MIN_CELLS = 5
 """Cells on the border of the picture from which a body is cut by it. A cut body may be less high and less long."""
 
 
-def find_bodies(grid: DepthGrid, room: Room, is_free: npt.NDArray[np.bool_]) -> Bytes:
-    """Return the body of every cell, from 1 without gaps; 0 = none: whatever may be a person, for others to judge.
+def find_bodies(grid: DepthGrid, room: Room, is_free: npt.NDArray[np.bool_]) -> list[Bytes]:
+    """Return what may be people, for others to judge: pictures of the cells, numbered from 1 without gaps; 0 = none.
+
+    In the first picture regions are put together to bodies. In the second each is by itself, those aside that are a
+    body of the first already: a thing may stand close to somebody.
 
     Parameters
     ----------
@@ -136,9 +142,28 @@ def find_bodies(grid: DepthGrid, room: Room, is_free: npt.NDArray[np.bool_]) -> 
     """
     taken = np.where(is_free | (room.taken > 0), room.taken, np.uint8(THING))
     labels, table = _regions(grid, taken, room.axes)
-    cells = _assemble(grid, labels, table, room.axes, is_furnished=True)
-    give_back_faces(grid, room.planes, room.owner, room.taken, cells)
-    return _numbered(cells)
+    if len(table) == 0:
+        return []
+    bodies = _assemble(grid, labels, table, room.axes, is_furnished=True)
+    give_back_faces(grid, room.planes, room.owner, room.taken, bodies)
+    alone = _regions_alone(labels, table, bodies)
+    return [_numbered(cells) for cells in (bodies, alone)]
+
+
+def _regions_alone(labels: Labels, table: Floats, bodies: Bytes) -> Bytes:
+    """Return the cells of regions that may be a person by themselves, but are a part of a body, or of several."""
+    flat, owners = labels.reshape(-1) + 1, bodies.reshape(-1)
+    n = len(table) + 1
+    shared = np.bincount(flat.astype(np.intp) * 256 + owners, minlength=n * 256).reshape(n, 256)
+    sizes = np.bincount(owners, minlength=256)
+    largest = shared[1:, 1:].argmax(axis=1) + 1
+    # a body of which a region is nearly all is the same candidate
+    is_same = shared[np.arange(1, n), largest] > ALONE_MAX_SHARE * sizes[largest]
+    is_alone = np.array([_is_large(row, labels.size) for row in table]) & ~is_same
+    chosen = np.flatnonzero(is_alone)[:MAX_BODIES]
+    renumber = np.zeros(n, dtype=np.uint8)
+    renumber[chosen + 1] = np.arange(1, len(chosen) + 1)
+    return renumber[flat].reshape(labels.shape)
 
 
 def _numbered(cells: Bytes) -> Bytes:

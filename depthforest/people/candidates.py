@@ -5,13 +5,14 @@ The one way from a grid to candidates: `finding` asks it for frames, training fo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bytes, Floats, Singles
+from depthforest.base import Bytes, Floats, Longs, Singles
 from depthforest.frames import Frame
 from depthforest.labeling import shares_at
 from depthforest.people.bodies import find_bodies, find_visitors
@@ -22,34 +23,59 @@ from depthforest.people.regions import N_MEASURES, measure_regions
 from depthforest.people.rooms import Room, survey
 from depthforest.trees import DepthTrees
 
-SMOOTH = 5
+SMOOTH_CELLS = 5
+"""Cells along the square over which the scene forest's answers are averaged."""
+
 BODY_CELLS = 200
 """Cells of a candidate that the body forest looks at, at most twice as many."""
+
+MAX_OVERLAP = 0.3
+"""Share of the smaller of two candidates' cells that both may have, if both are people."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """What may be people.
+    """What may be people; candidates may overlap.
 
     Parameters
     ----------
-    grid : DepthGrid
     room : Room
-    cells : array (rows, cols), uint8
-        Candidate of every cell, from 1 to n; 0 = none.
-    scene : array (rows, cols, len(SCENE)), float32
-        What the scene forest says of free cells.
+    shape : (int, int)
+        Rows and columns of the grid.
+    places : list of array (n_cells,), int64
+        Cells of every candidate, counted line by line.
     columns : array (n, len(columns.NAMES)), float64
     """
 
-    grid: DepthGrid
     room: Room
-    cells: Bytes
-    scene: Singles
+    shape: tuple[int, int]
+    places: list[Longs]
     columns: Floats
 
+    def choose(self, fits: Floats, is_kept: npt.NDArray[np.bool_]) -> list[int]:
+        """Return the candidates that are kept and do not overlap, those that fit best first."""
+        owner = np.zeros(self.shape[0] * self.shape[1], dtype=np.int64)
+        chosen: list[int] = []
+        for k in np.argsort(-fits, kind="stable").tolist():
+            if not is_kept[k]:
+                continue
+            both = np.bincount(owner[self.places[k]], minlength=len(chosen) + 1)[1:]
+            sizes = [min(len(self.places[k]), len(self.places[i])) for i in chosen]
+            if all(both <= MAX_OVERLAP * np.array(sizes)):
+                chosen.append(k)
+                own = self.places[k]
+                owner[own[owner[own] == 0]] = len(chosen)
+        return chosen
 
-def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_person: float) -> Candidates:
+    def cells_of(self, chosen: Sequence[int]) -> Bytes:
+        """Return who every cell belongs to, from 1 in the order of `chosen`; of several the first."""
+        cells = np.zeros(self.shape[0] * self.shape[1], dtype=np.uint8)
+        for number in range(len(chosen), 0, -1):
+            cells[self.places[chosen[number - 1]]] = number
+        return cells.reshape(self.shape)
+
+
+def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, levels: Sequence[float]) -> Candidates:
     """Return what may be people in a room without a background.
 
     Parameters
@@ -57,18 +83,23 @@ def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_
     grid : DepthGrid
     scene, body : DepthTrees
         The forests.
-    least_person : float
-        Cells whose share of persons is less are the room's.
+    levels : sequence of float
+        Shares of persons: at each of them, cells with less are the room's, and what is left are candidates.
     """
     room = survey(grid)
     coarse = coarse_frame(grid)
     is_open = (room.taken == 0) & (coarse.depth_mm > 0)
     looks = look_at_cells(scene, coarse, is_open)
-    weights = np.asarray(cv2.boxFilter(is_open.astype(np.float32), -1, (SMOOTH, SMOOTH)))
-    person = cv2.boxFilter(np.where(is_open, 1 - looks[..., 0], np.float32(0)), -1, (SMOOTH, SMOOTH)) / np.maximum(weights, 1e-6)
-    is_free = is_open & (person >= least_person)
-    cells = find_bodies(grid, room, is_free)
-    return Candidates(grid, room, cells, looks, _describe(grid, room, coarse, cells, is_open, looks, body))
+    person = _smoothed(1 - looks[..., 0], is_open)
+    pictures = [cells for level in levels for cells in find_bodies(grid, room, is_open & (person >= level))]
+    return _described(grid, room, coarse, pictures, is_open, looks, body)
+
+
+def _smoothed(values: Singles, is_used: npt.NDArray[np.bool_]) -> Singles:
+    """Return the mean of the values that are used around every cell."""
+    square = (SMOOTH_CELLS, SMOOTH_CELLS)
+    used = is_used.astype(np.float32)
+    return np.asarray(cv2.boxFilter(values * used, -1, square) / np.maximum(cv2.boxFilter(used, -1, square), 1e-6))
 
 
 def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees, body: DepthTrees) -> Candidates:
@@ -91,18 +122,42 @@ def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees,
     rows, cols = (np.arange(n) * whole.step // grid.step for n in whole.shape)
     seen = cells[np.ix_(rows, cols)]
     is_open = (seen > 0) & (coarse.depth_mm > 0)
-    seen = np.where(is_open, seen, np.uint8(0))
     looks = look_at_cells(scene, coarse, is_open)
-    return Candidates(grid, room, cells, looks, _describe(whole, room, coarse, seen, is_open, looks, body))
+    found = _described(whole, room, coarse, [np.where(is_open, seen, np.uint8(0))], is_open, looks, body)
+    flat = cells.reshape(-1)
+    return Candidates(
+        room, grid.shape, [np.flatnonzero(flat == k + 1) for k in range(flat.max(initial=0))], found.columns
+    )
+
+
+def _described(
+    grid: DepthGrid, room: Room, coarse: Frame, pictures: Sequence[Bytes], is_open: npt.NDArray[np.bool_],
+    looks: Singles, body: DepthTrees,
+) -> Candidates:  # fmt: skip
+    """Return the candidates of pictures of cells, numbered from 1 without gaps, each once."""
+    places, columns = [], [np.empty((0, len(NAMES)))]
+    known: set[bytes] = set()
+    for cells in pictures:
+        flat = cells.reshape(-1)
+        order = np.argsort(flat, kind="stable")
+        ends = np.cumsum(np.bincount(flat))
+        own = [order[begin:end] for begin, end in zip(ends[:-1], ends[1:], strict=True)]
+        keys = [cells_of.tobytes() for cells_of in own]
+        is_new = [key not in known for key in keys]
+        known.update(keys)
+        described = _describe(grid, room, coarse, cells, is_open, looks, body, is_new)
+        columns.append(described[is_new])
+        places += [cells_of for cells_of, new in zip(own, is_new, strict=True) if new]
+    return Candidates(room, grid.shape, places, np.concatenate(columns))
 
 
 def _describe(
     grid: DepthGrid, room: Room, coarse: Frame, cells: Bytes, is_open: npt.NDArray[np.bool_], looks: Singles,
-    body: DepthTrees,
+    body: DepthTrees, is_asked: Sequence[bool],
 ) -> Floats:  # fmt: skip
-    """Return the columns of candidates; numbers of `cells` go from 1 without gaps."""
+    """Return the columns of candidates; numbers of `cells` go from 1 without gaps. Those not asked for are not whole."""
     n = int(cells.max(initial=0))
-    columns = np.empty((n, len(NAMES)))
+    columns = np.zeros((n, len(NAMES)))
     if n == 0:
         return columns
     measures = np.empty((n, N_MEASURES))
@@ -113,6 +168,8 @@ def _describe(
     columns[:, N_LOOKS:] = describe_shapes(grid, cells, measures, room.ground, room.axes[1])
     groups = part_groups(body.part_set.names)
     for k in range(n):
+        if not is_asked[k]:
+            continue
         mask = cells == k + 1
         places = np.argwhere(mask & is_open).astype(np.int32)
         places = places[:: max(1, len(places) // BODY_CELLS)]

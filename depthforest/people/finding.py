@@ -147,24 +147,25 @@ def find_people(
     known, knows = as_background(background), load_person_model(model)
     if known is None:
         grid, allowed = DepthGrid.of(frame), None
-        found = find_candidates(grid, knows.scene, body_forest(knows.body), knows.least_person)
+        found = find_candidates(grid, knows.scene, body_forest(knows.body), knows.levels)
     else:
         allowed = known.compare(frame)
         grid = DepthGrid.of(frame, is_kept=allowed == SOMEBODY, noise=known.noise)
         found = find_moved(grid, DepthGrid.of(frame, noise=known.noise), known.up, knows.scene, body_forest(knows.body))
-    probable = knows.judge.probabilities(found.columns, 0.0 if known is None else MOVED_LOG_ODDS)
+    probable = knows.probabilities(found.columns, 0.0 if known is None else MOVED_LOG_ODDS)
     is_kept = probable >= (knows.least_probability if least is None else least)
-    order = [i for i in np.argsort(-probable, kind="stable").tolist() if is_kept[i]][:n_people]
-    # the most probable gets 1; who is left out gets 0
-    renumber = np.zeros(len(probable) + 1, dtype=np.uint8)
-    renumber[np.array(order, dtype=np.intp) + 1] = np.arange(1, len(order) + 1)
-    cells, owner, planes = renumber[found.cells], found.room.owner, found.room.planes
     if known is None:
-        drawn, n_pixels = outline_people(frame.depth_mm, grid, cells, owner, planes)
+        chosen = found.choose(knows.fitter.sums(found.columns), is_kept)
+    else:
+        chosen = np.flatnonzero(is_kept).tolist()
+    chosen = sorted(chosen, key=lambda k: -probable[k])[:n_people]
+    cells = found.cells_of(chosen)
+    if known is None:
+        drawn, n_pixels = outline_people(frame.depth_mm, grid, cells, found.room.owner, found.room.planes)
     else:
         drawn, n_pixels = outline_people(frame.depth_mm, grid, cells, allowed=allowed)
-    ids = [i + 1 for i in range(len(order)) if n_pixels[i + 1]]
-    return People._in_order(drawn, tuple(ids), tuple(float(probable[order[i - 1]]) for i in ids))
+    ids = [i + 1 for i in range(len(chosen)) if n_pixels[i + 1]]
+    return People._in_order(drawn, tuple(ids), tuple(float(probable[chosen[i - 1]]) for i in ids))
 
 
 def _checked_map(people: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Judge: boosted trees over the columns of a candidate, as plain arrays, and the kernel that asks them.
+"""BoostedTrees: sums of trees over the columns of a candidate, as plain arrays, and the kernel that asks them.
 
 They are fitted with `depthforest.ensemble` and stored without it, so that finding people imports no scikit-learn.
 """
@@ -18,42 +18,42 @@ MAX_TREES, MAX_NODES = 4096, 2**20
 MAX_DEPTH = 64
 
 SCHEMA = {
-    "judge_roots": Column("int32", ("judges",)),
-    "judge_features": Column("int16", ("judge_nodes",)),
-    "judge_thresholds": Column("float32", ("judge_nodes",)),
-    "judge_children": Column("int32", ("judge_nodes",)),
-    "judge_values": Column("float32", ("judge_nodes",)),
+    "roots": Column("int32", ("trees",)),
+    "features": Column("int16", ("nodes",)),
+    "thresholds": Column("float32", ("nodes",)),
+    "children": Column("int32", ("nodes",)),
+    "values": Column("float32", ("nodes",)),
 }
 """Columns of a file."""
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
-    """Boosted trees for two classes.
+class BoostedTrees:
+    """Trees whose leaves are summed.
 
     Parameters
     ----------
-    judge_roots : array (n_trees,), int32
+    roots : array (n_trees,), int32
         Node where each tree begins.
-    judge_features : array (n_nodes,), int16
+    features : array (n_nodes,), int16
         Column that a node looks at; -1 for leaves.
-    judge_thresholds : array (n_nodes,), float32
+    thresholds : array (n_nodes,), float32
         A value up to it goes to the left child, a larger one to the right.
-    judge_children : array (n_nodes,), int32
+    children : array (n_nodes,), int32
         The left child, which is behind its parent; the right one follows it. 0 for leaves.
-    judge_values : array (n_nodes,), float32
-        Of leaves: what is added to the logarithm of the odds.
+    values : array (n_nodes,), float32
+        Of leaves: what is added to the sum.
     start : float
-        Logarithm of the odds before any tree.
+        The sum before any tree.
     n_columns : int
         How many columns it looks at.
     """
 
-    judge_roots: npt.NDArray[np.int32]
-    judge_features: npt.NDArray[np.int16]
-    judge_thresholds: npt.NDArray[np.float32]
-    judge_children: npt.NDArray[np.int32]
-    judge_values: npt.NDArray[np.float32]
+    roots: npt.NDArray[np.int32]
+    features: npt.NDArray[np.int16]
+    thresholds: npt.NDArray[np.float32]
+    children: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
     start: float
     n_columns: int
 
@@ -64,40 +64,34 @@ class Judge:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
-    def probabilities(self, columns: Floats, log_odds: float = 0.0) -> Floats:
-        """Return how probably each candidate is a person, (n,), from its columns (n, n_columns).
-
-        `log_odds` is what else is known: how much more probable people are here than among the candidates of training.
-        """
+    def sums(self, columns: Floats) -> Floats:
+        """Return what the trees say of each candidate, (n,), from its columns (n, n_columns)."""
         columns = np.ascontiguousarray(columns, dtype=np.float64)
         if columns.ndim != 2 or columns.shape[1] != self.n_columns:
-            raise ModelError(f"a judge of {self.n_columns} columns was given an array of shape {columns.shape}")
-        sums = np.full(len(columns), self.start + log_odds)
-        _add_trees(
-            columns, self.judge_roots, self.judge_features, self.judge_thresholds, self.judge_children,
-            self.judge_values, sums,
-        )  # fmt: skip
-        return np.asarray(1 / (1 + np.exp(-sums)))
+            raise ModelError(f"trees over {self.n_columns} columns were given an array of shape {columns.shape}")
+        sums = np.full(len(columns), float(self.start))
+        _add_trees(columns, self.roots, self.features, self.thresholds, self.children, self.values, sums)
+        return sums
 
 
 def _check(columns: Mapping[str, npt.NDArray[Any]], n_columns: int) -> None:
     """Raise ModelError unless every walk through the trees stays in them and ends."""
     lengths = modelfile.check_columns(columns, SCHEMA)
-    n = lengths["judge_nodes"]
-    if not 1 <= lengths["judges"] <= MAX_TREES or not 1 <= n <= MAX_NODES:
-        raise ModelError(f"a judge has 1 to {MAX_TREES} trees of up to {MAX_NODES} nodes")
-    roots, features, children = columns["judge_roots"], columns["judge_features"], columns["judge_children"]
+    n = lengths["nodes"]
+    if not 1 <= lengths["trees"] <= MAX_TREES or not 1 <= n <= MAX_NODES:
+        raise ModelError(f"there must be 1 to {MAX_TREES} boosted trees of up to {MAX_NODES} nodes")
+    roots, features, children = columns["roots"], columns["features"], columns["children"]
     if (roots < 0).any() or (roots >= n).any():
-        raise ModelError("judge_roots must be nodes")
+        raise ModelError("roots must be nodes")
     is_split = features >= 0
     if (features < -1).any() or (features >= n_columns).any():
-        raise ModelError(f"judge_features must be -1 or one of {n_columns} columns")
+        raise ModelError(f"features must be -1 or one of {n_columns} columns")
     # children behind their parents: no walk goes round in circles
     nodes = np.arange(n)
     if (children[is_split] <= nodes[is_split]).any() or (children[is_split] >= n - 1).any():
-        raise ModelError("judge_children must be pairs of nodes behind their parents")
-    if not (np.isfinite(columns["judge_thresholds"]).all() and np.isfinite(columns["judge_values"]).all()):
-        raise ModelError("judge_thresholds and judge_values must be finite numbers")
+        raise ModelError("children must be pairs of nodes behind their parents")
+    if not (np.isfinite(columns["thresholds"]).all() and np.isfinite(columns["values"]).all()):
+        raise ModelError("thresholds and values must be finite numbers")
 
 
 @kernel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -61,16 +63,15 @@ def scene_frame(frame: LabeledFrame) -> LabeledFrame:
 
 
 def candidates_of(
-    frame: LabeledFrame, scene: DepthTrees, body: DepthTrees, least_person: float
+    frame: LabeledFrame, scene: DepthTrees, body: DepthTrees, levels: Sequence[float]
 ) -> tuple[Floats, Floats]:
     """Return the columns of a frame's candidates, and how well each fits a person: the best IoU (n,), in cells."""
     grid = DepthGrid.of(frame)
-    found = find_candidates(grid, scene, body, least_person)
-    people = np.where(grid.points[2] > 0, frame.people[cell_pixels(grid, frame.depth_mm)], np.uint8(0))
-    n, n_people = len(found.columns), int(people.max(initial=0))
-    both = np.bincount(
-        found.cells.reshape(-1).astype(np.intp) * (n_people + 1) + people.reshape(-1), minlength=(n + 1) * (n_people + 1)
-    ).reshape(n + 1, n_people + 1)
-    whole = both.sum(axis=1, keepdims=True) + both.sum(axis=0, keepdims=True) - both
-    overlap = both[1:, 1:] / np.maximum(whole[1:, 1:], 1)
-    return found.columns, overlap.max(axis=1, initial=0.0)
+    found = find_candidates(grid, scene, body, levels)
+    people = np.where(grid.points[2] > 0, frame.people[cell_pixels(grid, frame.depth_mm)], np.uint8(0)).reshape(-1)
+    sizes = np.bincount(people, minlength=2)[1:]
+    fits = np.zeros(len(found.places))
+    for k, places in enumerate(found.places):
+        both = np.bincount(people[places], minlength=len(sizes) + 1)[1:]
+        fits[k] = (both / (sizes + len(places) - both)).max()
+    return found.columns, fits

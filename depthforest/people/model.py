@@ -1,4 +1,4 @@
-"""PersonModel: what is known of people and rooms: a scene forest, a judge of candidates, and the limits to go by.
+"""PersonModel: what is known of people and rooms: a scene forest, a judge of candidates, and limits.
 
 One small model file (docs/MODEL_FORMAT.md), trained by `training.train_people`. The body forest that looks at
 candidates is not in it: the file names a shipped one.
@@ -12,13 +12,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy.typing as npt
+import numpy as np
 
-from depthforest.base import DepthForestError, ModelError, is_number, modelfile, resources
+from depthforest.base import Column, DepthForestError, Floats, ModelError, is_number, modelfile, resources
 from depthforest.forest import Forest, load
 from depthforest.people.columns import NAMES
-from depthforest.people.judge import SCHEMA as JUDGE_SCHEMA
-from depthforest.people.judge import Judge
+from depthforest.people.judge import SCHEMA as BOOSTED_SCHEMA
+from depthforest.people.judge import BoostedTrees
 from depthforest.people.looks import SCENE
 from depthforest.trees import SCHEMA as TREE_SCHEMA
 from depthforest.trees import DepthTrees
@@ -30,9 +30,22 @@ DEFAULT_MODEL = "person"
 FOLDER = "people"
 """Where shipped person models are, in the folder of models."""
 
-_PREFIX = "scene_"
-_SCENE_COLUMNS = {f"{_PREFIX}{name}": TREE_SCHEMA[name] for name in TREE_SCHEMA if name != "evidence"}
-_KEYS = ("background_mm", "body", "columns", "config", "judge_start", "least_person", "least_probability", "scores")
+
+def _prefixed(column: Column, prefix: str) -> Column:
+    """Return a column whose lengths are its owner's own."""
+    return Column(column.dtype, tuple(f"{prefix}_{n}" if isinstance(n, str) else n for n in column.shape))
+
+
+_SCENE_NAMES = tuple(name for name in TREE_SCHEMA if name != "evidence")
+_BOOSTED = ("judge", "fitter")
+_SCHEMA = {
+    **{f"scene_{name}": _prefixed(TREE_SCHEMA[name], "scene") for name in _SCENE_NAMES},
+    **{f"{who}_{name}": _prefixed(BOOSTED_SCHEMA[name], who) for who in _BOOSTED for name in BOOSTED_SCHEMA},
+}
+_NUMBERS = ("judge_start", "fitter_start", "least_probability")
+_KEYS = ("background_mm", "body", "columns", "config", "levels", "scores", *_NUMBERS)
+
+MAX_LEVELS = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,12 +56,16 @@ class PersonModel:
     ----------
     scene : DepthTrees
         Tells the cells of people from those of rooms; its parts are `looks.SCENE`.
-    judge : Judge
-        Tells people from things by the columns `columns.NAMES`.
+    judge : BoostedTrees
+        Over the columns `columns.NAMES`: the logarithm of the odds that a candidate is a person.
+    fitter : BoostedTrees
+        Over the same columns: how well a candidate fits a person, as intersection over union; of candidates that
+        overlap, the one that fits best is taken.
     body : str
         Name of the shipped body forest that the judge's columns come from.
-    least_person : float
-        Cells whose share of persons, over their neighborhood, is less are the room's. 0 to 1.
+    levels : tuple of float
+        Shares of persons, over a cell's neighborhood, at each of which cells with less are taken for the room; what is
+        left are candidates. 0 to 1.
     least_probability : float
         Candidates that are less probably people are left out. 0 to 1.
     config, scores : mapping
@@ -56,9 +73,10 @@ class PersonModel:
     """
 
     scene: DepthTrees
-    judge: Judge
+    judge: BoostedTrees
+    fitter: BoostedTrees
     body: str
-    least_person: float
+    levels: tuple[float, ...]
     least_probability: float
     config: Mapping[str, Any] = field(default_factory=dict)
     scores: Mapping[str, Any] = field(default_factory=dict)
@@ -66,17 +84,29 @@ class PersonModel:
     def __post_init__(self) -> None:
         if self.scene.part_set.names != SCENE.names or self.scene.n_facings != 1:
             raise ModelError(f"the scene forest must tell apart {', '.join(SCENE.names)}, and no facings")
-        if self.judge.n_columns != len(NAMES):
-            raise ModelError(f"the judge must look at {len(NAMES)} columns, got {self.judge.n_columns}")
+        for who in _BOOSTED:
+            if getattr(self, who).n_columns != len(NAMES):
+                raise ModelError(f"the {who} must look at {len(NAMES)} columns, got {getattr(self, who).n_columns}")
         if not isinstance(self.body, str):
             raise ModelError(f"body must be the name of a shipped model, got {modelfile.shown(self.body)}")
-        for name in ("least_person", "least_probability"):
-            value = getattr(self, name)
-            if not is_number(value) or not 0 <= value <= 1:
-                raise ModelError(f"{name} must be from 0 to 1, got {modelfile.shown(value)}")
+        levels = tuple(self.levels) if isinstance(self.levels, list | tuple) else ()
+        if not 1 <= len(levels) <= MAX_LEVELS or not all(is_number(v) and 0 <= v <= 1 for v in levels):
+            raise ModelError(
+                f"levels must be 1 to {MAX_LEVELS} numbers from 0 to 1, got {modelfile.shown(self.levels)}"
+            )
+        object.__setattr__(self, "levels", levels)
+        if not is_number(self.least_probability) or not 0 <= self.least_probability <= 1:
+            raise ModelError(f"least_probability must be from 0 to 1, got {modelfile.shown(self.least_probability)}")
+
+    def probabilities(self, columns: Floats, log_odds: float = 0.0) -> Floats:
+        """Return how probably each candidate is a person, (n,), from its columns.
+
+        `log_odds` is what else is known: how much more probable people are here than among the candidates of training.
+        """
+        return np.asarray(1 / (1 + np.exp(-(self.judge.sums(columns) + log_odds))))
 
     def __repr__(self) -> str:
-        return f"PersonModel({self.scene.n_trees} scene trees, {len(self.judge.judge_roots)} judges, body {self.body})"
+        return f"PersonModel({self.scene.n_trees} scene trees, {len(self.judge.roots)} judges, body {self.body})"
 
     def save(self, path: str | Path) -> None:
         """Write the model to a file; equal models give equal bytes."""
@@ -86,34 +116,40 @@ class PersonModel:
             "columns": list(NAMES),
             "config": self.config,
             "judge_start": self.judge.start,
-            "least_person": self.least_person,
+            "fitter_start": self.fitter.start,
+            "levels": list(self.levels),
             "least_probability": self.least_probability,
             "scores": self.scores,
         }
-        columns: dict[str, npt.NDArray[Any]] = {
-            name: getattr(self.scene, name.removeprefix(_PREFIX)) for name in _SCENE_COLUMNS
-        }
-        columns |= {name: getattr(self.judge, name) for name in JUDGE_SCHEMA}
+        columns = {f"scene_{name}": getattr(self.scene, name) for name in _SCENE_NAMES}
+        for who in _BOOSTED:
+            columns |= {f"{who}_{name}": getattr(getattr(self, who), name) for name in BOOSTED_SCHEMA}
         modelfile.write(path, KIND, FORMAT_VERSION, content, columns)
 
     @classmethod
     def load(cls, path: str | Path) -> PersonModel:
         """Read a model from a file, and check everything."""
         file = modelfile.read(path)
-        file.expect(KIND, FORMAT_VERSION, {**_SCENE_COLUMNS, **JUDGE_SCHEMA}, _KEYS)
+        file.expect(KIND, FORMAT_VERSION, _SCHEMA, _KEYS)
         content, columns = file.content, file.columns
         try:
             if content["columns"] != list(NAMES):
                 raise ModelError("it judges other columns than this depthforest makes; train it again")
-            if not is_number(content["judge_start"]):
-                raise ModelError(f"judge_start must be a number, got {modelfile.shown(content['judge_start'])}")
-            trees = {name.removeprefix(_PREFIX): columns[name] for name in _SCENE_COLUMNS}
-            return cls(
-                DepthTrees(**trees, part_set=SCENE, background_mm=content["background_mm"]),
-                Judge(**{name: columns[name] for name in JUDGE_SCHEMA}, start=content["judge_start"],
-                      n_columns=len(NAMES)),
-                **{name: content[name] for name in ("body", "least_person", "least_probability", "config", "scores")},
-            )  # fmt: skip
+            for name in _NUMBERS:
+                if not is_number(content[name]):
+                    raise ModelError(f"{name} must be a number, got {modelfile.shown(content[name])}")
+            trees = {name: columns[f"scene_{name}"] for name in _SCENE_NAMES}
+            scene = DepthTrees(**trees, part_set=SCENE, background_mm=content["background_mm"])
+            boosted = (
+                BoostedTrees(
+                    **{name: columns[f"{who}_{name}"] for name in BOOSTED_SCHEMA},
+                    start=content[f"{who}_start"],
+                    n_columns=len(NAMES),
+                )
+                for who in _BOOSTED
+            )
+            names = ("body", "levels", "least_probability", "config", "scores")
+            return cls(scene, *boosted, **{name: content[name] for name in names})
         except DepthForestError as error:
             raise ModelError(f"{file.name}: {modelfile.one_line(error)}") from None
 

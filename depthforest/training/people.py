@@ -17,7 +17,7 @@ import numpy.typing as npt
 from depthforest.base import DatasetError, Floats, TomlConfig, map_in_order
 from depthforest.forest import Forest
 from depthforest.frames import FrameSource, LabeledFrame
-from depthforest.people import NAMES, SCENE, Judge, PersonModel, body_forest, candidates_of, scene_frame
+from depthforest.people import NAMES, SCENE, BoostedTrees, PersonModel, body_forest, candidates_of, scene_frame
 from depthforest.training.config import TrainConfig, TrainConfigError
 from depthforest.training.progress import Progress
 from depthforest.training.run import train
@@ -42,8 +42,8 @@ class PeopleConfig(TomlConfig):
         Of the frames train the scene forest; the others the judge.
     trees, depth, pixels_per_frame, class_balance, candidates, threshold_range_mm, probe_range_m, min_pixels
         Of the scene forest, as in `TrainConfig`.
-    least_person : float, 0 to 1
-        Cells whose share of persons is less are the room's.
+    levels : tuple of float, 0 to 1
+        Shares of persons at which candidates are looked for.
     judges, judge_depth, judge_rate, judge_min_leaf
         Rounds of boosting, depth of a tree, learning rate, and least sum of weights in a leaf.
     false_people : float
@@ -52,6 +52,7 @@ class PeopleConfig(TomlConfig):
     """
 
     ERROR = TrainConfigError
+    OPEN = ("levels",)
 
     body: str = "body31"
     scene_share: float = 0.5
@@ -63,7 +64,7 @@ class PeopleConfig(TomlConfig):
     threshold_range_mm: int = 800
     probe_range_m: float = 0.9
     min_pixels: int = 60
-    least_person: float = 0.3
+    levels: tuple[float, ...] = (0.0, 0.25, 0.4, 0.55)
     judges: int = 150
     judge_depth: int = 4
     judge_rate: float = 0.08
@@ -75,7 +76,7 @@ class PeopleConfig(TomlConfig):
         super().__post_init__()
         self._check_ranges(
             ("scene_share", 0.05, 0.95),
-            ("least_person", 0, 1),
+            ("levels", 0, 1),
             ("judges", 1, 4096),
             ("judge_depth", 1, 16),
             ("judge_rate", 0.001, 1),
@@ -154,7 +155,7 @@ def _candidates(
     """Return columns, fits and frame numbers of all candidates of the frames."""
 
     def one(number: int) -> tuple[Floats, Floats]:
-        return candidates_of(source[number], scene, body, config.least_person)
+        return candidates_of(source[number], scene, body, config.levels)
 
     rows, fits, frames = [np.empty((0, len(NAMES)))], [np.empty(0)], []
     for i, (columns, fit) in enumerate(map_in_order(one, chosen.tolist(), threads=threads)):
@@ -170,12 +171,14 @@ def _fit(
     scene: Forest, columns: Floats, fits: Floats, frames: npt.NDArray[np.int64], n_frames: int, config: PeopleConfig
 ) -> PersonModel:
     """Fit the judge, and choose the limit of probability by frames that were left out."""
-    from depthforest.ensemble import NewtonBoostingClassifier
+    from depthforest.ensemble import NewtonBoostingClassifier, NewtonBoostingRegressor
 
-    make = partial(
-        NewtonBoostingClassifier, n_estimators=config.judges, max_depth=config.judge_depth, learning_rate=config.judge_rate,
-        min_child_weight=config.judge_min_leaf, subsample=0.7, colsample_bynode=0.5, random_state=config.seed,
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "n_estimators": config.judges, "max_depth": config.judge_depth, "learning_rate": config.judge_rate,
+        "min_child_weight": config.judge_min_leaf, "subsample": 0.7, "colsample_bynode": 0.5,
+        "random_state": config.seed,
+    }  # fmt: skip
+    make = partial(NewtonBoostingClassifier, **options)
     is_person, is_clear = fits >= PERSON_IOU, (fits >= PERSON_IOU) | (fits < THING_IOU)
     if not (is_person.any() and (is_clear & ~is_person).any()):
         raise DatasetError("no candidates of both kinds, people and things, are in these frames; give others, or more")
@@ -189,7 +192,8 @@ def _fit(
     things = np.sort(left_out[is_clear & ~is_person])[::-1]
     n_false = min(int(config.false_people * n_frames), len(things) - 1)
     least = round(float(np.clip(things[n_false], 0.05, 0.95)), 4)
-    judge = judge_of(make().fit(rounded[is_clear], is_person[is_clear]))
+    judge = boosted_trees(make().fit(rounded[is_clear], is_person[is_clear]))
+    fitter = boosted_trees(NewtonBoostingRegressor(**options).fit(rounded, fits))
     scores = {
         "frames": n_frames,
         "candidates": len(fits),
@@ -197,11 +201,11 @@ def _fit(
         "kept": round(float((left_out[is_person] >= least).mean()), 4),
         "false_a_frame": round(float((left_out[is_clear & ~is_person] >= least).sum() / n_frames), 4),
     }
-    return PersonModel(scene, judge, config.body, config.least_person, least, config.to_dict(), scores)
+    return PersonModel(scene, judge, fitter, config.body, config.levels, least, config.to_dict(), scores)
 
 
-def judge_of(fitted: Any) -> Judge:
-    """Return the trees of a boosted classifier of two classes as a judge."""
+def boosted_trees(fitted: Any) -> BoostedTrees:
+    """Return the trees of a boosted regressor, or of a boosted classifier of two classes."""
     trees, _ = fitted._stored_trees()
     starts = np.cumsum([0, *(tree.node_count for tree in trees)])
     features, thresholds, children, values = [], [], [], []
@@ -211,7 +215,7 @@ def judge_of(fitted: Any) -> Judge:
         thresholds.append(np.where(is_leaf, 0, tree.threshold))
         children.append(np.where(is_leaf, 0, tree.child + start))
         values.append(np.where(is_leaf, tree.values[np.where(is_leaf, tree.child, 0), 0], 0))
-    return Judge(
+    return BoostedTrees(
         starts[:-1].astype(np.int32),
         np.concatenate(features).astype(np.int16),
         np.concatenate(thresholds).astype(np.float32),
