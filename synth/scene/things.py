@@ -270,43 +270,10 @@ def boxes(rng: np.random.Generator) -> Thing:
     return shapes + moved(assembly(rng, ON_TABLE), 0, up, 0)
 
 
-def person_like(rng: np.random.Generator) -> Thing:
-    """Draw what has a person's outline: a round top on something broad, on one or more legs."""
-    tall, wide = between(rng, 0.9, 1.8), between(rng, 0.14, 0.28)
-    deep, waist = between(rng, 0.08, 0.2), between(rng, 0.4, 0.6) * tall
-    trunk = Shape(
-        (LATHE, BALL)[int(rng.integers(2))], 0, (waist + 0.85 * tall) / 2, 0, wide, (0.85 * tall - waist) / 2, deep,
-        bottom=between(rng, 0.5, 1.0), top=between(rng, 0.4, 1.0), bulge=between(rng, -0.2, 0.3), square=between(rng,
-        0, 0.7),
-    )  # fmt: skip
-    knob, drop = between(rng, 0.07, 0.15), between(rng, 0.0, 0.1)
-    top = Shape(
-        BALL,
-        rng.normal(0, 0.03),
-        tall - knob + drop,
-        0,
-        knob,
-        between(rng, 0.08, 0.16),
-        knob,
-        square=between(rng, 0, 0.8),
-    )
-    shapes = [trunk, top]
-    shapes += [
-        tube((1.3 * x * wide, 0, 0), (x * wide, waist + 0.05, 0), between(rng, 0.015, 0.07))
-        for x in ((0.0,), (-0.5, 0.5), (-0.6, 0.0, 0.6))[int(rng.integers(3))]
-    ]
-    for side in (-1, 1):
-        if rng.random() < 0.5:
-            end = (side * between(rng, 0.2, 0.5), between(rng, 0.3, 1.1) * tall, between(rng, -0.2, 0.3))
-            shapes.append(tube((side * wide, 0.8 * tall, 0), end, between(rng, 0.015, 0.05)))
-    return shapes
-
-
 STANDINGS: tuple[Draw, ...] = (
     assembly, assembly, assembly, assembly, plant, plant, floor_lamp, office_chair, office_chair, plain_chair,
     plain_chair,
-    soft_sofa, heap, bag, desk, desk, counter, rack, bed, stairs, pillar, coat_stand, leaning_board, boxes, person_like,
-    person_like,
+    soft_sofa, heap, bag, desk, desk, counter, rack, bed, stairs, pillar, coat_stand, leaning_board, boxes,
 )  # fmt: skip
 """What stands on floors, as often as it is named."""
 
