@@ -174,7 +174,7 @@ def _numbered(cells: Bytes) -> Bytes:
 
 
 def find_visitors(grid: DepthGrid, up: Floats) -> Bytes:
-    """Return the person of every cell, from 1 without gaps, of a grid that holds only what a background does not account for.
+    """Return the person of every cell, from 1 without gaps, of a grid of what a background does not account for.
 
     All of it is people and what they brought: what is near somebody belongs to them.
     """

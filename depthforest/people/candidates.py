@@ -5,14 +5,16 @@ The one way from a grid to candidates: `finding` asks it for frames, training fo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bytes, Floats, Longs, Singles
+from depthforest.base import Bytes, Floats, Ints, Longs, Singles
 from depthforest.frames import Frame
 from depthforest.labeling import shares_at
 from depthforest.people.bodies import find_bodies, find_visitors
@@ -27,7 +29,7 @@ SMOOTH_CELLS = 5
 """Cells along the square over which the scene forest's answers are averaged."""
 
 BODY_CELLS = 200
-"""Cells of a candidate that the body forest looks at, at most twice as many."""
+"""Cells of a candidate that the body forest looks at, at most four times as many."""
 
 MAX_OVERLAP = 0.3
 """Share of the smaller of two candidates' cells that both may have, if both are people."""
@@ -141,7 +143,7 @@ def _described(
         flat = cells.reshape(-1)
         order = np.argsort(flat, kind="stable")
         ends = np.cumsum(np.bincount(flat))
-        own = [order[begin:end] for begin, end in zip(ends[:-1], ends[1:], strict=True)]
+        own = [order[begin:end] for begin, end in pairwise(ends.tolist())]
         keys = [cells_of.tobytes() for cells_of in own]
         is_new = [key not in known for key in keys]
         known.update(keys)
@@ -151,11 +153,20 @@ def _described(
     return Candidates(room, grid.shape, places, np.concatenate(columns))
 
 
+def _sampled(is_asked: npt.NDArray[np.bool_]) -> tuple[Ints, int]:
+    """Return rows and columns (n, 2) of cells, on a grid where they are many, and the step of the grid."""
+    places = np.argwhere(is_asked).astype(np.int32)
+    step = math.isqrt(len(places) // BODY_CELLS)
+    on_grid = places[((places % step) == 0).all(axis=1)] if step > 1 else places
+    # a grid may pass by a thin shape
+    return (on_grid, max(step, 1)) if len(on_grid) else (places, 1)
+
+
 def _describe(
     grid: DepthGrid, room: Room, coarse: Frame, cells: Bytes, is_open: npt.NDArray[np.bool_], looks: Singles,
     body: DepthTrees, is_asked: Sequence[bool],
 ) -> Floats:  # fmt: skip
-    """Return the columns of candidates; numbers of `cells` go from 1 without gaps. Those not asked for are not whole."""
+    """Return the columns of candidates, from 1 in `cells` without gaps; those of who is not asked for are not whole."""
     n = int(cells.max(initial=0))
     columns = np.zeros((n, len(NAMES)))
     if n == 0:
@@ -171,10 +182,11 @@ def _describe(
         if not is_asked[k]:
             continue
         mask = cells == k + 1
-        places = np.argwhere(mask & is_open).astype(np.int32)
-        places = places[:: max(1, len(places) // BODY_CELLS)]
+        places, step = _sampled(mask & is_open)
+        if len(places) == 0:
+            continue
         rows, cols = places.T
         shares = shares_at(body, coarse, mask, places)
         at = np.ascontiguousarray((room.axes @ grid.points[:3, rows, cols]).T)
-        describe_looks(at, grid.area[rows, cols], shares, groups, looks[rows, cols], columns[k, :N_LOOKS])
+        describe_looks(places, step, at, grid.area[rows, cols], shares, groups, looks[rows, cols], columns[k, :N_LOOKS])
     return columns

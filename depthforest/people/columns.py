@@ -6,10 +6,12 @@ are those of the room: right, up, ahead.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bytes, Floats, Singles, kernel
+from depthforest.base import Bytes, Floats, Ints, Longs, Singles, kernel
 from depthforest.frames import BODY31
 from depthforest.people.grid import DepthGrid
 from depthforest.people.looks import SCENE
@@ -50,7 +52,7 @@ LEAST_SHARE = 1e-6
 _PARTS = tuple(SCENE.names[1:])
 
 NAMES = (
-    "confidence", "confidence_10", "confidence_50", "confidence_90",
+    "confidence", "confidence_10", "confidence_50", "confidence_90", "agreement",
     *(f"share_{name}" for name in GROUPS),
     *(f"below_top_{name}" for name in GROUPS),
     *(f"spread_{name}" for name in GROUPS),
@@ -61,12 +63,13 @@ NAMES = (
     "cut_top", "cut_bottom", "cut_left", "cut_right",
     "distance", "top_above_floor", "bottom_above_floor", "camera_up", "camera_height",
 )  # fmt: skip
-"""What each column is; `describe` fills them in this order. A file of a model names them, and another order is refused."""
+"""What each column is, in order. The file of a model names them, and one of others is refused."""
 
-N_LOOKS = 4 + 3 * len(GROUPS) + 4 + len(_PARTS)
+N_LOOKS = 5 + 3 * len(GROUPS) + 4 + len(_PARTS)
 
 
-def part_groups(names: tuple[str, ...] = BODY31.names) -> npt.NDArray[np.int64]:
+@lru_cache(maxsize=4)
+def part_groups(names: tuple[str, ...] = BODY31.names) -> Longs:
     """Return the number in `GROUPS` of each part of a body forest."""
     groups = []
     for name in names:
@@ -77,12 +80,16 @@ def part_groups(names: tuple[str, ...] = BODY31.names) -> npt.NDArray[np.int64]:
 
 @kernel
 def describe_looks(
-    at: Singles, weights: Singles, shares: Singles, groups: npt.NDArray[np.int64], scene: Singles, out: Floats
+    places: Ints, step: int, at: Singles, weights: Singles, shares: Singles, groups: Longs, scene: Singles, out: Floats
 ) -> None:
     """Write the columns of what forests see in the cells of a candidate.
 
     Parameters
     ----------
+    places : array (n, 2), int32
+        Rows and columns of cells, line by line.
+    step : int
+        Cells from one to the next, along rows and columns.
     at : array (n, 3), float32
         Where the cells are, along the axes of the room.
     weights : array (n,), float32
@@ -96,13 +103,13 @@ def describe_looks(
     out : array (N_LOOKS,), float64
     """
     n, n_parts = shares.shape
-    n_groups, n_scene = (len(out) - 7 - scene.shape[1]) // 3, scene.shape[1]
+    n_groups, n_scene = (len(out) - 8 - scene.shape[1]) // 3, scene.shape[1]
     sums = np.zeros((n_groups, 5))
     best, person = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
     out[:] = 0
     total, top = 0.0, -np.inf
     grouped = np.empty(n_groups, dtype=np.float64)
-    first_scene = 4 + 3 * n_groups
+    first_scene = 5 + 3 * n_groups
     for i in range(n):
         w = weights[i]
         total += w
@@ -130,19 +137,38 @@ def describe_looks(
     for k in range(len(QUANTILES)):
         out[1 + k] = best[int(QUANTILES[k] * (n - 1))]
         out[first_scene + 1 + k] = person[int(QUANTILES[k] * (n - 1))]
+    out[4] = _agreement(places, step, shares)
     out[0] /= total
     out[first_scene] /= total
     for k in range(1, n_scene):
         out[first_scene + 3 + k] /= total
     for g in range(n_groups):
-        out[4 + g] = sums[g, 0] / total
-        if out[4 + g] < LEAST_SHARE:
+        out[5 + g] = sums[g, 0] / total
+        if out[5 + g] < LEAST_SHARE:
             continue
         variance = sums[g, 4] / sums[g, 0]
         for axis in range(3):
             variance -= (sums[g, 1 + axis] / sums[g, 0]) ** 2
-        out[4 + n_groups + g] = top - sums[g, 2] / sums[g, 0]
-        out[4 + 2 * n_groups + g] = np.sqrt(max(variance, 0.0))
+        out[5 + n_groups + g] = top - sums[g, 2] / sums[g, 0]
+        out[5 + 2 * n_groups + g] = np.sqrt(max(variance, 0.0))
+
+
+@kernel
+def _agreement(places: Ints, step: int, shares: Singles) -> float:
+    """Return how probably neighbors, `step` cells apart, are of the same part, on average; 0 where nobody has any."""
+    last = np.full(places[:, 1].max() + 1, -1, dtype=np.int64)  # the one above, in every column
+    total, n_pairs = 0.0, 0
+    for i in range(len(places)):
+        row, col = places[i, 0], places[i, 1]
+        for side in range(2):
+            k = last[col] if side else np.int64(i - 1)
+            if k < 0 or (places[k, 0] != row - step if side else places[k, 0] != row or places[k, 1] != col - step):
+                continue
+            n_pairs += 1
+            for part in range(shares.shape[1]):
+                total += shares[i, part] * shares[k, part]
+        last[col] = i
+    return total / max(n_pairs, 1)
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -20,6 +21,9 @@ _COARSE = {
     "wrist": "hand", "hand": "hand", "leg": "leg", "knee": "leg", "ankle": "foot", "foot": "foot",
 }  # fmt: skip
 """Coarse part of a part, by the first word of its name."""
+
+AROUND_CELLS = 3
+"""Cells beside somebody that are still around them."""
 
 NO_READING = 10**6
 """Millimeters: farther from every cell than any reading."""
@@ -49,7 +53,8 @@ def cell_pixels(grid: DepthGrid, depth_mm: npt.NDArray[np.uint16]) -> tuple[Ints
 def scene_frame(frame: LabeledFrame) -> LabeledFrame:
     """Return the coarse picture of a whole room, with the labels that a scene forest learns.
 
-    Cells of planes and faces have no label: they are taken away before the forest is asked; those of people have one.
+    Cells of planes and faces have no label: they are taken away before the forest is asked. Those of people and around
+    them have one: of them it is asked for feet on the floor.
     """
     grid = DepthGrid.of(frame)
     coarse, room = coarse_frame(grid), survey(grid)
@@ -57,7 +62,9 @@ def scene_frame(frame: LabeledFrame) -> LabeledFrame:
     people = frame.people[at]
     labels = np.where(people > 0, scene_table(frame.part_set.names)[frame.parts[at]], np.uint8(SCENE.index("room")))
     has_reading = coarse.depth_mm > 0
-    is_asked = has_reading & ((room.taken == 0) | (people > 0))
+    window = np.ones((2 * AROUND_CELLS + 1, 2 * AROUND_CELLS + 1), dtype=np.uint8)
+    is_around = np.asarray(cv2.dilate((people > 0).astype(np.uint8), window)) > 0
+    is_asked = has_reading & ((room.taken == 0) | is_around)
     labels = np.where(is_asked, labels, np.uint8(NO_PART))
     return LabeledFrame(coarse.depth_mm, coarse.camera, labels, has_reading.astype(np.uint8), {}, SCENE)
 

@@ -1,6 +1,7 @@
 from .checkpoints import is_checkpoint as is_checkpoint
 from .checkpoints import last_news as last_news
 from .checkpoints import read_checkpoint as read_checkpoint
+from .config import PeopleConfig as PeopleConfig
 from .config import TrainConfig as TrainConfig
 from .fingerprints import fingerprint as fingerprint
 from .fingerprints import frame_digest as frame_digest
@@ -11,6 +12,7 @@ from .leaves.fit import ROUNDS as ROUNDS
 from .leaves.fit import SMOOTH_M as SMOOTH_M
 from .leaves.fit import fit_leaves as fit_leaves
 from .leaves.fit import person_confidence as person_confidence
+from .people import train_people as train_people
 from .pixeltables import PixelTable as PixelTable
 from .pixeltables import draw_probes as draw_probes
 from .pixeltables import pixel_responses as pixel_responses

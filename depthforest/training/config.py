@@ -1,4 +1,4 @@
-"""TrainConfig: every number that shapes a forest, in one frozen value that prints, saves to TOML and loads back.
+"""TrainConfig and PeopleConfig: every number that shapes a forest or a person model, in one frozen value each.
 
 What does not shape the forest (threads, shards, memory, paths) is an option of `training.train` instead. Imports
 neither numpy nor numba, so that the command line can show the defaults at once.
@@ -143,3 +143,67 @@ class TrainConfig(TomlConfig):
         """Return how many of `n_frames` frames each tree is grown on: at least one."""
         n = round(self.frames_per_tree * n_frames) if self.frames_per_tree <= 1 else int(self.frames_per_tree)
         return min(max(n, 1), n_frames)
+
+
+@dataclass(frozen=True)
+class PeopleConfig(TomlConfig):
+    """What a person model is trained with. The same configuration and data give the same bytes.
+
+    Parameters
+    ----------
+    body : str
+        Name of the shipped body forest that looks at candidates.
+    scene_share : float
+        Of the frames train the scene forest; the others the judge.
+    trees, depth, pixels_per_frame, class_balance, candidates, threshold_range_mm, probe_range_m, min_pixels
+        Of the scene forest, as in `TrainConfig`.
+    levels : tuple of float, 0 to 1
+        Shares of persons at which candidates are looked for.
+    judges, judge_depth, judge_rate, judge_min_leaf
+        Rounds of boosting, depth of a tree, learning rate, and least sum of weights in a leaf.
+    false_people : float
+        People a frame that are none: the limit of probability is set so that there are no more.
+    seed : int
+    """
+
+    ERROR = TrainConfigError
+    OPEN = ("levels",)
+
+    body: str = "body31"
+    scene_share: float = 0.5
+    trees: int = 3
+    depth: int = 14
+    pixels_per_frame: int = 400
+    class_balance: float = 0.3
+    candidates: int = 600
+    threshold_range_mm: int = 800
+    probe_range_m: float = 0.9
+    min_pixels: int = 60
+    levels: tuple[float, ...] = (0.0, 0.25, 0.4, 0.55)
+    judges: int = 150
+    judge_depth: int = 4
+    judge_rate: float = 0.08
+    judge_min_leaf: float = 2.0
+    false_people: float = 0.01
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_ranges(
+            ("scene_share", 0.05, 0.95),
+            ("levels", 0, 1),
+            ("judges", 1, 4096),
+            ("judge_depth", 1, 16),
+            ("judge_rate", 0.001, 1),
+            ("judge_min_leaf", 0, 1e6),
+            ("false_people", 0, 10),
+        )
+        self.scene_config()
+
+    def scene_config(self) -> TrainConfig:
+        """Return the configuration of the scene forest."""
+        names = (
+            "trees", "depth", "pixels_per_frame", "class_balance", "candidates", "threshold_range_mm", "probe_range_m",
+            "min_pixels", "seed",
+        )  # fmt: skip
+        return TrainConfig(frames_per_tree=0.7, **{name: getattr(self, name) for name in names})

@@ -7,18 +7,18 @@ forest is surer than it will be of others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import DatasetError, Floats, TomlConfig, map_in_order
+from depthforest.base import DatasetError, Floats, UsageError, map_in_order
 from depthforest.forest import Forest
 from depthforest.frames import FrameSource, LabeledFrame
 from depthforest.people import NAMES, SCENE, BoostedTrees, PersonModel, body_forest, candidates_of, scene_frame
-from depthforest.training.config import TrainConfig, TrainConfigError
+from depthforest.training.config import PeopleConfig
 from depthforest.training.progress import Progress
 from depthforest.training.run import train
 
@@ -28,70 +28,6 @@ nothing."""
 
 FOLDS = 5
 """Of the frames of the judge: limits are chosen by answers about frames that were left out."""
-
-
-@dataclass(frozen=True)
-class PeopleConfig(TomlConfig):
-    """What a person model is trained with. The same configuration and data give the same bytes.
-
-    Parameters
-    ----------
-    body : str
-        Name of the shipped body forest that looks at candidates.
-    scene_share : float
-        Of the frames train the scene forest; the others the judge.
-    trees, depth, pixels_per_frame, class_balance, candidates, threshold_range_mm, probe_range_m, min_pixels
-        Of the scene forest, as in `TrainConfig`.
-    levels : tuple of float, 0 to 1
-        Shares of persons at which candidates are looked for.
-    judges, judge_depth, judge_rate, judge_min_leaf
-        Rounds of boosting, depth of a tree, learning rate, and least sum of weights in a leaf.
-    false_people : float
-        People a frame that are none: the limit of probability is set so that there are no more.
-    seed : int
-    """
-
-    ERROR = TrainConfigError
-    OPEN = ("levels",)
-
-    body: str = "body31"
-    scene_share: float = 0.5
-    trees: int = 3
-    depth: int = 14
-    pixels_per_frame: int = 400
-    class_balance: float = 0.3
-    candidates: int = 600
-    threshold_range_mm: int = 800
-    probe_range_m: float = 0.9
-    min_pixels: int = 60
-    levels: tuple[float, ...] = (0.0, 0.25, 0.4, 0.55)
-    judges: int = 150
-    judge_depth: int = 4
-    judge_rate: float = 0.08
-    judge_min_leaf: float = 2.0
-    false_people: float = 0.01
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_ranges(
-            ("scene_share", 0.05, 0.95),
-            ("levels", 0, 1),
-            ("judges", 1, 4096),
-            ("judge_depth", 1, 16),
-            ("judge_rate", 0.001, 1),
-            ("judge_min_leaf", 0, 1e6),
-            ("false_people", 0, 10),
-        )
-        self.scene_config()
-
-    def scene_config(self) -> TrainConfig:
-        """Return the configuration of the scene forest."""
-        names = (
-            "trees", "depth", "pixels_per_frame", "class_balance", "candidates", "threshold_range_mm", "probe_range_m",
-            "min_pixels", "seed",
-        )  # fmt: skip
-        return TrainConfig(frames_per_tree=0.7, **{name: getattr(self, name) for name in names})
 
 
 class _Scenes(FrameSource):
@@ -116,6 +52,8 @@ def train_people(
     progress: Callable[[Progress], object] | bool | None = None,
     advance: Callable[[int], object] | None = None,
     threads: int | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
 ) -> PersonModel:
     """Train a person model on labeled frames of rooms, with people in them and without.
 
@@ -130,14 +68,21 @@ def train_people(
         Called with 1 after every frame whose candidates were found.
     threads : int, optional
         Omitted: one for each core.
+    checkpoint, resume
+        Of the scene forest, as in `train`; what comes after it takes minutes.
     """
     config = PeopleConfig() if config is None else config
+    if not isinstance(config, PeopleConfig):
+        raise UsageError(f"config must be a PeopleConfig, got {type(config).__name__}")
     order = np.random.default_rng([config.seed, 1]).permutation(len(source))
     n_scenes = round(config.scene_share * len(source))
     scenes, judged = np.sort(order[:n_scenes]), np.sort(order[n_scenes:])
     if len(scenes) < 2 or len(judged) < 2 * FOLDS:
         raise DatasetError(f"a person model needs at least {4 * FOLDS} frames, got {len(source)}")
-    scene = train(_Scenes(source, scenes), config.scene_config(), progress=progress, threads=threads)
+    scene = train(
+        _Scenes(source, scenes), config.scene_config(), progress=progress, threads=threads, checkpoint=checkpoint,
+        resume=resume,
+    )  # fmt: skip
     body = body_forest(config.body)
     columns, fits, frames = _candidates(source, judged, scene, body, config, advance, threads)
     return _fit(scene, columns, fits, frames, len(judged), config)
