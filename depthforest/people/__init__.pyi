@@ -3,7 +3,6 @@ from .columns import NAMES as NAMES
 from .finding import People as People
 from .finding import check_count as check_count
 from .finding import find_people as find_people
-from .judge import BoostedTrees as BoostedTrees
 from .learning import candidates_of as candidates_of
 from .learning import scene_frame as scene_frame
 from .looks import SCENE as SCENE
@@ -11,3 +10,4 @@ from .model import PersonModel as PersonModel
 from .model import body_forest as body_forest
 from .model import load_person_model as load_person_model
 from .tracks import PeopleTracker as PeopleTracker
+from .treesum import TreeSum as TreeSum

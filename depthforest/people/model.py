@@ -6,6 +6,7 @@ candidates is not in it: the file names a shipped one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,9 +18,9 @@ import numpy as np
 from depthforest.base import Column, DepthForestError, Floats, ModelError, is_number, modelfile, resources
 from depthforest.forest import Forest, load
 from depthforest.people.columns import NAMES
-from depthforest.people.judge import SCHEMA as BOOSTED_SCHEMA
-from depthforest.people.judge import BoostedTrees
 from depthforest.people.looks import SCENE
+from depthforest.people.treesum import SCHEMA as SUM_SCHEMA
+from depthforest.people.treesum import TreeSum
 from depthforest.trees import SCHEMA as TREE_SCHEMA
 from depthforest.trees import DepthTrees
 
@@ -37,13 +38,12 @@ def _prefixed(column: Column, prefix: str) -> Column:
 
 
 _SCENE_NAMES = tuple(name for name in TREE_SCHEMA if name != "evidence")
-_BOOSTED = ("judge", "fitter")
+_SUMS = ("judge", "fitter")
 _SCHEMA = {
     **{f"scene_{name}": _prefixed(TREE_SCHEMA[name], "scene") for name in _SCENE_NAMES},
-    **{f"{who}_{name}": _prefixed(BOOSTED_SCHEMA[name], who) for who in _BOOSTED for name in BOOSTED_SCHEMA},
+    **{f"{who}_{name}": _prefixed(SUM_SCHEMA[name], who) for who in _SUMS for name in SUM_SCHEMA},
 }
-_NUMBERS = ("judge_start", "fitter_start", "least_probability")
-_KEYS = ("background_mm", "body", "columns", "config", "levels", "scores", *_NUMBERS)
+_KEYS = ("background_mm", "body", "columns", "config", "least_probability", "levels", "scores")
 
 MAX_LEVELS = 8
 
@@ -56,9 +56,9 @@ class PersonModel:
     ----------
     scene : DepthTrees
         Tells the cells of people from those of rooms; its parts are `looks.SCENE`.
-    judge : BoostedTrees
-        Over the columns `columns.NAMES`: the logarithm of the odds that a candidate is a person.
-    fitter : BoostedTrees
+    judge : TreeSum
+        Over the columns `columns.NAMES`: how probably a candidate is a person.
+    fitter : TreeSum
         Over the same columns: how well a candidate fits a person, as intersection over union; of candidates that
         overlap, the one that fits best is taken.
     body : str
@@ -73,8 +73,8 @@ class PersonModel:
     """
 
     scene: DepthTrees
-    judge: BoostedTrees
-    fitter: BoostedTrees
+    judge: TreeSum
+    fitter: TreeSum
     body: str
     levels: tuple[float, ...]
     least_probability: float
@@ -84,7 +84,7 @@ class PersonModel:
     def __post_init__(self) -> None:
         if self.scene.part_set.names != SCENE.names or self.scene.n_facings != 1:
             raise ModelError(f"the scene forest must tell apart {', '.join(SCENE.names)}, and no facings")
-        for who in _BOOSTED:
+        for who in _SUMS:
             if getattr(self, who).n_columns != len(NAMES):
                 raise ModelError(f"the {who} must look at {len(NAMES)} columns, got {getattr(self, who).n_columns}")
         if not isinstance(self.body, str):
@@ -103,7 +103,11 @@ class PersonModel:
 
         `log_odds` is what else is known: how much more probable people are here than among the candidates of training.
         """
-        return np.asarray(1 / (1 + np.exp(-(self.judge.sums(columns) + log_odds))))
+        probable = np.clip(self.judge.sums(columns), 0.0, 1.0)
+        if log_odds == 0:
+            return probable
+        odds = math.exp(log_odds) * probable
+        return np.asarray(odds / (odds + 1 - probable))
 
     def __repr__(self) -> str:
         return f"PersonModel({self.scene.n_trees} scene trees, {len(self.judge.roots)} judges, body {self.body})"
@@ -115,15 +119,13 @@ class PersonModel:
             "body": self.body,
             "columns": list(NAMES),
             "config": self.config,
-            "judge_start": self.judge.start,
-            "fitter_start": self.fitter.start,
             "levels": list(self.levels),
             "least_probability": self.least_probability,
             "scores": self.scores,
         }
         columns = {f"scene_{name}": getattr(self.scene, name) for name in _SCENE_NAMES}
-        for who in _BOOSTED:
-            columns |= {f"{who}_{name}": getattr(getattr(self, who), name) for name in BOOSTED_SCHEMA}
+        for who in _SUMS:
+            columns |= {f"{who}_{name}": getattr(getattr(self, who), name) for name in SUM_SCHEMA}
         modelfile.write(path, KIND, FORMAT_VERSION, content, columns)
 
     @classmethod
@@ -135,21 +137,14 @@ class PersonModel:
         try:
             if content["columns"] != list(NAMES):
                 raise ModelError("it judges other columns than this depthforest makes; train it again")
-            for name in _NUMBERS:
-                if not is_number(content[name]):
-                    raise ModelError(f"{name} must be a number, got {modelfile.shown(content[name])}")
             trees = {name: columns[f"scene_{name}"] for name in _SCENE_NAMES}
             scene = DepthTrees(**trees, part_set=SCENE, background_mm=content["background_mm"])
-            boosted = (
-                BoostedTrees(
-                    **{name: columns[f"{who}_{name}"] for name in BOOSTED_SCHEMA},
-                    start=content[f"{who}_start"],
-                    n_columns=len(NAMES),
-                )
-                for who in _BOOSTED
+            sums = (
+                TreeSum(**{name: columns[f"{who}_{name}"] for name in SUM_SCHEMA}, n_columns=len(NAMES))
+                for who in _SUMS
             )
             names = ("body", "levels", "least_probability", "config", "scores")
-            return cls(scene, *boosted, **{name: content[name] for name in names})
+            return cls(scene, *sums, **{name: content[name] for name in names})
         except DepthForestError as error:
             raise ModelError(f"{file.name}: {modelfile.one_line(error)}") from None
 

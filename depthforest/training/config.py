@@ -159,8 +159,10 @@ class PeopleConfig(TomlConfig):
         Of the scene forest, as in `TrainConfig`.
     levels : tuple of float, 0 to 1
         Shares of persons at which candidates are looked for.
-    judges, judge_depth, judge_rate, judge_min_leaf
-        Rounds of boosting, depth of a tree, learning rate, and least sum of weights in a leaf.
+    judges, judge_leaves : int
+        Trees of the random forest that judges candidates, and leaves of a tree, at most.
+    fitters, fitter_leaves : int
+        The same of the one that says how well candidates fit.
     false_people : float
         People a frame that are none: the limit of probability is set so that there are no more.
     seed : int
@@ -179,12 +181,12 @@ class PeopleConfig(TomlConfig):
     threshold_range_mm: int = 800
     probe_range_m: float = 0.9
     min_pixels: int = 60
-    levels: tuple[float, ...] = (0.0, 0.25, 0.4, 0.55)
-    judges: int = 150
-    judge_depth: int = 4
-    judge_rate: float = 0.08
-    judge_min_leaf: float = 2.0
-    false_people: float = 0.01
+    levels: tuple[float, ...] = (0.15,)
+    judges: int = 80
+    judge_leaves: int = 250
+    fitters: int = 40
+    fitter_leaves: int = 200
+    false_people: float = 0.06
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -193,9 +195,9 @@ class PeopleConfig(TomlConfig):
             ("scene_share", 0.05, 0.95),
             ("levels", 0, 1),
             ("judges", 1, 4096),
-            ("judge_depth", 1, 16),
-            ("judge_rate", 0.001, 1),
-            ("judge_min_leaf", 0, 1e6),
+            ("judge_leaves", 2, 100_000),
+            ("fitters", 1, 4096),
+            ("fitter_leaves", 2, 100_000),
             ("false_people", 0, 10),
         )
         self.scene_config()

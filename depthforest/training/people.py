@@ -17,7 +17,7 @@ import numpy.typing as npt
 from depthforest.base import DatasetError, Floats, UsageError, map_in_order
 from depthforest.forest import Forest
 from depthforest.frames import FrameSource, LabeledFrame
-from depthforest.people import NAMES, SCENE, BoostedTrees, PersonModel, body_forest, candidates_of, scene_frame
+from depthforest.people import NAMES, SCENE, PersonModel, TreeSum, body_forest, candidates_of, scene_frame
 from depthforest.training.config import PeopleConfig
 from depthforest.training.progress import Progress
 from depthforest.training.run import train
@@ -25,6 +25,9 @@ from depthforest.training.run import train
 PERSON_IOU, THING_IOU = 0.5, 0.3
 """A candidate that fits a person at least so well is one; a thing fits none better than the second. Others teach
 nothing."""
+
+TRIED = 12
+"""Columns that are tried at a split of judge and fitter: more than the root of their number, because many say little."""
 
 FOLDS = 5
 """Of the frames of the judge: limits are chosen by answers about frames that were left out."""
@@ -116,14 +119,12 @@ def _fit(
     scene: Forest, columns: Floats, fits: Floats, frames: npt.NDArray[np.int64], n_frames: int, config: PeopleConfig
 ) -> PersonModel:
     """Fit the judge, and choose the limit of probability by frames that were left out."""
-    from depthforest.ensemble import NewtonBoostingClassifier, NewtonBoostingRegressor
+    from depthforest.ensemble import RandomForestClassifier, RandomForestRegressor
 
-    options: dict[str, Any] = {
-        "n_estimators": config.judges, "max_depth": config.judge_depth, "learning_rate": config.judge_rate,
-        "min_child_weight": config.judge_min_leaf, "subsample": 0.7, "colsample_bynode": 0.5,
-        "random_state": config.seed,
-    }  # fmt: skip
-    make = partial(NewtonBoostingClassifier, **options)
+    make = partial(
+        RandomForestClassifier, n_estimators=config.judges, max_leaf_nodes=config.judge_leaves, max_features=TRIED,
+        random_state=config.seed,
+    )  # fmt: skip
     is_person, is_clear = fits >= PERSON_IOU, (fits >= PERSON_IOU) | (fits < THING_IOU)
     if not (is_person.any() and (is_clear & ~is_person).any()):
         raise DatasetError("no candidates of both kinds, people and things, are in these frames; give others, or more")
@@ -137,8 +138,10 @@ def _fit(
     things = np.sort(left_out[is_clear & ~is_person])[::-1]
     n_false = min(int(config.false_people * n_frames), len(things) - 1)
     least = round(float(np.clip(things[n_false], 0.05, 0.95)), 4)
-    judge = boosted_trees(make().fit(rounded[is_clear], is_person[is_clear]))
-    fitter = boosted_trees(NewtonBoostingRegressor(**options).fit(rounded, fits))
+    judge = tree_sum(make().fit(rounded[is_clear], is_person[is_clear]), column=1)
+    fitter = RandomForestRegressor(
+        n_estimators=config.fitters, max_leaf_nodes=config.fitter_leaves, max_features=TRIED, random_state=config.seed
+    ).fit(rounded, fits)
     scores = {
         "frames": n_frames,
         "candidates": len(fits),
@@ -146,12 +149,12 @@ def _fit(
         "kept": round(float((left_out[is_person] >= least).mean()), 4),
         "false_a_frame": round(float((left_out[is_clear & ~is_person] >= least).sum() / n_frames), 4),
     }
-    return PersonModel(scene, judge, fitter, config.body, config.levels, least, config.to_dict(), scores)
+    return PersonModel(scene, judge, tree_sum(fitter), config.body, config.levels, least, config.to_dict(), scores)
 
 
-def boosted_trees(fitted: Any) -> BoostedTrees:
-    """Return the trees of a boosted regressor, or of a boosted classifier of two classes."""
-    trees, _ = fitted._stored_trees()
+def tree_sum(forest: Any, column: int = 0) -> TreeSum:
+    """Return the trees of a random forest as a sum: the mean of a column of their leaves' values."""
+    trees = [member.tree_ for member in forest.estimators_]
     starts = np.cumsum([0, *(tree.node_count for tree in trees)])
     features, thresholds, children, values = [], [], [], []
     for tree, start in zip(trees, starts, strict=False):
@@ -159,13 +162,12 @@ def boosted_trees(fitted: Any) -> BoostedTrees:
         features.append(tree.feature)
         thresholds.append(np.where(is_leaf, 0, tree.threshold))
         children.append(np.where(is_leaf, 0, tree.child + start))
-        values.append(np.where(is_leaf, tree.values[np.where(is_leaf, tree.child, 0), 0], 0))
-    return BoostedTrees(
+        values.append(np.where(is_leaf, tree.values[np.where(is_leaf, tree.child, 0), column], 0) / len(trees))
+    return TreeSum(
         starts[:-1].astype(np.int32),
         np.concatenate(features).astype(np.int16),
         np.concatenate(thresholds).astype(np.float32),
         np.concatenate(children).astype(np.int32),
         np.concatenate(values).astype(np.float32),
-        float(fitted.start_[0]),
         len(NAMES),
     )

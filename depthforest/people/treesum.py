@@ -1,4 +1,4 @@
-"""BoostedTrees: sums of trees over the columns of a candidate, as plain arrays, and the kernel that asks them.
+"""TreeSum: sums of trees over the columns of a candidate, as plain arrays, and the kernel that asks them.
 
 They are fitted with `depthforest.ensemble` and stored without it, so that finding people imports no scikit-learn.
 """
@@ -28,7 +28,7 @@ SCHEMA = {
 
 
 @dataclass(frozen=True, eq=False)
-class BoostedTrees:
+class TreeSum:
     """Trees whose leaves are summed.
 
     Parameters
@@ -43,8 +43,6 @@ class BoostedTrees:
         The left child, which is behind its parent; the right one follows it. 0 for leaves.
     values : array (n_nodes,), float32
         Of leaves: what is added to the sum.
-    start : float
-        The sum before any tree.
     n_columns : int
         How many columns it looks at.
     """
@@ -54,7 +52,6 @@ class BoostedTrees:
     thresholds: npt.NDArray[np.float32]
     children: npt.NDArray[np.int32]
     values: npt.NDArray[np.float32]
-    start: float
     n_columns: int
 
     def __post_init__(self) -> None:
@@ -69,7 +66,7 @@ class BoostedTrees:
         columns = np.ascontiguousarray(columns, dtype=np.float64)
         if columns.ndim != 2 or columns.shape[1] != self.n_columns:
             raise ModelError(f"trees over {self.n_columns} columns were given an array of shape {columns.shape}")
-        sums = np.full(len(columns), float(self.start))
+        sums = np.zeros(len(columns))
         _add_trees(columns, self.roots, self.features, self.thresholds, self.children, self.values, sums)
         return sums
 
@@ -79,7 +76,7 @@ def _check(columns: Mapping[str, npt.NDArray[Any]], n_columns: int) -> None:
     lengths = modelfile.check_columns(columns, SCHEMA)
     n = lengths["nodes"]
     if not 1 <= lengths["trees"] <= MAX_TREES or not 1 <= n <= MAX_NODES:
-        raise ModelError(f"there must be 1 to {MAX_TREES} boosted trees of up to {MAX_NODES} nodes")
+        raise ModelError(f"there must be 1 to {MAX_TREES} trees of up to {MAX_NODES} nodes")
     roots, features, children = columns["roots"], columns["features"], columns["children"]
     if (roots < 0).any() or (roots >= n).any():
         raise ModelError("roots must be nodes")
