@@ -1,4 +1,4 @@
-"""Candidates: bodies of a grid with their columns, as the judge takes them; and who of them is a person.
+"""Candidates: proposals with their columns, as the judge takes them, and the choice among those that overlap.
 
 The one way from a grid to candidates: `finding` asks it for frames, training for what the judge learns from.
 """
@@ -6,9 +6,8 @@ The one way from a grid to candidates: `finding` asks it for frames, training fo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -17,10 +16,11 @@ import numpy.typing as npt
 from depthforest.base import Bytes, Floats, Ints, Longs, Singles
 from depthforest.frames import Frame
 from depthforest.labeling import shares_at
-from depthforest.people.bodies import find_bodies, find_visitors
-from depthforest.people.columns import N_LOOKS, NAMES, describe_looks, describe_shapes, part_groups
+from depthforest.people.bodies import find_visitors
+from depthforest.people.columns import N_LOOKS, NAMES, describe_looks, describe_shape, part_groups
 from depthforest.people.grid import DepthGrid
 from depthforest.people.looks import coarse_frame, look_at_cells
+from depthforest.people.proposals import cells_by_number, propose
 from depthforest.people.regions import N_MEASURES, measure_regions
 from depthforest.people.rooms import Room, survey
 from depthforest.trees import DepthTrees
@@ -42,14 +42,17 @@ class Candidates:
     Parameters
     ----------
     room : Room
+    coarse : Frame
+        The grid as a picture.
     shape : (int, int)
-        Rows and columns of the grid.
+        Rows and columns of the grid of `places`.
     places : list of array (n_cells,), int64
         Cells of every candidate, counted line by line.
     columns : array (n, len(columns.NAMES)), float64
     """
 
     room: Room
+    coarse: Frame
     shape: tuple[int, int]
     places: list[Longs]
     columns: Floats
@@ -77,7 +80,7 @@ class Candidates:
         return cells.reshape(self.shape)
 
 
-def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, levels: Sequence[float]) -> Candidates:
+def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_person: float) -> Candidates:
     """Return what may be people in a room without a background.
 
     Parameters
@@ -85,23 +88,17 @@ def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, levels
     grid : DepthGrid
     scene, body : DepthTrees
         The forests.
-    levels : sequence of float
-        Shares of persons: at each of them, cells with less are the room's, and what is left are candidates.
+    least_person : float
+        Cells that look less like a person's are the room's.
     """
     room = survey(grid)
     coarse = coarse_frame(grid)
     is_open = (room.taken == 0) & (coarse.depth_mm > 0)
     looks = look_at_cells(scene, coarse, is_open)
     person = _smoothed(1 - looks[..., 0], is_open)
-    pictures = [cells for level in levels for cells in find_bodies(grid, room, is_open & (person >= level))]
-    return _described(grid, room, coarse, pictures, is_open, looks, body)
-
-
-def _smoothed(values: Singles, is_used: npt.NDArray[np.bool_]) -> Singles:
-    """Return the mean of the values that are used around every cell."""
-    square = (SMOOTH_CELLS, SMOOTH_CELLS)
-    used = is_used.astype(np.float32)
-    return np.asarray(cv2.boxFilter(values * used, -1, square) / np.maximum(cv2.boxFilter(used, -1, square), 1e-6))
+    places = _different(propose(grid, room, person, is_open, least_person))
+    describe = _Describer(grid, room, coarse, is_open, looks, body)
+    return Candidates(room, coarse, grid.shape, places, describe.all(places))
 
 
 def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees, body: DepthTrees) -> Candidates:
@@ -125,68 +122,80 @@ def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees,
     seen = cells[np.ix_(rows, cols)]
     is_open = (seen > 0) & (coarse.depth_mm > 0)
     looks = look_at_cells(scene, coarse, is_open)
-    found = _described(whole, room, coarse, [np.where(is_open, seen, np.uint8(0))], is_open, looks, body)
-    flat = cells.reshape(-1)
-    return Candidates(
-        room, grid.shape, [np.flatnonzero(flat == k + 1) for k in range(flat.max(initial=0))], found.columns
-    )
-
-
-def _described(
-    grid: DepthGrid, room: Room, coarse: Frame, pictures: Sequence[Bytes], is_open: npt.NDArray[np.bool_],
-    looks: Singles, body: DepthTrees,
-) -> Candidates:  # fmt: skip
-    """Return the candidates of pictures of cells, numbered from 1 without gaps, each once."""
-    places, columns = [], [np.empty((0, len(NAMES)))]
-    known: set[bytes] = set()
-    for cells in pictures:
-        flat = cells.reshape(-1)
-        order = np.argsort(flat, kind="stable")
-        ends = np.cumsum(np.bincount(flat))
-        own = [order[begin:end] for begin, end in pairwise(ends.tolist())]
-        keys = [cells_of.tobytes() for cells_of in own]
-        is_new = [key not in known for key in keys]
-        known.update(keys)
-        described = _describe(grid, room, coarse, cells, is_open, looks, body, is_new)
-        columns.append(described[is_new])
-        places += [cells_of for cells_of, new in zip(own, is_new, strict=True) if new]
-    return Candidates(room, grid.shape, places, np.concatenate(columns))
-
-
-def _sampled(is_asked: npt.NDArray[np.bool_]) -> tuple[Ints, int]:
-    """Return rows and columns (n, 2) of cells, on a grid where they are many, and the step of the grid."""
-    places = np.argwhere(is_asked).astype(np.int32)
-    step = math.isqrt(len(places) // BODY_CELLS)
-    on_grid = places[((places % step) == 0).all(axis=1)] if step > 1 else places
-    # a grid may pass by a thin shape
-    return (on_grid, max(step, 1)) if len(on_grid) else (places, 1)
-
-
-def _describe(
-    grid: DepthGrid, room: Room, coarse: Frame, cells: Bytes, is_open: npt.NDArray[np.bool_], looks: Singles,
-    body: DepthTrees, is_asked: Sequence[bool],
-) -> Floats:  # fmt: skip
-    """Return the columns of candidates, from 1 in `cells` without gaps; those of who is not asked for are not whole."""
+    describe = _Describer(whole, room, coarse, is_open, looks, body)
     n = int(cells.max(initial=0))
-    columns = np.zeros((n, len(NAMES)))
-    if n == 0:
+    columns = describe.all([np.flatnonzero((seen == k + 1) & is_open) for k in range(n)])
+    return Candidates(room, coarse, grid.shape, list(cells_by_number(cells)), columns)
+
+
+def _smoothed(values: Singles, is_used: npt.NDArray[np.bool_]) -> Singles:
+    """Return the mean of the values that are used around every cell."""
+    square = (SMOOTH_CELLS, SMOOTH_CELLS)
+    used = is_used.astype(np.float32)
+    return np.asarray(cv2.boxFilter(values * used, -1, square) / np.maximum(cv2.boxFilter(used, -1, square), 1e-6))
+
+
+def _different(places: Iterable[Longs]) -> list[Longs]:
+    """Return proposals, those of the same cells once."""
+    return list({one.tobytes(): one for one in reversed(list(places))}.values())[::-1]
+
+
+class _Describer:
+    """Makes the columns of candidates; parameters as in `find_candidates`, places are cells of its grid."""
+
+    def __init__(
+        self, grid: DepthGrid, room: Room, coarse: Frame, is_open: npt.NDArray[np.bool_], looks: Singles,
+        body: DepthTrees,
+    ) -> None:  # fmt: skip
+        self._grid, self._room, self._coarse, self._body = grid, room, coarse, body
+        self._is_open, self._looks = is_open, looks
+        self._groups = part_groups(body.part_set.names)
+        self._labels = np.full(grid.shape, -1, dtype=np.int32)
+        self._mask = np.zeros(grid.shape, dtype=np.bool_)
+        self._inside = np.zeros((grid.shape[0] + 2, grid.shape[1] + 2), dtype=np.float32)
+
+    def all(self, places: Sequence[Longs]) -> Floats:
+        """Return the columns (n, len(NAMES)); of a candidate without an open cell, 0."""
+        columns = np.zeros((len(places), len(NAMES)))
+        for row, own in zip(columns, places, strict=True):
+            if self._is_open.reshape(-1)[own].any():
+                self._mask.reshape(-1)[own] = True
+                row[N_LOOKS:] = self._shape(own)
+                self._look(own, row[:N_LOOKS])
+                self._mask.reshape(-1)[own] = False
         return columns
-    measures = np.empty((n, N_MEASURES))
-    inside = np.asarray(cv2.distanceTransform(np.pad((cells > 0).view(np.uint8), 1), cv2.DIST_L2, 3))
-    labels = cells.astype(np.int32) - 1
-    spacing = np.float32(grid.spacing)
-    measure_regions(grid.points, grid.normals, grid.area, inside, room.axes, labels, room.taken, spacing, measures)
-    columns[:, N_LOOKS:] = describe_shapes(grid, cells, measures, room.ground, room.axes[1])
-    groups = part_groups(body.part_set.names)
-    for k in range(n):
-        if not is_asked[k]:
-            continue
-        mask = cells == k + 1
-        places, step = _sampled(mask & is_open)
-        if len(places) == 0:
-            continue
+
+    def _shape(self, own: Longs) -> Floats:
+        """Return the columns of a candidate's size and surroundings."""
+        grid, room, n_cols = self._grid, self._room, self._grid.shape[1]
+        top, bottom = int(own[0]) // n_cols, int(own[-1]) // n_cols + 1
+        # with a margin of one cell around the picture
+        rows = np.pad(self._mask[top:bottom].view(np.uint8), 1)
+        self._inside[top : bottom + 2] = cv2.distanceTransform(rows, cv2.DIST_L2, 3)
+        self._labels.reshape(-1)[own] = 0
+        measures = np.empty((1, N_MEASURES))
+        measure_regions(
+            grid.points, grid.normals, grid.area, self._inside, room.axes, self._labels, room.taken,
+            np.float32(grid.spacing), measures,
+        )  # fmt: skip
+        self._labels.reshape(-1)[own] = -1
+        return describe_shape(grid.shape, own, measures, room.ground, room.axes[1])
+
+    def _look(self, own: Longs, out: Floats) -> None:
+        """Write the columns of what forests see in a candidate."""
+        places, step = self._sampled(own)
         rows, cols = places.T
-        shares = shares_at(body, coarse, mask, places)
-        at = np.ascontiguousarray((room.axes @ grid.points[:3, rows, cols]).T)
-        describe_looks(places, step, at, grid.area[rows, cols], shares, groups, looks[rows, cols], columns[k, :N_LOOKS])
-    return columns
+        shares = shares_at(self._body, self._coarse, self._mask, places)
+        at = np.ascontiguousarray((self._room.axes @ self._grid.points[:3, rows, cols]).T)
+        weights, looks = self._grid.area[rows, cols], self._looks[rows, cols]
+        describe_looks(places, step, at, weights, shares, self._groups, looks, out)
+
+    def _sampled(self, own: Longs) -> tuple[Ints, int]:
+        """Return rows and columns (n, 2) of open cells, on a grid where they are many, and the step of the grid."""
+        own = own[self._is_open.reshape(-1)[own]]
+        n_cols = self._grid.shape[1]
+        places = np.stack([own // n_cols, own % n_cols], axis=1).astype(np.int32)
+        step = math.isqrt(len(places) // BODY_CELLS)
+        on_grid = places[((places % step) == 0).all(axis=1)] if step > 1 else places
+        # a grid may pass by a thin shape
+        return (on_grid, max(step, 1)) if len(on_grid) else (places, 1)

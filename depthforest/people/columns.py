@@ -6,14 +6,13 @@ are those of the room: right, up, ahead.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
-from depthforest.base import Bytes, Floats, Ints, Longs, Singles, kernel
+from depthforest.base import Floats, Ints, Longs, Singles, kernel
 from depthforest.frames import BODY31
-from depthforest.people.grid import DepthGrid
 from depthforest.people.looks import SCENE
 from depthforest.people.regions import (
     AREA,
@@ -24,6 +23,7 @@ from depthforest.people.regions import (
     FLOORED,
     HIGH,
     LOW,
+    MIDDLE,
     N_CELLS,
     THICKNESS,
     roundness,
@@ -171,71 +171,48 @@ def _agreement(places: Ints, step: int, shares: Singles) -> float:
     return total / max(n_pairs, 1)
 
 
-@kernel
-def count_sides(cells: Bytes, counts: npt.NDArray[np.int64]) -> None:
-    """Add up the cells (n_bodies + 1, 4) of every body on the top, bottom, left and right side of the picture."""
-    n_rows, n_cols = cells.shape
-    for col in range(n_cols):
-        counts[cells[0, col], 0] += 1
-        counts[cells[n_rows - 1, col], 1] += 1
-    for row in range(n_rows):
-        counts[cells[row, 0], 2] += 1
-        counts[cells[row, n_cols - 1], 3] += 1
-
-
-def describe_shapes(
-    grid: DepthGrid, cells: Bytes, measures: Floats, ground: float, up: Singles
-) -> npt.NDArray[np.float64]:
-    """Return the columns (n, len(NAMES) - N_LOOKS) of the sizes and surroundings of candidates.
+def describe_shape(shape: tuple[int, int], places: Longs, measures: Floats, ground: float, up: Singles) -> Floats:
+    """Return the columns (len(NAMES) - N_LOOKS,) of the size and surroundings of a candidate.
 
     Parameters
     ----------
-    grid : DepthGrid
-    cells : array (rows, cols), uint8
-        Candidate of every cell, from 1 to n.
-    measures : array (n, N_MEASURES)
-        Of the candidates, as `regions.measure_regions` writes them.
+    shape : (int, int)
+        Of the grid.
+    places : array (n,), int64
+        Cells of the candidate, counted line by line.
+    measures : array (1, N_MEASURES)
+        Of the candidate, as `regions.measure_regions` writes them.
     ground : float
         Meters from the floor up to the camera; NaN where none is seen.
     up : array (3,), float32
         In camera space.
     """
-    n = len(measures)
-    sides = np.zeros((n + 1, 4), dtype=np.int64)
-    count_sides(cells, sides)
-    n_rows, n_cols = grid.shape
-    size = np.maximum(measures[:, HIGH : HIGH + 3] - measures[:, LOW : LOW + 3], LEAST_EXTENT_M)
-    border = np.maximum(measures[:, BORDER], 1)
-    flat = cells.reshape(-1)
-    order = np.argsort(flat, kind="stable")
-    ends = np.cumsum(np.bincount(flat, minlength=n + 1))
-    z = grid.points[2].reshape(-1)[order]
-    has_floor = not np.isnan(ground)
-    columns = np.empty((n, len(NAMES) - N_LOOKS))
-    for k, values in enumerate(
-        (
-            measures[:, AREA],
-            measures[:, N_CELLS] / (n_rows * n_cols),
-            size[:, 0],
-            size[:, 1],
-            size[:, 2],
-            measures[:, THICKNESS],
-            roundness(measures),
-            measures[:, AREA] / (size[:, 0] * size[:, 1]),
-            measures[:, FACED] / border,
-            measures[:, FLOORED] / border,
-            measures[:, BEFORE] / border,
-            measures[:, BEHIND] / border,
-            sides[1:, 0] / n_cols,
-            sides[1:, 1] / n_cols,
-            sides[1:, 2] / n_rows,
-            sides[1:, 3] / n_rows,
-            [np.median(z[ends[i] : ends[i + 1]]) for i in range(n)],
-            measures[:, HIGH + 1] + ground if has_floor else NO_FLOOR,
-            measures[:, LOW + 1] + ground if has_floor else NO_FLOOR,
+    n_rows, n_cols = shape
+    rows, cols = places // n_cols, places % n_cols
+    values = measures[0]
+    size = np.maximum(values[HIGH : HIGH + 3] - values[LOW : LOW + 3], LEAST_EXTENT_M)
+    border = max(values[BORDER], 1.0)
+    has_floor = not math.isnan(ground)
+    return np.array(
+        [
+            values[AREA],
+            values[N_CELLS] / (n_rows * n_cols),
+            *size,
+            values[THICKNESS],
+            roundness(measures)[0],
+            values[AREA] / (size[0] * size[1]),
+            values[FACED] / border,
+            values[FLOORED] / border,
+            values[BEFORE] / border,
+            values[BEHIND] / border,
+            np.count_nonzero(rows == 0) / n_cols,
+            np.count_nonzero(rows == n_rows - 1) / n_cols,
+            np.count_nonzero(cols == 0) / n_rows,
+            np.count_nonzero(cols == n_cols - 1) / n_rows,
+            values[MIDDLE + 2] / values[AREA],
+            values[HIGH + 1] + ground if has_floor else NO_FLOOR,
+            values[LOW + 1] + ground if has_floor else NO_FLOOR,
             -up[1],
             ground if has_floor else NO_FLOOR,
-        )
-    ):
-        columns[:, k] = values
-    return columns
+        ]
+    )

@@ -108,7 +108,7 @@ def _count_sides(
     points: Singles, area: Singles, spacing: np.float32, owner: Owners, taken: Bytes, cells: Bytes, counts: Floats,
     person: Bytes,
 ) -> None:  # fmt: skip
-    """Add up for each face the sides of cells on its border, those of them on somebody without a jump, and its area."""
+    """Add up for each face the sides of cells on its border that have a reading, those on somebody, and its area."""
     n_rows, n_cols = owner.shape
     for row in range(n_rows):
         for col in range(n_cols):
@@ -118,6 +118,8 @@ def _count_sides(
             counts[k, 2] += area[row, col]
             for r, c in ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1)):
                 if r < 0 or c < 0 or r >= n_rows or c >= n_cols or (taken[r, c] == FACE and owner[r, c] == k):
+                    continue
+                if points[2, r, c] == 0:
                     continue
                 counts[k, 0] += 1
                 if cells[r, c] and are_linked(points, row, col, r, c, spacing):

@@ -23,7 +23,6 @@ from depthforest.people.background import SOMEBODY, Background
 from depthforest.people.candidates import find_candidates, find_moved
 from depthforest.people.feet import give_feet
 from depthforest.people.grid import DepthGrid
-from depthforest.people.looks import coarse_frame
 from depthforest.people.model import PersonModel, body_forest, load_person_model
 from depthforest.people.outlines import outline_people
 
@@ -149,7 +148,7 @@ def find_people(
     known, knows = as_background(background), load_person_model(model)
     if known is None:
         grid, allowed = DepthGrid.of(frame), None
-        found = find_candidates(grid, knows.scene, body_forest(knows.body), knows.levels)
+        found = find_candidates(grid, knows.scene, body_forest(knows.body), knows.least_person)
     else:
         allowed = known.compare(frame)
         grid = DepthGrid.of(frame, is_kept=allowed == SOMEBODY, noise=known.noise)
@@ -163,7 +162,7 @@ def find_people(
     chosen = sorted(chosen, key=lambda k: -probable[k])[:n_people]
     cells = found.cells_of(chosen)
     if known is None:
-        give_feet(grid, found.room, coarse_frame(grid), knows.scene, cells)
+        give_feet(grid, found.room, found.coarse, knows.scene, cells)
         drawn, n_pixels = outline_people(frame.depth_mm, grid, cells, found.room.owner, found.room.planes)
     else:
         drawn, n_pixels = outline_people(frame.depth_mm, grid, cells, allowed=allowed)

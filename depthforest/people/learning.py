@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import cv2
 import numpy as np
 import numpy.typing as npt
@@ -70,11 +68,11 @@ def scene_frame(frame: LabeledFrame) -> LabeledFrame:
 
 
 def candidates_of(
-    frame: LabeledFrame, scene: DepthTrees, body: DepthTrees, levels: Sequence[float]
+    frame: LabeledFrame, scene: DepthTrees, body: DepthTrees, least_person: float
 ) -> tuple[Floats, Floats]:
     """Return the columns of a frame's candidates, and how well each fits a person: the best IoU (n,), in cells."""
     grid = DepthGrid.of(frame)
-    found = find_candidates(grid, scene, body, levels)
+    found = find_candidates(grid, scene, body, least_person)
     people = np.where(grid.points[2] > 0, frame.people[cell_pixels(grid, frame.depth_mm)], np.uint8(0)).reshape(-1)
     sizes = np.bincount(people, minlength=2)[1:]
     fits = np.zeros(len(found.places))

@@ -43,9 +43,7 @@ _SCHEMA = {
     **{f"scene_{name}": _prefixed(TREE_SCHEMA[name], "scene") for name in _SCENE_NAMES},
     **{f"{who}_{name}": _prefixed(SUM_SCHEMA[name], who) for who in _SUMS for name in SUM_SCHEMA},
 }
-_KEYS = ("background_mm", "body", "columns", "config", "least_probability", "levels", "scores")
-
-MAX_LEVELS = 8
+_KEYS = ("background_mm", "body", "columns", "config", "least_person", "least_probability", "scores")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,9 +61,8 @@ class PersonModel:
         overlap, the one that fits best is taken.
     body : str
         Name of the shipped body forest that the judge's columns come from.
-    levels : tuple of float
-        Shares of persons, over a cell's neighborhood, at each of which cells with less are taken for the room; what is
-        left are candidates. 0 to 1.
+    least_person : float
+        Cells that look less like a person's, over their neighborhood, are the room's. 0 to 1.
     least_probability : float
         Candidates that are less probably people are left out. 0 to 1.
     config, scores : mapping
@@ -76,7 +73,7 @@ class PersonModel:
     judge: TreeSum
     fitter: TreeSum
     body: str
-    levels: tuple[float, ...]
+    least_person: float
     least_probability: float
     config: Mapping[str, Any] = field(default_factory=dict)
     scores: Mapping[str, Any] = field(default_factory=dict)
@@ -89,14 +86,9 @@ class PersonModel:
                 raise ModelError(f"the {who} must look at {len(NAMES)} columns, got {getattr(self, who).n_columns}")
         if not isinstance(self.body, str):
             raise ModelError(f"body must be the name of a shipped model, got {modelfile.shown(self.body)}")
-        levels = tuple(self.levels) if isinstance(self.levels, list | tuple) else ()
-        if not 1 <= len(levels) <= MAX_LEVELS or not all(is_number(v) and 0 <= v <= 1 for v in levels):
-            raise ModelError(
-                f"levels must be 1 to {MAX_LEVELS} numbers from 0 to 1, got {modelfile.shown(self.levels)}"
-            )
-        object.__setattr__(self, "levels", levels)
-        if not is_number(self.least_probability) or not 0 <= self.least_probability <= 1:
-            raise ModelError(f"least_probability must be from 0 to 1, got {modelfile.shown(self.least_probability)}")
+        for name in ("least_person", "least_probability"):
+            if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) <= 1:
+                raise ModelError(f"{name} must be from 0 to 1, got {modelfile.shown(getattr(self, name))}")
 
     def probabilities(self, columns: Floats, log_odds: float = 0.0) -> Floats:
         """Return how probably each candidate is a person, (n,), from its columns.
@@ -119,7 +111,7 @@ class PersonModel:
             "body": self.body,
             "columns": list(NAMES),
             "config": self.config,
-            "levels": list(self.levels),
+            "least_person": self.least_person,
             "least_probability": self.least_probability,
             "scores": self.scores,
         }
@@ -139,12 +131,12 @@ class PersonModel:
                 raise ModelError("it judges other columns than this depthforest makes; train it again")
             trees = {name: columns[f"scene_{name}"] for name in _SCENE_NAMES}
             scene = DepthTrees(**trees, part_set=SCENE, background_mm=content["background_mm"])
-            sums = (
+            judge, fitter = (
                 TreeSum(**{name: columns[f"{who}_{name}"] for name in SUM_SCHEMA}, n_columns=len(NAMES))
                 for who in _SUMS
             )
-            names = ("body", "levels", "least_probability", "config", "scores")
-            return cls(scene, *sums, **{name: content[name] for name in names})
+            names = ("body", "least_person", "least_probability", "config", "scores")
+            return cls(scene, judge, fitter, **{name: content[name] for name in names})
         except DepthForestError as error:
             raise ModelError(f"{file.name}: {modelfile.one_line(error)}") from None
 

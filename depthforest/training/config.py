@@ -157,8 +157,8 @@ class PeopleConfig(TomlConfig):
         Of the frames train the scene forest; the others the judge.
     trees, depth, pixels_per_frame, class_balance, candidates, threshold_range_mm, probe_range_m, min_pixels
         Of the scene forest, as in `TrainConfig`.
-    levels : tuple of float, 0 to 1
-        Shares of persons at which candidates are looked for.
+    least_person : float, 0 to 1
+        Cells that look less like a person's are the room's.
     judges, judge_leaves : int
         Trees of the random forest that judges candidates, and leaves of a tree, at most.
     fitters, fitter_leaves : int
@@ -169,7 +169,6 @@ class PeopleConfig(TomlConfig):
     """
 
     ERROR = TrainConfigError
-    OPEN = ("levels",)
 
     body: str = "body31"
     scene_share: float = 0.5
@@ -181,7 +180,7 @@ class PeopleConfig(TomlConfig):
     threshold_range_mm: int = 800
     probe_range_m: float = 0.9
     min_pixels: int = 60
-    levels: tuple[float, ...] = (0.15,)
+    least_person: float = 0.15
     judges: int = 80
     judge_leaves: int = 250
     fitters: int = 40
@@ -193,7 +192,7 @@ class PeopleConfig(TomlConfig):
         super().__post_init__()
         self._check_ranges(
             ("scene_share", 0.05, 0.95),
-            ("levels", 0, 1),
+            ("least_person", 0, 1),
             ("judges", 1, 4096),
             ("judge_leaves", 2, 100_000),
             ("fitters", 1, 4096),

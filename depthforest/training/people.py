@@ -27,7 +27,7 @@ PERSON_IOU, THING_IOU = 0.5, 0.3
 nothing."""
 
 TRIED = 12
-"""Columns that are tried at a split of judge and fitter: more than the root of their number, because many say little."""
+"""Columns that are tried at a split of judge and fitter: more than their root, because many say little."""
 
 FOLDS = 5
 """Of the frames of the judge: limits are chosen by answers about frames that were left out."""
@@ -103,7 +103,7 @@ def _candidates(
     """Return columns, fits and frame numbers of all candidates of the frames."""
 
     def one(number: int) -> tuple[Floats, Floats]:
-        return candidates_of(source[number], scene, body, config.levels)
+        return candidates_of(source[number], scene, body, config.least_person)
 
     rows, fits, frames = [np.empty((0, len(NAMES)))], [np.empty(0)], []
     for i, (columns, fit) in enumerate(map_in_order(one, chosen.tolist(), threads=threads)):
@@ -149,7 +149,9 @@ def _fit(
         "kept": round(float((left_out[is_person] >= least).mean()), 4),
         "false_a_frame": round(float((left_out[is_clear & ~is_person] >= least).sum() / n_frames), 4),
     }
-    return PersonModel(scene, judge, tree_sum(fitter), config.body, config.levels, least, config.to_dict(), scores)
+    return PersonModel(
+        scene, judge, tree_sum(fitter), config.body, config.least_person, least, config.to_dict(), scores
+    )
 
 
 def tree_sum(forest: Any, column: int = 0) -> TreeSum:

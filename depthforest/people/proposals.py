@@ -1,0 +1,102 @@
+"""Proposals: cells of a grid that may be one person's, for the judge; they may overlap.
+
+Bodies as they were assembled, and what else they may be: regions of theirs alone, bodies without the cells that look
+less like a person than the rest (furniture that touches somebody), and two bodies as one (somebody behind a rail).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations, pairwise
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base import Bytes, Floats, Longs, Singles
+from depthforest.people.bodies import find_bodies
+from depthforest.people.grid import DepthGrid
+from depthforest.people.rooms import Room
+
+TRIM_QUANTILE, TRIM_SHARE = 0.75, 0.5
+"""A body's cells that look like a person's less than this share of what this quantile of them does are trimmed off."""
+
+TRIM_MIN_SHARE, TRIM_MAX_SHARE = 0.3, 0.95
+"""Shares of a body's cells. Of a trimmed body this much is left at least; more than the second, and it is the same."""
+
+PIECE_MIN_SHARE = 0.08
+"""Share of a trimmed body's cells. Connected pieces with fewer are left out: they are what is left of things."""
+
+UNION_MAX_OFFSET_M = 0.6
+"""Meters between the middles of two bodies, seen from above, that may be one person."""
+
+UNION_MAX_HEIGHT_M, UNION_MAX_WIDTH_M = 2.3, 1.8
+"""Meters. Two bodies that are higher or wider together are not one person."""
+
+MAX_UNIONS = 8
+"""Of a frame, those with the nearest middles."""
+
+
+def propose(grid: DepthGrid, room: Room, person: Singles, is_open: npt.NDArray[np.bool_], least: float) -> list[Longs]:
+    """Return what may be people: the cells of each proposal, counted line by line.
+
+    Parameters
+    ----------
+    grid : DepthGrid
+    room : Room
+        Of the grid.
+    person : array (rows, cols), float32
+        How much cells look like a person's, over their neighborhood.
+    is_open : array (rows, cols), bool
+        Cells with readings that are neither the room's nor a face's.
+    least : float
+        Cells that look less like a person's are the room's.
+    """
+    pictures = find_bodies(grid, room, is_open & (person >= least))
+    if not pictures:
+        return []
+    bodies, alone = (list(cells_by_number(cells)) for cells in pictures)
+    trimmed = [kept for body in bodies if (kept := _trimmed(body, person, is_open)) is not None]
+    return [*bodies, *alone, *trimmed, *_unions(grid, room.axes, bodies)]
+
+
+def cells_by_number(cells: Bytes) -> Iterable[Longs]:
+    """Return the cells of each number from 1, counted line by line; numbers have no gaps."""
+    flat = cells.reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    ends = np.cumsum(np.bincount(flat, minlength=1)).tolist()
+    return (order[begin:end] for begin, end in pairwise(ends))
+
+
+def _trimmed(body: Longs, person: Singles, is_open: npt.NDArray[np.bool_]) -> Longs | None:
+    """Return a body without the cells that look less like a person's than the rest; None if that changes little."""
+    looks, is_known = person.reshape(-1)[body], is_open.reshape(-1)[body]
+    if not is_known.any():
+        return None
+    level = TRIM_SHARE * np.quantile(looks[is_known], TRIM_QUANTILE)
+    kept = body[(looks >= level) | ~is_known]
+    if len(kept) >= TRIM_MAX_SHARE * len(body):
+        return None
+    picture = np.zeros(person.shape, dtype=np.uint8)
+    picture.reshape(-1)[kept] = 1
+    _, pieces = cv2.connectedComponents(picture, connectivity=8)
+    numbers = np.asarray(pieces).reshape(-1)[kept]
+    kept = kept[np.bincount(numbers)[numbers] >= PIECE_MIN_SHARE * len(kept)]
+    return kept if len(kept) >= TRIM_MIN_SHARE * len(body) else None
+
+
+def _unions(grid: DepthGrid, axes: Singles, bodies: list[Longs]) -> list[Longs]:
+    """Return pairs of bodies that may be one person."""
+    points = grid.points.reshape(4, -1)[:3]
+    boxes: list[tuple[Floats, Floats, Floats]] = []
+    for body in bodies:
+        at = axes @ points[:, body]
+        boxes.append((at.mean(axis=1), at.min(axis=1), at.max(axis=1)))
+    pairs = []
+    for i, k in combinations(range(len(bodies)), 2):
+        offset = boxes[i][0] - boxes[k][0]
+        size = np.maximum(boxes[i][2], boxes[k][2]) - np.minimum(boxes[i][1], boxes[k][1])
+        apart = float(np.hypot(offset[0], offset[2]))
+        if apart < UNION_MAX_OFFSET_M and size[1] < UNION_MAX_HEIGHT_M and max(size[0], size[2]) < UNION_MAX_WIDTH_M:
+            pairs.append((apart, i, k))
+    return [np.union1d(bodies[i], bodies[k]) for _, i, k in sorted(pairs)[:MAX_UNIONS]]
