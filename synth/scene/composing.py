@@ -70,9 +70,9 @@ def compose(
     main, view = _place_main(rng, config, camera, people[0])
     if inventory is not None and config.clutter_share > 0 and rng.random() < config.clutter_share:
         return _compose_clutter(rng, config, inventory, view, main, people[1:])
-    everyone = _place_others(rng, config, main, people[1:], camera)
+    everyone, beds = _place_others(rng, config, main, people[1:], camera)
     probes = np.concatenate([p.probes for p in everyone])
-    pieces = _seats(rng, config, everyone, probes)
+    pieces = beds + _seats(rng, config, everyone, probes, beds)
     if rng.random() < config.furnished_share:
         n_pieces = int(rng.integers(config.furniture[0], config.furniture[1] + 1))
         blocks = rng.random() < config.blocked_share
@@ -114,9 +114,9 @@ def _compose_clutter(
         main = replace(main, yaw=rng.normal(0.0, 0.6))
     is_leaning = main.person.activity == "lean"
     room = draw_room(rng, config, view, main.probes, leaning=main.yaw if is_leaning else None)
-    everyone = _place_others(rng, config, main, others, view.camera, room)
+    everyone, beds = _place_others(rng, config, main, others, view.camera, room)
     probes = np.concatenate([p.probes for p in everyone])
-    pieces = _seats(rng, config, everyone, probes)
+    pieces = beds + _seats(rng, config, everyone, probes, beds)
     for placed in everyone:
         if placed.person.activity == "desk":
             table = activities.behind_desk(rng, inventory, placed, probes)
@@ -133,17 +133,24 @@ def _place_others(
     others: Sequence[Person],
     camera: Camera,
     room: Room | None = None,
-) -> list[PlacedPerson]:
-    """Return the main person and those of the others for whom there is a place."""
+) -> tuple[list[PlacedPerson], list[PlacedPiece]]:
+    """Return the main person and those of the others for whom there is a place, and the beds of who lies on one."""
     everyone = [main]
+    beds = [activities.bed_below(rng, main)] if main.person.activity == "bed" else []
     for other in others:
         if config.touch_share > 0 and rng.random() < config.touch_share:
             spot = _touching_spot(rng, other, everyone, room)
         else:
             spot = _free_spot(rng, config, camera, other, everyone, room)
-        if spot is not None:
-            everyone.append(spot)
-    return everyone
+        if spot is None or any(bed.touches(spot.probes) for bed in beds):
+            continue
+        if spot.person.activity == "bed":
+            bed = activities.bed_below(rng, spot)
+            if any(bed.touches(p.probes) for p in everyone) or any(bed.meets(other) for other in beds):
+                continue
+            beds.append(bed)
+        everyone.append(spot)
+    return everyone, beds
 
 
 def _touching_spot(
@@ -161,15 +168,18 @@ def _touching_spot(
 
 
 def _seats(
-    rng: np.random.Generator, config: Config, everyone: Sequence[PlacedPerson], probes: Singles
+    rng: np.random.Generator,
+    config: Config,
+    everyone: Sequence[PlacedPerson],
+    probes: Singles,
+    beds: Sequence[PlacedPiece],
 ) -> list[PlacedPiece]:
-    """Return what people sit or lie on."""
+    """Return what people sit on, beside the beds."""
     pieces: list[PlacedPiece] = []
     for person in everyone:
         if person.person.activity == "bed":
-            pieces.append(activities.bed_below(rng, person))
             continue
-        seat = _seat(rng, config, person, probes, pieces)
+        seat = _seat(rng, config, person, probes, [*beds, *pieces])
         if seat is not None:
             pieces.append(seat)
     return pieces

@@ -88,6 +88,15 @@ def test_who_lies_on_a_bed_is_above_it():
         assert mattress[0, 1] + mattress[1, 1] == pytest.approx(lowest - 0.025, abs=1e-3)
 
 
+def test_nobody_stands_in_the_bed_of_another():
+    n_people = 0
+    for scene in scenes(10, bed_share=0.5, touch_share=0.5, people_shares=(0.0, 0.0, 1.0)):
+        n_people += len(scene.people)
+        for bed in (piece for piece in scene.pieces if piece.piece.name == "bed"):
+            assert not any(bed.touches(person.probes) for person in scene.people)
+    assert n_people > 14
+
+
 @pytest.mark.parametrize("clutter_share", [0.0, 1.0])
 def test_two_who_touch_are_close_but_not_in_each_other(clutter_share):
     n_pairs = 0
