@@ -52,7 +52,8 @@ class MarkedFrame(Frame):
         super().__post_init__()
         if self.people.shape != self.shape or self.people.dtype != np.uint8:
             raise UsageError(
-                f"marked people are uint8 of the frame's shape {self.shape}, got {self.people.dtype} {self.people.shape}"
+                f"marked people are uint8 of shape {self.shape}, as the frame; got {self.people.dtype} of shape "
+                f"{self.people.shape}"
             )
 
 
@@ -132,9 +133,9 @@ def judge_frame(index: int, true: TruePeople, found: People) -> JudgedFrame:
     pairs = np.bincount(true.map.ravel().astype(np.intp) * 256 + found.map.ravel(), minlength=65536).reshape(256, 256)
     n_true, n_found = pairs.sum(axis=1), pairs.sum(axis=0)
     n_ignored = np.bincount(found.map[true.is_ignored], minlength=256)
-    masks = np.array(sorted(found.ids), dtype=np.intp)
-    both = pairs[np.ix_(true.ids, masks)]
-    ious = both / np.maximum(n_true[list(true.ids), None] + n_found[masks] - both, 1)
+    ids, masks = (np.array(sorted(one), dtype=np.intp) for one in (true.ids, found.ids))
+    both = pairs[ids[:, None], masks]
+    ious = both / np.maximum(n_true[ids, None] + n_found[masks] - both, 1)
     people = []
     for person, row in zip(true.ids, ious, strict=True):
         best = int(row.argmax()) if len(masks) else 0
