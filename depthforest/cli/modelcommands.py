@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -108,7 +109,7 @@ def evaluate(
         print(f"written: {path}")
 
 
-def _refuse_options(given: dict[str, object], *, people: bool) -> None:
+def _refuse_options(given: Mapping[str, object], *, people: bool) -> None:
     """Refuse options that mean nothing when people are judged, or when they are not."""
     name = next((name for name, value in given.items() if value), None)
     if name is not None and people:
