@@ -195,6 +195,27 @@ def test_names_are_chosen():
         benchsets.chosen_names(["cut", "mocup"])
 
 
+def test_all_stands_for_the_sets_that_judge_what_is_asked_for(monkeypatch):
+    assert benchsets.chosen_names(["all"], benchsets.PEOPLE)[:2] == ["rooms", "two_people"]
+    nobody = replace(SETS["procedural"], name="nobody", judges=(benchsets.PEOPLE,))
+    monkeypatch.setattr(benchsets, "SETS", {"procedural": SETS["procedural"], "nobody": nobody})
+    assert benchsets.chosen_names(["all"], benchsets.PARTS) == ["procedural"]
+    assert benchsets.chosen_names(["all"], benchsets.PEOPLE) == ["nobody"]
+    assert benchsets.chosen_names(["procedural"], benchsets.PEOPLE) == ["procedural"]
+    with pytest.raises(UsageError, match="the test set nobody judges who is found, not parts; evaluate it with people"):
+        open_bench("nobody", judging=benchsets.PARTS)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_new_set_has_no_hash_and_no_warning(models, monkeypatch, tmp_path):
+    commit(monkeypatch, tmp_path, {})
+    options = EvaluateOptions(models=models[:1], bench=["procedural"], joints=False, timed_frames=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lines = evalrun.prepare_evaluation(options).run().lines()
+    assert lines[0] == f"bench {benchsets.BENCH_VERSION}, frames of which no hash is committed: procedural"
+
+
 def test_what_a_set_needs_is_said(monkeypatch, tmp_path):
     with monkeypatch.context() as without:
         without.setattr(importlib.util, "find_spec", lambda _name: None)
@@ -235,7 +256,7 @@ def test_one_set_is_evaluated_as_a_data_set_is(models, monkeypatch, tmp_path):
 
 @pytest.mark.usefixtures("tiny")
 def test_several_sets_are_a_table(models, monkeypatch, tmp_path):
-    commit(monkeypatch, tmp_path, {"procedural": made_hash()})
+    commit(monkeypatch, tmp_path, {"procedural": made_hash(), "near": "0" * 64})
     paths = {"output": tmp_path / "r.html", "json_path": tmp_path / "r.json"}
     run = evalrun.prepare_evaluation(EvaluateOptions(models=models, bench=["all"], threads=1, **paths))
     assert run.total == 2 * N

@@ -6,6 +6,7 @@ Everything that can be wrong with what was asked for is said by `prepare_people`
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -188,7 +189,9 @@ def _background(paths: Sequence[str | Path], frames: JoinedFrames) -> Background
     if not paths:
         return None
     (data,) = frames.sets
-    background = Background.learn(FrameSequence(list(paths), ReadOptions(camera=data.camera)))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the camera is .* scaled")  # another size is refused below
+        background = Background.learn(FrameSequence(list(paths), ReadOptions(camera=data.camera)))
     if background.shape != data.camera.shape:
         rows, cols = background.shape
         raise UsageError(
