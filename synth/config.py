@@ -16,9 +16,14 @@ MAX_PEOPLE = 8
 
 SHARES = (
     "child_share", "clothed_share", "mocap_share", "mocap_curl", "yaw_front_share", "near_share", "raised_share",
-    "off_center", "furnished_share", "wall_share", "seat_share", "blocked_share",
+    "off_center", "furnished_share", "wall_share", "seat_share", "blocked_share", "clutter_share", "lost_share",
+    "empty_share", "carry_share", "lean_share", "desk_share", "bed_share", "touch_share",
 )  # fmt: skip
 """Fields that are from 0 to 1."""
+
+
+ACTIVITIES = ("carry", "lean", "desk", "bed")
+"""What a person may do, each with a field NAME_share."""
 
 
 class ConfigError(UsageError):
@@ -89,6 +94,21 @@ class Config(TomlConfig):
         Of the furnished rooms have a piece between the camera and the main person.
     least_visible : float
         Share of the picture that the main person must cover within the sensor's range; a scene with less is drawn anew.
+        Frames without anybody are not asked.
+    clutter_share : float
+        Of the rooms are cluttered: walls askew, with doors, windows, curtains and coats, beams and lamps, chairs with
+        jackets, plants, full tables and things without a name, all drawn anew. The others are as `furnished_share` says.
+    clutter : (int, int)
+        How many things, from and to, where there is a place for them; each table counts as one with all that is on it.
+    lost_share : float
+        Of the clutter is black or shiny, in parts or all over, and gives no readings. Window panes never give any.
+    empty_share : float
+        Of the frames show a room without anybody.
+    carry_share, lean_share, desk_share, bed_share : float
+        Of the people carry something, which is nobody's; and, in cluttered rooms, stand with their back at a wall, sit
+        behind a desk, lie on a bed or sofa. Their sum is at most 1. Only the main person leans on a wall.
+    touch_share : float
+        Of the people beside the main one stand so close to somebody that they touch.
     """
 
     ERROR = ConfigError
@@ -129,6 +149,15 @@ class Config(TomlConfig):
     seat_share: float = 0.8
     blocked_share: float = 0.3
     least_visible: float = 0.008
+    clutter_share: float = 0.0
+    clutter: tuple[int, int] = (6, 16)
+    lost_share: float = 0.1
+    empty_share: float = 0.0
+    carry_share: float = 0.0
+    lean_share: float = 0.0
+    desk_share: float = 0.0
+    bed_share: float = 0.0
+    touch_share: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -150,12 +179,15 @@ class Config(TomlConfig):
             ("camera_tilt", -80, 80),
             ("camera_roll", -180, 180),
             ("furniture", 0, 30),
+            ("clutter", 0, 60),
         ):
             self._check_ranges((name, low, high))
             if getattr(self, name)[0] > getattr(self, name)[1]:
                 raise ConfigError(f"{name} must be a range from low to high, got {getattr(self, name)}")
         if max(*self.near_distance, *self.far_distance) > self.depth_limit:
             raise ConfigError(f"distances must be within depth_limit ({self.depth_limit:g} m); raise it or lower them")
+        if sum(getattr(self, f"{name}_share") for name in ACTIVITIES) > 1 + 1e-9:
+            raise ConfigError("carry_share, lean_share, desk_share and bed_share must not sum to more than 1; lower one")
         if self.without_subjects and self.only_subjects:
             raise ConfigError("give either without_subjects or only_subjects: who is not among the latter is left out")
         shares = self.people_shares

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from depthforest.base import DepthForestWarning, is_whole, kernel, map_in_order
 from depthforest.frames import BODY31, JOINT_PARTS, JOINTS, Camera, Frame, FrameSource, Joint, LabeledFrame
 from synth.bodies import BONE, Body, Pose, dress, sample_outfit
-from synth.config import Config, ConfigError
+from synth.config import ACTIVITIES, Config, ConfigError
 from synth.poses import (
     CMU_NAMES,
     LIMITS,
@@ -28,7 +28,18 @@ from synth.poses import (
     sample_poses,
 )
 from synth.provenance import identity
-from synth.scene import Canvas, Person, PosedBody, Rendered, Scene, compose, pose_body, render
+from synth.scene import (
+    Canvas,
+    Person,
+    PosedBody,
+    Rendered,
+    Scene,
+    compose,
+    compose_empty,
+    lifted,
+    pose_body,
+    render,
+)
 from synth.sensors import Sensed, find_sensor, sense
 
 # streams of random numbers that never meet: the second word of every seed
@@ -42,6 +53,9 @@ MAX_SCENES = 40
 
 MAX_POSES = 40
 """How many poses are drawn, at most, until one has a raised hand; about one in eight has."""
+
+BED_HEIGHT = (0.3, 0.55)
+"""Metres: how high above the floor someone lies who has a bed."""
 
 FLOOR_TOLERANCE = 0.03
 """Metres that a body may sink into the floor before it is lifted onto it: soft soles and shoes."""
@@ -108,6 +122,9 @@ class Generator(FrameSource):
         rng = np.random.default_rng([self.seed, _FRAMES, index])
         canvas, sensor = self._canvas(), find_sensor(config.sensor)
         least = config.least_visible * self.camera.width * self.camera.height
+        if config.empty_share > 0 and rng.random() < config.empty_share:
+            scene = compose_empty(rng, config, self.camera, self._person(rng))
+            return scene, render(self.camera, scene.meshes(), canvas=canvas), rng
         for _ in range(MAX_SCENES):
             n_people = 1 + bisect_right(self._people_steps, rng.random())
             people = [self._person(rng) for _ in range(n_people)]
@@ -166,6 +183,11 @@ class Generator(FrameSource):
 
     def _person(self, rng: np.random.Generator) -> Person:
         body = self._bodies[int(rng.integers(self.config.n_bodies))]
+        activity = self._activity(rng)
+        if activity in ("desk", "bed"):
+            pose = self._suitable_pose(rng, activity)
+            posed = _grounded(body, pose.mirrored() if rng.random() < 0.5 else pose, activity == "bed")
+            return Person(body, lifted(posed, rng.uniform(*BED_HEIGHT)) if activity == "bed" else posed, activity)
         is_raised = self.config.raised_share > 0 and rng.random() < self.config.raised_share
         for _ in range(MAX_POSES if is_raised else 1):
             pose, is_lying = self._pose(rng)
@@ -173,7 +195,23 @@ class Generator(FrameSource):
                 break
         if rng.random() < 0.5:
             pose = pose.mirrored()
-        return Person(body, _grounded(body, pose, is_lying))
+        return Person(body, _grounded(body, pose, is_lying), activity)
+
+    def _activity(self, rng: np.random.Generator) -> str:
+        """Draw what a person does; most do nothing."""
+        shares = [getattr(self.config, f"{name}_share") for name in ACTIVITIES]
+        if not any(shares):
+            return ""
+        number = bisect_right(np.cumsum(shares).tolist(), rng.random())
+        return ACTIVITIES[number] if number < len(ACTIVITIES) else ""
+
+    def _suitable_pose(self, rng: np.random.Generator, activity: str) -> Pose:
+        """Draw a built-in pose of somebody who sits or lies; the last that was drawn if there is none."""
+        for _ in range(MAX_POSES):
+            drawn = self._built_in(int(rng.integers(self.config.n_poses)))
+            if drawn.is_lying if activity == "bed" else drawn.needs_seat:
+                break
+        return drawn.pose
 
     def _pose(self, rng: np.random.Generator) -> tuple[Pose, bool]:
         """Draw a pose, and whether the body lies."""

@@ -199,6 +199,7 @@ def _compose_room(rng: np.random.Generator, config: Config, camera: Camera, body
         off_center=0.0,
         yaw_front_share=1.0,
         yaw_front_spread=0.0,
+        blocked_share=0.0 if config.clutter_share > 0 else config.blocked_share,
     )
     # the lanes as points one voxel apart, around the place where the main person is put; facing the camera, so unturned
     grid = [np.arange(low, high + VOXEL, VOXEL) for low, high in ((-far, far), (0.0, STAGE_HEIGHT), (-far, -near))]

@@ -69,6 +69,15 @@ HEADLINE: Mapping[str, Any] = {
     "seat_share": 0.8,
     "blocked_share": 0.6,
     "least_visible": 0.008,
+    "clutter_share": 0.0,
+    "clutter": (6, 16),
+    "lost_share": 0.1,
+    "empty_share": 0.0,
+    "carry_share": 0.0,
+    "lean_share": 0.0,
+    "desk_share": 0.0,
+    "bed_share": 0.0,
+    "touch_share": 0.0,
 }
 """Every number of the headline set, whatever the defaults of `synth.Config` become."""
 

@@ -8,29 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Floats, Singles, kernel
+from depthforest.base import Floats, Singles
 from depthforest.frames import Camera
-from synth.bodies import BONE, Body
+from synth.bodies import BONE
 from synth.config import Config
-from synth.scene.furniture import (
-    KINDS,
-    LOW_KINDS,
-    SEATS,
-    PlacedPiece,
-    Sitter,
-    between,
-    box_faces,
-    pedestal,
-    turn_about_y,
-)
-from synth.scene.rendering import Mesh
+from synth.scene import activities
+from synth.scene.furniture import KINDS, LOW_KINDS, SEATS, PlacedPiece, Sitter, between, pedestal
+from synth.scene.rooms import Furnisher, Room, draw_room
 from synth.scene.skinning import PosedBody
+from synth.scene.stage import PROBED_EVERY, Person, PlacedPerson, Scene, View
+
+__all__ = ["PROBED_EVERY", "VOXEL", "Person", "PlacedPerson", "Scene", "View", "compose", "is_sitting"]
 
 SEAT_GAP = 0.025
 """Metres between a seat and who sits on it: a little more than `furniture.CLEARANCE`."""
@@ -44,9 +37,6 @@ CAMERA_CLEARANCE = 0.35
 VOXEL = 0.08
 """Metres: people who share a cube of this size have run into each other."""
 
-PROBED_EVERY = 5
-"""One vertex in so many is tested for collisions; a body has one every 1 to 2 cm."""
-
 CEILING = (2.4, 3.2)
 TRIES = 8
 """How often a place for a piece or a person is looked for before it is left out."""
@@ -54,162 +44,14 @@ TRIES = 8
 _THIGHS = tuple((BONE[f"{side}UpLeg"], BONE[f"{side}Leg"]) for side in ("Left", "Right"))
 
 
-@dataclass(frozen=True, eq=False)
-class Person:
-    """A posed body before it has a place: its parts come from `body`, its shape from `posed`."""
-
-    body: Body
-    posed: PosedBody
-
-    def placed(self, x: float, z: float, yaw: float) -> PlacedPerson:
-        """Return the person at (x, z), turned by `yaw`."""
-        return PlacedPerson(self, x, z, yaw)
-
-
-@dataclass(frozen=True, eq=False)
-class PlacedPerson:
-    """A person in the world, at (x, z), turned by `yaw` radians."""
-
-    person: Person
-    x: float
-    z: float
-    yaw: float
-
-    @cached_property
-    def move(self) -> tuple[Floats, Floats]:
-        """Rotation (3, 3) and translation (3,) from body space to world space."""
-        return turn_about_y(self.yaw), np.array([self.x, 0.0, self.z])
-
-    @cached_property
-    def vertices(self) -> Singles:
-        """Array (n, 3): the surface in world space."""
-        return moved(self.person.posed.vertices, *self.move)
-
-    @cached_property
-    def probes(self) -> Singles:
-        """Some of the vertices, for tests of collision."""
-        return moved(self.person.posed.vertices[::PROBED_EVERY], *self.move)
-
-    @cached_property
-    def extent(self) -> Singles:
-        """Array (2, 3): lowest and highest corner of the box around the probes."""
-        extent = np.empty((2, 3), dtype=np.float32)
-        _measure_points(self.probes, extent)
-        return extent
-
-    @cached_property
-    def joints(self) -> Floats:
-        """Array (19, 3): the joints in world space."""
-        turn, shift = self.move
-        return self.person.posed.joints @ turn.T + shift
-
-
-@dataclass(frozen=True)
-class View:
-    """A camera above the origin of the world: its height in metres, tilt down and roll clockwise in radians."""
-
-    camera: Camera
-    height: float
-    tilt: float
-    roll: float
-
-    @cached_property
-    def rotation(self) -> Floats:
-        """World axes to camera axes, (3, 3)."""
-        (ct, st), (cr, sr) = ((float(np.cos(a)), float(np.sin(a))) for a in (self.tilt, self.roll))
-        tilt = np.array([[1, 0, 0], [0, ct, -st], [0, st, ct]])
-        # the camera turned clockwise sees the world turned counter-clockwise
-        roll = np.array([[cr, sr, 0], [-sr, cr, 0], [0, 0, 1]])
-        return np.asarray(roll @ tilt @ np.diag([1.0, -1.0, -1.0]))
-
-    def to_camera(self, points: Floats) -> Floats:
-        """Return world points (..., 3) in camera space."""
-        return np.asarray((points - np.array([0, self.height, 0])) @ self.rotation.T)
-
-
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """What the camera looks at.
-
-    Parameters
-    ----------
-    view : View
-    people : tuple of PlacedPerson
-        The main one first.
-    pieces : tuple of PlacedPiece
-        Furniture.
-    walls : array (n, 4, 3), float64
-        Corners in world space of floor, walls and ceiling.
-    """
-
-    view: View
-    people: tuple[PlacedPerson, ...]
-    pieces: tuple[PlacedPiece, ...] = ()
-    walls: Floats = field(default_factory=lambda: np.empty((0, 4, 3)))
-
-    def meshes(self) -> list[Mesh]:
-        """Return everything in camera space; person ids count from 1."""
-        found = []
-        for i, placed in enumerate(self.people, start=1):
-            # from body space to camera space in one go
-            turn, shift = placed.move
-            surface = moved(placed.person.posed.vertices, self.view.rotation @ turn, self.view.to_camera(shift))
-            found.append(Mesh.of_body(placed.person.body, surface, i))
-        corners = np.concatenate([*(piece.corners for piece in self.pieces), self.walls.reshape(-1, 3)])
-        if len(corners):
-            faces = _room_faces(sum(len(piece.piece.slabs) for piece in self.pieces), len(self.walls))
-            found.append(Mesh(self.view.to_camera(corners).astype(np.float32), faces))
-        return found
-
-
-@lru_cache(maxsize=512)
-def _room_faces(n_boxes: int, n_walls: int) -> npt.NDArray[np.int32]:
-    """Return the faces of boxes (8 corners each), and after them of walls (4 corners each)."""
-    walls = np.array([[0, 1, 2], [0, 2, 3]]) + 8 * n_boxes + 4 * np.arange(n_walls)[:, None, None]
-    faces = np.concatenate([box_faces(n_boxes), walls.reshape(-1, 3)]).astype(np.int32)
-    faces.setflags(write=False)
-    return faces
-
-
-def moved(points: Singles, rotation: Floats, translation: Floats) -> Singles:
-    """Return points (n, 3), turned and moved."""
-    out = np.empty((len(points), 3), dtype=np.float32)
-    _move(np.ascontiguousarray(points), rotation.astype(np.float32), translation.astype(np.float32), out)
-    return out
-
-
-@kernel
-def _move(points: Singles, rotation: Singles, translation: Singles, out: Singles) -> None:
-    for i in range(len(points)):
-        x, y, z = points[i, 0], points[i, 1], points[i, 2]
-        for k in range(3):
-            out[i, k] = rotation[k, 0] * x + rotation[k, 1] * y + rotation[k, 2] * z + translation[k]
-
-
-@kernel
-def _measure_points(points: Singles, extent: Singles) -> None:
-    """Write the lowest and the highest corner of the box around points."""
-    extent[0], extent[1] = np.inf, -np.inf
-    for i in range(len(points)):
-        for axis in range(3):
-            extent[0, axis] = min(extent[0, axis], points[i, axis])
-            extent[1, axis] = max(extent[1, axis], points[i, axis])
-
-
 def compose(rng: np.random.Generator, config: Config, camera: Camera, people: Sequence[Person]) -> Scene:
     """Draw a scene: where everyone stands, what stands around them, where the camera is."""
     main, view = _place_main(rng, config, camera, people[0])
-    everyone = [main]
-    for other in people[1:]:
-        spot = _free_spot(rng, config, camera, other, everyone)
-        if spot is not None:
-            everyone.append(spot)
+    if config.clutter_share > 0 and rng.random() < config.clutter_share:
+        return _compose_clutter(rng, config, view, main, people[1:])
+    everyone = _place_others(rng, config, main, people[1:], camera)
     probes = np.concatenate([p.probes for p in everyone])
-    pieces: list[PlacedPiece] = []
-    for person in everyone:
-        seat = _seat(rng, config, person, probes, pieces)
-        if seat is not None:
-            pieces.append(seat)
+    pieces = _seats(rng, config, everyone, probes)
     if rng.random() < config.furnished_share:
         n_pieces = int(rng.integers(config.furniture[0], config.furniture[1] + 1))
         blocks = rng.random() < config.blocked_share
@@ -218,7 +60,91 @@ def compose(rng: np.random.Generator, config: Config, camera: Camera, people: Se
             if piece is not None:
                 pieces.append(piece)
     content = np.concatenate([*(p.extent for p in everyone), *(p.corners for p in pieces)])
-    return Scene(view, tuple(everyone), tuple(pieces), _walls(rng, config, view, content))
+    walls = _walls(rng, config, view, content)
+    return Scene(view, tuple(everyone), (*pieces, *_carried(rng, everyone)), walls)
+
+
+def compose_empty(rng: np.random.Generator, config: Config, camera: Camera, person: Person) -> Scene:
+    """Draw a scene without anybody, and a camera that looks where a person might be."""
+    main, view = _place_main(rng, config, camera, person)
+    if config.clutter_share > 0 and rng.random() < config.clutter_share:
+        room = draw_room(rng, config, view, np.empty((0, 3), dtype=np.float32))
+        return Scene(view, (), tuple(Furnisher(rng, config, view, room, (), ()).furnish()), room.quads())
+    scene = compose(rng, replace(config, clutter_share=0.0), camera, [person])
+    return replace(scene, people=())
+
+
+def _compose_clutter(
+    rng: np.random.Generator, config: Config, view: View, main: PlacedPerson, others: Sequence[Person]
+) -> Scene:
+    """Draw a cluttered room around the main person, and what the people in it do."""
+    if main.person.activity in ("lean", "desk"):  # with their front to the camera, more or less
+        main = replace(main, yaw=rng.normal(0.0, 0.6))
+    is_leaning = main.person.activity == "lean"
+    room = draw_room(rng, config, view, main.probes, leaning=main.yaw if is_leaning else None)
+    everyone = _place_others(rng, config, main, others, view.camera, room)
+    probes = np.concatenate([p.probes for p in everyone])
+    pieces = _seats(rng, config, everyone, probes)
+    for placed in everyone:
+        if placed.person.activity == "desk":
+            table = activities.behind_desk(rng, placed, probes)
+            if table is not None and not any(table.meets(other) for other in pieces):
+                pieces.append(table)
+    pieces = Furnisher(rng, config, view, room, everyone, pieces).furnish()
+    return Scene(view, tuple(everyone), (*pieces, *_carried(rng, everyone)), room.quads())
+
+
+def _place_others(
+    rng: np.random.Generator,
+    config: Config,
+    main: PlacedPerson,
+    others: Sequence[Person],
+    camera: Camera,
+    room: Room | None = None,
+) -> list[PlacedPerson]:
+    """Return the main person and those of the others for whom there is a place."""
+    everyone = [main]
+    for other in others:
+        if config.touch_share > 0 and rng.random() < config.touch_share:
+            spot = _touching_spot(rng, other, everyone, room)
+        else:
+            spot = _free_spot(rng, config, camera, other, everyone, room)
+        if spot is not None:
+            everyone.append(spot)
+    return everyone
+
+
+def _touching_spot(
+    rng: np.random.Generator, person: Person, others: Sequence[PlacedPerson], room: Room | None
+) -> PlacedPerson | None:
+    """Return the person beside one of the others, before the camera; None if there is no room."""
+    for _ in range(TRIES):
+        neighbor = others[int(rng.integers(len(others)))]
+        placed = activities.beside(rng, person, neighbor)
+        taken = np.concatenate([_voxels(p.probes) for p in others if p is not neighbor] or [np.empty(0, np.int64)])
+        is_free = not np.isin(_voxels(placed.probes), taken).any()
+        if is_free and placed.extent[1, 2] < -CAMERA_CLEARANCE and (room is None or room.holds(placed.probes)):
+            return placed
+    return None
+
+
+def _seats(
+    rng: np.random.Generator, config: Config, everyone: Sequence[PlacedPerson], probes: Singles
+) -> list[PlacedPiece]:
+    """Return what people sit or lie on."""
+    pieces: list[PlacedPiece] = []
+    for person in everyone:
+        if person.person.activity == "bed":
+            pieces.append(activities.bed_below(rng, person))
+            continue
+        seat = _seat(rng, config, person, probes, pieces)
+        if seat is not None:
+            pieces.append(seat)
+    return pieces
+
+
+def _carried(rng: np.random.Generator, everyone: Sequence[PlacedPerson]) -> list[PlacedPiece]:
+    return [activities.carried(rng, placed) for placed in everyone if placed.person.activity == "carry"]
 
 
 def _place_main(rng: np.random.Generator, config: Config, camera: Camera, person: Person) -> tuple[PlacedPerson, View]:
@@ -245,7 +171,12 @@ def _place_main(rng: np.random.Generator, config: Config, camera: Camera, person
 
 
 def _free_spot(
-    rng: np.random.Generator, config: Config, camera: Camera, person: Person, others: Sequence[PlacedPerson]
+    rng: np.random.Generator,
+    config: Config,
+    camera: Camera,
+    person: Person,
+    others: Sequence[PlacedPerson],
+    room: Room | None = None,
 ) -> PlacedPerson | None:
     """Return the person somewhere in view where nobody else is; None if there is no room."""
     taken = np.concatenate([_voxels(p.probes) for p in others])
@@ -254,7 +185,8 @@ def _free_spot(
         distance = between(rng, min(1.0, config.far_distance[0]), config.depth_limit)
         x = between(rng, -1.0, 1.0) * half_width * distance
         placed = person.placed(x, -distance, between(rng, -math.pi, math.pi))
-        if not np.isin(_voxels(placed.probes), taken).any():
+        is_free = not np.isin(_voxels(placed.probes), taken).any()
+        if is_free and (room is None or room.holds(placed.probes)):
             return placed
     return None
 

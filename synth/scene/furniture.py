@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from depthforest.base import Floats, Ints, Singles, kernel
+from synth.scene import shapes as clutter_shapes
 
 Slab = tuple[tuple[float, float, float], tuple[float, float, float]]
 
@@ -22,21 +23,33 @@ CLEARANCE = 0.02
 
 # sides of a box, counter-clockwise seen from outside; its corners in the order of the bits (x, y, z)
 _SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
+_NO_SHAPES: Floats = np.empty((0, clutter_shapes.WIDTH))
 _BOX_FACES: Ints = np.array([t for a, b, c, d in _SIDES for t in ((a, b, c), (a, c, d))], dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A piece of furniture: boxes, each (centre, half size), in its own axes."""
+    """A piece of furniture or clutter in its own axes.
+
+    Parameters
+    ----------
+    name : str
+    slabs : tuple of Slab
+        Boxes, each (center, half size).
+    shapes : array (n, shapes.WIDTH), float64
+        Other shapes, as in `shapes.Shape`.
+    """
 
     name: str
-    slabs: tuple[Slab, ...]
+    slabs: tuple[Slab, ...] = ()
+    shapes: Floats = field(default_factory=lambda: _NO_SHAPES)
 
     @cached_property
     def boxes(self) -> Floats:
-        """Array (n, 2, 3): centre and half size of every box."""
+        """Array (n, 2, 3): center and half size of every box, and of a box around every other shape."""
         flat = [number for center, half in self.slabs for number in (*center, *half)]  # quicker than nested tuples
-        return np.array(flat, dtype=np.float64).reshape(-1, 2, 3)
+        slabs = np.array(flat, dtype=np.float64).reshape(-1, 2, 3)
+        return np.concatenate([slabs, clutter_shapes.bounds(self.shapes)]) if len(self.shapes) else slabs
 
     @cached_property
     def extent(self) -> Floats:
@@ -48,7 +61,7 @@ class Piece:
     def corners(self, x: float, z: float, yaw: float) -> Floats:
         """Return the corners (8 n, 3) in world space of the boxes of the piece at (x, z), turned by `yaw`."""
         corners = np.empty((8 * len(self.slabs), 3))
-        _place_corners(self.boxes, x, z, float(np.cos(yaw)), float(np.sin(yaw)), corners)
+        _place_corners(self.boxes[: len(self.slabs)], x, z, float(np.cos(yaw)), float(np.sin(yaw)), corners)
         return corners
 
 
@@ -106,6 +119,17 @@ class PlacedPiece:
         footprint = np.empty((4, 2))
         _take_floor(self.piece.extent, self.x, self.z, math.cos(self.yaw), math.sin(self.yaw), footprint)
         return footprint
+
+    @cached_property
+    def shapes(self) -> Floats:
+        """Array (n, shapes.WIDTH): its shapes in world space."""
+        return clutter_shapes.placed(self.piece.shapes, self.x, 0.0, self.z, self.yaw)
+
+    def meets(self, other: PlacedPiece) -> bool:
+        """Tell whether two pieces overlap and are as high above the floor: what hangs may be above what stands."""
+        (_, low, _), (_, high, _) = self.piece.extent.tolist()
+        (_, other_low, _), (_, other_high, _) = other.piece.extent.tolist()
+        return low < other_high and other_low < high and self.overlaps(other)
 
     def overlaps(self, other: PlacedPiece) -> bool:
         """Tell whether two pieces stand on the same floor: no side of either keeps them apart."""

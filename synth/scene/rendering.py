@@ -52,6 +52,8 @@ class Mesh:
     is_closed : bool
         The faces enclose a solid, so that those that turn their back to the camera need not be drawn. Others are seen
         from both sides.
+    is_lost : bool
+        Black or shiny, or a window: sensors have no reading where it is the nearest. It has no labels.
     """
 
     vertices: Singles
@@ -59,6 +61,7 @@ class Mesh:
     parts: Bytes | int = NO_PART
     person: int = 0
     is_closed: bool = False
+    is_lost: bool = False
 
     def __post_init__(self) -> None:
         vertices = np.ascontiguousarray(self.vertices, dtype=np.float32)
@@ -76,6 +79,8 @@ class Mesh:
         parts = _face_parts(self.parts, len(faces))
         if self.person == 0 and (parts != NO_PART).any():
             raise MeshError(f"a mesh of nobody (person=0) must have parts {NO_PART} only; give it a person from 1")
+        if self.is_lost and self.person != 0:
+            raise MeshError(f"a mesh without readings (is_lost) must be of nobody, got person {self.person}")
         for name, array in (("vertices", vertices), ("faces", faces.astype(np.int32, copy=False)), ("parts", parts)):
             view = np.ascontiguousarray(array).view()
             view.setflags(write=False)
@@ -102,6 +107,7 @@ class Mesh:
         surface = np.ascontiguousarray(vertices).view()
         surface.setflags(write=False)
         mesh.__dict__.update(vertices=surface, faces=body.faces, parts=body.face_parts, person=person, is_closed=True)
+        mesh.__dict__["is_lost"] = False
         return mesh
 
 
@@ -135,7 +141,7 @@ class Rendered:
     Parameters
     ----------
     depth : array (rows, cols), float32
-        z along the optical axis in metres; 0 = nothing.
+        z along the optical axis in metres; 0 = nothing, or something that gives no reading.
     parts : array (rows, cols), uint8
         Label of the face; 255 = none.
     people : array (rows, cols), uint8
@@ -233,6 +239,9 @@ def render(
     _rasterise(vertices, screen, faces, is_closed, lens, inverse, hits)
     _look_up_depth(inverse, hits, vertices, faces, lens, rendered.depth, rendered.facing)
     _look_up_labels(hits, parts, people, rendered.parts, rendered.people)
+    if any(mesh.is_lost for mesh in meshes):
+        is_lost = np.repeat(np.array([mesh.is_lost for mesh in meshes], dtype=np.bool_), n_faces)
+        _lose(hits, is_lost, rendered.depth, rendered.facing)
     return rendered
 
 
@@ -421,3 +430,13 @@ def _look_up_labels(hits: Ints, face_parts: Bytes, face_people: Bytes, parts: By
                 person = face_people[face] if face >= 0 else np.uint8(0)
             parts[row, col] = part
             people[row, col] = person
+
+
+@kernel
+def _lose(hits: Ints, is_lost: Bools, depth: Singles, facing: Singles) -> None:
+    """Remove the depth of faces that give no reading."""
+    for row in range(hits.shape[0]):
+        for col in range(hits.shape[1]):
+            if hits[row, col] >= 0 and is_lost[hits[row, col]]:
+                depth[row, col] = 0
+                facing[row, col] = 0

@@ -1,0 +1,474 @@
+"""Things that stand on floors and tables: drawn anew for every room, from the shapes of `shapes`.
+
+Each is a list of shapes in axes of its own: y up from what it stands on, its front towards +z. `rooms` puts them into
+rooms; `hangings` has what hangs on walls and ceilings, and the cloth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from synth.scene.furniture import between
+from synth.scene.hangings import coat, drape
+from synth.scene.shapes import BALL, BOX, LATHE, SHEET, Rows, Shape, bounds, box, rows_of, tube
+
+Thing = list[Shape]
+Draw = Callable[[np.random.Generator], Thing]
+
+STANDING = (0.25, 1.9)
+ON_TABLE = (0.08, 0.45)
+"""Meters: heights of random assemblies on the floor and on tables."""
+
+
+def moved(shapes: Rows, x: float, y: float, z: float, *, scale: float = 1.0) -> Thing:
+    """Return shapes, scaled about their origin and then moved."""
+    return [
+        s._replace(
+            x=scale * s.x + x, y=scale * s.y + y, z=scale * s.z + z, half_x=scale * s.half_x,
+            half_y=scale * s.half_y, half_z=scale * s.half_z, bend=scale * s.bend, arch=scale * s.arch,
+        )
+        for s in shapes
+    ]  # fmt: skip
+
+
+def turned(shapes: Rows, yaw: float) -> Thing:
+    """Return shapes, turned about the vertical."""
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    return [s._replace(x=cos * s.x + sin * s.z, z=cos * s.z - sin * s.x, yaw=s.yaw + yaw) for s in shapes]
+
+
+def random_shape(rng: np.random.Generator) -> Shape:
+    """Draw a solid of any form, about a meter large, around the origin."""
+    kind = (BOX, LATHE, LATHE, BALL)[int(rng.integers(4))]
+    sizes = np.exp(rng.normal(-1.1, 0.55, 3)).tolist()
+    wild, tilt = rng.random(9).tolist(), rng.normal(0.0, 0.25, 2).tolist()
+    return Shape(
+        kind, 0.0, 0.0, 0.0, *sizes, yaw=6.3 * wild[0], pitch=tilt[0], roll=tilt[1],
+        bottom=0.4 + 0.6 * wild[1], top=0.3 + 0.7 * wild[2], bulge=0.9 * wild[3] - 0.3, wave=max(0.5 * wild[4] - 0.25, 0),
+        n_waves=1 + 2 * wild[5], square=max(2 * wild[6] - 1, 0), arch=0.3 * max(wild[7] - 0.6, 0), phase=6.3 * wild[8],
+        rings=6.0, segments=10.0,
+    )  # fmt: skip
+
+
+def assembly(rng: np.random.Generator, heights: tuple[float, float] = STANDING) -> Thing:
+    """Draw a thing that has no name: solids joined at random, each at a side of one before it."""
+    shapes = [random_shape(rng)]
+    for _ in range(int(rng.integers(1, 7))):
+        onto, new = shapes[int(rng.integers(len(shapes)))], random_shape(rng)
+        size, (u, v, w) = math.exp(rng.normal(-0.4, 0.5)), rng.normal(0.0, 0.7, 3).tolist()
+        shapes += moved([new], onto.x + u * onto.half_x, onto.y + abs(v) * onto.half_y, onto.z + w * onto.half_z, scale=size)
+    return fitted(shapes, between(rng, *heights))
+
+
+def fitted(shapes: Rows, height: float, *, most_width: float = 1.2) -> Thing:
+    """Return shapes, scaled to a height, unless they get too wide, and put on the floor."""
+    around = bounds(rows_of(shapes))
+    low, high = (around[:, 0] - around[:, 1]).min(axis=0), (around[:, 0] + around[:, 1]).max(axis=0)
+    wide_x, tall, wide_z = (high - low).tolist()
+    scale = min(height / tall, most_width / max(wide_x, wide_z))
+    middle = (low + high) / 2
+    return moved(shapes, -scale * middle[0], -scale * low[1], -scale * middle[2], scale=scale)
+
+
+def plant(rng: np.random.Generator) -> Thing:
+    """Draw a pot with leaves, from a herb to a small tree."""
+    tall, pot = between(rng, 0.15, 1.9), between(rng, 0.05, 0.2)
+    high = min(pot * between(rng, 1.2, 2.2), 0.5 * tall)
+    shapes = [Shape(LATHE, 0, high / 2, 0, pot, high / 2, pot, bottom=between(rng, 0.6, 1.0), bulge=between(rng, 0, 0.2))]
+    n_leaves, reach = int(rng.integers(8, 26)), between(rng, 0.35, 0.7) * tall
+    narrow, n_stems = between(rng, 0.08, 0.5), int(rng.integers(1, 4))
+    for _ in range(n_stems):
+        lean = rng.normal(0.0, 0.12, 2).tolist()
+        shapes.append(tube((0, high, 0), (lean[0] * tall, 0.85 * tall, lean[1] * tall), 0.012 + 0.01 * tall, top=0.4))
+    start = between(rng, 0.0, 0.6)  # how far up the leaves begin
+    for up, around, tilt, size in rng.random((n_leaves, 4)).tolist():
+        half, yaw = reach * (0.2 + 0.3 * size), 2 * math.pi * around
+        pitch = 0.3 + 1.5 * tilt
+        base = high + (start + (1 - start) * up * 0.8) * (tall - high)
+        out = half * math.sin(pitch)
+        shapes.append(
+            Shape(
+                SHEET, out * math.sin(yaw), base + half * math.cos(pitch), out * math.cos(yaw), half * narrow, half, 0.0,
+                yaw=yaw, pitch=pitch, bottom=0.15, top=0.05, bulge=8.0, bend=0.5 * half * (tilt - 0.7), rings=4.0,
+                segments=1.0,
+            )
+        )  # fmt: skip
+    return [s for s in shapes if s.y - s.half_y * abs(math.cos(s.pitch)) > -0.01]
+
+
+def floor_lamp(rng: np.random.Generator) -> Thing:
+    """Draw a lamp on a pole, straight or in an arc, with a shade."""
+    tall, out = between(rng, 1.1, 1.9), between(rng, 0.0, 0.6) if rng.random() < 0.4 else 0.0
+    wide, high = between(rng, 0.08, 0.28), between(rng, 0.08, 0.3)
+    foot = between(rng, 0.1, 0.18)
+    pole = Shape(LATHE, 0, tall / 2, 0, 0.014, tall / 2, 0.014, bend=out, rings=8.0, segments=6.0)
+    shade = Shape(LATHE, out, tall, 0, wide, high / 2, wide, top=between(rng, 0.3, 1.0), bulge=between(rng, -0.1, 0.3))
+    return [Shape(LATHE, 0, 0.015, 0, foot, 0.015, foot, rings=2.0), pole, shade]
+
+
+def office_chair(rng: np.random.Generator) -> Thing:
+    """Draw a swivel chair, perhaps with arms or a jacket over its back."""
+    seat, wide = between(rng, 0.42, 0.55), between(rng, 0.21, 0.27)
+    back, n_feet = between(rng, 0.2, 0.38), 5
+    shapes = [
+        Shape(BALL, 0, seat, 0, wide, 0.05, wide, square=between(rng, 0.3, 0.8), segments=14.0),
+        Shape(
+            BALL, 0, seat + 0.12 + back, -wide, between(rng, 0.8, 1.0) * wide, back, 0.045, pitch=-between(rng, 0.0, 0.3),
+            square=between(rng, 0.3, 0.9), top=between(rng, 0.6, 1.0), segments=14.0,
+        ),
+        Shape(LATHE, 0, seat / 2, 0, 0.03, seat / 2 - 0.03, 0.03, rings=2.0, segments=7.0),
+        tube((0, seat - 0.02, -0.1), (0, seat + 0.25, -wide - 0.05), 0.025),
+    ]  # fmt: skip
+    for k in range(n_feet):
+        angle = 2 * math.pi * k / n_feet
+        foot = (0.3 * math.sin(angle), 0.05, 0.3 * math.cos(angle))
+        shapes += [tube((0, 0.11, 0), foot, 0.022), Shape(BALL, foot[0], 0.03, foot[2], 0.03, 0.03, 0.03, rings=3.0, segments=6.0)]
+    if rng.random() < 0.6:
+        for side in (-1, 1):
+            x, arm = side * (wide + 0.03), seat + between(rng, 0.17, 0.24)
+            shapes += [box(x, arm, 0.02, 0.03, 0.018, 0.13), tube((x, seat, -0.02), (x, arm, -0.02), 0.018)]
+    if rng.random() < 0.4:
+        shapes += moved(drape(rng, wide), 0, seat + 0.12 + 2 * back, -wide)
+    return shapes
+
+
+def plain_chair(rng: np.random.Generator) -> Thing:
+    """Draw a chair with a back of slats, staves or a board, perhaps with a jacket over it."""
+    seat, wide, deep = between(rng, 0.4, 0.5), between(rng, 0.19, 0.25), between(rng, 0.19, 0.24)
+    tall, lean, leg = between(rng, 0.32, 0.6), between(rng, 0.0, 0.12), between(rng, 0.014, 0.025)
+    shapes = [box(0, seat, 0, wide, between(rng, 0.012, 0.04), deep)]
+    for side in (-1, 1):
+        shapes.append(tube((side * wide, 0, deep), (side * (wide - 0.02), seat, deep - 0.03), leg))
+        shapes.append(tube((side * wide, 0, -deep - lean / 2), (side * wide, seat, -deep), leg))
+        shapes.append(tube((side * wide, seat, -deep), (side * wide, seat + tall, -deep - lean), leg))
+    style, n = int(rng.integers(3)), int(rng.integers(2, 6))
+    for k in range(n):
+        up = (k + 0.7) / (n + 0.2)
+        if style == 0:
+            shapes.append(box(0, seat + up * tall, -deep - up * lean, wide, between(rng, 0.015, 0.045), 0.01))
+        elif style == 1:
+            x = wide * (2 * up - 1.1)
+            shapes.append(tube((x, seat, -deep), (x, seat + tall, -deep - lean), 0.009))
+    if style == 2:
+        shapes.append(box(0, seat + 0.6 * tall, -deep - 0.6 * lean, wide, 0.36 * tall, 0.012, pitch=-math.atan2(lean, tall)))
+    shapes.append(box(0, seat + tall, -deep - lean, wide + 0.01, 0.025, 0.014))
+    if rng.random() < 0.4:
+        shapes += moved(drape(rng, wide), 0, seat + tall + 0.02, -deep - lean)
+    return shapes
+
+
+def soft_sofa(rng: np.random.Generator) -> Thing:
+    """Draw a rounded armchair or sofa with cushions, perhaps a blanket."""
+    wide, deep = between(rng, 0.35, 1.1), between(rng, 0.35, 0.48)
+    seat, back, thick = between(rng, 0.36, 0.48), between(rng, 0.3, 0.5), between(rng, 0.08, 0.14)
+    round_ = between(rng, 0.3, 0.9)
+    shapes = [
+        Shape(BALL, 0, seat / 2, 0, wide, seat / 2, deep, square=0.85, segments=16.0),
+        Shape(BALL, 0, seat + 0.5 * back, -deep, wide + 0.05, 0.62 * back, thick, pitch=-0.15, square=round_, segments=16.0),
+    ]
+    for side in (-1, 1):
+        high = seat + between(rng, 0.1, 0.2)
+        shapes.append(Shape(BALL, side * (wide + 0.06), high / 2, 0, thick, high / 2, deep, square=round_, segments=14.0))
+    for _ in range(int(rng.integers(0, 4))):
+        shapes += moved(cushion(rng), between(rng, -0.8, 0.8) * wide, seat - 0.02, between(rng, -0.6, 0.2) * deep)
+    if rng.random() < 0.3:
+        shapes += moved(heap(rng), between(rng, -0.6, 0.6) * wide, seat - 0.03, 0.0, scale=0.7)
+    return shapes
+
+
+def cushion(rng: np.random.Generator) -> Thing:
+    """Draw a cushion that lies or leans."""
+    half, thick, pitch = between(rng, 0.15, 0.28), between(rng, 0.05, 0.1), -between(rng, 0.1, 1.5)
+    up = half * abs(math.cos(pitch)) + thick * abs(math.sin(pitch))
+    yaw = rng.normal(0.0, 0.4)
+    return [Shape(BALL, 0, up, 0, half * between(rng, 0.8, 1.3), half, thick, yaw=yaw, pitch=pitch, square=0.5)]
+
+
+def heap(rng: np.random.Generator) -> Thing:
+    """Draw a heap of clothes or a crumpled blanket."""
+    shapes = []
+    spread, n = between(rng, 0.15, 0.4), int(rng.integers(2, 6))
+    for x, z, size, phase in rng.random((n, 4)).tolist():
+        half = spread * (0.4 + 0.6 * size)
+        shapes.append(
+            Shape(
+                BALL, spread * (2 * x - 1), 0.35 * half, spread * (2 * z - 1), half, 0.45 * half, 0.8 * half, yaw=6 * phase,
+                fold=0.25, n_folds=4.0 + int(5 * size), phase=6 * phase, segments=16.0,
+            )
+        )  # fmt: skip
+    return shapes
+
+
+def bag(rng: np.random.Generator) -> Thing:
+    """Draw a backpack, a sack, a suitcase or a handbag."""
+    tall, wide, deep = between(rng, 0.2, 0.65), between(rng, 0.12, 0.28), between(rng, 0.07, 0.17)
+    body = Shape(
+        (BALL, LATHE)[int(rng.integers(2))], 0, tall / 2, 0, wide, tall / 2, deep, square=between(rng, 0.3, 0.9),
+        pitch=rng.normal(0.0, 0.12), roll=rng.normal(0.0, 0.12), top=between(rng, 0.4, 1.0), bulge=between(rng, 0.0, 0.3),
+        fold=0.06, n_folds=3.0, phase=6 * rng.random(),
+    )  # fmt: skip
+    grip = tube((-0.5 * wide, 0.97 * tall, 0), (0.5 * wide, 0.97 * tall, 0), 0.012)
+    shapes = [body, grip._replace(roll=-math.pi / 2, arch=between(rng, 0.05, 0.2), rings=7.0)]
+    if rng.random() < 0.5:
+        shapes.append(Shape(BALL, 0, 0.35 * tall, 0.9 * deep, 0.7 * wide, 0.22 * tall, 0.3 * deep, square=0.6))
+    return shapes
+
+
+def bottle(rng: np.random.Generator) -> Thing:
+    """Draw a bottle, a vase, a can or a jar."""
+    tall, wide = between(rng, 0.08, 0.35), between(rng, 0.025, 0.08)
+    top, neck = between(rng, 0.25, 1.1), between(rng, 0.0, 0.4)
+    shapes = [
+        Shape(
+            LATHE, 0, tall / 2, 0, wide, tall / 2, wide, top=top, bulge=between(rng, -0.1, 0.7), wave=max(rng.normal(0, 0.15), 0),
+            n_waves=between(rng, 0.5, 1.5), phase=6 * rng.random(), rings=7.0,
+        )
+    ]  # fmt: skip
+    if neck > 0.2:
+        shapes.append(Shape(LATHE, 0, tall * (1 + neck / 2), 0, 0.4 * wide, tall * neck / 2, 0.4 * wide, rings=2.0, segments=8.0))
+    return shapes
+
+
+def cup(rng: np.random.Generator) -> Thing:
+    """Draw a cup, a bowl or a pan with a handle."""
+    wide, tall = between(rng, 0.035, 0.14), between(rng, 0.05, 0.12)
+    bowl = Shape(LATHE, 0, tall / 2, 0, wide, tall / 2, wide, bottom=between(rng, 0.5, 1.0), rings=4.0)
+    angle, long = 6.3 * rng.random(), between(rng, 1.2, 2.6)
+    tip = (long * wide * math.sin(angle), 0.6 * tall, long * wide * math.cos(angle))
+    return [bowl, tube((0.8 * wide * math.sin(angle), 0.6 * tall, 0.8 * wide * math.cos(angle)), tip, 0.01)]
+
+
+def books(rng: np.random.Generator) -> Thing:
+    """Draw a pile of books, papers or flat boxes."""
+    shapes, up = [], 0.0
+    half_x, half_z = between(rng, 0.08, 0.17), between(rng, 0.06, 0.13)
+    for yaw, thick in rng.random((int(rng.integers(1, 6)), 2)).tolist():
+        half = 0.006 + 0.025 * thick
+        shapes.append(box(0, up + half, 0, half_x * (0.8 + 0.3 * yaw), half, half_z, yaw=0.5 * yaw))
+        up += 2 * half
+    return shapes
+
+
+def monitor(rng: np.random.Generator) -> Thing:
+    """Draw a screen on a foot; its glass often has no readings."""
+    half_x, half_y, up = between(rng, 0.18, 0.36), between(rng, 0.13, 0.22), between(rng, 0.06, 0.16)
+    middle, pitch = up + half_y, -between(rng, -0.05, 0.25)
+    glass = box(0, middle, 0.02, half_x - 0.015, half_y - 0.015, 0.006, pitch=pitch, lost=float(rng.random() < 0.5))
+    hull = Shape(BALL, 0, middle, -0.05, 0.6 * half_x, 0.6 * half_y, 0.05 + 0.1 * rng.random(), square=0.6)
+    foot = Shape(LATHE, 0, 0.01, -0.02, 0.13, 0.01, 0.1, rings=2.0)
+    return [box(0, middle, 0, half_x, half_y, 0.018, pitch=pitch), glass, hull, foot, tube((0, 0, -0.04), (0, middle, -0.04), 0.025)]
+
+
+def laptop(rng: np.random.Generator) -> Thing:
+    """Draw an open laptop."""
+    half, pitch = between(rng, 0.14, 0.19), -between(rng, 0.1, 0.7)
+    deep, tall = 0.7 * half, 0.68 * half
+    lid = box(0, tall * math.cos(pitch), -deep + tall * math.sin(pitch), half, tall, 0.004, pitch=pitch)
+    return [box(0, 0.01, 0, half, 0.01, deep), lid._replace(lost=float(rng.random() < 0.3))]
+
+
+def desk_lamp(rng: np.random.Generator) -> Thing:
+    """Draw a lamp with a bent arm."""
+    tall, out = between(rng, 0.25, 0.55), between(rng, 0.05, 0.3)
+    arm = Shape(LATHE, 0, tall / 2, 0, 0.01, tall / 2, 0.01, bend=out, arch=rng.normal(0.0, 0.08), rings=9.0, segments=6.0)
+    head = Shape(LATHE, out, tall, 0, 0.08, 0.06, 0.08, top=0.4, roll=rng.normal(0.0, 0.5), bulge=0.2)
+    return [Shape(LATHE, 0, 0.012, 0, 0.08, 0.012, 0.08, rings=2.0), arm, head]
+
+
+def fruit(rng: np.random.Generator) -> Thing:
+    """Draw one to four balls."""
+    return [
+        Shape(BALL, 0.25 * x - 0.12, 0.03 + 0.06 * size, 0.25 * z - 0.12, *[0.03 + 0.06 * size] * 3)
+        for x, z, size in rng.random((int(rng.integers(1, 5)), 3)).tolist()
+    ]
+
+
+def package(rng: np.random.Generator) -> Thing:
+    """Draw a box that stands askew, perhaps with another upon it."""
+    half_x, half_y, half_z = (np.exp(rng.normal(-2.1, 0.45, 3))).tolist()
+    shapes = [box(0, half_y, 0, half_x, half_y, half_z, yaw=3 * rng.random(), top=between(rng, 0.85, 1.05))]
+    if rng.random() < 0.4:
+        shapes.append(box(0.02, 2 * half_y + 0.6 * half_y, 0, 0.7 * half_x, 0.6 * half_y, 0.8 * half_z, yaw=3 * rng.random()))
+    return shapes
+
+
+def small_assembly(rng: np.random.Generator) -> Thing:
+    """Draw a thing without a name for a table."""
+    return assembly(rng, ON_TABLE)
+
+
+def small_plant(rng: np.random.Generator) -> Thing:
+    """Draw a plant for a table or a sill."""
+    return fitted(plant(rng), between(rng, 0.15, 0.5))
+
+
+ITEMS: tuple[Draw, ...] = (
+    bottle, bottle, cup, cup, books, books, monitor, monitor, laptop, desk_lamp, fruit, package, package, bag,
+    small_assembly, small_assembly, small_assembly, small_plant,
+)  # fmt: skip
+"""What stands on tables, as often as it is named."""
+
+
+def load(rng: np.random.Generator, half_x: float, half_z: float, height: float, n: int) -> Thing:
+    """Draw so many items on a surface."""
+    shapes: Thing = []
+    for _ in range(n):
+        item = ITEMS[int(rng.integers(len(ITEMS)))](rng)
+        x, z = between(rng, -0.88, 0.88) * half_x, between(rng, -0.8, 0.6) * half_z
+        shapes += moved(turned(item, rng.normal(0.0, 0.5)), x, height, z)
+    return shapes
+
+
+def desk(rng: np.random.Generator, *, is_full: bool = False) -> Thing:
+    """Draw a table of any form with things on it."""
+    height = between(rng, 0.66, 0.8) if is_full or rng.random() < 0.7 else between(rng, 0.35, 0.55)
+    half_x, half_z = between(rng, 0.35, 1.0), between(rng, 0.28, 0.5)
+    thick, leg = between(rng, 0.01, 0.03), between(rng, 0.018, 0.04)
+    shapes: Thing = []
+    if rng.random() < 0.3:  # on one foot
+        half_x = half_z = between(rng, 0.3, 0.6)
+        shapes.append(Shape(LATHE, 0, height - thick, 0, half_x, thick, half_z, rings=2.0, segments=18.0))
+        shapes.append(Shape(LATHE, 0, height / 2, 0, 0.2, height / 2, 0.2, top=0.3, bulge=-0.6, rings=6.0))
+    else:
+        shapes.append(box(0, height - thick, 0, half_x, thick, half_z))
+        splay = between(rng, 0.0, 0.08)
+        for sx, sz in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
+            x, z = sx * (half_x - 0.06), sz * (half_z - 0.06)
+            shapes.append(tube((x + sx * splay, 0, z + sz * splay), (x, height - thick, z), leg))
+        if rng.random() < 0.3:  # drawers
+            shapes.append(box(0.6 * half_x, 0.55 * height, 0, 0.3 * half_x, 0.4 * height, 0.85 * half_z))
+    return shapes + load(rng, half_x, half_z, height, int(rng.integers(4, 11)) if is_full else int(rng.integers(0, 7)))
+
+
+def counter(rng: np.random.Generator) -> Thing:
+    """Draw a kitchen counter, bar or sideboard with things on it."""
+    half_x, half_z, height = between(rng, 0.5, 1.5), between(rng, 0.25, 0.35), between(rng, 0.75, 1.1)
+    shapes = [box(0, height / 2, 0, half_x, height / 2, half_z), box(0, height, 0.02, half_x + 0.02, 0.02, half_z + 0.02)]
+    return shapes + load(rng, half_x, half_z, height + 0.02, int(rng.integers(2, 9)))
+
+
+def rack(rng: np.random.Generator) -> Thing:
+    """Draw open shelves with things in them."""
+    half_x, half_z, height = between(rng, 0.25, 0.7), between(rng, 0.14, 0.22), between(rng, 0.7, 2.1)
+    shapes = [box(s * half_x, height / 2, 0, 0.012, height / 2, half_z) for s in (-1, 1)]
+    if rng.random() < 0.5:
+        shapes.append(box(0, height / 2, -half_z, half_x, height / 2, 0.008))
+    n = int(rng.integers(2, 6))
+    for k in range(n):
+        y = height * (k + 0.3) / (n - 0.4)
+        shapes.append(box(0, min(y, height - 0.01), 0, half_x, 0.012, half_z))
+        shapes += load(rng, half_x, 0.7 * half_z, min(y, height), int(rng.integers(0, 3)))
+    return shapes
+
+
+def bed(rng: np.random.Generator) -> Thing:
+    """Draw a bed with pillows and a blanket; its long side along z."""
+    half_x, half_z, height = between(rng, 0.45, 0.9), between(rng, 0.95, 1.05), between(rng, 0.35, 0.55)
+    shapes = [
+        Shape(BALL, 0, height - 0.12, 0, half_x, 0.14, half_z, square=0.9, segments=16.0),
+        box(0, (height - 0.15) / 2, 0, half_x + 0.03, (height - 0.15) / 2, half_z + 0.03),
+        box(0, 0.4 + 0.1 * rng.random(), -half_z - 0.05, half_x + 0.03, 0.4, 0.025),
+    ]
+    for side in (-0.5, 0.5) if half_x > 0.65 else (0.0,):
+        shapes.append(Shape(BALL, side * half_x, height + 0.06, 0.25 - half_z, 0.28, 0.08, 0.2, yaw=rng.normal(0, 0.3), square=0.5))
+    if rng.random() < 0.7:
+        shapes += moved(heap(rng), 0, height - 0.05, between(rng, 0.0, 0.6), scale=between(rng, 0.8, 1.4))
+    return shapes
+
+
+def stairs(rng: np.random.Generator) -> Thing:
+    """Draw stairs with or without risers, straight or winding, with a rail."""
+    n, rise, run = int(rng.integers(4, 12)), between(rng, 0.15, 0.2), between(rng, 0.2, 0.29)
+    half, twist, is_open = between(rng, 0.35, 0.6), rng.normal(0.0, 0.12), rng.random() < 0.5
+    shapes, x, z, yaw = [], 0.0, 0.0, 0.0
+    for k in range(n):
+        y = (k + 1) * rise
+        low = y - 0.04 if is_open else 0.0
+        shapes.append(box(x, (y + low) / 2, z, half, (y - low) / 2, run / 2 + 0.01, yaw=yaw))
+        if k % 2 == 0:
+            edge = (x + half * math.cos(yaw), z - half * math.sin(yaw))
+            shapes.append(tube((edge[0], y, edge[1]), (edge[0], y + 0.9, edge[1]), 0.012))
+        x, z, yaw = x - run * math.sin(yaw), z - run * math.cos(yaw), yaw + twist
+    return shapes
+
+
+def pillar(rng: np.random.Generator) -> Thing:
+    """Draw a pillar or a pipe up to the ceiling, round or square."""
+    half, square = between(rng, 0.05, 0.3), float(rng.random() < 0.4)
+    shapes = [Shape(LATHE, 0, 1.7, 0, half, 1.7, half, square=square, rings=2.0, segments=16.0)]
+    if rng.random() < 0.4:
+        shapes.append(box(0, 0.05, 0, 1.2 * half, 0.05, 1.2 * half))
+    return shapes
+
+
+def coat_stand(rng: np.random.Generator) -> Thing:
+    """Draw a pole with coats and hats, the likest of all to people."""
+    tall = between(rng, 1.5, 1.9)
+    shapes = [tube((0, 0, 0), (0, tall, 0), 0.02), Shape(LATHE, 0, 0.02, 0, 0.2, 0.02, 0.2, rings=2.0)]
+    for yaw in (6.3 * rng.random(3)[: int(rng.integers(1, 4))]).tolist():
+        hung = moved(coat(rng), 0.0, tall - 0.08, 0.05)
+        shapes += turned([s for s in hung if s.y - s.half_y > 0], yaw)
+    if rng.random() < 0.4:
+        shapes.append(Shape(BALL, 0, tall, 0, 0.13, 0.09, 0.13))
+        shapes.append(Shape(LATHE, 0, tall - 0.02, 0, 0.18, 0.008, 0.18, rings=2.0))
+    return shapes
+
+
+def leaning_board(rng: np.random.Generator) -> Thing:
+    """Draw boards, tubes or an ironing board that lean or stand upright."""
+    shapes = []
+    for _ in range(int(rng.integers(1, 4))):
+        half, pitch = between(rng, 0.4, 1.0), -between(rng, 0.05, 0.3)
+        x, wide = rng.normal(0.0, 0.2), between(rng, 0.03, 0.3)
+        y, z = half * math.cos(pitch), -half * math.sin(-pitch) + 0.1
+        if rng.random() < 0.5:
+            shapes.append(box(x, y, z, wide, half, 0.012, pitch=pitch))
+        else:
+            shapes.append(Shape(LATHE, x, y, z, 0.3 * wide, half, 0.3 * wide, pitch=pitch, wave=0.1, phase=6 * rng.random()))
+    return shapes
+
+
+def boxes(rng: np.random.Generator) -> Thing:
+    """Draw cartons piled up askew."""
+    shapes: Thing = []
+    up = 0.0
+    for _ in range(int(rng.integers(1, 5))):
+        half_x, half_y, half_z = between(rng, 0.12, 0.3), between(rng, 0.08, 0.25), between(rng, 0.12, 0.28)
+        shift = rng.normal(0.0, 0.04, 2).tolist()
+        shapes.append(box(shift[0], up + half_y, shift[1], half_x, half_y, half_z, yaw=rng.normal(0.0, 0.3)))
+        up += 2 * half_y
+    return shapes + moved(assembly(rng, ON_TABLE), 0, up, 0)
+
+
+def person_like(rng: np.random.Generator) -> Thing:
+    """Draw what has a person's outline: a round top on something broad, on one or more legs."""
+    tall, wide = between(rng, 0.9, 1.8), between(rng, 0.14, 0.28)
+    deep, waist = between(rng, 0.08, 0.2), between(rng, 0.4, 0.6) * tall
+    trunk = Shape(
+        (LATHE, BALL)[int(rng.integers(2))], 0, (waist + 0.85 * tall) / 2, 0, wide, (0.85 * tall - waist) / 2, deep,
+        bottom=between(rng, 0.5, 1.0), top=between(rng, 0.4, 1.0), bulge=between(rng, -0.2, 0.3), square=between(rng, 0, 0.7),
+    )  # fmt: skip
+    knob, drop = between(rng, 0.07, 0.15), between(rng, 0.0, 0.1)
+    top = Shape(BALL, rng.normal(0, 0.03), tall - knob + drop, 0, knob, between(rng, 0.08, 0.16), knob, square=between(rng, 0, 0.8))
+    shapes = [trunk, top]
+    for x in ((0.0,), (-0.5, 0.5), (-0.6, 0.0, 0.6))[int(rng.integers(3))]:
+        shapes.append(tube((1.3 * x * wide, 0, 0), (x * wide, waist + 0.05, 0), between(rng, 0.015, 0.07)))
+    for side in (-1, 1):
+        if rng.random() < 0.5:
+            end = (side * between(rng, 0.2, 0.5), between(rng, 0.3, 1.1) * tall, between(rng, -0.2, 0.3))
+            shapes.append(tube((side * wide, 0.8 * tall, 0), end, between(rng, 0.015, 0.05)))
+    return shapes
+
+
+STANDINGS: tuple[Draw, ...] = (
+    assembly, assembly, assembly, assembly, plant, plant, floor_lamp, office_chair, office_chair, plain_chair, plain_chair,
+    soft_sofa, heap, bag, desk, desk, counter, rack, bed, stairs, pillar, coat_stand, leaning_board, boxes, person_like,
+    person_like,
+)  # fmt: skip
+"""What stands on floors, as often as it is named."""
+
+LOWS: tuple[Draw, ...] = (desk, plain_chair, office_chair, bag, heap, boxes)
+"""What may stand between the camera and a person."""
