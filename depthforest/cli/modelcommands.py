@@ -53,7 +53,7 @@ def evaluate(
         str | None,
         typer.Option(
             help="Fixed test sets, made here: all, or names with commas: mocap (the headline), procedural (needs no "
-            "download), frontal, cut, rooms, two_people, sensor_...; with --people: rooms, two_people.",
+            "download), frontal, cut, rooms, two_people, sensor_...; with --people: clutter, empty, rooms, two_people.",
             metavar="NAMES",
         ),
     ] = None,

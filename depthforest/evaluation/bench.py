@@ -81,6 +81,21 @@ HEADLINE: Mapping[str, Any] = {
 }
 """Every number of the headline set, whatever the defaults of `synth.Config` become."""
 
+CLUTTERED: Mapping[str, Any] = {
+    "people_shares": (0.6, 0.4),
+    "raised_share": 0.1,
+    "furnished_share": 1.0,
+    "clutter_share": 1.0,
+    "clutter": (6, 16),
+    "lost_share": 0.1,
+    "carry_share": 0.15,
+    "lean_share": 0.1,
+    "desk_share": 0.1,
+    "bed_share": 0.05,
+    "touch_share": 0.3,
+}
+"""What the sets of cluttered rooms, in which people are looked for, have instead: rooms as people live in them."""
+
 PARTS, PEOPLE = "parts", "people"
 """What a set judges: the parts that a model gives to pixels of given people, or who is found."""
 
@@ -162,6 +177,22 @@ _SETS = (
     _sensor("kinect_v2", "kinect_v2@256x212"),
     _sensor("azure", "azure_nfov@320x288"),
     _sensor("realsense", "realsense_d435@424x240"),
+    BenchSet(
+        "clutter",
+        "cluttered rooms with one or two people, who carry things, lean, sit behind desks, lie and touch",
+        300,
+        SEED + 20,
+        CLUTTERED,
+        (PEOPLE,),
+    ),
+    BenchSet(
+        "empty",
+        "the same rooms without anybody; built-in bodies, which nobody sees, so that it needs no download",
+        200,
+        SEED + 21,
+        {**CLUTTERED, "empty_share": 1.0, "bodies": "procedural", "mocap_share": 0.0},
+        (PEOPLE,),
+    ),
 )
 
 SETS: Mapping[str, BenchSet] = {one.name: one for one in _SETS}
@@ -300,10 +331,11 @@ def _check_needs(bench: BenchSet, mocap: str | Path | None) -> None:
     if not bench.needs_clips:
         return
     if mocap is None:
+        alike = [one.name for one in _SETS if not one.needs_clips and set(one.judges) & set(bench.judges)]
         raise UsageError(
             f"the test set {bench.name} is made of the CMU clips; name their folder (BVH files) with ",
             Parameter("mocap"),
-            f", or take {', '.join(one.name for one in _SETS if not one.needs_clips)}, which needs none",
+            f", or take {', '.join(alike)}, which needs none" if alike else "",
         )
     from synth.poses import clip_files, clip_name, clip_subject
 

@@ -96,9 +96,13 @@ def test_there_is_a_set_for_every_sensor():
     assert len(set(others)) == len(others)
 
 
+UNSETTLED = {"clutter", "empty"}
+"""Sets whose rooms still change: their hashes are committed when `synth` makes them for good."""
+
+
 def test_the_hash_of_every_set_is_committed():
     hashes = benchsets.committed_hashes()
-    assert list(hashes) == list(SETS)
+    assert list(hashes) == [name for name in SETS if name not in UNSETTLED]
     assert all(len(bytes.fromhex(value)) == 32 for value in hashes.values())
     assert len(set(hashes.values())) == len(hashes)
 
@@ -186,6 +190,15 @@ def test_the_tool_commits_new_hashes_and_no_changed_ones(monkeypatch, tmp_path, 
     content = json.loads((tmp_path / "hashes.json").read_text())
     assert content == {"version": benchsets.BENCH_VERSION, "sha256": {"procedural": expected, "near": "0" * 64}}
     assert sorted(p.name for p in (tmp_path / "sheets").iterdir()) == ["near.png", "procedural.png"]
+
+
+def test_rooms_to_find_people_in_are_cluttered_or_empty():
+    clutter, empty = SETS["clutter"].config("clips"), SETS["empty"].config()
+    assert (clutter.only_subjects, clutter.clutter_share, clutter.empty_share) == (HELD_OUT_SUBJECTS, 1.0, 0.0)
+    assert (empty.clutter_share, empty.empty_share) == (1.0, 1.0)
+    assert not SETS["empty"].needs_clips
+    assert not any(frame.people.any() for frame in open_bench("empty", limit=3))
+    assert {name for name, one in SETS.items() if benchsets.PARTS not in one.judges} == {"clutter", "empty"}
 
 
 def test_names_are_chosen():

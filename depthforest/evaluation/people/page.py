@@ -158,20 +158,19 @@ def draw_people(worst: WorstFrame, least_seen: float) -> Picture:
     """Return a shaded frame with the outlines of true people and of masks."""
     frame, found = worst.frame, worst.found
     true = TruePeople.of(frame, least_seen)
-    picture = drawing.shade(frame)
+    picture = np.ascontiguousarray(drawing.shade(frame)).copy()
     picture[true.is_ignored] = picture[true.is_ignored] // 2 + 64
     width = max(1, round(frame.shape[1] / 320))
     for person in true.ids:
         marked = frame.people == person if isinstance(frame, MarkedFrame) else true.map == person
-        picture[_outline(marked, 2 * width)] = TRUE_COLOR
+        _outline(picture, marked, TRUE_COLOR, 2 * width + 1)
     for number in found.ids:
         color = FALSE_COLOR if number in worst.judged.false_ids else FOUND_COLOR
-        picture[_outline(found.map == number, width)] = color
+        _outline(picture, found.map == number, color, width)
     return picture
 
 
-def _outline(mask: Bools, width: int) -> Bools:
-    """Return the pixels of a mask that are within so many of its edge."""
-    kernel = np.ones((2 * width + 1, 2 * width + 1), np.uint8)
-    inside = cv2.erode(mask.astype(np.uint8), kernel, borderType=cv2.BORDER_CONSTANT, borderValue=0)
-    return np.asarray(mask & (inside == 0))
+def _outline(picture: Picture, mask: Bools, color: tuple[int, int, int], width: int) -> None:
+    """Draw the outer edge of a mask; holes, where there are no readings, would only confuse."""
+    lines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    cv2.drawContours(picture, lines, -1, color, width)
