@@ -190,6 +190,10 @@ def test_the_tool_commits_new_hashes_and_no_changed_ones(monkeypatch, tmp_path, 
     content = json.loads((tmp_path / "hashes.json").read_text())
     assert content == {"version": benchsets.BENCH_VERSION, "sha256": {"procedural": expected, "near": "0" * 64}}
     assert sorted(p.name for p in (tmp_path / "sheets").iterdir()) == ["near.png", "procedural.png"]
+    nobody = replace(SETS["empty"], n_frames=2, changes={**SETS["empty"].changes, **TINY})
+    monkeypatch.setattr(benchsets, "SETS", {"empty": nobody})
+    assert tool.main() == 0
+    assert "empty: 2 frames without anybody\n" in capsys.readouterr().out
 
 
 def test_rooms_to_find_people_in_are_cluttered_or_empty():
