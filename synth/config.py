@@ -100,13 +100,15 @@ class Config(TomlConfig):
         jackets, plants, full tables and things without a name, all drawn anew. The others are as `furnished_share` says.
     clutter : (int, int)
         How many things, from and to, where there is a place for them; each table counts as one with all that is on it.
+    n_things : int
+        How many things there are to draw from for each kind of place; each is stretched anew wherever it stands.
     lost_share : float
         Of the clutter is black or shiny, in parts or all over, and gives no readings. Window panes never give any.
     empty_share : float
         Of the frames show a room without anybody.
     carry_share, lean_share, desk_share, bed_share : float
-        Of the people carry something, which is nobody's; and, in cluttered rooms, stand with their back at a wall, sit
-        behind a desk, lie on a bed or sofa. Their sum is at most 1. Only the main person leans on a wall.
+        Of the people carry something, which is nobody's; in cluttered rooms stand with their back to a wall, if they
+        are the main person, or sit behind a desk; lie on a bed or sofa. Their sum is at most 1.
     touch_share : float
         Of the people beside the main one stand so close to somebody that they touch.
     """
@@ -151,6 +153,7 @@ class Config(TomlConfig):
     least_visible: float = 0.008
     clutter_share: float = 0.0
     clutter: tuple[int, int] = (6, 16)
+    n_things: int = 2048
     lost_share: float = 0.1
     empty_share: float = 0.0
     carry_share: float = 0.0
@@ -167,6 +170,7 @@ class Config(TomlConfig):
             ("least_visible", 0, 0.2),
             ("n_bodies", 1, 100_000),
             ("n_poses", 1, 1_000_000),
+            ("n_things", 1, 1_000_000),
             ("mocap_clearance", 0, 10),
             ("mocap_distance", 0, 1),
             ("yaw_front_spread", 0, 360),
@@ -187,7 +191,9 @@ class Config(TomlConfig):
         if max(*self.near_distance, *self.far_distance) > self.depth_limit:
             raise ConfigError(f"distances must be within depth_limit ({self.depth_limit:g} m); raise it or lower them")
         if sum(getattr(self, f"{name}_share") for name in ACTIVITIES) > 1 + 1e-9:
-            raise ConfigError("carry_share, lean_share, desk_share and bed_share must not sum to more than 1; lower one")
+            raise ConfigError(
+                "carry_share, lean_share, desk_share and bed_share must not sum to more than 1; lower one"
+            )
         if self.without_subjects and self.only_subjects:
             raise ConfigError("give either without_subjects or only_subjects: who is not among the latter is left out")
         shares = self.people_shares

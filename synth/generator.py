@@ -30,6 +30,7 @@ from synth.poses import (
 from synth.provenance import identity
 from synth.scene import (
     Canvas,
+    Inventory,
     Person,
     PosedBody,
     Rendered,
@@ -43,7 +44,7 @@ from synth.scene import (
 from synth.sensors import Sensed, find_sensor, sense
 
 # streams of random numbers that never meet: the second word of every seed
-_BODIES, _POSES, _FRAMES, _ROOMS = 1, 2, 3, 4
+_BODIES, _POSES, _FRAMES, _ROOMS, _THINGS = 1, 2, 3, 4, 5
 
 POSE_BLOCK = 64
 """Built-in poses are drawn so many at a time, which is faster than one by one."""
@@ -96,6 +97,7 @@ class Generator(FrameSource):
             raise ConfigError("frames are made through an ideal lens; give a camera without distortion")
         find_sensor(self.config.sensor)
         self._bodies = _Bodies(self.config, self.seed)
+        self._inventory = Inventory((self.seed, _THINGS), self.config.n_things)
         self._library = _library_of(self.config) if self.config.mocap else None
         steps = np.cumsum(self.config.people_shares)
         self._people_steps: list[float] = (steps / steps[-1]).tolist()
@@ -123,12 +125,12 @@ class Generator(FrameSource):
         canvas, sensor = self._canvas(), find_sensor(config.sensor)
         least = config.least_visible * self.camera.width * self.camera.height
         if config.empty_share > 0 and rng.random() < config.empty_share:
-            scene = compose_empty(rng, config, self.camera, self._person(rng))
+            scene = compose_empty(rng, config, self.camera, self._person(rng), self._inventory)
             return scene, render(self.camera, scene.meshes(), canvas=canvas), rng
         for _ in range(MAX_SCENES):
             n_people = 1 + bisect_right(self._people_steps, rng.random())
             people = [self._person(rng) for _ in range(n_people)]
-            scene = compose(rng, config, self.camera, people)
+            scene = compose(rng, config, self.camera, people, self._inventory)
             rendered = render(self.camera, scene.meshes(), canvas=canvas)
             if _count_seen(rendered.depth, rendered.people, 1, float(sensor.near_m), float(sensor.far_m)) >= least:
                 break
@@ -184,9 +186,9 @@ class Generator(FrameSource):
     def _person(self, rng: np.random.Generator) -> Person:
         body = self._bodies[int(rng.integers(self.config.n_bodies))]
         activity = self._activity(rng)
-        if activity in ("desk", "bed"):
-            pose = self._suitable_pose(rng, activity)
-            posed = _grounded(body, pose.mirrored() if rng.random() < 0.5 else pose, activity == "bed")
+        if activity:
+            pose, is_lying = self._suitable_pose(rng, activity)
+            posed = _grounded(body, pose.mirrored() if rng.random() < 0.5 else pose, is_lying)
             return Person(body, lifted(posed, rng.uniform(*BED_HEIGHT)) if activity == "bed" else posed, activity)
         is_raised = self.config.raised_share > 0 and rng.random() < self.config.raised_share
         for _ in range(MAX_POSES if is_raised else 1):
@@ -195,7 +197,7 @@ class Generator(FrameSource):
                 break
         if rng.random() < 0.5:
             pose = pose.mirrored()
-        return Person(body, _grounded(body, pose, is_lying), activity)
+        return Person(body, _grounded(body, pose, is_lying))
 
     def _activity(self, rng: np.random.Generator) -> str:
         """Draw what a person does; most do nothing."""
@@ -205,13 +207,19 @@ class Generator(FrameSource):
         number = bisect_right(np.cumsum(shares).tolist(), rng.random())
         return ACTIVITIES[number] if number < len(ACTIVITIES) else ""
 
-    def _suitable_pose(self, rng: np.random.Generator, activity: str) -> Pose:
-        """Draw a built-in pose of somebody who sits or lies; the last that was drawn if there is none."""
+    def _suitable_pose(self, rng: np.random.Generator, activity: str) -> tuple[Pose, bool]:
+        """Draw the pose of somebody who does something, and whether the body lies; the last if none suits."""
         for _ in range(MAX_POSES):
-            drawn = self._built_in(int(rng.integers(self.config.n_poses)))
-            if drawn.is_lying if activity == "bed" else drawn.needs_seat:
+            if activity in ("desk", "bed"):  # seldom or never in clips
+                drawn = self._built_in(int(rng.integers(self.config.n_poses)))
+                pose, is_lying = drawn.pose, drawn.is_lying
+                suits = is_lying if activity == "bed" else drawn.needs_seat
+            else:
+                pose, is_lying = self._pose(rng)
+                suits = not is_lying and is_upright(pose)
+            if suits:
                 break
-        return drawn.pose
+        return pose, is_lying
 
     def _pose(self, rng: np.random.Generator) -> tuple[Pose, bool]:
         """Draw a pose, and whether the body lies."""
@@ -303,6 +311,15 @@ def has_raised_hand(pose: Pose) -> bool:
     """Tell whether a hand is higher than its shoulder."""
     heights = joint_positions(pose.rotations[None])[0, :, 1]
     return any(heights[BONE[f"{side}Hand"]] > heights[BONE[f"{side}Arm"]] for side in ("Left", "Right"))
+
+
+def is_upright(pose: Pose) -> bool:
+    """Tell whether somebody stands or walks: the hips far above both feet, the neck above the hips."""
+    heads = joint_positions(pose.rotations[None])[0]
+    hips, neck = heads[BONE["Hips"]], heads[BONE["Neck"]]
+    feet = max(heads[BONE[f"{side}Foot"], 1] for side in ("Left", "Right"))
+    trunk = float(np.linalg.norm(neck - hips))
+    return bool(hips[1] - feet > 1.2 * trunk and neck[1] - hips[1] > 0.85 * trunk)
 
 
 def _curled(pose: Pose, rng: np.random.Generator, share: float) -> Pose:

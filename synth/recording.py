@@ -41,12 +41,14 @@ from synth.provenance import identity
 from synth.scene import (
     PROBED_EVERY,
     VOXEL,
+    Inventory,
     Person,
     PlacedPerson,
     PosedBody,
     Rendered,
     Scene,
     compose,
+    lifted,
     pose_body,
     render,
 )
@@ -74,7 +76,8 @@ class Recording(Generator):
     ----------
     config : Config, optional
         What people, room, camera and sensor are like. `far_distance` bounds where people go; `near_share`,
-        `near_distance`, `off_center`, `mocap_distance` and `seat_share` have no meaning here. With `mocap`, motion is
+        `near_distance`, `off_center`, `mocap_distance`, `seat_share`, `touch_share` and what people do (`carry_share`
+        and so on) have no meaning here; `empty_share` of the seeds show nobody. With `mocap`, motion is
         taken from its clips, those in which someone walks or stands; without, people walk and gesture as the built-in
         pose families do.
     seed : int
@@ -97,7 +100,9 @@ class Recording(Generator):
         chosen = rng.choice(config.n_bodies, n_people, replace=n_people > config.n_bodies)
         bodies = [self._bodies[int(number)] for number in chosen]
         lanes = _lanes(rng, config, self.camera.width / 2 / self.camera.fx, n_people)
-        self._room = _compose_room(rng, config, self.camera, bodies[0], lanes)
+        self._room = _compose_room(rng, config, self.camera, bodies[0], lanes, self._inventory)
+        if config.empty_share > 0 and rng.random() < config.empty_share:
+            bodies, lanes = [], []
         self._actors = tuple(
             self._actor(number, body, lane) for number, (body, lane) in enumerate(zip(bodies, lanes, strict=True))
         )
@@ -175,8 +180,7 @@ def _lifted(posed: PosedBody) -> PosedBody:
     sunk = -FLOOR_TOLERANCE - float(posed.vertices[:, 1].min())
     if sunk <= 0:
         return posed
-    up = np.array([0.0, sunk, 0.0], dtype=np.float32)
-    return PosedBody(posed.vertices + up, posed.joints + up, posed.bone_heads + up)
+    return lifted(posed, sunk)
 
 
 def _lanes(rng: np.random.Generator, config: Config, half_width: float, n: int) -> list[Lane]:
@@ -188,7 +192,9 @@ def _lanes(rng: np.random.Generator, config: Config, half_width: float, n: int) 
     return [Lane(starts[i], starts[i] + depth, LANE_SHARE * half_width) for i in rng.permutation(n).tolist()]
 
 
-def _compose_room(rng: np.random.Generator, config: Config, camera: Camera, body: Body, lanes: list[Lane]) -> Scene:
+def _compose_room(
+    rng: np.random.Generator, config: Config, camera: Camera, body: Body, lanes: list[Lane], inventory: Inventory
+) -> Scene:
     """Draw a room: `compose` sees someone who fills all lanes, whom the camera looks at and furniture avoids."""
     near, far = min(lane.near for lane in lanes), max(lane.far for lane in lanes)
     middle = (near + far) / 2
@@ -207,5 +213,5 @@ def _compose_room(rng: np.random.Generator, config: Config, camera: Camera, body
     inside = np.abs(x) <= lanes[0].slope * -z + 0.3  # elbows
     points = np.stack((x, y, z + middle), axis=1)[inside].astype(np.float32)
     posed = PosedBody(np.repeat(points, PROBED_EVERY, axis=0), points[:19], REFERENCE_HEADS.astype(np.float32))
-    scene = compose(rng, fixed, camera, [Person(body, posed)])
+    scene = compose(rng, fixed, camera, [Person(body, posed)], inventory)
     return dataclasses.replace(scene, people=())

@@ -71,6 +71,7 @@ HEADLINE: Mapping[str, Any] = {
     "least_visible": 0.008,
     "clutter_share": 0.0,
     "clutter": (6, 16),
+    "n_things": 2048,
     "lost_share": 0.1,
     "empty_share": 0.0,
     "carry_share": 0.0,

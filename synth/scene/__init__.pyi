@@ -7,6 +7,7 @@ from .analytic import cast as cast
 from .composing import VOXEL as VOXEL
 from .composing import compose as compose
 from .composing import compose_empty as compose_empty
+from .inventory import Inventory as Inventory
 from .rendering import Canvas as Canvas
 from .rendering import Rendered as Rendered
 from .rendering import render as render

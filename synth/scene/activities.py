@@ -13,17 +13,18 @@ import numpy as np
 from depthforest.base import Floats, Singles, kernel
 from depthforest.frames import JOINTS
 from synth.scene.furniture import PlacedPiece, between
-from synth.scene.rooms import piece_of
+from synth.scene.inventory import Inventory, piece_of
 from synth.scene.shapes import BALL, LATHE, Shape, box
 from synth.scene.skinning import PosedBody
 from synth.scene.stage import Person, PlacedPerson
-from synth.scene.things import Thing, assembly, bag, counter, desk, moved, turned
+from synth.scene.things import Thing, assembly, bag, moved, turned
 
 MOST_GAP = 0.05
 """Meters between two who touch, at most, to a cell of the grid that finds where they meet."""
 
 CELL, N_CELLS = 0.04, 128
-DESK_TRIES = 8
+DESKS, DESK_TRIES = 3, 12
+"""How many desks are tried, each at so many distances."""
 
 _HANDS = tuple((JOINTS.index(f"hand_{s}"), JOINTS.index(f"elbow_{s}")) for s in "lr")
 _SPINE = JOINTS.index("spine")
@@ -48,7 +49,9 @@ def carried(rng: np.random.Generator, placed: PlacedPerson) -> PlacedPiece:
     elif math.dist(at, other) < 0.5 and chance < 0.7:
         middle = [(a + b) / 2 for a, b in zip(at, other, strict=True)]
         half = max(math.dist(at, other) / 2, 0.08)
-        load = box(middle[0], middle[1] + 0.05, middle[2] + 0.08, half, between(rng, 0.06, 0.2), between(rng, 0.08, 0.18))
+        load = box(
+            middle[0], middle[1] + 0.05, middle[2] + 0.08, half, between(rng, 0.06, 0.2), between(rng, 0.08, 0.18)
+        )
         shapes = [load._replace(yaw=rng.normal(0, 0.1))]
     elif at[1] > 0.75 and chance < 0.6:
         shapes = _hung_bag(rng, at)
@@ -80,18 +83,21 @@ def _held(rng: np.random.Generator, hand: list[float], elbow: list[float]) -> Th
     return moved(shapes, x, max(y - size / 2, 0.0), z)
 
 
-def behind_desk(rng: np.random.Generator, placed: PlacedPerson, probes: Singles) -> PlacedPiece | None:
+def behind_desk(
+    rng: np.random.Generator, inventory: Inventory, placed: PlacedPerson, probes: Singles
+) -> PlacedPiece | None:
     """Return a desk, or for who stands a counter, before a person; None if arms or legs leave no room."""
     is_high = placed.person.posed.joints[_SPINE, 1] > 0.9
-    piece = piece_of("desk", counter(rng) if is_high else desk(rng, is_full=True))
-    deep = float(piece.extent[1, 2])
     facing = 0.0 if rng.random() < 0.5 else math.pi
-    for k in range(DESK_TRIES):
-        distance = deep + 0.12 + 0.06 * k
-        x, z = placed.x + distance * math.sin(placed.yaw), placed.z + distance * math.cos(placed.yaw)
-        table = PlacedPiece(piece, x, z, placed.yaw + facing)
-        if -z > deep + 0.3 and not table.touches(probes):
-            return table
+    for _ in range(DESKS):
+        piece = inventory.draw(rng, "counter" if is_high else "desk")
+        deep = float(piece.extent[1, 2] if facing else -piece.extent[0, 2])
+        for k in range(DESK_TRIES):
+            distance = deep + 0.1 + 0.06 * k
+            x, z = placed.x + distance * math.sin(placed.yaw), placed.z + distance * math.cos(placed.yaw)
+            table = PlacedPiece(piece, x, z, placed.yaw + facing)
+            if -z > deep + 0.3 and not table.touches(probes):
+                return table
     return None
 
 
@@ -113,7 +119,9 @@ def bed_below(rng: np.random.Generator, placed: PlacedPerson) -> PlacedPiece:
     if rng.random() < 0.6:  # the back of a sofa
         side = -1 if rng.random() < 0.5 else 1
         tall = between(rng, 0.3, 0.45)
-        shapes.append(Shape(BALL, side * (half_x + 0.14), top / 2 + tall / 2, 0, 0.11, (top + tall) / 2, half_z, square=0.7))
+        shapes.append(
+            Shape(BALL, side * (half_x + 0.14), top / 2 + tall / 2, 0, 0.11, (top + tall) / 2, half_z, square=0.7)
+        )
     if rng.random() < 0.6:
         shapes.append(box(0, 0.35, -half_z - 0.08, half_x + 0.05, 0.35, 0.05))
     center_x = middle_along * x + middle_across * math.cos(yaw)

@@ -19,6 +19,7 @@ from synth.bodies import BONE
 from synth.config import Config
 from synth.scene import activities
 from synth.scene.furniture import KINDS, LOW_KINDS, SEATS, PlacedPiece, Sitter, between, pedestal
+from synth.scene.inventory import Inventory
 from synth.scene.rooms import Furnisher, Room, draw_room
 from synth.scene.skinning import PosedBody
 from synth.scene.stage import PROBED_EVERY, Person, PlacedPerson, Scene, View
@@ -37,6 +38,9 @@ CAMERA_CLEARANCE = 0.35
 VOXEL = 0.08
 """Metres: people who share a cube of this size have run into each other."""
 
+CLOSE_UP_SHARE, TABLE = 0.3, 0.75
+"""Of the cluttered rooms without anybody show a table from near; meters above the floor that the camera looks at."""
+
 CEILING = (2.4, 3.2)
 TRIES = 8
 """How often a place for a piece or a person is looked for before it is left out."""
@@ -44,11 +48,28 @@ TRIES = 8
 _THIGHS = tuple((BONE[f"{side}UpLeg"], BONE[f"{side}Leg"]) for side in ("Left", "Right"))
 
 
-def compose(rng: np.random.Generator, config: Config, camera: Camera, people: Sequence[Person]) -> Scene:
-    """Draw a scene: where everyone stands, what stands around them, where the camera is."""
+def compose(
+    rng: np.random.Generator,
+    config: Config,
+    camera: Camera,
+    people: Sequence[Person],
+    inventory: Inventory | None = None,
+) -> Scene:
+    """Draw a scene: where everyone stands, what stands around them, where the camera is.
+
+    Parameters
+    ----------
+    rng : numpy Generator
+    config : Config
+    camera : Camera
+    people : sequence of Person
+        One or more, the main one first.
+    inventory : Inventory, optional
+        What rooms are cluttered with; without it, none is.
+    """
     main, view = _place_main(rng, config, camera, people[0])
-    if config.clutter_share > 0 and rng.random() < config.clutter_share:
-        return _compose_clutter(rng, config, view, main, people[1:])
+    if inventory is not None and config.clutter_share > 0 and rng.random() < config.clutter_share:
+        return _compose_clutter(rng, config, inventory, view, main, people[1:])
     everyone = _place_others(rng, config, main, people[1:], camera)
     probes = np.concatenate([p.probes for p in everyone])
     pieces = _seats(rng, config, everyone, probes)
@@ -64,18 +85,29 @@ def compose(rng: np.random.Generator, config: Config, camera: Camera, people: Se
     return Scene(view, tuple(everyone), (*pieces, *_carried(rng, everyone)), walls)
 
 
-def compose_empty(rng: np.random.Generator, config: Config, camera: Camera, person: Person) -> Scene:
+def compose_empty(
+    rng: np.random.Generator, config: Config, camera: Camera, person: Person, inventory: Inventory
+) -> Scene:
     """Draw a scene without anybody, and a camera that looks where a person might be."""
-    main, view = _place_main(rng, config, camera, person)
+    _, view = _place_main(rng, config, camera, person)
     if config.clutter_share > 0 and rng.random() < config.clutter_share:
+        is_close_up = rng.random() < CLOSE_UP_SHARE
+        if is_close_up:
+            view = replace(view, tilt=_clipped_tilt(config, math.atan2(view.height - TABLE, between(rng, 0.5, 1.5))))
         room = draw_room(rng, config, view, np.empty((0, 3), dtype=np.float32))
-        return Scene(view, (), tuple(Furnisher(rng, config, view, room, (), ()).furnish()), room.quads())
-    scene = compose(rng, replace(config, clutter_share=0.0), camera, [person])
+        pieces = Furnisher(rng, config, inventory, view, room, (), ()).furnish(is_close_up=is_close_up)
+        return Scene(view, (), tuple(pieces), room.quads())
+    scene = compose(rng, config, camera, [replace(person, activity="")])
     return replace(scene, people=())
 
 
 def _compose_clutter(
-    rng: np.random.Generator, config: Config, view: View, main: PlacedPerson, others: Sequence[Person]
+    rng: np.random.Generator,
+    config: Config,
+    inventory: Inventory,
+    view: View,
+    main: PlacedPerson,
+    others: Sequence[Person],
 ) -> Scene:
     """Draw a cluttered room around the main person, and what the people in it do."""
     if main.person.activity in ("lean", "desk"):  # with their front to the camera, more or less
@@ -87,10 +119,10 @@ def _compose_clutter(
     pieces = _seats(rng, config, everyone, probes)
     for placed in everyone:
         if placed.person.activity == "desk":
-            table = activities.behind_desk(rng, placed, probes)
+            table = activities.behind_desk(rng, inventory, placed, probes)
             if table is not None and not any(table.meets(other) for other in pieces):
                 pieces.append(table)
-    pieces = Furnisher(rng, config, view, room, everyone, pieces).furnish()
+    pieces = Furnisher(rng, config, inventory, view, room, everyone, pieces).furnish()
     return Scene(view, tuple(everyone), (*pieces, *_carried(rng, everyone)), room.quads())
 
 
@@ -164,10 +196,14 @@ def _place_main(rng: np.random.Generator, config: Config, camera: Camera, person
     aim = between(rng, 0.6, 0.95) if is_near else between(rng, 0.4, 0.6)
     wanted = math.atan2(height - (low + aim * (high - low)), distance)
     wanted += rng.normal(0.0, 0.15) * camera.height / 2 / camera.fy
-    least, most = config.camera_tilt
-    tilt = min(max(wanted, math.radians(least)), math.radians(most))
-    view = View(camera, height, tilt, math.radians(between(rng, *config.camera_roll)))
+    view = View(camera, height, _clipped_tilt(config, wanted), math.radians(between(rng, *config.camera_roll)))
     return placed, view
+
+
+def _clipped_tilt(config: Config, wanted: float) -> float:
+    """Return the tilt nearest to the one that is wanted, in radians."""
+    least, most = config.camera_tilt
+    return min(max(wanted, math.radians(least)), math.radians(most))
 
 
 def _free_spot(

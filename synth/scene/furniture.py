@@ -38,18 +38,29 @@ class Piece:
         Boxes, each (center, half size).
     shapes : array (n, shapes.WIDTH), float64
         Other shapes, as in `shapes.Shape`.
+    stretch : (float, float, float)
+        Times that the shapes, not the slabs, are larger along x, y and z.
     """
 
     name: str
     slabs: tuple[Slab, ...] = ()
     shapes: Floats = field(default_factory=lambda: _NO_SHAPES)
+    stretch: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
     @cached_property
     def boxes(self) -> Floats:
         """Array (n, 2, 3): center and half size of every box, and of a box around every other shape."""
         flat = [number for center, half in self.slabs for number in (*center, *half)]  # quicker than nested tuples
         slabs = np.array(flat, dtype=np.float64).reshape(-1, 2, 3)
-        return np.concatenate([slabs, clutter_shapes.bounds(self.shapes)]) if len(self.shapes) else slabs
+        if not len(self.shapes):
+            return slabs
+        return np.concatenate([slabs, clutter_shapes.bounds(self.shapes) * self.stretch])
+
+    def stretched(self, stretch: tuple[float, float, float]) -> Piece:
+        """Return a piece without slabs, stretched along its axes: quicker than to draw another."""
+        piece = Piece(self.name, (), self.shapes, stretch)
+        piece.__dict__.update(boxes=self.boxes * stretch, extent=self.extent * stretch)
+        return piece
 
     @cached_property
     def extent(self) -> Floats:
@@ -119,11 +130,6 @@ class PlacedPiece:
         footprint = np.empty((4, 2))
         _take_floor(self.piece.extent, self.x, self.z, math.cos(self.yaw), math.sin(self.yaw), footprint)
         return footprint
-
-    @cached_property
-    def shapes(self) -> Floats:
-        """Array (n, shapes.WIDTH): its shapes in world space."""
-        return clutter_shapes.placed(self.piece.shapes, self.x, 0.0, self.z, self.yaw)
 
     def meets(self, other: PlacedPiece) -> bool:
         """Tell whether two pieces overlap and are as high above the floor: what hangs may be above what stands."""

@@ -52,7 +52,11 @@ def drape(rng: np.random.Generator, half_x: float) -> list[Shape]:
     for side in (-1, 1):
         if rng.random() < 0.6:
             end = (side * (wide + between(rng, 0.0, 0.08)), -between(rng, 0.3, 0.55), between(rng, -0.05, 0.08))
-            shapes.append(tube((side * 0.9 * wide, 0.0, 0.0), end, between(rng, 0.04, 0.065))._replace(rings=5.0, fold=0.15, n_folds=3.0))
+            shapes.append(
+                tube((side * 0.9 * wide, 0.0, 0.0), end, between(rng, 0.04, 0.065))._replace(
+                    rings=5.0, fold=0.15, n_folds=3.0
+                )
+            )
     return shapes
 
 
@@ -133,7 +137,12 @@ def board(rng: np.random.Generator) -> list[Shape]:
 def cupboard(rng: np.random.Generator) -> list[Shape]:
     """Draw cupboards on the wall, as over a kitchen counter, with a hood."""
     shapes, n = [], int(rng.integers(1, 4))
-    wide, half_y, deep, y = between(rng, 0.2, 0.4), between(rng, 0.25, 0.4), between(rng, 0.14, 0.2), between(rng, 1.6, 1.9)
+    wide, half_y, deep, y = (
+        between(rng, 0.2, 0.4),
+        between(rng, 0.25, 0.4),
+        between(rng, 0.14, 0.2),
+        between(rng, 1.6, 1.9),
+    )
     for k in range(n):
         shapes.append(box((2 * k - n + 1) * wide, y, deep, wide - 0.01, half_y * between(rng, 0.8, 1.0), deep))
     if rng.random() < 0.4:
@@ -146,7 +155,9 @@ def radiator(rng: np.random.Generator) -> list[Shape]:
     n, step, half_y = int(rng.integers(5, 14)), between(rng, 0.05, 0.09), between(rng, 0.2, 0.45)
     y, square = between(rng, 0.1, 0.2) + half_y, between(rng, 0.0, 1.0)
     return [
-        Shape(LATHE, (k - (n - 1) / 2) * step, y, 0.09, 0.4 * step, half_y, 0.05, square=square, rings=2.0, segments=8.0)
+        Shape(
+            LATHE, (k - (n - 1) / 2) * step, y, 0.09, 0.4 * step, half_y, 0.05, square=square, rings=2.0, segments=8.0
+        )
         for k in range(n)
     ]
 
@@ -190,7 +201,16 @@ def hanging_lamp(rng: np.random.Generator) -> list[Shape]:
     drop, wide = between(rng, 0.2, 1.0), between(rng, 0.08, 0.35)
     kind, high = (BALL, LATHE)[int(rng.integers(2))], between(rng, 0.06, 0.2)
     shade = Shape(
-        kind, 0, -drop, 0, wide, high, wide, top=between(rng, 0.1, 1.0), bulge=between(rng, 0, 0.4), lost=float(rng.random() < 0.2)
+        kind,
+        0,
+        -drop,
+        0,
+        wide,
+        high,
+        wide,
+        top=between(rng, 0.1, 1.0),
+        bulge=between(rng, 0, 0.4),
+        lost=float(rng.random() < 0.2),
     )
     return [tube((0, -drop, 0), (0, 0, 0), 0.008), shade]
 

@@ -1,23 +1,24 @@
 """Cluttered rooms: walls that stand askew to the camera, and what stands and hangs between them.
 
-`things` and `hangings` draw what there is; this module finds places for it that are in view, where nobody is.
+`inventory` has what there is; this module finds places for it that are in view, where nobody is.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from depthforest.base import Floats, Singles
+from depthforest.base import Floats, Singles, kernel
 from synth.config import Config
-from synth.scene.furniture import PlacedPiece, Piece, between
-from synth.scene.hangings import CEILING_HANGINGS, WALL_HANGINGS
-from synth.scene.shapes import COLUMN, Rows, rows_of
+from synth.scene.furniture import CLEARANCE, Piece, PlacedPiece, _keeps_apart, between
+from synth.scene.inventory import Inventory
+from synth.scene.shapes import COLUMN
 from synth.scene.stage import PlacedPerson, View
-from synth.scene.things import LOWS, STANDINGS, desk
 
 CEILING = (2.3, 3.2)
 WALL_CLEARANCE = 0.45
@@ -28,6 +29,9 @@ NEAR_CLEARANCE = 0.3
 
 SLANT = 0.5
 """Standard deviation, in radians, of the angle between the back wall and the picture."""
+
+CLOSE_UP_SHARE, NEAR_SHARE = 0.2, 0.25
+"""Of the rooms have a full table right before the camera; of what stands anywhere is cut by the border."""
 
 TRIES = 6
 REACH = 13.0
@@ -41,7 +45,7 @@ class Wall:
     yaw: float
     distance: float
 
-    @property
+    @cached_property
     def inward(self) -> tuple[float, float]:
         """Its normal as (x, z)."""
         return math.sin(self.yaw), math.cos(self.yaw)
@@ -85,7 +89,9 @@ class Room:
         return np.array(quads)
 
 
-def draw_room(rng: np.random.Generator, config: Config, view: View, inside: Singles, leaning: float | None = None) -> Room:
+def draw_room(
+    rng: np.random.Generator, config: Config, view: View, inside: Singles, leaning: float | None = None
+) -> Room:
     """Draw the walls around some points (n, 3).
 
     Parameters
@@ -129,6 +135,7 @@ class Furnisher:
     ----------
     rng : numpy Generator
     config : Config
+    inventory : Inventory
     view : View
     room : Room
     people : sequence of PlacedPerson
@@ -141,148 +148,155 @@ class Furnisher:
         self,
         rng: np.random.Generator,
         config: Config,
+        inventory: Inventory,
         view: View,
         room: Room,
         people: Sequence[PlacedPerson],
         pieces: Sequence[PlacedPiece],
     ) -> None:
-        self.rng, self.config, self.view, self.room, self.people = rng, config, view, room, people
-        self.pieces = list(pieces)
+        self.rng, self.config, self.inventory = rng, config, inventory
+        self.view, self.room, self.people = view, room, people
+        self.pieces: list[PlacedPiece] = []
         self.half_width = view.camera.width / 2 / view.camera.fx
+        n = len(pieces) + config.clutter[1] + 1
+        self._footprints, self._heights = np.empty((n, 4, 2)), np.empty((n, 2))
+        self._walls = np.array([(*wall.inward, wall.distance) for wall in room.walls]).reshape(-1, 3)
         self._circles = [_circle(person) for person in people]
+        main = people[0] if people else None
+        # the height of the camera and the direction of who must be seen
+        self._eye = np.array([view.height, main.x, main.z] if main else [view.height, 0.0, 0.0])
+        for piece in pieces:
+            self._add(piece)
 
-    def furnish(self) -> list[PlacedPiece]:
-        """Return all pieces, those that were there and the clutter."""
+    def furnish(self, *, is_close_up: bool = False) -> list[PlacedPiece]:
+        """Return all pieces, those that were there and the clutter; with a full table right before the camera if asked."""
         rng, config = self.rng, self.config
         blocks = rng.random() < config.blocked_share
-        if rng.random() < 0.25:
+        if is_close_up or rng.random() < CLOSE_UP_SHARE:
             self._close_up()
         for number in range(int(rng.integers(config.clutter[0], config.clutter[1] + 1))):
-            chance = rng.random()
+            chance = rng.random() if self.room.walls else 1.0
             if self.people and blocks and number == 0:
                 self._between()
-            elif chance < 0.3 and self.room.walls:
+            elif chance < 0.3:
                 self._hang()
-            elif chance < 0.42 and self.room.walls:
+            elif chance < 0.42:
                 self._hang_high()
-            elif chance < 0.7 and self.room.walls:
+            elif chance < 0.7:
                 self._stand_at_wall()
             else:
-                self._stand(is_near=chance > 0.93)
+                self._stand()
         return self.pieces
 
-    def _draw(self, kinds: Sequence[object], *, up: float = 0.0) -> Piece:
-        make = kinds[int(self.rng.integers(len(kinds)))]
-        piece = piece_of(make.__name__, make(self.rng))  # type: ignore[attr-defined,operator]
-        rows = piece.shapes
-        rows[:, COLUMN["y"]] += up
-        if self.config.lost_share > 0 and self.rng.random() < self.config.lost_share:
-            # all of it, or the parts that shine
-            lost = np.ones(len(rows)) if self.rng.random() < 0.4 else (self.rng.random(len(rows)) < 0.5).astype(float)
-            rows[:, COLUMN["lost"]] = np.maximum(rows[:, COLUMN["lost"]], lost)
-        return piece
+    def _draw(self, group: str) -> Piece:
+        rng, piece = self.rng, self.inventory.draw(self.rng, group)
+        if self.config.lost_share == 0 or rng.random() >= self.config.lost_share:
+            return piece
+        # all of it, or the parts that shine
+        rows = piece.shapes.copy()
+        lost = np.ones(len(rows)) if rng.random() < 0.25 else (rng.random(len(rows)) < 0.5).astype(float)
+        rows[:, COLUMN["lost"]] = np.maximum(rows[:, COLUMN["lost"]], lost)
+        return dataclasses.replace(piece, shapes=rows)
 
-    def _keep(self, placed: PlacedPiece, *, hides_nobody: bool = True, is_at_wall: bool = False) -> bool:
-        """Keep a piece if there is room for it."""
-        low, high = placed.piece.extent.tolist()
-        radius = math.hypot(max(-low[0], high[0]), max(-low[2], high[2]))
-        is_low = high[1] < self.view.height - NEAR_CLEARANCE or low[1] > self.view.height + NEAR_CLEARANCE
-        if not is_low and math.hypot(placed.x, placed.z) < radius + NEAR_CLEARANCE:
-            corners = np.insert(placed.footprint, 1, 0.0, axis=1)
-            if _distance_to_origin(corners[:, [0, 2]]) < NEAR_CLEARANCE:
-                return False
-        if self.people and hides_nobody and self._hides(placed, low[1], high[1], radius):
-            return False
-        if not is_at_wall and not self.room.holds(np.insert(placed.footprint, 1, 0.0, axis=1)):
-            return False
-        if any(placed.meets(other) for other in self.pieces):
-            return False
-        for person, (x, z, reach) in zip(self.people, self._circles, strict=True):
-            if math.hypot(x - placed.x, z - placed.z) < reach + radius + 0.05 and placed.touches(person.probes):
-                return False
+    def _add(self, placed: PlacedPiece) -> None:
+        n = len(self.pieces)
+        self._footprints[n] = placed.footprint
+        self._heights[n] = placed.piece.extent[:, 1]
         self.pieces.append(placed)
+
+    def _keep(self, placed: PlacedPiece, *, may_hide: bool = False, is_at_wall: bool = False) -> bool:
+        """Keep a piece if there is room for it."""
+        n = len(self.pieces)
+        heights = placed.piece.extent[:, 1]
+        walls = self._walls[:0] if is_at_wall else self._walls
+        eye = self._eye[:1] if may_hide or not self.people else self._eye
+        if not _fits(placed.footprint, heights, self._footprints[:n], self._heights[:n], walls, eye):
+            return False
+        if self.people:
+            low, high = placed.piece.extent.tolist()
+            radius = math.hypot(max(-low[0], high[0]), max(-low[2], high[2])) + CLEARANCE
+            for person, (x, z, reach) in zip(self.people, self._circles, strict=True):
+                if math.hypot(x - placed.x, z - placed.z) < reach + radius and placed.touches(person.probes):
+                    return False
+        self._add(placed)
         return True
 
-    def _hides(self, placed: PlacedPiece, low: float, high: float, radius: float) -> bool:
-        """Tell whether a piece stands in the view of the main person, and is not low or above."""
-        main, distance = self.people[0], -placed.z
-        if distance >= -main.z or distance <= 0 or low > 1.9 or high < 0.45:
-            return False
-        return abs(placed.x / distance + main.x / main.z) * distance < radius + 0.2
+    def _chances(self) -> list[list[float]]:
+        """Draw the numbers of all tries at once: three from 0 to 1."""
+        chances: list[list[float]] = self.rng.random((TRIES, 3)).tolist()
+        return chances
 
     def _close_up(self) -> None:
         """Put a full table before the camera, if the camera is above it."""
-        table = piece_of("desk", desk(self.rng, is_full=True))
-        for _ in range(TRIES):
-            z = -between(self.rng, 0.6, 1.3)
-            x = between(self.rng, -0.4, 0.4)
-            if self._keep(PlacedPiece(table, x, z, self.rng.normal(0.0, 0.4)), hides_nobody=False):
+        table = self._draw("desk")
+        for far, aside, turn in self._chances():
+            placed = PlacedPiece(table, 0.8 * aside - 0.4, -0.6 - 0.7 * far, 1.6 * turn - 0.8)
+            if self._keep(placed, may_hide=True):
                 return
 
     def _between(self) -> None:
+        """Put something low between the camera and the main person."""
         main = self.people[0]
-        for _ in range(TRIES):
-            share = between(self.rng, 0.4, 0.85)
-            x, z = main.x * share + self.rng.normal(0.0, 0.25), main.z * share
-            piece = self._draw(LOWS)
-            if self._keep(PlacedPiece(piece, x, z, 2 * math.pi * self.rng.random()), hides_nobody=False):
+        for far, aside, turn in self._chances():
+            share = 0.4 + 0.45 * far
+            placed = PlacedPiece(self._draw("low"), main.x * share + aside - 0.5, main.z * share, 2 * math.pi * turn)
+            if self._keep(placed, may_hide=True):
                 return
 
-    def _stand(self, *, is_near: bool) -> None:
-        """Put something anywhere on the floor; near, where the border of the picture cuts it."""
-        rng = self.rng
-        piece = self._draw(STANDINGS)
-        for _ in range(TRIES):
-            distance = between(rng, 0.5, 1.2) if is_near else between(rng, 0.9, self.config.depth_limit)
-            slope = between(rng, -1.2, 1.2) * self.half_width
+    def _stand(self) -> None:
+        """Put something anywhere on the floor, at times near where the border of the picture cuts it."""
+        piece, is_near = self._draw("standing"), self.rng.random() < NEAR_SHARE
+        for far, aside, turn in self._chances():
+            distance = 0.5 + 0.8 * far if is_near else 0.9 + (self.config.depth_limit - 0.9) * far
+            slope = (2.4 * aside - 1.2) * self.half_width
             if is_near:
-                slope = math.copysign(between(rng, 0.5, 1.4) * self.half_width, slope)
-            if self._keep(PlacedPiece(piece, slope * distance, -distance, 2 * math.pi * rng.random())):
+                slope = math.copysign(0.5 * self.half_width + 0.75 * abs(slope), slope)
+            if self._keep(PlacedPiece(piece, slope * distance, -distance, 2 * math.pi * turn)):
                 return
 
-    def _at_wall(self) -> tuple[float, float, float] | None:
-        """Return (x, z, yaw) of a place at the foot of a wall that is in view."""
-        wall = self.room.walls[int(self.rng.integers(len(self.room.walls)))]
-        slope = between(self.rng, -1.15, 1.15) * self.half_width
+    def _at_wall(self, which: float, aside: float) -> tuple[float, float, float] | None:
+        """Return (x, z, yaw) of a place at the foot of a wall that is in view, from two numbers from 0 to 1."""
+        walls = self.room.walls
+        wall, slope = walls[int(which * len(walls))], (2.3 * aside - 1.15) * self.half_width
         distance = wall.hit(slope)
-        nearest = min(other.hit(slope) for other in self.room.walls)
-        if not 0.4 < distance < self.config.depth_limit + 2 or distance > nearest + 1e-9:
+        if not 0.4 < distance < self.config.depth_limit + 2 or distance > min(w.hit(slope) for w in walls) + 1e-9:
             return None
         return slope * distance, -distance, wall.yaw
 
     def _stand_at_wall(self) -> None:
-        piece = self._draw(STANDINGS)
-        gap = between(self.rng, 0.01, 0.15) - piece.extent[0, 2]
-        for _ in range(TRIES):
-            place = self._at_wall()
+        piece = self._draw("standing")
+        for which, aside, turn in self._chances():
+            place = self._at_wall(which, aside)
             if place is not None:
                 x, z, yaw = place
-                x, z = x + gap * math.sin(yaw), z + gap * math.cos(yaw)
-                if self._keep(PlacedPiece(piece, x, z, yaw + self.rng.normal(0.0, 0.08)), is_at_wall=True):
+                gap = 0.01 + 0.15 * turn * turn - float(piece.extent[0, 2])
+                placed = PlacedPiece(piece, x + gap * math.sin(yaw), z + gap * math.cos(yaw), yaw + 0.2 * turn - 0.1)
+                if self._keep(placed, is_at_wall=True):
                     return
 
     def _hang(self) -> None:
-        piece = self._draw(WALL_HANGINGS)
-        for _ in range(TRIES):
-            place = self._at_wall()
+        piece = self._draw("wall")
+        for which, aside, _ in self._chances():
+            place = self._at_wall(which, aside)
             if place is not None and self._keep(PlacedPiece(piece, *place), is_at_wall=True):
                 return
 
     def _hang_high(self) -> None:
         """Hang something under the ceiling."""
-        rng = self.rng
-        piece = self._draw(CEILING_HANGINGS, up=self.room.ceiling)
-        for _ in range(TRIES):
-            distance = between(rng, 0.8, min(4.5, self.config.depth_limit))
-            x = between(rng, -1.0, 1.0) * self.half_width * distance
-            yaw = self.room.walls[0].yaw + math.pi / 2 * int(rng.integers(2))
+        piece = _raised(self._draw("ceiling"), self.room.ceiling)
+        for far, aside, turn in self._chances():
+            distance = 0.8 + min(3.7, self.config.depth_limit - 0.8) * far
+            x = (2 * aside - 1) * self.half_width * distance
+            yaw = self.room.walls[0].yaw + math.pi / 2 * int(2 * turn)
             if self._keep(PlacedPiece(piece, x, -distance, yaw), is_at_wall=True):
                 return
 
 
-def piece_of(name: str, shapes: Rows) -> Piece:
-    """Return shapes as a piece."""
-    return Piece(name, (), rows_of(shapes))
+def _raised(piece: Piece, height: float) -> Piece:
+    """Return a piece, not stretched in height, that hangs under a ceiling."""
+    rows = piece.shapes.copy()
+    rows[:, COLUMN["y"]] += height
+    return dataclasses.replace(piece, shapes=rows)
 
 
 def _circle(person: PlacedPerson) -> tuple[float, float, float]:
@@ -291,16 +305,60 @@ def _circle(person: PlacedPerson) -> tuple[float, float, float]:
     return (low_x + high_x) / 2, (low_z + high_z) / 2, math.hypot(high_x - low_x, high_z - low_z) / 2
 
 
+@kernel
+def _fits(
+    footprint: Floats, heights: Floats, others: Floats, other_heights: Floats, walls: Floats, eye: Floats
+) -> bool:
+    """Tell whether a piece keeps off the camera, the walls, other pieces and the view of the main person.
+
+    Parameters
+    ----------
+    footprint, heights : array (4, 2), (2,)
+        Corners on the floor, lowest and highest point.
+    others, other_heights : array (n, 4, 2), (n, 2)
+        Of what is there.
+    walls : array (m, 3)
+        Normal and distance.
+    eye : array (1,) or (3,)
+        Height of the camera; and x and z of the main person, if the piece must not hide them.
+    """
+    low, high = heights[0], heights[1]
+    is_level = low < eye[0] + NEAR_CLEARANCE and high > eye[0] - NEAR_CLEARANCE
+    if is_level and _distance_to_origin(footprint) < NEAR_CLEARANCE:
+        return False
+    for k in range(len(walls)):
+        for i in range(4):
+            if footprint[i, 0] * walls[k, 0] + footprint[i, 1] * walls[k, 1] + walls[k, 2] < 0:
+                return False
+    if len(eye) > 1 and low < 1.9 and high > 0.45 and _is_before(footprint, eye[1], eye[2]):
+        return False
+    for k in range(len(others)):
+        if low < other_heights[k, 1] and other_heights[k, 0] < high:
+            other = others[k]
+            if not (_keeps_apart(footprint, other) or _keeps_apart(other, footprint)):
+                return False
+    return True
+
+
+@kernel
+def _is_before(footprint: Floats, x: float, z: float) -> bool:
+    """Tell whether a footprint is nearer than a person and within 0.25 m of the line of sight to them."""
+    low, high, nearest = np.inf, -np.inf, np.inf
+    for i in range(4):
+        distance = max(-footprint[i, 1], 0.05)
+        aside = footprint[i, 0] - x / -z * distance
+        low, high, nearest = min(low, aside), max(high, aside), min(nearest, distance)
+    return nearest < -z and low < 0.25 and high > -0.25
+
+
+@kernel
 def _distance_to_origin(corners: Floats) -> float:
-    """Return how far a convex polygon (n, 2) is from the origin; 0 if it holds it."""
-    least, is_inside = math.inf, True
-    points = corners.tolist()
-    turn = 0.0
-    for (ax, az), (bx, bz) in zip(points, points[1:] + points[:1], strict=True):
-        dx, dz = bx - ax, bz - az
+    """Return how far a convex polygon (4, 2) is from the origin; 0 if it holds it."""
+    least, n_left = np.inf, 0
+    for i in range(4):
+        ax, az = corners[i, 0], corners[i, 1]
+        dx, dz = corners[(i + 1) % 4, 0] - ax, corners[(i + 1) % 4, 1] - az
         along = min(max(-(ax * dx + az * dz) / max(dx * dx + dz * dz, 1e-12), 0.0), 1.0)
         least = min(least, math.hypot(ax + along * dx, az + along * dz))
-        side = dx * az - dz * ax
-        turn = turn or side
-        is_inside &= side * turn > 0
-    return 0.0 if is_inside else least
+        n_left += dx * az - dz * ax > 0
+    return 0.0 if n_left == 0 or n_left == 4 else least

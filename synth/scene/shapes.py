@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from depthforest.base import Floats, Ints, Singles, kernel
+from depthforest.base import Bools, Floats, Ints, Singles, kernel
 
 BOX, LATHE, BALL, SHEET = 0, 1, 2, 3
 """Kinds: a box that may taper, rings of any radius with flat ends, an ellipsoid, and an open grid."""
@@ -115,17 +116,6 @@ def rows_of(shapes: Rows) -> Floats:
     return np.array(flat, dtype=np.float64).reshape(-1, WIDTH)
 
 
-def placed(rows: Floats, x: float, y: float, z: float, yaw: float) -> Floats:
-    """Return shapes turned by `yaw` about their origin and then moved."""
-    out = rows.copy()
-    cos, sin = math.cos(yaw), math.sin(yaw)
-    out[:, _X] = cos * rows[:, _X] + sin * rows[:, _Z] + x
-    out[:, _Y] += y
-    out[:, _Z] = cos * rows[:, _Z] - sin * rows[:, _X] + z
-    out[:, _YAW] += yaw
-    return out
-
-
 def bounds(rows: Floats) -> Floats:
     """Return an array (n, 2, 3): center and half size, along the axes, of a box around every shape."""
     boxes = np.empty((len(rows), 2, 3))
@@ -133,12 +123,40 @@ def bounds(rows: Floats) -> Floats:
     return boxes
 
 
-def mesh_shapes(rows: Floats, rotation: Floats, shift: Floats) -> tuple[Singles, Ints]:
-    """Return vertices (n, 3), turned by `rotation` and moved by `shift`, and faces (m, 3), outward side out."""
+def mesh_shapes(
+    rows: Floats, owners: npt.NDArray[np.int64], places: Floats, rotation: Floats, shift: Floats
+) -> tuple[Singles, Ints]:
+    """Return vertices (n, 3) and faces (m, 3), outward side out.
+
+    Parameters
+    ----------
+    rows : array (n, WIDTH)
+    owners : array (n,), int64
+        Which of the places each shape belongs to.
+    places : array (m, 6)
+        Stretch along x, y and z, then x, z and yaw: shapes are stretched, turned about the vertical and moved so.
+    rotation, shift : array (3, 3), (3,)
+        From the world to the space of the vertices.
+    """
     n_vertices, n_faces = _count(rows)
     vertices, faces = np.empty((n_vertices, 3), dtype=np.float32), np.empty((n_faces, 3), dtype=np.int32)
-    _mesh(rows, np.ascontiguousarray(rotation), np.ascontiguousarray(shift), vertices, faces)
+    _mesh(rows, owners, places, np.ascontiguousarray(rotation), np.ascontiguousarray(shift), vertices, faces)
     return vertices, faces
+
+
+def find_seen(
+    rows: Floats, owners: npt.NDArray[np.int64], places: Floats, rotation: Floats, shift: Floats, slopes: Floats
+) -> Bools:
+    """Return which shapes may be seen by a camera that `rotation` and `shift` lead to.
+
+    Parameters
+    ----------
+    slopes : array (4,)
+        x / z at the left and right border of the picture, y / z at the upper and lower one.
+    """
+    is_seen = np.empty(len(rows), dtype=np.bool_)
+    _find_seen(rows, owners, places, np.ascontiguousarray(rotation), np.ascontiguousarray(shift), slopes, is_seen)
+    return is_seen
 
 
 @kernel
@@ -214,26 +232,79 @@ def _flatten(value: float, square: float) -> float:
 
 
 @kernel
-def _put(own_x: float, own_y: float, own_z: float, row: Floats, turn: Floats, shift: Floats, vertex: Singles) -> None:
+def _put(own_x: float, own_y: float, own_z: float, turn: Floats, shift: Floats, vertex: Singles) -> None:
     """Write a point of a shape, turned and moved; `turn` goes to the axes of the picture already."""
     for k in range(3):
         vertex[k] = turn[k, 0] * own_x + turn[k, 1] * own_y + turn[k, 2] * own_z + shift[k]
 
 
 @kernel
-def _mesh(rows: Floats, rotation: Floats, shift: Floats, vertices: Singles, faces: Ints) -> None:
+def _place(place: Floats, rotation: Floats, shift: Floats, move: Floats) -> None:
+    """Write the move (3, 4), a matrix and a shift, from the axes of a piece through the world to the camera."""
+    cos, sin = math.cos(place[5]), math.sin(place[5])
+    for k in range(3):
+        east, up, south = rotation[k, 0], rotation[k, 1], rotation[k, 2]
+        move[k, 0] = (east * cos - south * sin) * place[0]
+        move[k, 1] = up * place[1]
+        move[k, 2] = (east * sin + south * cos) * place[2]
+        move[k, 3] = east * place[3] + south * place[4] + shift[k]
+
+
+@kernel
+def _find_seen(
+    rows: Floats,
+    owners: npt.NDArray[np.int64],
+    places: Floats,
+    rotation: Floats,
+    shift: Floats,
+    slopes: Floats,
+    is_seen: Bools,
+) -> None:
+    """Write whether a ball around each shape reaches into the view."""
+    move, at = np.empty((3, 4)), np.empty(3)
+    tilts = np.sqrt(1 + slopes * slopes)
+    for i in range(len(rows)):
+        row, place = rows[i], places[owners[i]]
+        _place(place, rotation, shift, move)
+        for k in range(3):
+            at[k] = move[k, 0] * row[_X] + move[k, 1] * row[_Y] + move[k, 2] * row[_Z] + move[k, 3]
+        half_x, half_z = row[_HALF_X], row[_HALF_Z]
+        wide = max(row[_BOTTOM], row[_TOP]) * (1 + max(row[_BULGE], 0.0) + abs(row[_WAVE])) * (1 + abs(row[_FOLD]))
+        lean, half_y = abs(row[_BEND]) + abs(row[_ARCH]), row[_HALF_Y] * (1 + abs(row[_FOLD]))
+        reach = wide * wide * (half_x * half_x + half_z * half_z) + half_y * half_y
+        reach = (math.sqrt(reach) + lean) * max(place[0], place[1], place[2])
+        is_seen[i] = (
+            at[2] > -reach
+            and at[0] - slopes[0] * at[2] > -reach * tilts[0]
+            and slopes[1] * at[2] - at[0] > -reach * tilts[1]
+            and at[1] - slopes[2] * at[2] > -reach * tilts[2]
+            and slopes[3] * at[2] - at[1] > -reach * tilts[3]
+        )
+
+
+@kernel
+def _mesh(
+    rows: Floats,
+    owners: npt.NDArray[np.int64],
+    places: Floats,
+    rotation: Floats,
+    shift: Floats,
+    vertices: Singles,
+    faces: Ints,
+) -> None:
     """Write the vertices and faces of shapes, one after another."""
-    turn, whole, at = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
+    turn, whole, at, move = np.empty((3, 3)), np.empty((3, 3)), np.empty(3), np.empty((3, 4))
     vertex, face = 0, 0
     for i in range(len(rows)):
         row = rows[i]
         kind = int(row[0])
         _turn(row, turn)
+        _place(places[owners[i]], rotation, shift, move)
         for k in range(3):
-            at[k] = shift[k]
+            at[k] = move[k, 3]
             for j in range(3):
-                at[k] += rotation[k, j] * row[_X + j]
-                whole[k, j] = rotation[k, 0] * turn[0, j] + rotation[k, 1] * turn[1, j] + rotation[k, 2] * turn[2, j]
+                at[k] += move[k, j] * row[_X + j]
+                whole[k, j] = move[k, 0] * turn[0, j] + move[k, 1] * turn[1, j] + move[k, 2] * turn[2, j]
         if kind == BOX:
             vertex, face = _mesh_box(row, whole, at, vertex, face, vertices, faces)
         elif kind == SHEET:
@@ -252,7 +323,7 @@ def _mesh_box(
         own_x = row[_HALF_X] * (size if corner & 4 else -size)
         own_y = row[_HALF_Y] if corner & 2 else -row[_HALF_Y]
         own_z = row[_HALF_Z] * (size if corner & 1 else -size)
-        _put(own_x, own_y, own_z, row, turn, at, vertices[vertex + corner])
+        _put(own_x, own_y, own_z, turn, at, vertices[vertex + corner])
     sides = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
     for side in sides:
         face = _quad(side[0], side[1], side[2], side[3], vertex, face, faces)
@@ -282,7 +353,7 @@ def _mesh_sheet(
             swing = math.sin(2 * math.pi * row[_N_FOLDS] * u + row[_PHASE] + 1.3 * t)
             own_y = row[_HALF_Y] * (2 * t - 1 + row[_FOLD] * (1 - t) * math.sin(5 * u + row[_PHASE]))
             own_z = row[_HALF_Z] * loose * swing + _bow(row, t)
-            _put(row[_HALF_X] * radius * (2 * u - 1), own_y, own_z, row, turn, at, vertices[vertex + n])
+            _put(row[_HALF_X] * radius * (2 * u - 1), own_y, own_z, turn, at, vertices[vertex + n])
             n += 1
     for ring in range(rings - 1):
         for column in range(segments):
@@ -313,10 +384,10 @@ def _mesh_rings(
             own_x = row[_HALF_X] * swell * _flatten(math.cos(angle), square) + bow
             own_z = -row[_HALF_Z] * swell * _flatten(math.sin(angle), square)
             where = vertex + ring * segments + segment
-            _put(own_x, row[_HALF_Y] * height, own_z, row, turn, at, vertices[where])
+            _put(own_x, row[_HALF_Y] * height, own_z, turn, at, vertices[where])
     low, high = rings * segments, rings * segments + 1
-    _put(0.0, -row[_HALF_Y], 0.0, row, turn, at, vertices[vertex + low])
-    _put(row[_BEND], row[_HALF_Y], 0.0, row, turn, at, vertices[vertex + high])
+    _put(0.0, -row[_HALF_Y], 0.0, turn, at, vertices[vertex + low])
+    _put(row[_BEND], row[_HALF_Y], 0.0, turn, at, vertices[vertex + high])
     last = (rings - 1) * segments
     for segment in range(segments):
         following = (segment + 1) % segments
@@ -325,6 +396,10 @@ def _mesh_rings(
             face = _quad(a, b, b + segments, a + segments, vertex, face, faces)
         faces[face, 0], faces[face, 1], faces[face, 2] = vertex + low, vertex + following, vertex + segment
         face += 1
-        faces[face, 0], faces[face, 1], faces[face, 2] = vertex + last + segment, vertex + last + following, vertex + high
+        faces[face, 0], faces[face, 1], faces[face, 2] = (
+            vertex + last + segment,
+            vertex + last + following,
+            vertex + high,
+        )
         face += 1
     return vertex + rings * segments + 2, face

@@ -17,7 +17,7 @@ from depthforest.frames import Camera
 from synth.bodies import Body
 from synth.scene.furniture import PlacedPiece, box_faces, turn_about_y
 from synth.scene.rendering import Mesh
-from synth.scene.shapes import COLUMN, SHEET, mesh_shapes
+from synth.scene.shapes import COLUMN, SHEET, find_seen, mesh_shapes
 from synth.scene.skinning import PosedBody
 
 PROBED_EVERY = 5
@@ -101,6 +101,13 @@ class View:
         roll = np.array([[cr, sr, 0], [-sr, cr, 0], [0, 0, 1]])
         return np.asarray(roll @ tilt @ np.diag([1.0, -1.0, -1.0]))
 
+    @cached_property
+    def slopes(self) -> Floats:
+        """Array (4,): x / z at the left and the right border of the picture, y / z at the upper and the lower one."""
+        camera = self.camera
+        left, right = (-1 - camera.cx) / camera.fx, (camera.width - camera.cx) / camera.fx
+        return np.array([left, right, (-1 - camera.cy) / camera.fy, (camera.height - camera.cy) / camera.fy])
+
     def to_camera(self, points: Floats) -> Floats:
         """Return world points (..., 3) in camera space."""
         return np.asarray((points - np.array([0, self.height, 0])) @ self.rotation.T)
@@ -142,16 +149,24 @@ class Scene:
 
     def _clutter(self) -> list[Mesh]:
         """Return the shapes of all pieces: the solid, the open and those without readings."""
-        rows = [piece.shapes for piece in self.pieces if len(piece.piece.shapes)]
-        if not rows:
+        pieces = [placed for placed in self.pieces if len(placed.piece.shapes)]
+        if not pieces:
             return []
-        shapes = np.concatenate(rows)
-        is_lost, is_open = shapes[:, COLUMN["lost"]] > 0, shapes[:, COLUMN["kind"]] == SHEET
+        shapes = np.concatenate([placed.piece.shapes for placed in pieces])
+        owners = np.repeat(np.arange(len(pieces)), [len(placed.piece.shapes) for placed in pieces])
+        places = np.array([(*placed.piece.stretch, placed.x, placed.z, placed.yaw) for placed in pieces])
         rotation, shift = self.view.rotation, self.view.to_camera(np.zeros(3))
+        is_seen = find_seen(shapes, owners, places, rotation, shift, self.view.slopes)
+        is_lost, is_open = shapes[:, COLUMN["lost"]] > 0, shapes[:, COLUMN["kind"]] == SHEET
         found = []
-        for chosen, closed, lost in ((~is_lost & ~is_open, True, False), (~is_lost & is_open, False, False), (is_lost, False, True)):
+        for group, closed, lost in (
+            (~is_lost & ~is_open, True, False),
+            (~is_lost & is_open, False, False),
+            (is_lost, False, True),
+        ):
+            chosen = group & is_seen
             if chosen.any():
-                vertices, faces = mesh_shapes(shapes[chosen], rotation, shift)
+                vertices, faces = mesh_shapes(shapes[chosen], owners[chosen], places, rotation, shift)
                 found.append(Mesh(vertices, faces, is_closed=closed, is_lost=lost))
         return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -59,7 +60,9 @@ def assembly(rng: np.random.Generator, heights: tuple[float, float] = STANDING) 
     for _ in range(int(rng.integers(1, 7))):
         onto, new = shapes[int(rng.integers(len(shapes)))], random_shape(rng)
         size, (u, v, w) = math.exp(rng.normal(-0.4, 0.5)), rng.normal(0.0, 0.7, 3).tolist()
-        shapes += moved([new], onto.x + u * onto.half_x, onto.y + abs(v) * onto.half_y, onto.z + w * onto.half_z, scale=size)
+        shapes += moved(
+            [new], onto.x + u * onto.half_x, onto.y + abs(v) * onto.half_y, onto.z + w * onto.half_z, scale=size
+        )
     return fitted(shapes, between(rng, *heights))
 
 
@@ -77,7 +80,9 @@ def plant(rng: np.random.Generator) -> Thing:
     """Draw a pot with leaves, from a herb to a small tree."""
     tall, pot = between(rng, 0.15, 1.9), between(rng, 0.05, 0.2)
     high = min(pot * between(rng, 1.2, 2.2), 0.5 * tall)
-    shapes = [Shape(LATHE, 0, high / 2, 0, pot, high / 2, pot, bottom=between(rng, 0.6, 1.0), bulge=between(rng, 0, 0.2))]
+    shapes = [
+        Shape(LATHE, 0, high / 2, 0, pot, high / 2, pot, bottom=between(rng, 0.6, 1.0), bulge=between(rng, 0, 0.2))
+    ]
     n_leaves, reach = int(rng.integers(8, 26)), between(rng, 0.35, 0.7) * tall
     narrow, n_stems = between(rng, 0.08, 0.5), int(rng.integers(1, 4))
     for _ in range(n_stems):
@@ -125,7 +130,10 @@ def office_chair(rng: np.random.Generator) -> Thing:
     for k in range(n_feet):
         angle = 2 * math.pi * k / n_feet
         foot = (0.3 * math.sin(angle), 0.05, 0.3 * math.cos(angle))
-        shapes += [tube((0, 0.11, 0), foot, 0.022), Shape(BALL, foot[0], 0.03, foot[2], 0.03, 0.03, 0.03, rings=3.0, segments=6.0)]
+        shapes += [
+            tube((0, 0.11, 0), foot, 0.022),
+            Shape(BALL, foot[0], 0.03, foot[2], 0.03, 0.03, 0.03, rings=3.0, segments=6.0),
+        ]
     if rng.random() < 0.6:
         for side in (-1, 1):
             x, arm = side * (wide + 0.03), seat + between(rng, 0.17, 0.24)
@@ -153,7 +161,9 @@ def plain_chair(rng: np.random.Generator) -> Thing:
             x = wide * (2 * up - 1.1)
             shapes.append(tube((x, seat, -deep), (x, seat + tall, -deep - lean), 0.009))
     if style == 2:
-        shapes.append(box(0, seat + 0.6 * tall, -deep - 0.6 * lean, wide, 0.36 * tall, 0.012, pitch=-math.atan2(lean, tall)))
+        shapes.append(
+            box(0, seat + 0.6 * tall, -deep - 0.6 * lean, wide, 0.36 * tall, 0.012, pitch=-math.atan2(lean, tall))
+        )
     shapes.append(box(0, seat + tall, -deep - lean, wide + 0.01, 0.025, 0.014))
     if rng.random() < 0.4:
         shapes += moved(drape(rng, wide), 0, seat + tall + 0.02, -deep - lean)
@@ -167,11 +177,24 @@ def soft_sofa(rng: np.random.Generator) -> Thing:
     round_ = between(rng, 0.3, 0.9)
     shapes = [
         Shape(BALL, 0, seat / 2, 0, wide, seat / 2, deep, square=0.85, segments=16.0),
-        Shape(BALL, 0, seat + 0.5 * back, -deep, wide + 0.05, 0.62 * back, thick, pitch=-0.15, square=round_, segments=16.0),
+        Shape(
+            BALL,
+            0,
+            seat + 0.5 * back,
+            -deep,
+            wide + 0.05,
+            0.62 * back,
+            thick,
+            pitch=-0.15,
+            square=round_,
+            segments=16.0,
+        ),
     ]
     for side in (-1, 1):
         high = seat + between(rng, 0.1, 0.2)
-        shapes.append(Shape(BALL, side * (wide + 0.06), high / 2, 0, thick, high / 2, deep, square=round_, segments=14.0))
+        shapes.append(
+            Shape(BALL, side * (wide + 0.06), high / 2, 0, thick, high / 2, deep, square=round_, segments=14.0)
+        )
     for _ in range(int(rng.integers(0, 4))):
         shapes += moved(cushion(rng), between(rng, -0.8, 0.8) * wide, seat - 0.02, between(rng, -0.6, 0.2) * deep)
     if rng.random() < 0.3:
@@ -228,7 +251,9 @@ def bottle(rng: np.random.Generator) -> Thing:
         )
     ]  # fmt: skip
     if neck > 0.2:
-        shapes.append(Shape(LATHE, 0, tall * (1 + neck / 2), 0, 0.4 * wide, tall * neck / 2, 0.4 * wide, rings=2.0, segments=8.0))
+        shapes.append(
+            Shape(LATHE, 0, tall * (1 + neck / 2), 0, 0.4 * wide, tall * neck / 2, 0.4 * wide, rings=2.0, segments=8.0)
+        )
     return shapes
 
 
@@ -257,9 +282,16 @@ def monitor(rng: np.random.Generator) -> Thing:
     half_x, half_y, up = between(rng, 0.18, 0.36), between(rng, 0.13, 0.22), between(rng, 0.06, 0.16)
     middle, pitch = up + half_y, -between(rng, -0.05, 0.25)
     glass = box(0, middle, 0.02, half_x - 0.015, half_y - 0.015, 0.006, pitch=pitch, lost=float(rng.random() < 0.5))
-    hull = Shape(BALL, 0, middle, -0.05, 0.6 * half_x, 0.6 * half_y, 0.05 + 0.1 * rng.random(), square=0.6)
+    deep = between(rng, 0.03, 0.15)
+    hull = Shape(BALL, 0, middle, -deep, 0.6 * half_x, 0.6 * half_y, deep, square=0.6)
     foot = Shape(LATHE, 0, 0.01, -0.02, 0.13, 0.01, 0.1, rings=2.0)
-    return [box(0, middle, 0, half_x, half_y, 0.018, pitch=pitch), glass, hull, foot, tube((0, 0, -0.04), (0, middle, -0.04), 0.025)]
+    return [
+        box(0, middle, 0, half_x, half_y, 0.018, pitch=pitch),
+        glass,
+        hull,
+        foot,
+        tube((0, 0, -0.04), (0, middle, -0.04), 0.025),
+    ]
 
 
 def laptop(rng: np.random.Generator) -> Thing:
@@ -273,7 +305,9 @@ def laptop(rng: np.random.Generator) -> Thing:
 def desk_lamp(rng: np.random.Generator) -> Thing:
     """Draw a lamp with a bent arm."""
     tall, out = between(rng, 0.25, 0.55), between(rng, 0.05, 0.3)
-    arm = Shape(LATHE, 0, tall / 2, 0, 0.01, tall / 2, 0.01, bend=out, arch=rng.normal(0.0, 0.08), rings=9.0, segments=6.0)
+    arm = Shape(
+        LATHE, 0, tall / 2, 0, 0.01, tall / 2, 0.01, bend=out, arch=rng.normal(0.0, 0.08), rings=9.0, segments=6.0
+    )
     head = Shape(LATHE, out, tall, 0, 0.08, 0.06, 0.08, top=0.4, roll=rng.normal(0.0, 0.5), bulge=0.2)
     return [Shape(LATHE, 0, 0.012, 0, 0.08, 0.012, 0.08, rings=2.0), arm, head]
 
@@ -291,7 +325,9 @@ def package(rng: np.random.Generator) -> Thing:
     half_x, half_y, half_z = (np.exp(rng.normal(-2.1, 0.45, 3))).tolist()
     shapes = [box(0, half_y, 0, half_x, half_y, half_z, yaw=3 * rng.random(), top=between(rng, 0.85, 1.05))]
     if rng.random() < 0.4:
-        shapes.append(box(0.02, 2 * half_y + 0.6 * half_y, 0, 0.7 * half_x, 0.6 * half_y, 0.8 * half_z, yaw=3 * rng.random()))
+        shapes.append(
+            box(0.02, 2 * half_y + 0.6 * half_y, 0, 0.7 * half_x, 0.6 * half_y, 0.8 * half_z, yaw=3 * rng.random())
+        )
     return shapes
 
 
@@ -346,7 +382,10 @@ def desk(rng: np.random.Generator, *, is_full: bool = False) -> Thing:
 def counter(rng: np.random.Generator) -> Thing:
     """Draw a kitchen counter, bar or sideboard with things on it."""
     half_x, half_z, height = between(rng, 0.5, 1.5), between(rng, 0.25, 0.35), between(rng, 0.75, 1.1)
-    shapes = [box(0, height / 2, 0, half_x, height / 2, half_z), box(0, height, 0.02, half_x + 0.02, 0.02, half_z + 0.02)]
+    shapes = [
+        box(0, height / 2, 0, half_x, height / 2, half_z),
+        box(0, height, 0.02, half_x + 0.02, 0.02, half_z + 0.02),
+    ]
     return shapes + load(rng, half_x, half_z, height + 0.02, int(rng.integers(2, 9)))
 
 
@@ -373,7 +412,11 @@ def bed(rng: np.random.Generator) -> Thing:
         box(0, 0.4 + 0.1 * rng.random(), -half_z - 0.05, half_x + 0.03, 0.4, 0.025),
     ]
     for side in (-0.5, 0.5) if half_x > 0.65 else (0.0,):
-        shapes.append(Shape(BALL, side * half_x, height + 0.06, 0.25 - half_z, 0.28, 0.08, 0.2, yaw=rng.normal(0, 0.3), square=0.5))
+        shapes.append(
+            Shape(
+                BALL, side * half_x, height + 0.06, 0.25 - half_z, 0.28, 0.08, 0.2, yaw=rng.normal(0, 0.3), square=0.5
+            )
+        )
     if rng.random() < 0.7:
         shapes += moved(heap(rng), 0, height - 0.05, between(rng, 0.0, 0.6), scale=between(rng, 0.8, 1.4))
     return shapes
@@ -427,7 +470,9 @@ def leaning_board(rng: np.random.Generator) -> Thing:
         if rng.random() < 0.5:
             shapes.append(box(x, y, z, wide, half, 0.012, pitch=pitch))
         else:
-            shapes.append(Shape(LATHE, x, y, z, 0.3 * wide, half, 0.3 * wide, pitch=pitch, wave=0.1, phase=6 * rng.random()))
+            shapes.append(
+                Shape(LATHE, x, y, z, 0.3 * wide, half, 0.3 * wide, pitch=pitch, wave=0.1, phase=6 * rng.random())
+            )
     return shapes
 
 
@@ -452,7 +497,16 @@ def person_like(rng: np.random.Generator) -> Thing:
         bottom=between(rng, 0.5, 1.0), top=between(rng, 0.4, 1.0), bulge=between(rng, -0.2, 0.3), square=between(rng, 0, 0.7),
     )  # fmt: skip
     knob, drop = between(rng, 0.07, 0.15), between(rng, 0.0, 0.1)
-    top = Shape(BALL, rng.normal(0, 0.03), tall - knob + drop, 0, knob, between(rng, 0.08, 0.16), knob, square=between(rng, 0, 0.8))
+    top = Shape(
+        BALL,
+        rng.normal(0, 0.03),
+        tall - knob + drop,
+        0,
+        knob,
+        between(rng, 0.08, 0.16),
+        knob,
+        square=between(rng, 0, 0.8),
+    )
     shapes = [trunk, top]
     for x in ((0.0,), (-0.5, 0.5), (-0.6, 0.0, 0.6))[int(rng.integers(3))]:
         shapes.append(tube((1.3 * x * wide, 0, 0), (x * wide, waist + 0.05, 0), between(rng, 0.015, 0.07)))
@@ -470,5 +524,7 @@ STANDINGS: tuple[Draw, ...] = (
 )  # fmt: skip
 """What stands on floors, as often as it is named."""
 
+DESKS: tuple[Draw, ...] = (partial(desk, is_full=True),)
+COUNTERS: tuple[Draw, ...] = (counter,)
 LOWS: tuple[Draw, ...] = (desk, plain_chair, office_chair, bag, heap, boxes)
 """What may stand between the camera and a person."""

@@ -1,0 +1,64 @@
+"""Inventory: the things that rooms are cluttered with, each drawn when it is first met.
+
+Thing `k` depends on (seed, k) alone. To draw one takes as long as to place ten; each place stretches it anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from synth.scene.furniture import Piece
+from synth.scene.hangings import CEILING_HANGINGS, WALL_HANGINGS
+from synth.scene.shapes import Shape, rows_of
+from synth.scene.things import COUNTERS, DESKS, LOWS, STANDINGS, Draw
+
+GROUPS: dict[str, tuple[Draw, ...]] = {
+    "standing": STANDINGS,
+    "low": LOWS,
+    "desk": DESKS,
+    "counter": COUNTERS,
+    "wall": WALL_HANGINGS,
+    "ceiling": CEILING_HANGINGS,
+}
+"""What may be asked for, and the kinds of things that it may be."""
+
+STRETCH = (0.8, 1.25)
+"""Times that a thing is larger along each axis where it stands."""
+
+
+class Inventory:
+    """Things to draw from.
+
+    Parameters
+    ----------
+    seed : sequence of int
+    n : int
+        How many there are in each group.
+    """
+
+    def __init__(self, seed: tuple[int, ...], n: int) -> None:
+        self._seed, self._n = seed, n
+        self._made: dict[tuple[str, int], Piece] = {}
+
+    def draw(self, rng: np.random.Generator, group: str) -> Piece:
+        """Draw a thing of a group, stretched."""
+        low, high = STRETCH
+        number, *shares = rng.random(4).tolist()
+        x, y, z = (low * (high / low) ** share for share in shares)
+        return self._thing(group, int(number * self._n)).stretched(
+            (x, y if group not in ("desk", "ceiling") else 1.0, z)
+        )
+
+    def _thing(self, group: str, number: int) -> Piece:
+        # made twice by two threads, it is the same thing
+        if (group, number) not in self._made:
+            kinds = GROUPS[group]
+            rng = np.random.default_rng([*self._seed, list(GROUPS).index(group), number])
+            make = kinds[int(rng.integers(len(kinds)))]
+            self._made[group, number] = piece_of(getattr(make, "__name__", group), make(rng))
+        return self._made[group, number]
+
+
+def piece_of(name: str, shapes: list[Shape]) -> Piece:
+    """Return shapes as a piece."""
+    return Piece(name, (), rows_of(shapes))
