@@ -78,7 +78,7 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="Only so many frames.", min=1)] = None,
     threads: ThreadsOption = None,
 ) -> None:
-    """Measure models on labeled frames: parts, joints, calibration, speed; as a report to look at."""
+    """Measure models on labeled frames: parts, joints, calibration, speed; or, with --people, who is found."""
     of_people = {"rooms": rooms, "background": background, "empty_room": empty_room, "recording": recording}
     of_parts = {"marks": marks, "frames": frames, "camera": camera, "no_joints": not joints, "exact": exact}
     _refuse_options(of_parts | {"mirror": mirror is not None} if people else of_people, people=people)
