@@ -97,7 +97,8 @@ class Config(TomlConfig):
         Frames without anybody are not asked.
     clutter_share : float
         Of the rooms are cluttered: walls askew, with doors, windows, curtains and coats, beams and lamps, chairs with
-        jackets, plants, full tables and things without a name, all drawn anew. The others are as `furnished_share` says.
+        jackets, plants, full tables and things without a name, all drawn anew. The others are as
+        `furnished_share` says.
     clutter : (int, int)
         How many things, from and to, where there is a place for them; each table counts as one with all that is on it.
     n_things : int

@@ -17,8 +17,9 @@ VERSION = 1
 """Of the frames: raise it whenever the same (config, seed, index) gives other bytes than before."""
 
 LATER_DEFAULTS = (
-    "only_subjects = []", "clutter_share = 0.0", "clutter = [6, 16]", "n_things = 2048", "lost_share = 0.1", "empty_share = 0.0",
-    "carry_share = 0.0", "lean_share = 0.0", "desk_share = 0.0", "bed_share = 0.0", "touch_share = 0.0",
+    "only_subjects = []", "clutter_share = 0.0", "clutter = [6, 16]", "n_things = 2048", "lost_share = 0.1",
+    "empty_share = 0.0", "carry_share = 0.0", "lean_share = 0.0", "desk_share = 0.0", "bed_share = 0.0",
+    "touch_share = 0.0",
 )  # fmt: skip
 """Fields that came later, where they change nothing: data sets that were begun without them can go on."""
 

@@ -12,12 +12,13 @@ import numpy as np
 
 from depthforest.base import Floats, Singles, kernel
 from depthforest.frames import JOINTS
+from synth.scene.assembling import Thing, assembly, moved, turned
 from synth.scene.furniture import PlacedPiece, between
 from synth.scene.inventory import Inventory, piece_of
+from synth.scene.items import bag
 from synth.scene.shapes import BALL, LATHE, Shape, box
 from synth.scene.skinning import PosedBody
 from synth.scene.stage import Person, PlacedPerson
-from synth.scene.things import Thing, assembly, bag, moved, turned
 
 MOST_GAP = 0.05
 """Meters between two who touch, at most, to a cell of the grid that finds where they meet."""
@@ -168,4 +169,4 @@ def _contact(still: Singles, mover: Singles, middle: Floats, x: float, z: float)
 def _cell(point: Singles, middle: Floats, x: float, z: float) -> tuple[int, int]:
     """Return the cell of a point: its height, and how far it is to the side of the direction (x, z)."""
     aside = (point[0] - middle[0]) * z - (point[2] - middle[2]) * x
-    return int(math.floor(point[1] / CELL)), int(math.floor(aside / CELL)) + N_CELLS // 2
+    return math.floor(point[1] / CELL), math.floor(aside / CELL) + N_CELLS // 2

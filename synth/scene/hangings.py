@@ -23,8 +23,10 @@ def coat(rng: np.random.Generator) -> list[Shape]:
     phase, n_folds = 6.3 * rng.random(), float(rng.integers(3, 8))
     yaw = rng.normal(0.0, 0.3)
     trunk = Shape(
-        LATHE, 0, -long / 2, 0, wide, long / 2, deep, yaw=yaw, bottom=between(rng, 0.7, 1.3), top=between(rng, 0.15, 0.5),
-        bulge=between(rng, 0.0, 0.5), fold=between(rng, 0.08, 0.3), n_folds=n_folds, phase=phase, rings=7.0, segments=22.0,
+        LATHE, 0, -long / 2, 0, wide, long / 2, deep, yaw=yaw, bottom=between(rng, 0.7, 1.3), top=between(rng, 0.15,
+        0.5),
+        bulge=between(rng, 0.0, 0.5), fold=between(rng, 0.08, 0.3), n_folds=n_folds, phase=phase, rings=7.0,
+        segments=22.0,
     )  # fmt: skip
     shapes = [trunk]
     if rng.random() < 0.75:
@@ -136,15 +138,16 @@ def board(rng: np.random.Generator) -> list[Shape]:
 
 def cupboard(rng: np.random.Generator) -> list[Shape]:
     """Draw cupboards on the wall, as over a kitchen counter, with a hood."""
-    shapes, n = [], int(rng.integers(1, 4))
+    n = int(rng.integers(1, 4))
     wide, half_y, deep, y = (
         between(rng, 0.2, 0.4),
         between(rng, 0.25, 0.4),
         between(rng, 0.14, 0.2),
         between(rng, 1.6, 1.9),
     )
-    for k in range(n):
-        shapes.append(box((2 * k - n + 1) * wide, y, deep, wide - 0.01, half_y * between(rng, 0.8, 1.0), deep))
+    shapes = [
+        box((2 * k - n + 1) * wide, y, deep, wide - 0.01, half_y * between(rng, 0.8, 1.0), deep) for k in range(n)
+    ]
     if rng.random() < 0.4:
         shapes.append(Shape(LATHE, (n + 1) * wide, y, deep, 0.3, half_y, deep, square=1.0, top=0.4, rings=3.0))
     return shapes

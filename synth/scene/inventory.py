@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from synth.scene.assembling import Draw
 from synth.scene.furniture import Piece
 from synth.scene.hangings import CEILING_HANGINGS, WALL_HANGINGS
 from synth.scene.shapes import Shape, rows_of
-from synth.scene.things import COUNTERS, DESKS, LOWS, STANDINGS, Draw
+from synth.scene.things import COUNTERS, DESKS, LOWS, STANDINGS
 
 GROUPS: dict[str, tuple[Draw, ...]] = {
     "standing": STANDINGS,

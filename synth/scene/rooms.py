@@ -169,7 +169,7 @@ class Furnisher:
             self._add(piece)
 
     def furnish(self, *, is_close_up: bool = False) -> list[PlacedPiece]:
-        """Return all pieces, those that were there and the clutter; with a full table right before the camera if asked."""
+        """Return all pieces, those that were there and the clutter; a close-up has a full table before the camera."""
         rng, config = self.rng, self.config
         blocks = rng.random() < config.blocked_share
         if is_close_up or rng.random() < CLOSE_UP_SHARE:

@@ -1,10 +1,10 @@
-"""Shapes of clutter: boxes, lathed and ball-like solids, and sheets of cloth, each a row of numbers, meshed by one kernel.
+"""Shapes of clutter: boxes, lathed and ball-like solids, and sheets of cloth, each a row of numbers.
 
 A room has some hundreds of shapes; rows of numbers are quick to draw, turn and move, and become triangles only once,
-where the camera is known. `things` and `hangings` draw them; `stage` meshes them.
+where the camera is known. `items`, `things` and `hangings` draw them; `stage` meshes them.
 
-Own axes of a shape: y along it from -half_y to half_y, its cross-section in x and z. It is turned by roll about z, pitch
-about x and yaw about y, in this order, and moved to (x, y, z).
+Own axes of a shape: y along it from -half_y to half_y, its cross-section in x and z. It is turned by roll about z,
+pitch about x and yaw about y, in this order, and moved to (x, y, z).
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def tube(start: Sequence[float], end: Sequence[float], radius: float, *, top: fl
     # y goes to the direction: first down from the vertical, then about it
     return Shape(
         LATHE, (start[0] + end[0]) / 2, (start[1] + end[1]) / 2, (start[2] + end[2]) / 2, radius, half, radius,
-        yaw=math.atan2(dx, dz), pitch=math.atan2(level, dy), top=top, arch=arch, rings=6.0 if arch else 2.0, segments=7.0,
+        yaw=math.atan2(dx, dz), pitch=math.atan2(level, dy), top=top, arch=arch, rings=6.0 if arch else 2.0,
+        segments=7.0,
     )  # fmt: skip
 
 
@@ -214,13 +215,13 @@ def _radius(row: Floats, t: float) -> float:
     """Return the radius, as a share of the half sizes, at `t` from 0 at the bottom to 1 at the top."""
     straight = row[_BOTTOM] + (row[_TOP] - row[_BOTTOM]) * t
     waves = row[_WAVE] * math.sin(2 * math.pi * row[_N_WAVES] * t + row[_PHASE]) if row[_WAVE] != 0 else 0.0
-    return max(straight * (1 + row[_BULGE] * math.sin(math.pi * t) + waves), 0.0)
+    return float(max(straight * (1 + row[_BULGE] * math.sin(math.pi * t) + waves), 0.0))
 
 
 @kernel
 def _bow(row: Floats, t: float) -> float:
     """Return how far the axis is off its straight line."""
-    return row[_BEND] * t * t + 4 * row[_ARCH] * t * (1 - t)
+    return float(row[_BEND] * t * t + 4 * row[_ARCH] * t * (1 - t))
 
 
 @kernel

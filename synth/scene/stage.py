@@ -1,7 +1,8 @@
 """What a scene is made of: people and pieces in the world, the walls around them and the camera before them.
 
 World space: metres, x to the camera's right, y up, z towards the camera (right-handed); the camera is above the origin
-and looks along -z. At yaw 0 a person faces the camera, the person's left on the camera's right. `composing` draws scenes.
+and looks along -z. At yaw 0 a person faces the camera, the person's left on the camera's right. `composing` draws
+scenes.
 """
 
 from __future__ import annotations

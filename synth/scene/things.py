@@ -1,107 +1,22 @@
-"""Things that stand on floors and tables: drawn anew for every room, from the shapes of `shapes`.
+"""Things that stand on floors: drawn from the shapes of `shapes`, tables and shelves with `items` on them.
 
-Each is a list of shapes in axes of its own: y up from what it stands on, its front towards +z. `rooms` puts them into
-rooms; `hangings` has what hangs on walls and ceilings, and the cloth.
+Each is a list of shapes in axes of its own: y up from the floor,
+its front towards +z. `hangings` has what hangs on walls
+and ceilings, and the cloth; `inventory` keeps what was drawn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
+from synth.scene.assembling import ON_TABLE, Draw, Thing, assembly, moved, turned
 from synth.scene.furniture import between
 from synth.scene.hangings import coat, drape
-from synth.scene.shapes import BALL, BOX, LATHE, SHEET, Rows, Shape, bounds, box, rows_of, tube
-
-Thing = list[Shape]
-Draw = Callable[[np.random.Generator], Thing]
-
-STANDING = (0.25, 1.9)
-ON_TABLE = (0.08, 0.45)
-"""Meters: heights of random assemblies on the floor and on tables."""
-
-
-def moved(shapes: Rows, x: float, y: float, z: float, *, scale: float = 1.0) -> Thing:
-    """Return shapes, scaled about their origin and then moved."""
-    return [
-        s._replace(
-            x=scale * s.x + x, y=scale * s.y + y, z=scale * s.z + z, half_x=scale * s.half_x,
-            half_y=scale * s.half_y, half_z=scale * s.half_z, bend=scale * s.bend, arch=scale * s.arch,
-        )
-        for s in shapes
-    ]  # fmt: skip
-
-
-def turned(shapes: Rows, yaw: float) -> Thing:
-    """Return shapes, turned about the vertical."""
-    cos, sin = math.cos(yaw), math.sin(yaw)
-    return [s._replace(x=cos * s.x + sin * s.z, z=cos * s.z - sin * s.x, yaw=s.yaw + yaw) for s in shapes]
-
-
-def random_shape(rng: np.random.Generator) -> Shape:
-    """Draw a solid of any form, about a meter large, around the origin."""
-    kind = (BOX, LATHE, LATHE, BALL)[int(rng.integers(4))]
-    sizes = np.exp(rng.normal(-1.1, 0.55, 3)).tolist()
-    wild, tilt = rng.random(9).tolist(), rng.normal(0.0, 0.25, 2).tolist()
-    return Shape(
-        kind, 0.0, 0.0, 0.0, *sizes, yaw=6.3 * wild[0], pitch=tilt[0], roll=tilt[1],
-        bottom=0.4 + 0.6 * wild[1], top=0.3 + 0.7 * wild[2], bulge=0.9 * wild[3] - 0.3, wave=max(0.5 * wild[4] - 0.25, 0),
-        n_waves=1 + 2 * wild[5], square=max(2 * wild[6] - 1, 0), arch=0.3 * max(wild[7] - 0.6, 0), phase=6.3 * wild[8],
-        rings=6.0, segments=10.0,
-    )  # fmt: skip
-
-
-def assembly(rng: np.random.Generator, heights: tuple[float, float] = STANDING) -> Thing:
-    """Draw a thing that has no name: solids joined at random, each at a side of one before it."""
-    shapes = [random_shape(rng)]
-    for _ in range(int(rng.integers(1, 7))):
-        onto, new = shapes[int(rng.integers(len(shapes)))], random_shape(rng)
-        size, (u, v, w) = math.exp(rng.normal(-0.4, 0.5)), rng.normal(0.0, 0.7, 3).tolist()
-        shapes += moved(
-            [new], onto.x + u * onto.half_x, onto.y + abs(v) * onto.half_y, onto.z + w * onto.half_z, scale=size
-        )
-    return fitted(shapes, between(rng, *heights))
-
-
-def fitted(shapes: Rows, height: float, *, most_width: float = 1.2) -> Thing:
-    """Return shapes, scaled to a height, unless they get too wide, and put on the floor."""
-    around = bounds(rows_of(shapes))
-    low, high = (around[:, 0] - around[:, 1]).min(axis=0), (around[:, 0] + around[:, 1]).max(axis=0)
-    wide_x, tall, wide_z = (high - low).tolist()
-    scale = min(height / tall, most_width / max(wide_x, wide_z))
-    middle = (low + high) / 2
-    return moved(shapes, -scale * middle[0], -scale * low[1], -scale * middle[2], scale=scale)
-
-
-def plant(rng: np.random.Generator) -> Thing:
-    """Draw a pot with leaves, from a herb to a small tree."""
-    tall, pot = between(rng, 0.15, 1.9), between(rng, 0.05, 0.2)
-    high = min(pot * between(rng, 1.2, 2.2), 0.5 * tall)
-    shapes = [
-        Shape(LATHE, 0, high / 2, 0, pot, high / 2, pot, bottom=between(rng, 0.6, 1.0), bulge=between(rng, 0, 0.2))
-    ]
-    n_leaves, reach = int(rng.integers(8, 26)), between(rng, 0.35, 0.7) * tall
-    narrow, n_stems = between(rng, 0.08, 0.5), int(rng.integers(1, 4))
-    for _ in range(n_stems):
-        lean = rng.normal(0.0, 0.12, 2).tolist()
-        shapes.append(tube((0, high, 0), (lean[0] * tall, 0.85 * tall, lean[1] * tall), 0.012 + 0.01 * tall, top=0.4))
-    start = between(rng, 0.0, 0.6)  # how far up the leaves begin
-    for up, around, tilt, size in rng.random((n_leaves, 4)).tolist():
-        half, yaw = reach * (0.2 + 0.3 * size), 2 * math.pi * around
-        pitch = 0.3 + 1.5 * tilt
-        base = high + (start + (1 - start) * up * 0.8) * (tall - high)
-        out = half * math.sin(pitch)
-        shapes.append(
-            Shape(
-                SHEET, out * math.sin(yaw), base + half * math.cos(pitch), out * math.cos(yaw), half * narrow, half, 0.0,
-                yaw=yaw, pitch=pitch, bottom=0.15, top=0.05, bulge=8.0, bend=0.5 * half * (tilt - 0.7), rings=4.0,
-                segments=1.0,
-            )
-        )  # fmt: skip
-    return [s for s in shapes if s.y - s.half_y * abs(math.cos(s.pitch)) > -0.01]
+from synth.scene.items import bag, load, plant
+from synth.scene.shapes import BALL, LATHE, Shape, box, tube
 
 
 def floor_lamp(rng: np.random.Generator) -> Thing:
@@ -121,7 +36,8 @@ def office_chair(rng: np.random.Generator) -> Thing:
     shapes = [
         Shape(BALL, 0, seat, 0, wide, 0.05, wide, square=between(rng, 0.3, 0.8), segments=14.0),
         Shape(
-            BALL, 0, seat + 0.12 + back, -wide, between(rng, 0.8, 1.0) * wide, back, 0.045, pitch=-between(rng, 0.0, 0.3),
+            BALL, 0, seat + 0.12 + back, -wide, between(rng, 0.8, 1.0) * wide, back, 0.045, pitch=-between(rng, 0.0,
+            0.3),
             square=between(rng, 0.3, 0.9), top=between(rng, 0.6, 1.0), segments=14.0,
         ),
         Shape(LATHE, 0, seat / 2, 0, 0.03, seat / 2 - 0.03, 0.03, rings=2.0, segments=7.0),
@@ -218,143 +134,11 @@ def heap(rng: np.random.Generator) -> Thing:
         half = spread * (0.4 + 0.6 * size)
         shapes.append(
             Shape(
-                BALL, spread * (2 * x - 1), 0.35 * half, spread * (2 * z - 1), half, 0.45 * half, 0.8 * half, yaw=6 * phase,
+                BALL, spread * (2 * x - 1), 0.35 * half, spread * (2 * z - 1), half, 0.45 * half, 0.8 * half,
+                yaw=6 * phase,
                 fold=0.25, n_folds=4.0 + int(5 * size), phase=6 * phase, segments=16.0,
             )
         )  # fmt: skip
-    return shapes
-
-
-def bag(rng: np.random.Generator) -> Thing:
-    """Draw a backpack, a sack, a suitcase or a handbag."""
-    tall, wide, deep = between(rng, 0.2, 0.65), between(rng, 0.12, 0.28), between(rng, 0.07, 0.17)
-    body = Shape(
-        (BALL, LATHE)[int(rng.integers(2))], 0, tall / 2, 0, wide, tall / 2, deep, square=between(rng, 0.3, 0.9),
-        pitch=rng.normal(0.0, 0.12), roll=rng.normal(0.0, 0.12), top=between(rng, 0.4, 1.0), bulge=between(rng, 0.0, 0.3),
-        fold=0.06, n_folds=3.0, phase=6 * rng.random(),
-    )  # fmt: skip
-    grip = tube((-0.5 * wide, 0.97 * tall, 0), (0.5 * wide, 0.97 * tall, 0), 0.012)
-    shapes = [body, grip._replace(roll=-math.pi / 2, arch=between(rng, 0.05, 0.2), rings=7.0)]
-    if rng.random() < 0.5:
-        shapes.append(Shape(BALL, 0, 0.35 * tall, 0.9 * deep, 0.7 * wide, 0.22 * tall, 0.3 * deep, square=0.6))
-    return shapes
-
-
-def bottle(rng: np.random.Generator) -> Thing:
-    """Draw a bottle, a vase, a can or a jar."""
-    tall, wide = between(rng, 0.08, 0.35), between(rng, 0.025, 0.08)
-    top, neck = between(rng, 0.25, 1.1), between(rng, 0.0, 0.4)
-    shapes = [
-        Shape(
-            LATHE, 0, tall / 2, 0, wide, tall / 2, wide, top=top, bulge=between(rng, -0.1, 0.7), wave=max(rng.normal(0, 0.15), 0),
-            n_waves=between(rng, 0.5, 1.5), phase=6 * rng.random(), rings=7.0,
-        )
-    ]  # fmt: skip
-    if neck > 0.2:
-        shapes.append(
-            Shape(LATHE, 0, tall * (1 + neck / 2), 0, 0.4 * wide, tall * neck / 2, 0.4 * wide, rings=2.0, segments=8.0)
-        )
-    return shapes
-
-
-def cup(rng: np.random.Generator) -> Thing:
-    """Draw a cup, a bowl or a pan with a handle."""
-    wide, tall = between(rng, 0.035, 0.14), between(rng, 0.05, 0.12)
-    bowl = Shape(LATHE, 0, tall / 2, 0, wide, tall / 2, wide, bottom=between(rng, 0.5, 1.0), rings=4.0)
-    angle, long = 6.3 * rng.random(), between(rng, 1.2, 2.6)
-    tip = (long * wide * math.sin(angle), 0.6 * tall, long * wide * math.cos(angle))
-    return [bowl, tube((0.8 * wide * math.sin(angle), 0.6 * tall, 0.8 * wide * math.cos(angle)), tip, 0.01)]
-
-
-def books(rng: np.random.Generator) -> Thing:
-    """Draw a pile of books, papers or flat boxes."""
-    shapes, up = [], 0.0
-    half_x, half_z = between(rng, 0.08, 0.17), between(rng, 0.06, 0.13)
-    for yaw, thick in rng.random((int(rng.integers(1, 6)), 2)).tolist():
-        half = 0.006 + 0.025 * thick
-        shapes.append(box(0, up + half, 0, half_x * (0.8 + 0.3 * yaw), half, half_z, yaw=0.5 * yaw))
-        up += 2 * half
-    return shapes
-
-
-def monitor(rng: np.random.Generator) -> Thing:
-    """Draw a screen on a foot; its glass often has no readings."""
-    half_x, half_y, up = between(rng, 0.18, 0.36), between(rng, 0.13, 0.22), between(rng, 0.06, 0.16)
-    middle, pitch = up + half_y, -between(rng, -0.05, 0.25)
-    glass = box(0, middle, 0.02, half_x - 0.015, half_y - 0.015, 0.006, pitch=pitch, lost=float(rng.random() < 0.5))
-    deep = between(rng, 0.03, 0.15)
-    hull = Shape(BALL, 0, middle, -deep, 0.6 * half_x, 0.6 * half_y, deep, square=0.6)
-    foot = Shape(LATHE, 0, 0.01, -0.02, 0.13, 0.01, 0.1, rings=2.0)
-    return [
-        box(0, middle, 0, half_x, half_y, 0.018, pitch=pitch),
-        glass,
-        hull,
-        foot,
-        tube((0, 0, -0.04), (0, middle, -0.04), 0.025),
-    ]
-
-
-def laptop(rng: np.random.Generator) -> Thing:
-    """Draw an open laptop."""
-    half, pitch = between(rng, 0.14, 0.19), -between(rng, 0.1, 0.7)
-    deep, tall = 0.7 * half, 0.68 * half
-    lid = box(0, tall * math.cos(pitch), -deep + tall * math.sin(pitch), half, tall, 0.004, pitch=pitch)
-    return [box(0, 0.01, 0, half, 0.01, deep), lid._replace(lost=float(rng.random() < 0.3))]
-
-
-def desk_lamp(rng: np.random.Generator) -> Thing:
-    """Draw a lamp with a bent arm."""
-    tall, out = between(rng, 0.25, 0.55), between(rng, 0.05, 0.3)
-    arm = Shape(
-        LATHE, 0, tall / 2, 0, 0.01, tall / 2, 0.01, bend=out, arch=rng.normal(0.0, 0.08), rings=9.0, segments=6.0
-    )
-    head = Shape(LATHE, out, tall, 0, 0.08, 0.06, 0.08, top=0.4, roll=rng.normal(0.0, 0.5), bulge=0.2)
-    return [Shape(LATHE, 0, 0.012, 0, 0.08, 0.012, 0.08, rings=2.0), arm, head]
-
-
-def fruit(rng: np.random.Generator) -> Thing:
-    """Draw one to four balls."""
-    return [
-        Shape(BALL, 0.25 * x - 0.12, 0.03 + 0.06 * size, 0.25 * z - 0.12, *[0.03 + 0.06 * size] * 3)
-        for x, z, size in rng.random((int(rng.integers(1, 5)), 3)).tolist()
-    ]
-
-
-def package(rng: np.random.Generator) -> Thing:
-    """Draw a box that stands askew, perhaps with another upon it."""
-    half_x, half_y, half_z = (np.exp(rng.normal(-2.1, 0.45, 3))).tolist()
-    shapes = [box(0, half_y, 0, half_x, half_y, half_z, yaw=3 * rng.random(), top=between(rng, 0.85, 1.05))]
-    if rng.random() < 0.4:
-        shapes.append(
-            box(0.02, 2 * half_y + 0.6 * half_y, 0, 0.7 * half_x, 0.6 * half_y, 0.8 * half_z, yaw=3 * rng.random())
-        )
-    return shapes
-
-
-def small_assembly(rng: np.random.Generator) -> Thing:
-    """Draw a thing without a name for a table."""
-    return assembly(rng, ON_TABLE)
-
-
-def small_plant(rng: np.random.Generator) -> Thing:
-    """Draw a plant for a table or a sill."""
-    return fitted(plant(rng), between(rng, 0.15, 0.5))
-
-
-ITEMS: tuple[Draw, ...] = (
-    bottle, bottle, cup, cup, books, books, monitor, monitor, laptop, desk_lamp, fruit, package, package, bag,
-    small_assembly, small_assembly, small_assembly, small_plant,
-)  # fmt: skip
-"""What stands on tables, as often as it is named."""
-
-
-def load(rng: np.random.Generator, half_x: float, half_z: float, height: float, n: int) -> Thing:
-    """Draw so many items on a surface."""
-    shapes: Thing = []
-    for _ in range(n):
-        item = ITEMS[int(rng.integers(len(ITEMS)))](rng)
-        x, z = between(rng, -0.88, 0.88) * half_x, between(rng, -0.8, 0.6) * half_z
-        shapes += moved(turned(item, rng.normal(0.0, 0.5)), x, height, z)
     return shapes
 
 
@@ -411,12 +195,10 @@ def bed(rng: np.random.Generator) -> Thing:
         box(0, (height - 0.15) / 2, 0, half_x + 0.03, (height - 0.15) / 2, half_z + 0.03),
         box(0, 0.4 + 0.1 * rng.random(), -half_z - 0.05, half_x + 0.03, 0.4, 0.025),
     ]
-    for side in (-0.5, 0.5) if half_x > 0.65 else (0.0,):
-        shapes.append(
-            Shape(
-                BALL, side * half_x, height + 0.06, 0.25 - half_z, 0.28, 0.08, 0.2, yaw=rng.normal(0, 0.3), square=0.5
-            )
-        )
+    shapes += [
+        Shape(BALL, x * half_x, height + 0.06, 0.25 - half_z, 0.28, 0.08, 0.2, yaw=rng.normal(0, 0.3), square=0.5)
+        for x in ((-0.5, 0.5) if half_x > 0.65 else (0.0,))
+    ]
     if rng.random() < 0.7:
         shapes += moved(heap(rng), 0, height - 0.05, between(rng, 0.0, 0.6), scale=between(rng, 0.8, 1.4))
     return shapes
@@ -429,7 +211,7 @@ def stairs(rng: np.random.Generator) -> Thing:
     shapes, x, z, yaw = [], 0.0, 0.0, 0.0
     for k in range(n):
         y = (k + 1) * rise
-        low = y - 0.04 if is_open else 0.0
+        low = y - 0.04 if is_open and k else 0.0
         shapes.append(box(x, (y + low) / 2, z, half, (y - low) / 2, run / 2 + 0.01, yaw=yaw))
         if k % 2 == 0:
             edge = (x + half * math.cos(yaw), z - half * math.sin(yaw))
@@ -494,7 +276,8 @@ def person_like(rng: np.random.Generator) -> Thing:
     deep, waist = between(rng, 0.08, 0.2), between(rng, 0.4, 0.6) * tall
     trunk = Shape(
         (LATHE, BALL)[int(rng.integers(2))], 0, (waist + 0.85 * tall) / 2, 0, wide, (0.85 * tall - waist) / 2, deep,
-        bottom=between(rng, 0.5, 1.0), top=between(rng, 0.4, 1.0), bulge=between(rng, -0.2, 0.3), square=between(rng, 0, 0.7),
+        bottom=between(rng, 0.5, 1.0), top=between(rng, 0.4, 1.0), bulge=between(rng, -0.2, 0.3), square=between(rng,
+        0, 0.7),
     )  # fmt: skip
     knob, drop = between(rng, 0.07, 0.15), between(rng, 0.0, 0.1)
     top = Shape(
@@ -508,8 +291,10 @@ def person_like(rng: np.random.Generator) -> Thing:
         square=between(rng, 0, 0.8),
     )
     shapes = [trunk, top]
-    for x in ((0.0,), (-0.5, 0.5), (-0.6, 0.0, 0.6))[int(rng.integers(3))]:
-        shapes.append(tube((1.3 * x * wide, 0, 0), (x * wide, waist + 0.05, 0), between(rng, 0.015, 0.07)))
+    shapes += [
+        tube((1.3 * x * wide, 0, 0), (x * wide, waist + 0.05, 0), between(rng, 0.015, 0.07))
+        for x in ((0.0,), (-0.5, 0.5), (-0.6, 0.0, 0.6))[int(rng.integers(3))]
+    ]
     for side in (-1, 1):
         if rng.random() < 0.5:
             end = (side * between(rng, 0.2, 0.5), between(rng, 0.3, 1.1) * tall, between(rng, -0.2, 0.3))
@@ -518,7 +303,8 @@ def person_like(rng: np.random.Generator) -> Thing:
 
 
 STANDINGS: tuple[Draw, ...] = (
-    assembly, assembly, assembly, assembly, plant, plant, floor_lamp, office_chair, office_chair, plain_chair, plain_chair,
+    assembly, assembly, assembly, assembly, plant, plant, floor_lamp, office_chair, office_chair, plain_chair,
+    plain_chair,
     soft_sofa, heap, bag, desk, desk, counter, rack, bed, stairs, pillar, coat_stand, leaning_board, boxes, person_like,
     person_like,
 )  # fmt: skip

@@ -61,6 +61,45 @@ def test_several_threads_may_use_one_generator():
     assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
+CLUTTER = dataclasses.replace(
+    SMALL, clutter_share=0.8, n_things=64, empty_share=0.3, carry_share=0.2, lean_share=0.2, desk_share=0.2,
+    bed_share=0.2, touch_share=0.5, people_shares=(0.5, 0.5),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_cluttered_frames_depend_on_config_seed_and_index_alone(threads):
+    frames = Generator(CLUTTER, seed=3)
+    backwards = [frames[i] for i in reversed(range(8))]
+    assert list(Generator(CLUTTER, seed=3).frames(0, 8, threads=threads)) == backwards[::-1]
+    assert Generator(CLUTTER, seed=4)[0] != frames[0]
+
+
+def test_new_fields_change_nothing_while_their_shares_are_0(first_frames):
+    changed = dataclasses.replace(SMALL, clutter=(1, 2), n_things=3, lost_share=1.0)
+    assert Generator(changed, seed=3)[:12] == first_frames
+
+
+def test_frames_without_anybody_show_rooms():
+    frames = Generator(dataclasses.replace(CLUTTER, empty_share=0.5, least_visible=0.2, near_share=1.0), seed=6)
+    empty = [frame for frame in (frames[i] for i in range(24)) if not frame.joints]
+    assert 6 < len(empty) < 18
+    for frame in empty:
+        assert not frame.people.any()
+        assert (frame.parts == NO_PART).all()
+        assert np.count_nonzero(frame.depth_mm) > 0.1 * frame.depth_mm.size
+    assert not Generator(dataclasses.replace(SMALL, empty_share=1.0), seed=1)[0].people.any(), "without clutter too"
+
+
+def test_lost_surfaces_give_no_readings():
+    config = dataclasses.replace(CLUTTER, clutter_share=1.0, sensor="ideal", empty_share=1.0)
+    shares = []
+    for lost_share in (0.0, 1.0):
+        frames = Generator(dataclasses.replace(config, lost_share=lost_share), seed=6)
+        shares.append(np.mean([np.mean(frames[i].depth_mm == 0) for i in range(10)]))
+    assert shares[1] > shares[0] + 0.05
+
+
 def test_it_travels_to_worker_processes(frames):
     copy = pickle.loads(pickle.dumps(frames))
     assert len(copy) == 200

@@ -20,7 +20,7 @@ from depthforest.io.writing import MARKS
 from synth.config import Config, ConfigError
 from synth.generator import Generator
 from synth.production import produce
-from synth.provenance import identity
+from synth.provenance import LATER_DEFAULTS, identity
 
 # one block of built-in poses: drawing blocks would be nearly all of the time
 TINY = Config(camera="kinect_v1@40x30", n_bodies=2, n_poses=64, sensor="ideal")
@@ -43,6 +43,16 @@ def test_what_is_produced_is_what_is_generated(frames, tmp_path, kind):
     assert df.open_dataset(tmp_path / "out")[5] == frames[5]
     with pytest.raises(IndexError):
         data[70]
+
+
+@pytest.mark.parametrize("kind", ["folder", "zarr"])
+def test_frames_without_anybody_are_stored_like_others(tmp_path, kind):
+    frames = Generator(replace(TINY, empty_share=0.6, clutter_share=0.5, n_things=20), seed=1, n=8)
+    data = produce(frames, tmp_path / "out", 8, kind=kind)
+    assert list(data) == [frames[i] for i in range(8)]
+    assert {bool(frame.joints) for frame in data} == {True, False}
+    nobody = produce(Generator(replace(TINY, empty_share=1.0), seed=1, n=3), tmp_path / "nobody", 3, kind=kind)
+    assert not any(frame.joints or frame.people.any() for frame in nobody)
 
 
 @pytest.mark.parametrize("kind", ["folder", "zarr"])
@@ -93,7 +103,10 @@ def test_changed_files_are_another_config(tmp_path):
 def test_data_sets_of_before_a_field_came_go_on():
     assert "only_subjects" not in identity(TINY, 1)
     assert 'only_subjects = ["07"]' in identity(replace(TINY, only_subjects=("07",)), 1).splitlines()
-    assert identity(TINY, 1).count("\n") == len(fields(Config)) + 2  # version, seed, camera; not the new field
+    assert "clutter" not in identity(TINY, 1)
+    # version, seed, camera; not the new fields
+    assert identity(TINY, 1).count("\n") == len(fields(Config)) + 3 - len(LATER_DEFAULTS)
+    assert "clutter_share = 0.5" in identity(replace(TINY, clutter_share=0.5), 1).splitlines()
 
 
 def test_what_a_killed_run_left_is_swept(frames, tmp_path):

@@ -111,6 +111,31 @@ def test_people_hide_each_other_now_and_then():
     assert max(least) > 0.4
 
 
+def test_rooms_of_recordings_are_cluttered_and_stay_as_they_are():
+    config = dataclasses.replace(
+        SMALL, clutter_share=1.0, clutter=(12, 12), n_things=50, sensor="ideal", touch_share=1.0
+    )
+    frames = Recording(config, seed=5, n=60)
+    rooms = [frames.scene(i)[0] for i in (0, 59)]
+    assert len(rooms[0].pieces) > 3
+    assert rooms[0].pieces is rooms[1].pieces
+    for scene in rooms:
+        for person in scene.people:
+            assert not any(piece.touches(person.probes) for piece in scene.pieces)
+    shown, empty = frames[0], frames.empty_room(0)
+    is_room = shown.people == 0
+    np.testing.assert_array_equal(empty.depth_mm[is_room], shown.depth_mm[is_room])
+    assert Recording(config, seed=5, n=10)[7] == frames[7]
+
+
+def test_recordings_may_show_nobody():
+    frames = Recording(dataclasses.replace(SMALL, empty_share=1.0, clutter_share=1.0, n_things=50), seed=5, n=5)
+    assert not frames[3].joints
+    assert not frames[3].people.any()
+    assert frames[3].depth_mm.any()
+    assert frames.empty_room(0).depth_mm.any()
+
+
 def test_bad_numbers_are_refused():
     for fps in (0, -1, math.nan, "30", True):
         with pytest.raises(ConfigError, match=r"fps must be a number from 0\.1 to 1000"):

@@ -323,6 +323,23 @@ def test_labels_follow_the_nearest_surface_whatever_the_order() -> None:
     np.testing.assert_array_equal(rendered.people == 0, rendered.depth == 1.0)
 
 
+def test_a_mesh_without_readings_hides_what_is_behind_and_has_no_depth() -> None:
+    camera = Camera.preset("kinect_v1@40x30")
+    person = screen_triangle(camera, (-100, -100), (-100, 200), (200, -100), z=2.0)
+    pane = screen_triangle(camera, (5, 5), (5, 20), (20, 5), z=1.0, part=255, person=0)
+    shown = render(camera, [person, pane])
+    lost = render(camera, [person, Mesh(pane.vertices, pane.faces, is_lost=True)])
+    is_pane = shown.people == 0
+    assert 0 < is_pane.sum() < is_pane.size
+    assert (lost.depth[is_pane] == 0).all()
+    assert (lost.facing[is_pane] == 0).all()
+    for name in ("depth", "facing", "parts", "people"):
+        np.testing.assert_array_equal(getattr(lost, name)[~is_pane], getattr(shown, name)[~is_pane])
+    np.testing.assert_array_equal(lost.people, shown.people)
+    with pytest.raises(MeshError, match=r"without readings \(is_lost\) must be of nobody, got person 1"):
+        Mesh(person.vertices, person.faces, person.parts, 1, is_lost=True)
+
+
 def test_the_first_of_equals_wins() -> None:
     pixels = [(1.3, 2.1), (4.2, 21.7), (16.9, 7.7)]
     first, second = (screen_triangle(SMALL, *pixels, z=1.7, part=p) for p in (3, 8))
