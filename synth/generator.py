@@ -101,6 +101,8 @@ class Generator(FrameSource):
         self._library = _library_of(self.config) if self.config.mocap else None
         steps = np.cumsum(self.config.people_shares)
         self._people_steps: list[float] = (steps / steps[-1]).tolist()
+        shares = [getattr(self.config, f"{name}_share") for name in ACTIVITIES]
+        self._activity_steps: list[float] = np.cumsum(shares).tolist()
         self._canvases = threading.local()
         self._poses: dict[int, list[FamilyPose]] = {}
 
@@ -201,10 +203,9 @@ class Generator(FrameSource):
 
     def _activity(self, rng: np.random.Generator) -> str:
         """Draw what a person does; most do nothing."""
-        shares = [getattr(self.config, f"{name}_share") for name in ACTIVITIES]
-        if not any(shares):
+        if self._activity_steps[-1] == 0:
             return ""
-        number = bisect_right(np.cumsum(shares).tolist(), rng.random())
+        number = bisect_right(self._activity_steps, rng.random())
         return ACTIVITIES[number] if number < len(ACTIVITIES) else ""
 
     def _suitable_pose(self, rng: np.random.Generator, activity: str) -> tuple[Pose, bool]:

@@ -33,7 +33,7 @@ SLANT = 0.5
 CLOSE_UP_SHARE, NEAR_SHARE = 0.2, 0.25
 """Of the rooms have a full table right before the camera; of what stands anywhere is cut by the border."""
 
-TRIES = 6
+TRIES = 5
 REACH = 13.0
 """Meters that walls, floor and ceiling extend."""
 
@@ -247,26 +247,26 @@ class Furnisher:
         """Put something anywhere on the floor, at times near where the border of the picture cuts it."""
         piece, is_near = self._draw("standing"), self.rng.random() < NEAR_SHARE
         for far, aside, turn in self._chances():
-            distance = 0.5 + 0.8 * far if is_near else 0.9 + (self.config.depth_limit - 0.9) * far
             slope = (2.4 * aside - 1.2) * self.half_width
             if is_near:
                 slope = math.copysign(0.5 * self.half_width + 0.75 * abs(slope), slope)
+            nearest, farthest = (0.5, 1.3) if is_near else (0.9, self.config.depth_limit)
+            distance = nearest + far * (min([farthest, *(w.hit(slope) - 0.2 for w in self.room.walls)]) - nearest)
             if self._keep(PlacedPiece(piece, slope * distance, -distance, 2 * math.pi * turn)):
                 return
 
-    def _at_wall(self, which: float, aside: float) -> tuple[float, float, float] | None:
-        """Return (x, z, yaw) of a place at the foot of a wall that is in view, from two numbers from 0 to 1."""
-        walls = self.room.walls
-        wall, slope = walls[int(which * len(walls))], (2.3 * aside - 1.15) * self.half_width
-        distance = wall.hit(slope)
-        if not 0.4 < distance < self.config.depth_limit + 2 or distance > min(w.hit(slope) for w in walls) + 1e-9:
+    def _at_wall(self, aside: float) -> tuple[float, float, float] | None:
+        """Return (x, z, yaw) of a place at the foot of a wall that is in view, from a number from 0 to 1."""
+        slope = (2.3 * aside - 1.15) * self.half_width
+        distance, yaw = min((wall.hit(slope), wall.yaw) for wall in self.room.walls)
+        if not 0.4 < distance < self.config.depth_limit + 2:
             return None
-        return slope * distance, -distance, wall.yaw
+        return slope * distance, -distance, yaw
 
     def _stand_at_wall(self) -> None:
         piece = self._draw("standing")
-        for which, aside, turn in self._chances():
-            place = self._at_wall(which, aside)
+        for _, aside, turn in self._chances():
+            place = self._at_wall(aside)
             if place is not None:
                 x, z, yaw = place
                 gap = 0.01 + 0.15 * turn * turn - float(piece.extent[0, 2])
@@ -276,8 +276,8 @@ class Furnisher:
 
     def _hang(self) -> None:
         piece = self._draw("wall")
-        for which, aside, _ in self._chances():
-            place = self._at_wall(which, aside)
+        for _, aside, _ in self._chances():
+            place = self._at_wall(aside)
             if place is not None and self._keep(PlacedPiece(piece, *place), is_at_wall=True):
                 return
 

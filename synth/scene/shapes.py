@@ -369,21 +369,23 @@ def _mesh_rings(
 ) -> tuple[int, int]:
     """Write rings and the two ends that close them; return the next vertex and face."""
     rings, segments, is_ball = int(row[_RINGS]), int(row[_SEGMENTS]), int(row[0]) == BALL
-    square = row[_SQUARE]
+    square, circle = row[_SQUARE], np.empty((segments, 2))
+    for segment in range(segments):
+        angle = 2 * math.pi * segment / segments
+        circle[segment, 0], circle[segment, 1] = _flatten(math.cos(angle), square), -_flatten(math.sin(angle), square)
     for ring in range(rings):
         t = (ring + 0.5) / rings if is_ball else ring / (rings - 1)
         height, radius = 2 * t - 1, _radius(row, t)
         if is_ball:
             height = -_flatten(math.cos(math.pi * t), square)
             radius *= _flatten(math.sin(math.pi * t), square)
-        bow = _bow(row, t)
+        bow, loose = _bow(row, t), row[_FOLD] * (1 - 0.7 * t)
         for segment in range(segments):
-            angle = 2 * math.pi * segment / segments
             swell = radius
-            if row[_FOLD] != 0:
-                swell *= 1 + row[_FOLD] * (1 - 0.7 * t) * math.cos(row[_N_FOLDS] * angle + row[_PHASE] + 1.3 * t)
-            own_x = row[_HALF_X] * swell * _flatten(math.cos(angle), square) + bow
-            own_z = -row[_HALF_Z] * swell * _flatten(math.sin(angle), square)
+            if loose != 0:
+                angle = 2 * math.pi * segment / segments
+                swell *= 1 + loose * math.cos(row[_N_FOLDS] * angle + row[_PHASE] + 1.3 * t)
+            own_x, own_z = row[_HALF_X] * swell * circle[segment, 0] + bow, row[_HALF_Z] * swell * circle[segment, 1]
             where = vertex + ring * segments + segment
             _put(own_x, row[_HALF_Y] * height, own_z, turn, at, vertices[where])
     low, high = rings * segments, rings * segments + 1
