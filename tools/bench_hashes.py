@@ -73,6 +73,9 @@ def show(folder: Path, frames: BenchFrames, made: list[tuple[LabeledFrame | None
     cells = [drawing.overlay(frame, frame.parts, frame.part_set) for frame, _ in made if frame is not None]
     drawing.write_picture(folder / f"{frames.bench.name}.png", drawing.contact_sheet(cells, columns=8, cell_width=240))
     views = [view for _, found in made for view in found]
+    if not views:
+        print(f"{frames.bench.name}: {len(made)} frames without anybody")
+        return
     distances = np.percentile([v.distance_m for v in views], (0, 5, 50, 95, 100))
     yaws = np.abs([v.yaw_deg for v in views])
     turned = [float(np.mean((yaws >= low) & (yaws < low + 45))) for low in (0, 45, 90, 135)]

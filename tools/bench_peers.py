@@ -32,7 +32,7 @@ import numpy as np
 from depthforest.base import Bools, UsageError, make_folder, read_bytes, read_json, replacing, write_json
 from depthforest.cli.terminal import progress_bar
 from depthforest.evaluation import Tally, open_bench, rounded
-from depthforest.evaluation.bench import BENCH_VERSION, chosen_names
+from depthforest.evaluation.bench import BENCH_VERSION, PARTS, chosen_names
 from depthforest.evaluation.judging import ForestJudge
 from depthforest.evaluation.options import JudgeOptions
 from depthforest.evaluation.partmaps import comparable, merge_sides
@@ -259,7 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--limit", type=int, help="only so many frames of each test set")
     given = parser.parse_args(arguments)
     contestants = model_contestants(given.models)
-    sets = chosen_names(given.bench)
+    sets = chosen_names(given.bench, PARTS)
     rows = run(contestants, sets, given.output, mocap=given.mocap, limit=given.limit)
     print("\n".join(table_lines(rows, sets)))
     print(f"\nin {given.output / 'peers.md'}")

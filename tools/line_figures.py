@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from people_figures import MISSED, matched
 
 import depthforest as df
 from depthforest.base import map_in_order, replacing
+from depthforest.cli.pictures import match_people
 from depthforest.cli.terminal import progress_bar
 from depthforest.evaluation import SETS, Tally, count_pairs
 from depthforest.evaluation.judging import judge_joints
+from depthforest.evaluation.people.matching import LEAST_SEEN
 from depthforest.evaluation.scores import ProposalLog, known_mean
 from depthforest.frames import JOINTS, NO_PART, LabeledFrame, drawing
 from depthforest.people import Background
@@ -36,6 +37,15 @@ from synth import Config, Generator
 
 SHOWN = 12
 WAYS = ("true masks", "without a background", "with an empty frame")
+
+MISSED = 0.3
+"""IoU below which somebody counts as missed."""
+
+ANY = 1e-9
+"""IoU of a pair, at least: whatever overlaps at all."""
+
+FALSE = 0.3
+"""Share of people in a mask below which it shows nobody."""
 
 People = npt.NDArray[np.uint8]
 
@@ -102,6 +112,20 @@ class Line:
             "mean_average_precision": round(float(known_mean(np.array(list(precisions.values())))), 4),
             "average_precision": {name: round(value, 4) for name, value in precisions.items()},
         }
+
+
+def matched(truth: People, found: People) -> tuple[dict[int, tuple[int, float]], int]:
+    """Return for each person who is seen well enough the id and IoU of its mask, 0 for none; and how many are false.
+
+    A mask is one person's at most, unlike in `evaluate --people`: its labels and joints are not counted twice.
+    """
+    n_true, n_found = (np.bincount(ids.ravel(), minlength=256) for ids in (truth, found))
+    is_seen = n_true >= LEAST_SEEN * truth.size
+    is_seen[0] = False
+    pairs = dict.fromkeys(np.flatnonzero(is_seen).tolist(), (0, 0.0))
+    pairs |= match_people(np.where(is_seen[truth], truth, np.uint8(0)), found, ANY)
+    n_right = np.bincount(found[truth > 0], minlength=256)
+    return pairs, int(np.count_nonzero((n_right < FALSE * n_found)[1:]))
 
 
 def picture(labels: PeopleLabels) -> drawing.Picture:

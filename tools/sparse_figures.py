@@ -19,7 +19,7 @@ import numpy as np
 
 import depthforest as df
 from depthforest.base import map_in_order
-from depthforest.evaluation.bench import SETS, BenchFrames, BenchSet
+from depthforest.evaluation.bench import PARTS, SETS, BenchFrames, BenchSet
 from depthforest.evaluation.marks import read_marks, score_marks
 from depthforest.evaluation.options import JudgeOptions
 from depthforest.joints import find_joints
@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--marks", type=Path, nargs=2, help="a marks file, and the folder of its frames")
     options: Any = parser.parse_args()
     forest = df.load(options.model)
-    sets = [*SETS.values(), LARGE]
+    sets = [*(one for one in SETS.values() if PARTS in one.judges), LARGE]
     if options.sets:
         sets = [one for one in sets if one.name in options.sets.split(",")]
     print(f"{'set':22} {'parts: exact, sparse':22} {'regions':22} {'joints':22} walked")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from depthforest.base import UsageError, check_writable
+from depthforest.base import Parameter, UsageError, check_writable
 from depthforest.cli.options import CameraOption, MirrorOption, ThreadsOption, with_fields_of
 from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, end_with, live_lines, print_table, progress_bar, status
 
@@ -17,19 +18,42 @@ models = typer.Typer()
 @models.command()
 def evaluate(
     names: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            help="Models: files or names of shipped ones. The others are compared with the first.", metavar="MODEL..."
+            help="Models: files or names of shipped ones. The others are compared with the first. With --people they "
+            "may be omitted.",
+            metavar="MODEL...",
         ),
-    ],
+    ] = None,
     data: Annotated[
         list[Path] | None, typer.Option(help="A labeled data set; may be given again.", metavar="DIR")
     ] = None,
+    people: Annotated[
+        bool, typer.Option("--people", help="Judge who is found, instead of parts and joints of given people.")
+    ] = False,
+    rooms: Annotated[
+        list[Path] | None,
+        typer.Option(help="With --people: real frames with marked people; may be given again.", metavar="DIR"),
+    ] = None,
+    background: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="With --people: an empty frame of the room of --data, or a folder of them; may be given again.",
+            metavar="FILE|DIR",
+        ),
+    ] = None,
+    empty_room: Annotated[
+        bool, typer.Option("--empty-room", help="With --people: frames of --bench come with their empty room.")
+    ] = False,
+    recording: Annotated[
+        bool,
+        typer.Option("--recording", help="With --people: each data set is a recording; do people keep their ids?"),
+    ] = False,
     bench: Annotated[
         str | None,
         typer.Option(
             help="Fixed test sets, made here: all, or names with commas: mocap (the headline), procedural (needs no "
-            "download), frontal, cut, rooms, two_people, sensor_...",
+            "download), frontal, cut, rooms, two_people, sensor_...; with --people: clutter, empty, rooms, two_people.",
             metavar="NAMES",
         ),
     ] = None,
@@ -54,32 +78,46 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="Only so many frames.", min=1)] = None,
     threads: ThreadsOption = None,
 ) -> None:
-    """Measure models on labeled frames: parts, joints, calibration, speed; as a report to look at."""
+    """Measure models on labeled frames: parts, joints, calibration, speed; or, with --people, who is found."""
+    of_people = {"rooms": rooms, "background": background, "empty_room": empty_room, "recording": recording}
+    of_parts = {"marks": marks, "frames": frames, "camera": camera, "no_joints": not joints, "exact": exact}
+    _refuse_options(of_parts | {"mirror": mirror is not None} if people else of_people, people=people)
+    shared: dict[str, Any] = {
+        "models": names or [],
+        "data": data or [],
+        "bench": [] if bench is None else [name.strip() for name in bench.split(",")],
+        "mocap": mocap,
+        "limit": limit,
+        "output": output,
+        "json_path": json,
+        "threads": threads,
+    }
+    run: Any
     with status("reading models and data, compiling ..."):
-        from depthforest.evaluation import EvaluateOptions, prepare_evaluation
+        from depthforest.evaluation import EvaluateOptions, PeopleOptions, prepare_evaluation, prepare_people
 
-        options = EvaluateOptions(
-            models=names,
-            data=data or [],
-            bench=[] if bench is None else [name.strip() for name in bench.split(",")],
-            mocap=mocap,
-            limit=limit,
-            marks=marks,
-            frames=frames,
-            camera=camera,
-            output=output,
-            json_path=json,
-            threads=threads,
-            mirror=mirror,
-            joints=joints,
-            exact=exact,
-        )
-        run = prepare_evaluation(options)
+        if people:
+            own: dict[str, Any] = of_people | {"rooms": rooms or [], "background": background or []}
+            run = prepare_people(PeopleOptions(**shared, **own))
+        else:
+            own = {"marks": marks, "frames": frames, "camera": camera, "mirror": mirror, "exact": exact}
+            run = prepare_evaluation(EvaluateOptions(**shared, **own, joints=joints))
     with progress_bar(run.total) as advance:
         result = run.run(advance)
     print("\n".join(result.lines()))
     for path in result.written:
         print(f"written: {path}")
+
+
+def _refuse_options(given: Mapping[str, object], *, people: bool) -> None:
+    """Refuse options that mean nothing when people are judged, or when they are not."""
+    name = next((name for name, value in given.items() if value), None)
+    if name is not None and people:
+        raise UsageError(
+            Parameter(name), " is about parts and joints; leave it out, or leave out ", Parameter("people")
+        )
+    if name is not None:
+        raise UsageError(Parameter(name), " is about finding people; give ", Parameter("people"), " too")
 
 
 @models.command()

@@ -85,7 +85,7 @@ def open_judges(test: Path | None, bench: str | None, mocap: Path | None) -> Any
         return None if test is None else open_dataset(test)
     if test is not None:
         raise UsageError(Parameter("test"), " and ", Parameter("bench"), " are both test sets; give one")
-    return open_bench(bench, mocap)
+    return open_bench(bench, mocap, judging="parts")
 
 
 def spread(n_there: int, n: int) -> list[int]:

@@ -1,7 +1,8 @@
 """How good a forest is: forests and labeled frames in, figures with intervals and an HTML report out.
 
-Other rooms may use `evaluate`, `Evaluation`, the test sets (`SETS`, `open_bench`), the basic scores, and
-`prepare_evaluation`, which is the inside of the `evaluate` command. The bench is the collection of fixed test sets.
+Other rooms may use `evaluate`, `Evaluation`, `evaluate_people`, `PeopleScore`, real frames with marked people
+(`MarkedRooms`), the test sets (`SETS`, `open_bench`), the basic scores, and `prepare_evaluation` and `prepare_people`,
+which are the inside of the `evaluate` command. The bench is the collection of fixed test sets.
 
 Modules, from the ground up:
 
@@ -17,6 +18,7 @@ Modules, from the ground up:
   made and compared with committed hashes, so that models stay comparable for years.
 - `marks`: hand-marked points and joints of real frames, scored into the same figures.
 - `report`: a folder: the HTML page.
+- `people`: a folder: how well people are found, with a run and a report of its own.
 - `run`: a run of `evaluate`: data sets joined, everything checked before the first frame, report and JSON written
   whole or not at all.
 """

@@ -3,6 +3,12 @@ from .bench import open_bench as open_bench
 from .judging import Evaluation as Evaluation
 from .judging import evaluate as evaluate
 from .options import EvaluateOptions as EvaluateOptions
+from .people.judging import evaluate_people as evaluate_people
+from .people.matching import MarkedFrame as MarkedFrame
+from .people.options import PeopleOptions as PeopleOptions
+from .people.rooms import MarkedRooms as MarkedRooms
+from .people.run import prepare_people as prepare_people
+from .people.score import PeopleScore as PeopleScore
 from .run import prepare_evaluation as prepare_evaluation
 from .scores import Estimate as Estimate
 from .scores import Tally as Tally

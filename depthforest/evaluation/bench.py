@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from depthforest.base import Parameter, UsageError, read_json
-from depthforest.frames import BODY31, FrameSource, LabeledFrame, PartSet
+from depthforest.frames import BODY31, Frame, FrameSource, LabeledFrame, PartSet
 from depthforest.training import frame_digest
 
 if TYPE_CHECKING:
@@ -82,6 +82,24 @@ HEADLINE: Mapping[str, Any] = {
 }
 """Every number of the headline set, whatever the defaults of `synth.Config` become."""
 
+CLUTTERED: Mapping[str, Any] = {
+    "people_shares": (0.6, 0.4),
+    "raised_share": 0.1,
+    "furnished_share": 1.0,
+    "clutter_share": 1.0,
+    "clutter": (6, 16),
+    "lost_share": 0.1,
+    "carry_share": 0.15,
+    "lean_share": 0.1,
+    "desk_share": 0.1,
+    "bed_share": 0.05,
+    "touch_share": 0.3,
+}
+"""What the sets of cluttered rooms, in which people are looked for, have instead: rooms as people live in them."""
+
+PARTS, PEOPLE = "parts", "people"
+"""What a set judges: the parts that a model gives to pixels of given people, or who is found."""
+
 JOINT_STEP_M = 1e-4
 """Joints count in the hash to a tenth of a millimetre."""
 
@@ -99,6 +117,8 @@ class BenchSet:
     seed : int
     changes : mapping
         What differs from `HEADLINE`.
+    judges : tuple of str
+        `PARTS`, `PEOPLE` or both: "all" stands for the sets that judge what is asked for.
     """
 
     name: str
@@ -106,6 +126,7 @@ class BenchSet:
     n_frames: int = 300
     seed: int = SEED
     changes: Mapping[str, Any] = field(default_factory=dict)
+    judges: tuple[str, ...] = (PARTS,)
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -149,14 +170,30 @@ _SETS = (
         SEED + 3,
         {"near_share": 1.0, "camera_height": (1.1, 2.0)},
     ),
-    BenchSet("rooms", "furnished, many people partly hidden", 300, SEED + 4, {"furnished_share": 1.0}),
-    BenchSet("two_people", "two people in every frame", 300, SEED + 5, {"people_shares": (0.0, 1.0)}),
+    BenchSet("rooms", "furnished, many people partly hidden", 300, SEED + 4, {"furnished_share": 1.0}, (PARTS, PEOPLE)),
+    BenchSet("two_people", "two people in every frame", 300, SEED + 5, {"people_shares": (0.0, 1.0)}, (PARTS, PEOPLE)),
     _sensor("ideal", "kinect_v1@320x240"),
     _sensor("kinect_v1_wide", "kinect_v1@320x240", to_m=6.0),  # nearer than 4.5 m it is kinect_v1
     _sensor("kinect_v1_registered", "kinect_v1@320x240"),
     _sensor("kinect_v2", "kinect_v2@256x212"),
     _sensor("azure", "azure_nfov@320x288"),
     _sensor("realsense", "realsense_d435@424x240"),
+    BenchSet(
+        "clutter",
+        "cluttered rooms with one or two people, who carry things, lean, sit behind desks, lie and touch",
+        300,
+        SEED + 20,
+        CLUTTERED,
+        (PEOPLE,),
+    ),
+    BenchSet(
+        "empty",
+        "the same rooms without anybody; built-in bodies, which nobody sees, so that it needs no download",
+        200,
+        SEED + 21,
+        {**CLUTTERED, "empty_share": 1.0, "bodies": "procedural", "mocap_share": 0.0},
+        (PEOPLE,),
+    ),
 )
 
 SETS: Mapping[str, BenchSet] = {one.name: one for one in _SETS}
@@ -200,6 +237,10 @@ class BenchFrames(FrameSource):
 
         return Generator(self._config, self.bench.seed, n=self._n)
 
+    def empty_room(self, index: int) -> Frame:
+        """Return the room of a frame without people, with noise of its own."""
+        return self._generator.empty_room(index)
+
     def free(self) -> None:
         """Let go of bodies and poses; they are made again when another frame is asked for."""
         self.__dict__.pop("_generator", None)
@@ -230,22 +271,39 @@ class BenchFrames(FrameSource):
         return content.hexdigest()
 
     @property
+    def has_hash(self) -> bool:
+        """Whether a hash of the set is committed; a new set has none until its frames are settled."""
+        return self.bench.name in committed_hashes()
+
+    @property
     def is_as_committed(self) -> bool | None:
         """Whether the frames are those of the committed hash; None if only some were made."""
         return None if self.sha256 is None else self.sha256 == committed_hashes().get(self.bench.name)
 
 
-def open_bench(name: str, mocap: str | Path | None = None, limit: int | None = None) -> BenchFrames:
-    """Return the frames of a set by its name; parameters as in `BenchFrames`."""
-    return BenchFrames(SETS[chosen_names([name])[0]], mocap, limit)
+def open_bench(
+    name: str, mocap: str | Path | None = None, limit: int | None = None, *, judging: str | None = None
+) -> BenchFrames:
+    """Return the frames of a set by its name; parameters as in `BenchFrames` and `chosen_names`."""
+    return BenchFrames(SETS[chosen_names([name], judging)[0]], mocap, limit)
 
 
-def chosen_names(names: Sequence[str]) -> list[str]:
-    """Return names of sets, each once, in order; "all" stands for every one."""
-    wanted = [one for name in names for one in (SETS if name == "all" else (name,))]
+def chosen_names(names: Sequence[str], judging: str | None = None) -> list[str]:
+    """Return names of sets, each once, in order; "all" stands for every one, or every one that judges what is named.
+
+    People can be looked for in any set. Parts can be judged only by sets that say so: others may show nobody.
+    """
+    every = [name for name, one in SETS.items() if judging is None or judging in one.judges]
+    wanted = [one for name in names for one in (every if name == "all" else (name,))]
     unknown = [name for name in wanted if name not in SETS]
     if unknown:
         raise UsageError(f"no test set is called {unknown[0]!r}; there are {', '.join(SETS)}, or all")
+    odd = [name for name in wanted if judging == PARTS and name not in every]
+    if odd:
+        raise UsageError(
+            f"the test set {odd[0]} judges who is found, not parts; evaluate it with ", Parameter("people"),
+            f", or take one of {', '.join(every)}",
+        )  # fmt: skip
     return list(dict.fromkeys(wanted))
 
 
@@ -274,10 +332,11 @@ def _check_needs(bench: BenchSet, mocap: str | Path | None) -> None:
     if not bench.needs_clips:
         return
     if mocap is None:
+        alike = [one.name for one in _SETS if not one.needs_clips and set(one.judges) & set(bench.judges)]
         raise UsageError(
             f"the test set {bench.name} is made of the CMU clips; name their folder (BVH files) with ",
             Parameter("mocap"),
-            f", or take {', '.join(one.name for one in _SETS if not one.needs_clips)}, which needs none",
+            f", or take {', '.join(alike)}, which needs none" if alike else "",
         )
     from synth.poses import clip_files, clip_name, clip_subject
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from depthforest.base import DepthForestWarning, UsageError, check_writable, replacing, thread_count
-from depthforest.evaluation.bench import BENCH_VERSION, BenchFrames, chosen_names, open_bench
+from depthforest.evaluation.bench import BENCH_VERSION, PARTS, BenchFrames, chosen_names, open_bench
 from depthforest.evaluation.figures import Evaluation
 from depthforest.evaluation.judging import evaluate_many
 from depthforest.evaluation.marks import FrameMarks, MarkedFrames, frame_of, marked_regions, read_marks, score_marks
@@ -203,7 +203,7 @@ class EvaluationRun:
                     examples += draw_examples(names, self.forests, found, data, data.names, self.options)
             if isinstance(data, BenchFrames):
                 models = [replace(m, bench={**m.bench, data.bench.name: e}) for m, e in zip(models, found, strict=True)]
-                _warn_of_other_frames(data)
+                warn_of_other_frames(data)
                 data.free()
         if self.frames is not None:
             scored = [score_marks(f, self.marks, self.frames, self.options, progress=progress) for f in self.forests]
@@ -229,8 +229,8 @@ class EvaluationRun:
 def prepare_evaluation(options: EvaluateOptions) -> EvaluationRun:
     """Load models, open data and marks, and check all of it; `EvaluationRun.run` does the rest."""
     thread_count(options.threads)
-    _check_outputs(options)
-    models = _load_models(options.models)
+    check_outputs(options.output, options.json_path)
+    models = load_models(options.models)
     data = _open_data(options)
     marks = {} if options.marks is None else read_marks(options.marks)
     frames = None if options.frames is None else MarkedFrames(options.frames, options.camera)
@@ -239,9 +239,9 @@ def prepare_evaluation(options: EvaluateOptions) -> EvaluationRun:
     return run
 
 
-def _check_outputs(options: EvaluateOptions) -> None:
+def check_outputs(output: PathLike | None, json_path: PathLike | None) -> None:
     """Refuse files that cannot be written."""
-    paths = [Path(path) for path in (options.output, options.json_path) if path is not None]
+    paths = [Path(path) for path in (output, json_path) if path is not None]
     for path in paths:
         check_writable(path)
     if len(paths) == 2 and paths[0].absolute() == paths[1].absolute():
@@ -251,7 +251,7 @@ def _check_outputs(options: EvaluateOptions) -> None:
 def _open_data(options: EvaluateOptions) -> tuple[Source, ...]:
     """Open the test sets, or the data sets as one."""
     if options.bench:
-        return tuple(open_bench(name, options.mocap, options.limit) for name in chosen_names(options.bench))
+        return tuple(open_bench(name, options.mocap, options.limit) for name in chosen_names(options.bench, PARTS))
     return (JoinedFrames([open_dataset(path) for path in options.data], options.limit),) if options.data else ()
 
 
@@ -268,7 +268,8 @@ def _check_fit(run: EvaluationRun) -> None:
             frame_of(missing, run.marks, run.frames)
 
 
-def _load_models(models: Sequence[PathLike]) -> list[ModelReport]:
+def load_models(models: Sequence[PathLike]) -> list[ModelReport]:
+    """Load models by name or file, each with a name of its own and its card."""
     shipped = shipped_models()
     reports: list[ModelReport] = []
     for model in models:
@@ -295,11 +296,14 @@ def bench_state(frames: BenchFrames) -> str:
     """Return in words whether the frames of a test set are those that everybody has."""
     if frames.is_as_committed is None:
         return f"the first {len(frames)} frames, which no hash covers"
+    if not frames.has_hash:
+        return "frames of which no hash is committed"
     return "frames as committed" if frames.is_as_committed else "frames other than committed"
 
 
-def _warn_of_other_frames(frames: BenchFrames) -> None:
-    if frames.is_as_committed is False:
+def warn_of_other_frames(frames: BenchFrames) -> None:
+    """Warn if the frames of a test set are not those that everybody has."""
+    if frames.has_hash and frames.is_as_committed is False:
         warnings.warn(
             f"the frames of the test set {frames.bench.name} are not those of the committed hash (another processor, "
             "other versions of libraries, other clips or body data): its figures do not compare with published ones",

@@ -4,6 +4,7 @@ from .datasets import open_dataset as open_dataset
 from .datasets import write_dataset as write_dataset
 from .formats import EIGHT_BIT_KINDS as EIGHT_BIT_KINDS
 from .formats import PictureFile as PictureFile
+from .formats import read_labels as read_labels
 from .joining import JoinedFrames as JoinedFrames
 from .joining import open_datasets as open_datasets
 from .reading import STDIN as STDIN

@@ -1,0 +1,57 @@
+"""Whether the people of a recording keep their ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from depthforest.evaluation.people.matching import FOUND_IOU, JudgedFrame
+
+
+@dataclass(frozen=True)
+class IdScore:
+    """How well ids stay with people.
+
+    An id belongs to the first person it is given to, and a person's own id is the first that belongs to them.
+
+    Parameters
+    ----------
+    n_seen : int
+        Times that a true person is judged in a frame, over all people and frames.
+    n_kept : int
+        Of these, the times that the person is found with their own id.
+    n_switches : int
+        Times that a person is found with another id than when last found.
+    n_people : int
+        True people.
+    """
+
+    n_seen: int
+    n_kept: int
+    n_switches: int
+    n_people: int
+
+    @property
+    def kept(self) -> float:
+        """Share of people's frames in which they are found with their own id; NaN if nobody is there."""
+        return self.n_kept / self.n_seen if self.n_seen else float("nan")
+
+    @classmethod
+    def of(cls, frames: list[JudgedFrame]) -> IdScore:
+        """Follow the people through the frames of one recording, in order."""
+        owners: dict[int, int] = {}  # id -> person
+        own: dict[int, int] = {}  # person -> id
+        last: dict[int, int] = {}
+        n_seen = n_kept = n_switches = 0
+        people: set[int] = set()
+        for frame in frames:
+            for person, found, iou in frame.people:
+                people.add(person)
+                n_seen += 1
+                if iou < FOUND_IOU:
+                    continue
+                if owners.setdefault(found, person) == person:
+                    own.setdefault(person, found)
+                n_kept += own.get(person) == found
+                n_switches += last.get(person, found) != found
+                last[person] = found
+        return cls(n_seen, n_kept, n_switches, len(people))

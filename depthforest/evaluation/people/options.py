@@ -1,0 +1,83 @@
+"""Options of a run of `evaluate --people`, with their defaults. Imports neither numpy nor numba."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from depthforest.base import Parameter, UsageError, is_whole
+from depthforest.evaluation.options import PathLike
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeopleOptions:
+    """What a run of `evaluate --people` reads and writes.
+
+    Parameters
+    ----------
+    models : sequence of str or Path
+        Names of shipped models, or files: without a background, only what looks like a person to the model counts as
+        found. Omitted: whatever `find_people` finds. The others are compared with the first.
+    data : sequence of str or Path
+        Data sets with true people.
+    rooms : sequence of str or Path
+        Folders of real frames with marked people, as `MarkedRooms` reads them.
+    bench : sequence of str
+        Names of test sets (`bench.SETS`); "all" for those that are meant for people.
+    mocap : str or Path, optional
+        The folder of the CMU clips, for test sets that are made of them.
+    background : sequence of str or Path
+        Empty frames, or folders of them, of the room of `data`.
+    empty_room : bool
+        Frames of `bench` are given the same room without people as background.
+    recording : bool
+        Each of `data` is a recording: people are tracked, and whether they keep their ids is judged too.
+    limit : int, optional
+        Only so many frames of each source; of `rooms`, so many empty ones and so many with people.
+    output : str or Path, optional
+        The HTML report to write.
+    json_path : str or Path, optional
+        All figures as JSON.
+    threads : int, optional
+        Omitted: one for each core. The figures are the same for any number.
+    seed : int
+        Of the bootstrap.
+    """
+
+    models: Sequence[PathLike] = ()
+    data: Sequence[PathLike] = ()
+    rooms: Sequence[PathLike] = ()
+    bench: Sequence[str] = ()
+    mocap: PathLike | None = None
+    background: Sequence[PathLike] = ()
+    empty_room: bool = False
+    recording: bool = False
+    limit: int | None = None
+    output: PathLike | None = None
+    json_path: PathLike | None = None
+    threads: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        data, rooms, bench = map(Parameter, ("data", "rooms", "bench"))
+        if not self.data and not self.rooms and not self.bench:
+            raise UsageError(
+                "there is nothing to find people in; give a data set with ", data, ", marked rooms with ", rooms,
+                ", or test sets with ", bench,
+            )  # fmt: skip
+        if self.mocap is not None and not self.bench:
+            raise UsageError(
+                Parameter("mocap"), " names the clips that test sets of ", bench, " are made of; give ", bench, " too"
+            )
+        for name, is_given in (("background", self.background), ("recording", self.recording)):
+            if is_given and (self.rooms or self.bench or not self.data):
+                raise UsageError(
+                    Parameter(name), " is about data sets; give ", data, ", and run ", rooms, " and ", bench, " apart"
+                )
+        if self.empty_room and (self.data or self.rooms):
+            raise UsageError(
+                Parameter("empty_room"), " takes the empty rooms of ", bench, ", which are generated; run ", data,
+                " and ", rooms, " apart",
+            )  # fmt: skip
+        if self.limit is not None and not is_whole(self.limit, 1):
+            raise UsageError(f"limit must be a whole number of frames, 1 or more; got {self.limit!r}")

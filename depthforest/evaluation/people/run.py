@@ -1,0 +1,201 @@
+"""A run of `evaluate --people`: sources by name in; a table, an HTML report and a JSON file out.
+
+Everything that can be wrong with what was asked for is said by `prepare_people`, before anybody is looked for.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from depthforest.base import UsageError, replacing, thread_count
+from depthforest.evaluation.bench import BENCH_VERSION, PEOPLE, BenchFrames, chosen_names, open_bench
+from depthforest.evaluation.people.judging import EmptyRooms, PeopleJudge, Tracker, evaluate_finders
+from depthforest.evaluation.people.options import PeopleOptions
+from depthforest.evaluation.people.page import TITLES, JudgedSource, row_cells, write_people_report
+from depthforest.evaluation.people.rooms import MarkedRooms
+from depthforest.evaluation.run import bench_state, check_outputs, load_models, warn_of_other_frames
+from depthforest.forest import Forest
+from depthforest.frames import Frame
+from depthforest.io import FolderDataset, FrameSequence, JoinedFrames, ReadOptions, ZarrDataset, open_dataset
+from depthforest.people import Background, People, PeopleTracker, find_people
+
+FORMAT, VERSION = "depthforest-people", 1
+"""Of the JSON file."""
+
+PLAIN = "find_people"
+"""The name of the finder when no model is named."""
+
+Data = JoinedFrames | BenchFrames | MarkedRooms
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFinder:
+    """Finds people, and without a background keeps those who look like people to a model, as `label` does."""
+
+    forest: Forest
+
+    def __call__(self, frame: Frame, background: Background | None = None) -> People:
+        """Return the people of a frame."""
+        people = find_people(frame, background)
+        return people if background is not None else self.kept(frame, people)
+
+    def tracker(self, background: Background | None = None) -> Tracker:
+        """Return what tracks the people of a recording."""
+        tracker = PeopleTracker(background)
+        return tracker if background is not None else _ModelTracker(self, tracker)
+
+    def kept(self, frame: Frame, people: People) -> People:
+        """Return those who look like people."""
+        return people.only({i for i in people.ids if self.forest.label(frame, people.map == i, threads=1).is_person})
+
+
+@dataclass(frozen=True, eq=False)
+class _ModelTracker:
+    finder: ModelFinder
+    tracker: PeopleTracker
+
+    def add(self, frame: Frame) -> People:
+        return self.finder.kept(frame, self.tracker.add(frame))
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Frames to judge by: their title, the frames, and the empty room."""
+
+    title: str
+    data: Data
+    background: Background | EmptyRooms | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleResult:
+    """What came of a run: a score for each source and finder, and the files that were written."""
+
+    sources: list[JudgedSource]
+    bench: list[BenchFrames]
+    written: list[Path]
+
+    def lines(self) -> list[str]:
+        """Return the figures for a terminal: a line each; of several sources or finders a table, a line for each."""
+        said = [f"bench {BENCH_VERSION}, {bench_state(one)}: {one.bench.name}" for one in self.bench]
+        rows = [row_cells(one.title, name, score) for one in self.sources for name, score in one.scores.items()]
+        # a column that says nothing, such as ids where nothing was tracked, is left out
+        kept = [i for i in range(len(TITLES)) if any(row[i] for row in rows)]
+        lines = [[row[i] for i in kept] for row in (TITLES, *rows)]
+        if len(rows) == 1:
+            lines = [list(pair) for pair in zip(*lines, strict=True)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return said + ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in JSON form."""
+        hashes = {one.title: {"sha256": one.sha256, "as_committed": one.is_as_committed} for one in self.bench}
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "sources": [one.to_dict() | hashes.get(one.title, {}) for one in self.sources],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleRun:
+    """A run that is ready to go; see `prepare_people`."""
+
+    options: PeopleOptions
+    sources: list[Source]
+    finders: dict[str, ModelFinder | None]
+
+    @property
+    def total(self) -> int:
+        """How many times `progress` will be told of a frame."""
+        return sum(len(one.data) for one in self.sources)
+
+    def run(self, progress: Callable[[int], object] | None = None) -> PeopleResult:
+        """Find people, judge, and write what was asked for."""
+        options, judged, bench = self.options, [], []
+        for one in self.sources:
+            judges = [
+                PeopleJudge(seed=options.seed)
+                if finder is None
+                else PeopleJudge(finder, finder.tracker, seed=options.seed)
+                for finder in self.finders.values()
+            ]
+            scores = evaluate_finders(
+                judges,
+                one.data,
+                background=one.background,
+                recording=options.recording,
+                threads=options.threads,
+                progress=progress,
+            )
+            judged.append(JudgedSource(one.title, one.data.names, dict(zip(self.finders, scores, strict=True))))
+            if isinstance(one.data, BenchFrames):
+                warn_of_other_frames(one.data)
+                one.data.free()
+                bench.append(one.data)
+        result = PeopleResult(judged, bench, [])
+        self._write(result)
+        return result
+
+    def _write(self, result: PeopleResult) -> None:
+        if self.options.output is not None:
+            path = Path(self.options.output)
+            write_people_report(path, result.sources)
+            result.written.append(path)
+        if self.options.json_path is not None:
+            path = Path(self.options.json_path)
+            with replacing(path) as file:
+                file.write((json.dumps(result.to_dict(), indent=1) + "\n").encode())
+            result.written.append(path)
+
+
+def prepare_people(options: PeopleOptions) -> PeopleRun:
+    """Load models, open all frames and check what can be checked; `PeopleRun.run` does the rest."""
+    thread_count(options.threads)
+    check_outputs(options.output, options.json_path)
+    models = load_models(options.models)
+    finders = {m.name: ModelFinder(m.forest) for m in models if m.forest is not None}
+    return PeopleRun(options, _open_sources(options), {**finders} if finders else {PLAIN: None})
+
+
+def _open_sources(options: PeopleOptions) -> list[Source]:
+    """Open the data sets one by one, then marked rooms, then test sets."""
+    sources = []
+    for path in options.data:
+        frames = JoinedFrames([_with_people(open_dataset(path))], options.limit)
+        sources.append(Source(frames.title, frames, _background(options.background, frames)))
+    for path in options.rooms:
+        rooms = MarkedRooms(path, options.limit)
+        sources.append(Source(rooms.title, rooms))
+    for name in chosen_names(options.bench, PEOPLE):
+        bench = open_bench(name, options.mocap, options.limit)
+        sources.append(Source(bench.title, bench, bench.empty_room if options.empty_room else None))
+    return sources
+
+
+def _with_people(data: FolderDataset | ZarrDataset) -> FolderDataset | ZarrDataset:
+    if isinstance(data, FolderDataset) and not (data.path / "people").is_dir():
+        raise UsageError(f"{data.path}: has no people/, the ids of the true people; nobody can be held against it")
+    return data
+
+
+def _background(paths: Sequence[str | Path], frames: JoinedFrames) -> Background | None:
+    """Learn the room of a data set from empty frames of its camera."""
+    if not paths:
+        return None
+    (data,) = frames.sets
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the camera is .* scaled")  # another size is refused below
+        background = Background.learn(FrameSequence(list(paths), ReadOptions(camera=data.camera)))
+    if background.shape != data.camera.shape:
+        rows, cols = background.shape
+        raise UsageError(
+            f"the background has {cols} x {rows} pixels, but the frames of {data.path} have {data.camera.width} x "
+            f"{data.camera.height}; give empty frames of the same camera"
+        )
+    return background
