@@ -285,6 +285,55 @@ def fit_leaves(
     print(f"{fitted.n_trees} trees, {fitted.n_leaves} leaves, {fitted.n_facings} facings in {output}")
 
 
+@models.command("train-people")
+@with_fields_of("depthforest.training.config.PeopleConfig")
+def train_people(
+    *,
+    data: Annotated[
+        list[Path],
+        typer.Option(help="Labeled frames of rooms, with people and without; may be given again.", metavar="DIR"),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The person model to write.", metavar="MODEL")],
+    config: Annotated[Path | None, typer.Option(help="TOML file with any of the numbers below.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder that keeps the scene forest; default MODEL.checkpoint.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
+    threads: ThreadsOption = None,
+    **numbers: Any,
+) -> None:
+    """Train what tells people from things in any room: --person-model of label, model= of find_people."""
+    from dataclasses import replace
+
+    from depthforest.training import PeopleConfig
+
+    check_writable(output)
+    base = PeopleConfig.load(config) if config is not None else PeopleConfig()
+    chosen = replace(base, **{name: value for name, value in numbers.items() if value is not None})
+    folder = checkpoint if checkpoint is not None else output.with_name(f"{output.name}.checkpoint")
+    with status("reading data, compiling ..."):
+        from depthforest.io import open_datasets
+        from depthforest.training import is_checkpoint, train_people
+
+        frames = open_datasets(data, limit)
+    if not resume and is_checkpoint(folder):
+        raise UsageError(
+            f"{folder}: holds a checkpoint already; --resume goes on with it; remove it to start again, or name another"
+        )
+    try:
+        with live_lines() as tell:
+            model = train_people(
+                frames, chosen, progress=tell, threads=threads, checkpoint=folder, resume=resume
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        goes_on = f"; the same command with --resume goes on from {folder}" if is_checkpoint(folder) else ""
+        complain("warning", f"stopped{goes_on}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    model.save(output)
+    print(f"{model.scores['candidates']} candidates, {model.scores['people']} of them people; written: {output}")
+
+
 @models.command("import-pcl")
 def import_pcl(
     trees: Annotated[list[Path], typer.Argument(help="Tree files: text, or its .bz2 or .gz.", metavar="TREE")],

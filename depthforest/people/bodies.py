@@ -34,7 +34,7 @@ from depthforest.people.regions import (
     room_axes,
     roundness,
 )
-from depthforest.people.rooms import Room
+from depthforest.people.survey import Room
 from depthforest.people.touching import part_bodies
 
 MAX_REGIONS, MAX_BODIES = 400, 200

@@ -22,7 +22,7 @@ from depthforest.people.grid import DepthGrid
 from depthforest.people.looks import coarse_frame, look_at_cells
 from depthforest.people.proposals import cells_by_number, propose
 from depthforest.people.regions import N_MEASURES, measure_regions
-from depthforest.people.rooms import Room, survey
+from depthforest.people.survey import Room, survey
 from depthforest.trees import DepthTrees
 
 SMOOTH_CELLS = 5

@@ -16,7 +16,7 @@ from depthforest.frames import Frame
 from depthforest.people.grid import DepthGrid
 from depthforest.people.looks import SCENE, look_at_cells
 from depthforest.people.regions import are_linked
-from depthforest.people.rooms import Room
+from depthforest.people.survey import Room
 from depthforest.trees import DepthTrees
 
 ANKLE_M = 0.25

@@ -11,7 +11,7 @@ from depthforest.frames import BODY31, NO_PART, LabeledFrame
 from depthforest.people.candidates import find_candidates
 from depthforest.people.grid import DepthGrid
 from depthforest.people.looks import SCENE, coarse_frame
-from depthforest.people.rooms import survey
+from depthforest.people.survey import survey
 from depthforest.trees import DepthTrees
 
 _COARSE = {

@@ -129,7 +129,7 @@ class PersonModel:
         try:
             if content["columns"] != list(NAMES):
                 raise ModelError("it judges other columns than this depthforest makes; train it again")
-            trees = {name: columns[f"scene_{name}"] for name in _SCENE_NAMES}
+            trees: dict[str, Any] = {name: columns[f"scene_{name}"] for name in _SCENE_NAMES}
             scene = DepthTrees(**trees, part_set=SCENE, background_mm=content["background_mm"])
             judge, fitter = (
                 TreeSum(**{name: columns[f"{who}_{name}"] for name in SUM_SCHEMA}, n_columns=len(NAMES))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from depthforest.base import Bytes, Floats, Longs, Singles
 from depthforest.people.bodies import find_bodies
 from depthforest.people.grid import DepthGrid
-from depthforest.people.rooms import Room
+from depthforest.people.survey import Room
 
 TRIM_QUANTILE, TRIM_SHARE = 0.75, 0.5
 """A body's cells that look like a person's less than this share of what this quantile of them does are trimmed off."""
