@@ -1,8 +1,7 @@
 """LearnedRoom: the background of a recording, learned while people are in it; `PeopleTracker` keeps one.
 
-A pixel is learned from whenever no tracked person covers it, so that whoever sits still never becomes room. Where
-somebody has been since the first frame the room is unknown, and whatever is there is somebody, until it turns out that
-he left: what is farther than he was is room. Changes of readings that last tell whether a person stirs.
+A pixel is learned from whenever no tracked person covers it, so that whoever sits still never becomes room. What turns
+out to be farther than a person who was there is room at once. Changes of readings tell who moves and who stirs.
 """
 
 from __future__ import annotations
@@ -27,24 +26,14 @@ SURE_STEPS = 20
 SETTLED_STEPS = 30
 """Steps (3 s) after which something nearer that no person covers is room: a chair that was moved."""
 
-AWAY_STEPS = 15
-"""Steps (1.5 s) for which a pixel is not learned from after it was a person's, unless it shows something behind the
-person: masks flicker, and people are lost for a moment."""
+AWAY_STEPS = 100
+"""Steps (10 s) for which a pixel that shows what it showed of a person is not learned from after he was last found."""
 
 LASTING_STEPS = 5
 """Steps in a row with another reading that make a change: borders of things flicker, borders of people move."""
 
 SURFACE_MM = 50
 """Millimeters. A reading beside a mask and no more than this behind it may be the person's own."""
-
-MOST_BEHIND = 0.15
-"""Share of the readings behind the room, in one frame, from which the camera has moved."""
-
-MOST_UNREST = 0.4
-"""The same for the sum over the last frames, about ten of them: a camera that turns slowly."""
-
-UNREST_KEPT = 0.9
-"""Share of that sum that is kept from frame to frame."""
 
 MOST_CHANGED = 0.5
 """Share of the readings that differ from those before, in one step, from which the camera has moved."""
@@ -54,6 +43,9 @@ COMPARED_COLS = 320
 
 RATE = 1 / 16
 """Share by which a reading moves the usual one."""
+
+SAME_MM = 50
+"""Millimeters by which the room of a pixel may drift and still be the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,19 +58,25 @@ class Survey:
         Readings that were looked at.
     before : array of int
         Those before a room that is known.
+    room : array of int
+        Those of a room that is known, or behind it.
     revealed : array of int
         Those where the room is unknown and that are farther than whoever was there.
     changed : array of int
         Those where readings changed for good since a given step.
+    unusual : array of int
+        Those that are not what the pixel usually shows.
     """
 
     n: Longs
     before: Longs
+    room: Longs
     revealed: Longs
     changed: Longs
+    unusual: Longs
 
     def share(self, what: str, person: int) -> float:
-        """Return the share of an id's readings that are `before`, `revealed` or `changed`."""
+        """Return the share of an id's readings that are one of these."""
         return float(getattr(self, what)[person]) / max(int(self.n[person]), 1)
 
 
@@ -106,10 +104,10 @@ class LearnedRoom(Background):
         self.step = 0
         self.has_moved = False
         self._n_seen = 0
-        self._unrest = 0.0
         self._every = max(1, round(max(frame.shape) / COMPARED_COLS))
         self._away = np.full(frame.shape, 255, dtype=np.uint8)
         self._held = np.zeros(frame.shape, dtype=np.uint16)
+        self._dated, self._date = np.zeros(frame.shape, dtype=np.float32), np.zeros(frame.shape, dtype=np.int32)
         small = frame.depth_mm[:: self._every, :: self._every].shape
         self._usual, self._unusual = np.zeros(small, dtype=np.float32), np.zeros(small, dtype=np.float32)
         self._n_unusual, self._changed = np.zeros(small, dtype=np.uint8), np.zeros(small, dtype=np.int32)
@@ -143,6 +141,7 @@ class LearnedRoom(Background):
         _hide_people(frame.depth_mm, people, np.asarray(on_people), self._away, self._held, learned)
         learned.setflags(write=False)
         self._learn(learned)
+        _set_dates(self._depth, self.step, self._dated, self._date)
 
     def survey(self, frame: Frame, people: Bytes, since: Ints) -> Survey:
         """Return what the room says of people.
@@ -155,12 +154,21 @@ class LearnedRoom(Background):
         since : array (256,), int32
             Step of each id after which changes count.
         """
-        counts = np.zeros((4, 256), dtype=np.int64)
+        counts = np.zeros((6, 256), dtype=np.int64)
         _survey(
-            frame.depth_mm, people, self._every, np.float32(self.noise), self._depth, self._variance, self._count,
-            self._held, self._changed, since, counts,
+            frame.depth_mm, people, self._every, np.float32(self.noise), self._depth, self._variance, self._held,
+            self._usual, self._changed, since, counts,
         )  # fmt: skip
         return Survey(*counts)
+
+    def clean(self, frame: Frame, people: Bytes, born: Ints) -> Bytes:
+        """Return a map of people without the pixels that show the room as it was before they came.
+
+        `born` is the step at which each id came, array (256,), int32.
+        """
+        cleaned = np.empty(frame.shape, dtype=np.uint8)
+        _clean(frame.depth_mm, people, self._depth, self._variance, self._date, born, cleaned)
+        return cleaned
 
     def settle(self, frame: Frame, is_room: npt.NDArray[np.bool_]) -> None:
         """Take what some pixels show as room, at once."""
@@ -171,13 +179,8 @@ class LearnedRoom(Background):
         beyond = np.maximum(z * np.float32(0.001) - np.float32(NOISE_CENTER), 0)
         noise_mm = np.float32(1000 * self.noise) * (NOISE_BASE + NOISE_GAIN * beyond * beyond)
         self._depth[is_room], self._variance[is_room], self._count[is_room] = z, noise_mm**2, 1
+        self._dated[is_room], self._date[is_room] = z, self.step
         self._other_count[is_room], self._away[is_room] = 0, 255
-        self._limits = None
-
-    def _note_behind(self, share: float) -> None:
-        """Take note of how much is behind the room."""
-        self._unrest = UNREST_KEPT * self._unrest + share
-        self.has_moved |= share > MOST_BEHIND or self._unrest > MOST_UNREST
 
 
 @kernel
@@ -263,7 +266,7 @@ def _note_changes(
 @kernel
 def _survey(
     depth_mm: npt.NDArray[np.uint16], people: Bytes, every: int, scale: np.float32, depth: Singles, variance: Singles,
-    count: Singles, held: npt.NDArray[np.uint16], changed: Ints, since: Ints, counts: Longs,
+    held: npt.NDArray[np.uint16], usual: Singles, changed: Ints, since: Ints, counts: Longs,
 ) -> None:  # fmt: skip
     """Add up, for the pixels of each id, the counts of `Survey`."""
     for row in range(changed.shape[0]):
@@ -273,12 +276,47 @@ def _survey(
             reading = np.float32(depth_mm[r, c])
             if person == 0 or reading == 0:
                 continue
+            noise = np.float32(1000) * scale * noise_at(reading * np.float32(0.001))
+            margin = np.float32(LEAST_MM) + np.float32(STRONG_NOISES) * noise
             counts[0, person] += 1
-            counts[3, person] += changed[row, col] > since[person]
-            if count[r, c] > 0:
-                tolerance = np.float32(LEAST_MM) + np.float32(STRONG_NOISES) * np.sqrt(variance[r, c])
-                counts[1, person] += reading < depth[r, c] - tolerance
+            if depth[r, c] > 0:
+                is_before = _is_before(reading, depth[r, c], variance[r, c])
+                counts[1, person] += is_before
+                counts[2, person] += not is_before
             elif held[r, c] > 0:
-                noise = np.float32(1000) * scale * noise_at(reading * np.float32(0.001))
-                behind = np.float32(held[r, c]) + np.float32(LEAST_MM) + np.float32(STRONG_NOISES) * noise
-                counts[2, person] += reading > behind
+                counts[3, person] += reading > np.float32(held[r, c]) + margin
+            counts[4, person] += changed[row, col] > since[person]
+            counts[5, person] += usual[row, col] > 0 and abs(reading - usual[row, col]) > margin
+
+
+@kernel
+def _is_before(reading: np.float32, depth: np.float32, variance: np.float32) -> bool:
+    """Tell whether a reading is before the room by more than noise."""
+    return bool(reading < depth - np.float32(LEAST_MM) - np.float32(STRONG_NOISES) * np.sqrt(variance))
+
+
+@kernel
+def _set_dates(depth: Singles, step: int, dated: Singles, date: Ints) -> None:
+    """Write the step where the room has become another since its date."""
+    for row in range(depth.shape[0]):
+        for col in range(depth.shape[1]):
+            # no branches: vector instructions
+            is_new = abs(depth[row, col] - dated[row, col]) > np.float32(SAME_MM)
+            dated[row, col] = depth[row, col] if is_new else dated[row, col]
+            date[row, col] = np.int32(step) if is_new else date[row, col]
+
+
+@kernel
+def _clean(
+    depth_mm: npt.NDArray[np.uint16], people: Bytes, depth: Singles, variance: Singles, date: Ints, born: Ints,
+    cleaned: Bytes,
+) -> None:  # fmt: skip
+    """Write the people without what shows the room as it was before they came."""
+    for row in range(people.shape[0]):
+        for col in range(people.shape[1]):
+            person = people[row, col]
+            if person and depth[row, col] > 0 and date[row, col] < born[person]:
+                reading = np.float32(depth_mm[row, col])
+                if not _is_before(reading, depth[row, col], variance[row, col]):
+                    person = np.uint8(0)
+            cleaned[row, col] = person

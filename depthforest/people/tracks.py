@@ -55,15 +55,15 @@ EVERY = 2
 STILL_STEPS = 100
 """Steps of `room` (10 s of a recording) without a stir after which what never walked is a thing, if it is doubtful."""
 
-STIRRED = 0.03
-"""Share of somebody's pixels with readings that changed for good, from which he stirred: people sway by millimeters, of
-things the borders flicker."""
+STIRRED, UNUSUAL = 0.03, 0.3
+"""Shares of somebody's pixels, from either of which he stirred: readings that changed for good since he last did, and
+readings that the pixels do not usually show. People sway by millimeters; of things the borders flicker."""
 
 WALKED_M, BEFORE = 0.5, 0.5
 """Meters that somebody went, and the share of him that is before a known room when he has: then he is no thing."""
 
-REVEALED = 0.5
-"""Share of somebody new that is farther than whoever was there before, from which it is what he hid: room."""
+SAME_AS_ROOM = 0.6
+"""Share of what is found that is room, or farther than whoever was there before, from which it is room."""
 
 SPLIT = 0.5
 """Share of somebody new that was another's in the frame before, from which that one came apart: a person leaves a
@@ -81,7 +81,8 @@ class _TrackedPerson:
     """Somebody: where he was in metres, where he was going in metres a frame, when he was last found; and his surface.
 
     `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square metres. `start` is where
-    he was first, `stirred` the step of the room at which he last stirred, `certainty` the mean of his probabilities.
+    he was first; `born` and `stirred` are the steps of the room at which he came and last stirred; `certainty` is the
+    mean of his probabilities.
     """
 
     person: int
@@ -91,6 +92,7 @@ class _TrackedPerson:
     seen: float
     surface: float
     start: npt.NDArray[np.float64]
+    born: int
     stirred: int
     certainty: float | None = None
     has_walked: bool = False
@@ -103,8 +105,8 @@ class _TrackedPerson:
         """Take note of whether he walks or stirs; return whether he is a thing."""
         went = float(np.linalg.norm((self.position - self.start)[[0, 2]]))
         self.has_walked |= went >= WALKED_M and survey.share("before", self.person) >= BEFORE
-        if survey.share("changed", self.person) >= STIRRED:
-            self.stirred = step
+        if survey.share("changed", self.person) >= STIRRED or survey.share("unusual", self.person) >= UNUSUAL:
+            self.stirred = max(self.stirred, step)
         is_certain = self.certainty is not None and self.certainty >= CERTAIN
         return not self.has_walked and not is_certain and step - self.stirred >= STILL_STEPS
 
@@ -125,10 +127,10 @@ class PeopleTracker:
     n : int, optional
         At most so many people at a time; who has been there longest stays.
     learn : bool
-        Without a background, learn the room from the frames: for a camera that stands still. People are found by their
-        shape for the first 60 frames; then what is before the room is somebody, and what has neither walked nor
-        stirred for 300 frames is room, unless it is a person by a probability of 0.9. If the camera moves or frames
-        change size, the room is learned anew.
+        Without a background, learn the room from the frames: for a camera that stands still. After the first 60 frames,
+        what looks like a person but shows the room is left out; so is what has neither walked nor stirred for 300
+        frames, unless it is a person by a probability of 0.9. If the camera moves or frames change size, the room is
+        learned anew.
     """
 
     def __init__(
@@ -171,35 +173,38 @@ class PeopleTracker:
         people = People(
             np.asarray(cv2.LUT(found.map, relabel)), tuple(dict.fromkeys(person for person in ids if person))
         )
-        if self._room is not None:
-            people = self._without_things(frame, people, self._room)
-            self._room.add(frame, people.map)
         self._map = people.map
-        return people
+        return people if self._room is None else self._learned(frame, people, self._room)
 
     # -- the room that is learned --------------------------------------------------------------------------------------
 
     def _find(self, frame: Frame) -> People:
-        """Return who is found: before the background, before the room once it is known, or by shape."""
+        """Return who is found; what shows a room that is known is nobody."""
         if not self._is_learning:
             return find_people(frame, self._background)
-        if self._room is not None and (self._room.shape != frame.shape or self._room.has_moved):
-            self._room = None
-        if self._room is not None and self._room.is_sure:
-            found = find_people(frame, self._room)
-            if not self._room.has_moved:
-                return found
-            self._room = None
-        if self._room is None:
+        found = find_people(frame, None)
+        if self._room is None or self._room.shape != frame.shape or self._room.has_moved:
             self._room = LearnedRoom(frame)
             for track in self._tracks:
                 track.begin_again(0)
-        return find_people(frame, None)
+                track.born = 0
+        if not self._room.is_sure or not len(found):
+            return found
+        survey = self._room.survey(frame, found.map, np.zeros(256, dtype=np.int32))
+        return found.only([person for person in found.ids if survey.share("room", person) < SAME_AS_ROOM])
+
+    def _learned(self, frame: Frame, people: People, room: LearnedRoom) -> People:
+        """Return the people who are no things, without what is room, and learn the room."""
+        if room.is_step and room.is_sure and len(people):
+            people = self._without_things(frame, people, room)
+        room.add(frame, people.map)
+        born = np.zeros(256, dtype=np.int32)
+        for track in self._tracks:
+            born[track.person] = track.born
+        return people if not born.any() else People.of_map(room.clean(frame, people.map, born))
 
     def _without_things(self, frame: Frame, people: People, room: LearnedRoom) -> People:
         """Return the people who are no things; things become room."""
-        if not (room.is_step and room.is_sure and len(people)):
-            return people
         tracks = [t for t in self._tracks if t.person in people.ids]
         since = np.zeros(256, dtype=np.int32)
         for track in tracks:
@@ -211,13 +216,6 @@ class PeopleTracker:
         room.settle(frame, np.isin(people.map, things))
         self._tracks = [t for t in self._tracks if t.person not in things]
         return people.only([person for person in people.ids if person not in things])
-
-    def _revealed(self, frame: Frame, found: People) -> frozenset[int]:
-        """Return the ids, as they are found, of what is farther than whoever was there; it becomes room."""
-        if self._room is None or not self._room.is_sure:
-            return frozenset()
-        survey = self._room.survey(frame, found.map, np.zeros(256, dtype=np.int32))
-        return frozenset(person for person in found.ids if survey.share("revealed", person) >= REVEALED)
 
     # -- who is who ----------------------------------------------------------------------------------------------------
 
@@ -264,31 +262,27 @@ class PeopleTracker:
         """Begin a track of everyone who has no id yet; what somebody hid until now gets none and becomes room."""
         if 0 not in ids:
             return
-        step = 0 if self._room is None else self._room.step
-        revealed = self._revealed(frame, found)
-        new = [i for i, person in enumerate(ids) if person == 0]
-        for track in self._tracks:
-            if any(overlap[found.ids[i], track.person] > SPLIT for i in new):
-                track.begin_again(step)
-                whole = [i for i, person in enumerate(ids) if person == track.person]
-                if whole and all(found.ids[i] in revealed for i in whole):
-                    # who left is new, what is left kept the id: the other way round
-                    new += whole
-        for i in new:
-            if ids[i]:
-                self._tracks = [t for t in self._tracks if t.person != ids[i]]
-                ids[i] = 0
-        for i in new:
-            if found.ids[i] in revealed:
-                assert self._room is not None
-                self._room.settle(frame, found.map == found.ids[i])
-                continue
+        room, step = self._room, 0 if self._room is None else self._room.step
+        survey = None
+        if room is not None and room.is_sure:
+            survey = room.survey(frame, found.map, np.full(256, step - STILL_STEPS, dtype=np.int32))
+        for i in [i for i, person in enumerate(ids) if person == 0]:
+            number = found.ids[i]
+            for track in self._tracks:
+                if overlap[number, track.person] > SPLIT:
+                    track.begin_again(step)
+            stirred = step + LASTING_STEPS
+            if survey is not None and room is not None:
+                if survey.share("revealed", number) + survey.share("room", number) >= SAME_AS_ROOM:
+                    room.settle(frame, found.map == number)
+                    continue
+                if survey.share("changed", number) < STIRRED and survey.share("unusual", number) < UNUSUAL:
+                    stirred = step - STILL_STEPS + LASTING_STEPS  # it has been there, and still, for as long
             ids[i] = self._new_id()
-            still = np.zeros(3)
             self._tracks.append(
                 _TrackedPerson(
-                    ids[i], positions[i], still, self._frame, surfaces[i], surfaces[i], positions[i],
-                    step + LASTING_STEPS,
+                    ids[i], positions[i], np.zeros(3), self._frame, surfaces[i], surfaces[i], positions[i], step,
+                    stirred,
                 )
             )  # fmt: skip
 
