@@ -1,7 +1,7 @@
 """LearnedRoom: the background of a recording, learned while people are in it; `PeopleTracker` keeps one.
 
 A pixel is learned from whenever no tracked person covers it, so that whoever sits still never becomes room. What turns
-out to be farther than a person who was there is room at once. Changes of readings tell who moves and who stirs.
+out to be farther than a person who was there is room soon. Changes of readings tell who moves and who stirs.
 """
 
 from __future__ import annotations
@@ -107,6 +107,7 @@ class LearnedRoom(Background):
         self._every = max(1, round(max(frame.shape) / COMPARED_COLS))
         self._away = np.full(frame.shape, 255, dtype=np.uint8)
         self._held = np.zeros(frame.shape, dtype=np.uint16)
+        self._n_held = np.zeros(frame.shape, dtype=np.uint8)
         self._dated, self._date = np.zeros(frame.shape, dtype=np.float32), np.zeros(frame.shape, dtype=np.int32)
         small = frame.depth_mm[:: self._every, :: self._every].shape
         self._usual, self._unusual = np.zeros(small, dtype=np.float32), np.zeros(small, dtype=np.float32)
@@ -142,6 +143,11 @@ class LearnedRoom(Background):
         learned.setflags(write=False)
         self._learn(learned)
         _set_dates(self._depth, self.step, self._dated, self._date)
+        if self.step < SURE_STEPS:
+            self._n_held += people > 0
+        elif self.step == SURE_STEPS:
+            # who was found most of the time was there when he was not, too
+            self.forget(2 * self._n_held >= SURE_STEPS)
 
     def survey(self, frame: Frame, people: Bytes, since: Ints) -> Survey:
         """Return what the room says of people.
@@ -169,6 +175,11 @@ class LearnedRoom(Background):
         cleaned = np.empty(frame.shape, dtype=np.uint8)
         _clean(frame.depth_mm, people, self._depth, self._variance, self._date, born, cleaned)
         return cleaned
+
+    def forget(self, is_unknown: npt.NDArray[np.bool_]) -> None:
+        """Forget the room of some pixels: somebody is there, and may have been all the time."""
+        for values in (self._depth, self._variance, self._count, self._other_count, self._away):
+            values[is_unknown] = 0
 
     def settle(self, frame: Frame, is_room: npt.NDArray[np.bool_]) -> None:
         """Take what some pixels show as room, at once."""
@@ -215,7 +226,7 @@ def _hide_people(
             is_near = is_person | ((beside > 0) & (np.int32(reading) <= beside + SURFACE_MM))
             is_behind = np.int32(reading) > np.int32(held[row, col]) + SURFACE_MM
             steps = min(np.int32(away[row, col]) + 1, 255)
-            steps = 0 if is_near else (255 if is_behind else steps)
+            steps = 0 if is_near else (max(steps, AWAY_STEPS - LASTING_STEPS) if is_behind else steps)
             away[row, col] = np.uint8(steps)
             held[row, col] = reading if is_person else held[row, col]
             learned[row, col] = reading if steps > AWAY_STEPS else np.uint16(0)

@@ -191,7 +191,12 @@ class PeopleTracker:
         if not self._room.is_sure or not len(found):
             return found
         survey = self._room.survey(frame, found.map, np.zeros(256, dtype=np.int32))
-        return found.only([person for person in found.ids if survey.share("room", person) < SAME_AS_ROOM])
+        certain = _certain(found)
+        is_room = {person: survey.share("room", person) >= SAME_AS_ROOM for person in found.ids}
+        for person in certain:
+            if is_room[person]:
+                self._room.forget(found.map == person)
+        return found.only([person for person in found.ids if person in certain or not is_room[person]])
 
     def _learned(self, frame: Frame, people: People, room: LearnedRoom) -> People:
         """Return the people who are no things, without what is room, and learn the room."""
@@ -273,7 +278,8 @@ class PeopleTracker:
                     track.begin_again(step)
             stirred = step + LASTING_STEPS
             if survey is not None and room is not None:
-                if survey.share("revealed", number) + survey.share("room", number) >= SAME_AS_ROOM:
+                is_room = survey.share("revealed", number) + survey.share("room", number) >= SAME_AS_ROOM
+                if is_room and number not in _certain(found):
                     room.settle(frame, found.map == number)
                     continue
                 if survey.share("changed", number) < STIRRED and survey.share("unusual", number) < UNUSUAL:
@@ -288,13 +294,11 @@ class PeopleTracker:
 
     def _note_certainty(self, found: People, ids: list[int]) -> None:
         """Take the probabilities of people, where they have any, into their means."""
-        probabilities = getattr(found, "probabilities", None)
-        if probabilities is None:
-            return
-        by_id = {person: probability for person, probability in zip(ids, probabilities, strict=True) if person}
+        by_number = _probabilities(found)
+        by_id = {person: by_number[number] for person, number in zip(ids, found.ids, strict=True) if number in by_number}
         for track in self._tracks:
             if track.person in by_id:
-                new = float(by_id[track.person])
+                new = by_id[track.person]
                 old = new if track.certainty is None else track.certainty
                 track.certainty = CERTAINTY_KEPT * old + (1 - CERTAINTY_KEPT) * new
 
@@ -320,6 +324,17 @@ class PeopleTracker:
             self._tracks.remove(gone)
             free = [gone.person]
         return free[0]
+
+
+def _probabilities(found: People) -> dict[int, float]:
+    """Return how probably each of those who are found is a person; empty where that is not known."""
+    probabilities = getattr(found, "probabilities", None)
+    return {} if probabilities is None else dict(zip(found.ids, map(float, probabilities), strict=True))
+
+
+def _certain(found: People) -> frozenset[int]:
+    """Return who is certainly a person."""
+    return frozenset(person for person, probability in _probabilities(found).items() if probability >= CERTAIN)
 
 
 def _middle(frame: Frame, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
