@@ -55,9 +55,7 @@ class Sitting(Generator):
 
     def scene(self, index: int) -> tuple[Scene, Rendered, np.random.Generator]:
         """Return the scene at a time, as `Generator` does."""
-        side, front, turn = (
-            self._sway * math.sin(2 * math.pi * index / FPS / seconds) for seconds in SWAY_SECONDS
-        )
+        side, front, turn = (self._sway * math.sin(2 * math.pi * index / FPS / seconds) for seconds in SWAY_SECONDS)
         people = tuple(
             dataclasses.replace(
                 one,
@@ -108,7 +106,8 @@ class Tally:
     def __str__(self) -> str:
         ious = np.array(self.ious)
         return (
-            f"recall {np.mean(ious >= FOUND):.4f}  IoU {ious.mean():.4f}  false/frame {self.n_false / self.n_frames:.4f}"
+            f"recall {np.mean(ious >= FOUND):.4f}  IoU {ious.mean():.4f}"
+            f"  false/frame {self.n_false / self.n_frames:.4f}"
             f"  frames with the same id {self.n_kept / max(self.n_answers, 1):.4f}  ids {self.n_ids}"
         )
 

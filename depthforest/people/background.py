@@ -139,7 +139,9 @@ class Background:
         depth_mm = frame.depth_mm
         if people is not None:
             if people.shape != frame.shape:
-                raise FrameError(f"the map of people has shape {people.shape}, the frame {frame.shape}; they must agree")
+                raise FrameError(
+                    f"the map of people has shape {people.shape}, the frame {frame.shape}; they must agree"
+                )
             depth_mm = np.where(people > 0, np.uint16(0), depth_mm)
             depth_mm.setflags(write=False)  # as a frame's are: the kernel is compiled once
         self._learn(depth_mm)

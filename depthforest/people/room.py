@@ -225,7 +225,7 @@ def _hide_people(
             beside = np.int32(on_people[row, col])
             is_near = is_person | ((beside > 0) & (np.int32(reading) <= beside + SURFACE_MM))
             is_behind = np.int32(reading) > np.int32(held[row, col]) + SURFACE_MM
-            steps = min(np.int32(away[row, col]) + 1, 255)
+            steps = min(int(away[row, col]) + 1, 255)
             steps = 0 if is_near else (max(steps, AWAY_STEPS - LASTING_STEPS) if is_behind else steps)
             away[row, col] = np.uint8(steps)
             held[row, col] = reading if is_person else held[row, col]

@@ -80,9 +80,9 @@ CERTAINTY_KEPT = 0.9
 class _TrackedPerson:
     """Somebody: where he was in metres, where he was going in metres a frame, when he was last found; and his surface.
 
-    `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square metres. `start` is where
-    he was first; `born` and `stirred` are the steps of the room at which he came and last stirred; `certainty` is the
-    mean of his probabilities.
+    `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square metres. `start` is
+    where he was first; `born` and `stirred` are the steps of the room at which he came and last stirred; `certainty` is
+    the mean of his probabilities.
     """
 
     person: int
@@ -133,9 +133,7 @@ class PeopleTracker:
         learned anew.
     """
 
-    def __init__(
-        self, background: BackgroundLike | None = None, n: int | None = None, *, learn: bool = True
-    ) -> None:
+    def __init__(self, background: BackgroundLike | None = None, n: int | None = None, *, learn: bool = True) -> None:
         self._background = as_background(background)
         self._n = None if n is None else check_count(n)
         self._is_learning = bool(learn) and self._background is None
@@ -295,7 +293,9 @@ class PeopleTracker:
     def _note_certainty(self, found: People, ids: list[int]) -> None:
         """Take the probabilities of people, where they have any, into their means."""
         by_number = _probabilities(found)
-        by_id = {person: by_number[number] for person, number in zip(ids, found.ids, strict=True) if number in by_number}
+        by_id = {
+            person: by_number[number] for person, number in zip(ids, found.ids, strict=True) if number in by_number
+        }
         for track in self._tracks:
             if track.person in by_id:
                 new = by_id[track.person]

@@ -112,7 +112,7 @@ def label_people(
         np.copyto(parts, labeling.parts, where=is_person)
         np.copyto(confidence, labeling.confidence, where=is_person)
         ways[person] = labeling.facing
-        n_labeled = np.count_nonzero(labeling.parts != NO_PART)
+        n_labeled = int(np.count_nonzero(labeling.parts != NO_PART))
         means[person] = float(labeling.confidence.sum(dtype=np.float64)) / max(n_labeled, 1)
         if joints:
             found[person] = find_joints(frame, labeling)

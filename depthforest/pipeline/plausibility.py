@@ -24,12 +24,15 @@ from depthforest.pipeline.merging import PeopleLabels, label_people
 MAX_TRIED = 3
 """Frames that are tried in other ways: the first, then those at powers of two, so that a recording may begin empty."""
 
-MAX_MEASURED = 200
+MAX_MEASURED = 30
 """Frames of which people are measured."""
 
 SURE_TIMES = 2.2
 """Multiple of `Forest.person_confidence` that people who are read rightly nearly always reach: 0.45 of body31; 0.38 to
 0.65 were seen in real frames, and up to 0.44 in frames that were turned or had a wrong camera."""
+
+CONVINCING_TIMES = 2.4
+"""The same that a trial must reach: of furniture, now and then, one of ten trials makes something like a person."""
 
 LEAST_GAIN = 1.25
 """Multiple of the confidence that there is, which a trial must reach."""
@@ -37,8 +40,8 @@ LEAST_GAIN = 1.25
 HEIGHT_RANGE_M = (1.0, 2.5)
 """Meters: the median height of people who stand, within which nothing is said."""
 
-LEAST_MEASURED = 3
-"""People who stand and are seen as a whole, below which their height says nothing."""
+LEAST_MEASURED, LEAST_DOUBTFUL = 3, 10
+"""People who stand and are seen as a whole, below which their height says nothing; and where labels are not sure."""
 
 SLENDER, MAX_DEPTH_M = 1.8, 0.7
 """How many times higher than wide somebody is who stands, and how deep at most, in meters."""
@@ -165,13 +168,11 @@ class Plausibility:
             return ()
         if not self._n_with_people:
             return (self._why_nobody(),)
-        sure = SURE_TIMES * self.forest.person_confidence
-        if float(np.median(self._confidences)) < sure:
-            tried = self._best_trial()
-            if tried is not None:
-                return (tried,)
-        height = self._judge_height()
-        return () if height is None else (height,)
+        is_sure = float(np.median(self._confidences)) >= SURE_TIMES * self.forest.person_confidence
+        finding = None if is_sure else self._best_trial()
+        if finding is None:
+            finding = self._judge_height(LEAST_MEASURED if is_sure or not self.is_tried else LEAST_DOUBTFUL)
+        return () if finding is None else (finding,)
 
     # -- nobody --------------------------------------------------------------------------------------------------------
 
@@ -180,7 +181,9 @@ class Plausibility:
         found = "nobody was found: "
         medians = [median for median in self._medians if not math.isnan(median)]
         if not medians:
-            return Finding("empty", (found, "no frame has a reading; was the camera covered, or the wrong stream saved?"))
+            return Finding(
+                "empty", (found, "no frame has a reading; was the camera covered, or the wrong stream saved?")
+            )
         median = float(np.median(medians))
         if median < NEAR_M or median > FAR_M:
             unit = self._unit_of(lambda times: ROOM_M[0] <= median * times <= ROOM_M[1])
@@ -195,8 +198,7 @@ class Plausibility:
         return Finding(
             "nobody",
             (
-                found,
-                "if somebody is there, look at `depthforest show`: the unit (",
+                "nobody was found; if somebody is there, look at `depthforest show`: the unit (",
                 Parameter("scale"),
                 "), the camera (",
                 Parameter("camera"),
@@ -220,14 +222,14 @@ class Plausibility:
 
     def _best_trial(self) -> Finding | None:
         """Return what makes people of the frames that were kept, if something clearly does."""
-        sure = SURE_TIMES * self.forest.person_confidence
-        if not self.is_tried or sure == 0:
+        convincing = CONVINCING_TIMES * self.forest.person_confidence
+        if not self.is_tried or convincing == 0:
             return None
         glances = [glance for glance in self._tried if not math.isnan(glance.median_m)]
         if not glances:
             return None
         before = float(np.mean([glance.confidence for glance in glances]))
-        best, reached = None, max(sure, LEAST_GAIN * before)
+        best, reached = None, max(convincing, LEAST_GAIN * before)
         for trial in _trials():
             answers = [self._tried_as(trial, glance.frame) for glance in glances]
             after = float(np.mean([answer.confidence for answer in answers]))
@@ -250,23 +252,23 @@ class Plausibility:
             rotate = (self.reading.rotate + trial.degrees) % 360
             how = "upside down" if trial.degrees == 180 else "on their side"
             advice: Message = ("pass ", Parameter("rotate", rotate)) if rotate else ("leave out ", Parameter("rotate"))
-            text = f"the pictures are {how}, it seems: turned by {trial.degrees} degrees, people are found in them {gain}"
+            text = f"the pictures seem to be {how}: turned by {trial.degrees} degrees, people are found in them {gain}"
             return Finding("rotate", (f"{text}; ", *advice))
         tall = [_tallest(glances) for glances in (before, after)]
         sizes = "" if tall[1] is None else f" of {tall[1]:.2f} m"
         sizes += "" if tall[0] is None or tall[1] is None else f" instead of {tall[0]:.2f} m"
         if trial.kind == "camera":
             times = "twice as long" if trial.times > 1 else "half as long"
-            text = f"the camera is another, it seems: with a focal length {times}, people{sizes} are found {gain}; name it with "
-            return Finding("camera", (text, Parameter("camera")))
-        text = f"the unit is another, it seems: with depths {trial.times:g} times as large, people{sizes} are found {gain}; pass "
-        return Finding("scale", (text, *self._unit_of(lambda times: times == trial.times)))
+            text = f"the camera seems to be wrong: with a focal length {times}, people{sizes} are found {gain}"
+            return Finding("camera", (text, "; name the right one with ", Parameter("camera")))
+        text = f"the unit seems to be wrong: with depths times {trial.times:g}, people{sizes} are found {gain}"
+        return Finding("scale", (text, "; pass ", *self._unit_of(lambda times: times == trial.times)))
 
     # -- sizes ---------------------------------------------------------------------------------------------------------
 
-    def _judge_height(self) -> Finding | None:
-        """Return that people who stand are too small or too large."""
-        if len(self._heights) < LEAST_MEASURED:
+    def _judge_height(self, least: int) -> Finding | None:
+        """Return that people who stand, at least so many, are too small or too large."""
+        if len(self._heights) < least:
             return None
         height = float(np.median(self._heights))
         if HEIGHT_RANGE_M[0] <= height <= HEIGHT_RANGE_M[1]:

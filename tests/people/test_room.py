@@ -40,7 +40,7 @@ class Stage:
         self.tracker, self.t, self.probability = PeopleTracker(**tracker), 0, None
         self.wall = np.broadcast_to(np.asarray(wall_mm, float), CAMERA.shape)
 
-    def find(self, frame, _background):
+    def find(self, _frame, _background):
         ids = tuple(np.unique(self.found[self.found > 0]).tolist())
         if self.probability is None:
             return People(self.found, ids)
@@ -98,7 +98,7 @@ def test_who_sits_still_and_sways_stays_for_a_minute(stage):
 def test_who_walks_in_and_sits_still_stays_for_a_minute(stage):
     for _ in range(SURE):
         assert len(stage.show()) == 0
-    for left in range(0, 60):
+    for left in range(60):
         stage.show([box(left)])
     for _ in range(MINUTE):
         people = stage.show([box(59)])
