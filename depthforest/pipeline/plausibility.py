@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -210,13 +209,16 @@ class Plausibility:
             ),
         )
 
-    def _unit_of(self, fits: Any) -> Message:
-        """Return the advice to pass a scale with which depths are so many times larger as fits."""
-        names = [name for name, times in UNITS.items() if fits(times)]
-        usual = self.reading.scale in (None, "mm", NAMED_SCALES["mm"])
-        if not names or not usual:
+    def _unit_of(self, fits: Callable[[float], bool]) -> Message:
+        """Return the scale to pass, with which depths are so many times larger as fits."""
+        name = next((name for name, times in UNITS.items() if fits(times)), None)
+        if name is None:
             return (Parameter("scale"), " (meters per unit)")
-        return (Parameter("scale", names[0] if names[0] in NAMED_SCALES else float(names[0])),)
+        scale = self.reading.scale
+        if scale in (None, "mm", NAMED_SCALES["mm"]):
+            return (Parameter("scale", name if name in NAMED_SCALES else float(name)),)
+        meters = NAMED_SCALES[scale] if scale in NAMED_SCALES else float(scale)
+        return (Parameter("scale", float(f"{meters * UNITS[name]:.4g}")),)
 
     # -- trials --------------------------------------------------------------------------------------------------------
 
