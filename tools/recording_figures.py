@@ -3,7 +3,7 @@
 Run `python tools/recording_figures.py [-n RECORDINGS] [--frames FRAMES]`. Furnished rooms, Kinect v1 noise, in three
 kinds: people who walk and gesture; somebody who sits from the first frame to the last and only breathes and sways; the
 same without any motion, as a mannequin does. Each is tracked with the room learned as the recording goes (`learn`),
-without, and with an empty frame as background. Frames after the first `--settle` count.
+without, and with an empty frame as background. Figures are of all frames, and of those from `--settle` on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from people_figures import matched
 
 from depthforest.frames import LabeledFrame
-from depthforest.people import PeopleTracker
+from depthforest.people import People, PeopleTracker
 from synth import Config, Generator, Pose, Recording
 from synth.poses import sample_poses
 from synth.scene import Rendered, Scene, render
@@ -84,14 +84,11 @@ class Tally:
     n_answers: int = 0
     n_ids: int = 0
 
-    def add(self, frames: list[LabeledFrame], tracker: PeopleTracker, settle: int) -> None:
-        """Track one recording and count what was found after its first frames."""
+    def add(self, frames: list[LabeledFrame], found: list[People]) -> None:
+        """Count what was found in one recording."""
         ids: dict[int, Counter[int]] = {}
-        for i, frame in enumerate(frames):
-            found = tracker.add(frame)
-            if i < settle:
-                continue
-            pairs, n_false = matched(frame.people, found.map)
+        for frame, people in zip(frames, found, strict=True):
+            pairs, n_false = matched(frame.people, people.map)
             self.n_frames += 1
             self.n_false += n_false
             for person, (number, iou) in pairs.items():
@@ -128,13 +125,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-n", type=int, default=8, help="recordings of each kind")
     parser.add_argument("--frames", type=int, default=600, help="of each recording")
-    parser.add_argument("--settle", type=int, default=0, help="first frames that do not count")
+    parser.add_argument("--settle", type=int, default=330, help="first frame of the second figures")
     parser.add_argument("--camera", default="kinect_v1@320x240")
     parser.add_argument("--seed", type=int, default=700)
     parser.add_argument("--kinds", default="walking,sitting,mannequin")
     options = parser.parse_args()
     for kind in options.kinds.split(","):
-        ways = {name: Tally() for name in ("alone", "learned", "background")}
+        tallies = {
+            (name, start): Tally() for name in ("alone", "learned", "background") for start in (0, options.settle)
+        }
         for recording in recordings(kind, options.camera, options.n, options.frames, options.seed):
             frames = list(recording.frames(threads=1))
             for name, tracker in (
@@ -142,9 +141,11 @@ def main() -> None:
                 ("learned", PeopleTracker()),
                 ("background", PeopleTracker(recording.empty_room(0))),
             ):
-                ways[name].add(frames, tracker, options.settle)
-        for name, tally in ways.items():
-            print(f"{kind:10} {name:10} {tally}", flush=True)
+                found = [tracker.add(frame) for frame in frames]
+                for start in (0, options.settle):
+                    tallies[name, start].add(frames[start:], found[start:])
+        for (name, start), tally in tallies.items():
+            print(f"{kind:10} {name:10} from {start:3} {tally}", flush=True)
 
 
 if __name__ == "__main__":

@@ -106,7 +106,8 @@ DoubtfulOption = Annotated[
 TrackOption = Annotated[
     bool,
     typer.Option(
-        "--track", help="The frames are a recording: people keep their ids, and joints are smoothed over time."
+        "--track",
+        help="The frames are a recording: people keep their ids, the room is learned, joints are smoothed over time.",
     ),
 ]
 MirrorOption = Annotated[
