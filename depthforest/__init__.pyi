@@ -27,5 +27,7 @@ from .people import Background as Background
 from .people import People as People
 from .people import PeopleTracker as PeopleTracker
 from .people import find_people as find_people
+from .pipeline import Finding as Finding
+from .pipeline import check_frames as check_frames
 from .training import TrainConfig as TrainConfig
 from .training import train as train

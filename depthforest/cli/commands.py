@@ -62,7 +62,7 @@ from depthforest.cli.warming import OTHERS, TRAIN, compile_first, compile_tasks,
 from depthforest.pipeline import LabelOptions
 
 if TYPE_CHECKING:
-    from depthforest.pipeline import LabelRun
+    from depthforest.pipeline import LabelRun, LabelSummary
 
 app = typer.Typer(
     name="depthforest",
@@ -198,12 +198,14 @@ def label(
         forest = load(model)
     compile_first(label_tasks())
     if output is None:
-        sys.stdout.buffer.write(label_one(forest, frames, options))
+        png, summary = label_one(forest, frames, options)
+        sys.stdout.buffer.write(png)
         sys.stdout.buffer.flush()
+        _tell_findings(summary, n_people)
         return
     _check_apart(inputs, output)
     run = partial(LabelRun, forest, frames, output, options, outputs=kinds, is_forced=force, threads=threads)
-    _label_into(output, run, frames.total, is_stream="-" in inputs, has_video="video" in kinds)
+    _label_into(output, run, frames.total, is_stream="-" in inputs, has_video="video" in kinds, n_asked=n_people)
 
 
 def _check_labels_go_somewhere(output: Path | None, write: str | None, is_stdout: bool) -> None:
@@ -216,7 +218,13 @@ def _check_labels_go_somewhere(output: Path | None, write: str | None, is_stdout
 
 
 def _label_into(
-    output: Path, make_run: Callable[..., LabelRun], total: int | None, *, is_stream: bool, has_video: bool
+    output: Path,
+    make_run: Callable[..., LabelRun],
+    total: int | None,
+    *,
+    is_stream: bool,
+    has_video: bool,
+    n_asked: int | None,
 ) -> None:
     """Label all frames of a run under a bar of progress, and tell what came of it."""
     began = time.monotonic()
@@ -234,15 +242,21 @@ def _label_into(
     before = f"; done before: {summary.n_done_before}" if summary.n_done_before else ""
     if summary.n_labeled or before:
         print(f"frames labeled into {output}: {summary.n_labeled}{rate}{before}")
-    if summary.n_labeled:
+    if summary.n_people:
         print(f"people found: {summary.n_people}, in {summary.n_with_people} of {summary.n_labeled} frames")
-    if summary.n_labeled and not summary.n_people:
-        complain(
-            "warning",
-            "nobody was found; if somebody is there, look at `depthforest show`: the unit (--scale), the camera "
-            "(--camera) or the orientation (--rotate) may be wrong; --background tells people from a cluttered room",
-        )
+    elif summary.n_labeled:
+        print(f"people found: 0 in {summary.n_labeled} of {summary.n_labeled} frames")
+    _tell_findings(summary, None if summary.failures else n_asked)
     end_with(summary.failures)
+
+
+def _tell_findings(summary: LabelSummary, n_asked: int | None) -> None:
+    """Tell what is probably wrong with how frames were read; exit 1 if somebody was asked for and nobody is there."""
+    is_missed = n_asked is not None and summary.n_labeled > 0 and summary.n_people + summary.n_done_before == 0
+    for finding in summary.findings:
+        complain("error" if is_missed else "warning", finding.warning())
+    if is_missed:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -93,7 +93,10 @@ BackgroundOption = Annotated[
 BackgroundRemovedOption = Annotated[
     bool, typer.Option("--background-removed", help="All readings are one person: look for nobody.")
 ]
-PeopleOption = Annotated[int | None, typer.Option("--people", help="Look for at most so many people.", min=1)]
+PeopleOption = Annotated[
+    int | None,
+    typer.Option("--people", help="Look for at most so many people; exit code 1 if no frame shows anybody.", min=1),
+]
 DoubtfulOption = Annotated[
     bool,
     typer.Option(
@@ -103,7 +106,8 @@ DoubtfulOption = Annotated[
 TrackOption = Annotated[
     bool,
     typer.Option(
-        "--track", help="The frames are a recording: people keep their ids, and joints are smoothed over time."
+        "--track",
+        help="The frames are a recording: people keep their ids, the room is learned, joints are smoothed over time.",
     ),
 ]
 MirrorOption = Annotated[

@@ -1,7 +1,7 @@
 """Who is in a frame: a depth frame in, one mask for each person out.
 
-Other rooms may use `find_people`, with a `Background` or without one, the `People` it returns, and `PeopleTracker`,
-which keeps ids over a recording.
+Other rooms may use `find_people`, with a `Background` or without one, the `People` it returns, `measure_people`, and
+`PeopleTracker`, which keeps ids over a recording and learns its room.
 
 Modules, from the ground up:
 
@@ -19,6 +19,8 @@ Modules, from the ground up:
 - `background`: the empty room: depth and noise of every pixel. Farther readings soon replace the background, because
   nobody can see through a wall. Nearer ones do so after half a minute.
 - `finding`: `find_people`, with a background or without, and `People`, its result.
+- `sizes`: how large people are, in meters.
+- `room`: the background of a recording, learned while people are in it, and what it says of them.
 - `tracks`: `PeopleTracker`: ids that persist over a recording, by overlap of masks and position in meters.
 """
 

@@ -9,5 +9,7 @@ from .looks import SCENE as SCENE
 from .model import PersonModel as PersonModel
 from .model import body_forest as body_forest
 from .model import load_person_model as load_person_model
+from .sizes import PersonSize as PersonSize
+from .sizes import measure_people as measure_people
 from .tracks import PeopleTracker as PeopleTracker
 from .treesum import TreeSum as TreeSum

@@ -66,6 +66,9 @@ class Background:
         Multiple of the noise of `grid.noise_at` that the first frame has.
     """
 
+    patience = PATIENCE
+    """Frames in a row with nearer readings, after which they are the background."""
+
     def __init__(self, frame: Frame) -> None:
         if not isinstance(frame, Frame):
             raise UsageError(f"a background is learned from Frames, got {type(frame).__name__}")
@@ -80,7 +83,7 @@ class Background:
         self._limits: tuple[npt.NDArray[np.uint16], Bytes] | None = None
         self._has_warned = False
         self._up: npt.NDArray[np.float64] | None = None
-        self.add(frame)
+        self._learn(frame.depth_mm)
 
     @classmethod
     def learn(cls, frames: Frame | Iterable[Frame]) -> Background:
@@ -123,11 +126,30 @@ class Background:
             self._up = find_up(find_planes(DepthGrid.of(Frame(self.depth_mm, self._camera))))
         return self._up
 
-    def add(self, frame: Frame) -> None:
-        """Learn from one more frame of the same camera; people may be in it."""
+    def add(self, frame: Frame, people: Bytes | None = None) -> None:
+        """Learn from one more frame of the same camera; people may be in it.
+
+        Parameters
+        ----------
+        frame : Frame
+        people : array (rows, cols), uint8, optional
+            `People.map`: pixels above 0 show somebody, and nothing is learned from them.
+        """
         self._check(frame)
+        depth_mm = frame.depth_mm
+        if people is not None:
+            if people.shape != frame.shape:
+                raise FrameError(
+                    f"the map of people has shape {people.shape}, the frame {frame.shape}; they must agree"
+                )
+            depth_mm = np.where(people > 0, np.uint16(0), depth_mm)
+            depth_mm.setflags(write=False)  # as a frame's are: the kernel is compiled once
+        self._learn(depth_mm)
+
+    def _learn(self, depth_mm: npt.NDArray[np.uint16]) -> None:
+        """Take in the readings of a picture that is read-only; 0 where there is nothing to learn."""
         _update(
-            frame.depth_mm, np.float32(self.noise), self._depth, self._variance, self._count, self._other,
+            depth_mm, np.float32(self.noise), self.patience, self._depth, self._variance, self._count, self._other,
             self._other_count,
         )  # fmt: skip
         self._n_frames += 1
@@ -146,15 +168,19 @@ class Background:
         n_readings, n_behind = _compare(
             frame.depth_mm, limits, is_edge, self._depth, self._variance, self._reach, compared
         )
-        if n_behind > MOST_BEHIND * n_readings and not self._has_warned:
+        self._note_behind(n_behind / max(n_readings, 1))
+        return compared
+
+    def _note_behind(self, share: float) -> None:
+        """Warn, once, if a large share of the readings of a frame is behind the background."""
+        if share > MOST_BEHIND and not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"the background seems to have moved: {n_behind / n_readings:.0%} of the readings are behind it; "
+                f"the background seems to have moved: {share:.0%} of the readings are behind it; "
                 "learn it again from where the camera stands now",
                 DepthForestWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return compared
 
     @property
     def _reach(self) -> int:
@@ -185,6 +211,7 @@ class Background:
 def _update(
     depth_mm: npt.NDArray[np.uint16],
     scale: np.float32,
+    patience: int,
     depth: Singles,
     variance: Singles,
     count: Singles,
@@ -222,7 +249,7 @@ def _update(
                 other[row, col] += (reading - other[row, col]) / np.float32(abs(other_count[row, col]))
             else:
                 other_count[row, col], other[row, col] = side, reading
-            if other_count[row, col] >= SOON or -other_count[row, col] >= PATIENCE:
+            if other_count[row, col] >= SOON or -other_count[row, col] >= patience:
                 depth[row, col], variance[row, col] = other[row, col], expected * expected
                 count[row, col], other_count[row, col] = min(abs(other_count[row, col]), np.int16(MEMORY)), 0
 

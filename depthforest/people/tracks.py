@@ -2,6 +2,9 @@
 
 Who is found is matched to who was there by the overlap of masks and by position in metres, the surest pair first. Who
 is not found is remembered for a while where he was last going.
+
+Without a background the tracker learns the room by itself (`room`). What has walked is somebody for as long as it is
+tracked; what has never walked and does not stir for seconds is a thing, unless it is certainly a person.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import numpy.typing as npt
 
 from depthforest.frames import Frame
 from depthforest.people.finding import BackgroundLike, People, as_background, check_count, find_people
+from depthforest.people.room import LASTING_STEPS, LearnedRoom, Survey
 
 REMEMBERED = 45
 """Frames for which somebody who is not found is remembered: 1.5 s of a recording."""
@@ -48,12 +52,37 @@ MAX_ID = 255
 EVERY = 2
 """Masks are compared at every second pixel of every second row."""
 
+STILL_STEPS = 100
+"""Steps of `room` (10 s of a recording) without a stir after which what never walked is a thing, if it is doubtful."""
+
+STIRRED, UNUSUAL = 0.03, 0.3
+"""Shares of somebody's pixels, from either of which he stirred: readings that changed for good since he last did, and
+readings that the pixels do not usually show. People sway by millimeters; of things the borders flicker."""
+
+WALKED_M, BEFORE = 0.5, 0.5
+"""Meters that somebody went, and the share of him that is before a known room when he has: then he is no thing."""
+
+SAME_AS_ROOM = 0.6
+"""Share of what is found that is room, or farther than whoever was there before, from which it is room."""
+
+SPLIT = 0.5
+"""Share of somebody new that was another's in the frame before, from which that one came apart: a person leaves a
+chair. Either of the two has to walk to be no thing."""
+
+CERTAIN = 0.9
+"""Mean probability from which somebody is no thing, even if he never moves."""
+
+CERTAINTY_KEPT = 0.9
+"""Share of that mean that is kept from frame to frame."""
+
 
 @dataclass
 class _TrackedPerson:
     """Somebody: where he was in metres, where he was going in metres a frame, when he was last found; and his surface.
 
-    `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square metres.
+    `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square metres. `start` is
+    where he was first; `born` and `stirred` are the steps of the room at which he came and last stirred; `certainty` is
+    the mean of his probabilities.
     """
 
     person: int
@@ -62,6 +91,24 @@ class _TrackedPerson:
     last_frame: int
     seen: float
     surface: float
+    start: npt.NDArray[np.float64]
+    born: int
+    stirred: int
+    certainty: float | None = None
+    has_walked: bool = False
+
+    def begin_again(self, step: int) -> None:
+        """Forget that he walked."""
+        self.start, self.stirred, self.has_walked = self.position, step + LASTING_STEPS, False
+
+    def judge(self, survey: Survey, step: int) -> bool:
+        """Take note of whether he walks or stirs; return whether he is a thing."""
+        went = float(np.linalg.norm((self.position - self.start)[[0, 2]]))
+        self.has_walked |= went >= WALKED_M and survey.share("before", self.person) >= BEFORE
+        if survey.share("changed", self.person) >= STIRRED or survey.share("unusual", self.person) >= UNUSUAL:
+            self.stirred = max(self.stirred, step)
+        is_certain = self.certainty is not None and self.certainty >= CERTAIN
+        return not self.has_walked and not is_certain and step - self.stirred >= STILL_STEPS
 
     def expected(self, frame: int) -> npt.NDArray[np.float64]:
         return self.position + min(frame - self.last_frame, GOING) * self.velocity
@@ -79,31 +126,42 @@ class PeopleTracker:
         As in `find_people`. A `Background` that goes on learning is the caller's to `add` frames to.
     n : int, optional
         At most so many people at a time; who has been there longest stays.
+    learn : bool
+        Without a background, learn the room from the frames: for a camera that stands still. After the first 60 frames,
+        what looks like a person but shows the room is left out; so is what has neither walked nor stirred for 300
+        frames, unless it is a person by a probability of 0.9. If the camera moves or frames change size, the room is
+        learned anew.
     """
 
-    def __init__(self, background: BackgroundLike | None = None, n: int | None = None) -> None:
+    def __init__(self, background: BackgroundLike | None = None, n: int | None = None, *, learn: bool = True) -> None:
         self._background = as_background(background)
         self._n = None if n is None else check_count(n)
+        self._is_learning = bool(learn) and self._background is None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everyone, and the room that was learned: the next frame is the first of a recording."""
         self._tracks: list[_TrackedPerson] = []
         self._frame = 0
         self._last_id = 0
         self._map: npt.NDArray[np.uint8] | None = None
+        self._room: LearnedRoom | None = None
 
     def add(self, frame: Frame) -> People:
         """Return the people of the next frame; ids are those of the frames before, wherever they are the same people.
 
         Frames may change size, unless there is a background, which has one.
         """
-        found = find_people(frame, self._background)
+        found = self._find(frame)
         positions = [_middle(frame, mask) for mask in found]
         per_pixel = 1 / (frame.camera.fx * frame.camera.fy)
         surfaces = [
             float(np.count_nonzero(mask)) * position[2] ** 2 * per_pixel
             for mask, position in zip(found, positions, strict=True)
         ]
-        ids = self._matched(found, positions, surfaces)
+        ids = self._matched(frame, found, positions, surfaces)
         self._frame += 1
-        if self._n is not None and len(ids) > self._n:
+        if self._n is not None and len(set(ids) - {0}) > self._n:
             # in the order of the tracks, which is that of their first frames
             kept = [t.person for t in self._tracks if t.person in ids][: self._n]
             self._tracks = [t for t in self._tracks if t.person in kept or t.person not in ids]
@@ -114,10 +172,60 @@ class PeopleTracker:
             np.asarray(cv2.LUT(found.map, relabel)), tuple(dict.fromkeys(person for person in ids if person))
         )
         self._map = people.map
-        return people
+        return people if self._room is None else self._learned(frame, people, self._room)
 
-    def _matched(self, found: People, positions: list[npt.NDArray[np.float64]], surfaces: list[float]) -> list[int]:
-        """Return the id of everyone who is found, and take note of where they are."""
+    # -- the room that is learned --------------------------------------------------------------------------------------
+
+    def _find(self, frame: Frame) -> People:
+        """Return who is found; what shows a room that is known is nobody."""
+        if not self._is_learning:
+            return find_people(frame, self._background)
+        found = find_people(frame, None)
+        if self._room is None or self._room.shape != frame.shape or self._room.has_moved:
+            self._room = LearnedRoom(frame)
+            for track in self._tracks:
+                track.begin_again(0)
+                track.born = 0
+        if not self._room.is_sure or not len(found):
+            return found
+        survey = self._room.survey(frame, found.map, np.zeros(256, dtype=np.int32))
+        certain = _certain(found)
+        is_room = {person: survey.share("room", person) >= SAME_AS_ROOM for person in found.ids}
+        for person in certain:
+            if is_room[person]:
+                self._room.forget(found.map == person)
+        return found.only([person for person in found.ids if person in certain or not is_room[person]])
+
+    def _learned(self, frame: Frame, people: People, room: LearnedRoom) -> People:
+        """Return the people who are no things, without what is room, and learn the room."""
+        if room.is_step and room.is_sure and len(people):
+            people = self._without_things(frame, people, room)
+        room.add(frame, people.map)
+        born = np.zeros(256, dtype=np.int32)
+        for track in self._tracks:
+            born[track.person] = track.born
+        return people if not born.any() else People.of_map(room.clean(frame, people.map, born))
+
+    def _without_things(self, frame: Frame, people: People, room: LearnedRoom) -> People:
+        """Return the people who are no things; things become room."""
+        tracks = [t for t in self._tracks if t.person in people.ids]
+        since = np.zeros(256, dtype=np.int32)
+        for track in tracks:
+            since[track.person] = track.stirred
+        survey = room.survey(frame, people.map, since)
+        things = [track.person for track in tracks if track.judge(survey, room.step)]
+        if not things:
+            return people
+        room.settle(frame, np.isin(people.map, things))
+        self._tracks = [t for t in self._tracks if t.person not in things]
+        return people.only([person for person in people.ids if person not in things])
+
+    # -- who is who ----------------------------------------------------------------------------------------------------
+
+    def _matched(
+        self, frame: Frame, found: People, positions: list[npt.NDArray[np.float64]], surfaces: list[float]
+    ) -> list[int]:
+        """Return the id of everyone who is found, 0 for what is room, and take note of where they are."""
         now = self._frame
         self._tracks = [t for t in self._tracks if now - t.last_frame <= REMEMBERED + 1]
         overlap = self._overlaps(found)
@@ -146,11 +254,53 @@ class PeopleTracker:
                 share = surfaces[i] / (track.seen + surfaces[i])
                 track.position = (1 - share) * track.position + share * positions[i]
                 track.seen += surfaces[i]
-        for i, position in enumerate(positions):
-            if ids[i] == 0:
-                ids[i] = self._new_id()
-                self._tracks.append(_TrackedPerson(ids[i], position, np.zeros(3), now, surfaces[i], surfaces[i]))
+        self._begin(frame, found, positions, surfaces, overlap, ids)
+        self._note_certainty(found, ids)
         return ids
+
+    def _begin(
+        self, frame: Frame, found: People, positions: list[npt.NDArray[np.float64]], surfaces: list[float],
+        overlap: npt.NDArray[np.float64], ids: list[int],
+    ) -> None:  # fmt: skip
+        """Begin a track of everyone who has no id yet; what somebody hid until now gets none and becomes room."""
+        if 0 not in ids:
+            return
+        room, step = self._room, 0 if self._room is None else self._room.step
+        survey = None
+        if room is not None and room.is_sure:
+            survey = room.survey(frame, found.map, np.full(256, step - STILL_STEPS, dtype=np.int32))
+        for i in [i for i, person in enumerate(ids) if person == 0]:
+            number = found.ids[i]
+            for track in self._tracks:
+                if overlap[number, track.person] > SPLIT:
+                    track.begin_again(step)
+            stirred = step + LASTING_STEPS
+            if survey is not None and room is not None:
+                is_room = survey.share("revealed", number) + survey.share("room", number) >= SAME_AS_ROOM
+                if is_room and number not in _certain(found):
+                    room.settle(frame, found.map == number)
+                    continue
+                if survey.share("changed", number) < STIRRED and survey.share("unusual", number) < UNUSUAL:
+                    stirred = step - STILL_STEPS + LASTING_STEPS  # it has been there, and still, for as long
+            ids[i] = self._new_id()
+            self._tracks.append(
+                _TrackedPerson(
+                    ids[i], positions[i], np.zeros(3), self._frame, surfaces[i], surfaces[i], positions[i], step,
+                    stirred,
+                )
+            )  # fmt: skip
+
+    def _note_certainty(self, found: People, ids: list[int]) -> None:
+        """Take the probabilities of people, where they have any, into their means."""
+        by_number = _probabilities(found)
+        by_id = {
+            person: by_number[number] for person, number in zip(ids, found.ids, strict=True) if number in by_number
+        }
+        for track in self._tracks:
+            if track.person in by_id:
+                new = by_id[track.person]
+                old = new if track.certainty is None else track.certainty
+                track.certainty = CERTAINTY_KEPT * old + (1 - CERTAINTY_KEPT) * new
 
     def _overlaps(self, found: People) -> npt.NDArray[np.float64]:
         """Return the share of every found mask that was a person's in the frame before, array (256, 256)."""
@@ -174,6 +324,17 @@ class PeopleTracker:
             self._tracks.remove(gone)
             free = [gone.person]
         return free[0]
+
+
+def _probabilities(found: People) -> dict[int, float]:
+    """Return how probably each of those who are found is a person; empty where that is not known."""
+    probabilities = getattr(found, "probabilities", None)
+    return {} if probabilities is None else dict(zip(found.ids, map(float, probabilities), strict=True))
+
+
+def _certain(found: People) -> frozenset[int]:
+    """Return who is certainly a person."""
+    return frozenset(person for person, probability in _probabilities(found).items() if probability >= CERTAIN)
 
 
 def _middle(frame: Frame, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:

@@ -3,5 +3,8 @@ from .merging import label_people as label_people
 from .options import LabelOptions as LabelOptions
 from .outputs import panels as panels
 from .outputs import parse_outputs as parse_outputs
+from .plausibility import Finding as Finding
+from .plausibility import check_frames as check_frames
 from .run import LabelRun as LabelRun
+from .run import LabelSummary as LabelSummary
 from .run import label_one as label_one

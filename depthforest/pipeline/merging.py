@@ -38,6 +38,8 @@ class PeopleLabels:
         If they were asked for.
     facings : mapping of person id to float or None
         Which way people face, see `Labeling.facing`.
+    confidences : mapping of person id to float
+        Mean confidence of each person's labels.
     """
 
     frame: Frame
@@ -48,6 +50,7 @@ class PeopleLabels:
     part_set: PartSet
     joints: Mapping[int, Mapping[str, JointLike]] | None = None
     facings: Mapping[int, float | None] = field(default_factory=dict)
+    confidences: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def ids(self) -> list[int]:
@@ -95,6 +98,7 @@ def label_people(
     confidence = np.zeros(frame.shape, dtype=np.float32)
     found: dict[int, Mapping[str, JointLike]] = {}
     ways: dict[int, float | None] = {}
+    means: dict[int, float] = {}
     best = None
     if k is not None:
         best = np.full((*frame.shape, k), NO_PART, np.uint8), np.zeros((*frame.shape, k), np.float32)
@@ -108,6 +112,8 @@ def label_people(
         np.copyto(parts, labeling.parts, where=is_person)
         np.copyto(confidence, labeling.confidence, where=is_person)
         ways[person] = labeling.facing
+        n_labeled = int(np.count_nonzero(labeling.parts != NO_PART))
+        means[person] = float(labeling.confidence.sum(dtype=np.float64)) / max(n_labeled, 1)
         if joints:
             found[person] = find_joints(frame, labeling)
         if best is not None:
@@ -115,7 +121,7 @@ def label_people(
             np.copyto(best[0], best_parts, where=is_person[..., None])
             np.copyto(best[1], probabilities, where=is_person[..., None])
     return PeopleLabels(
-        frame, people.only(ways), parts, confidence, best, forest.part_set, found if joints else None, ways
+        frame, people.only(ways), parts, confidence, best, forest.part_set, found if joints else None, ways, means
     )
 
 

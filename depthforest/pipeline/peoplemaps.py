@@ -49,6 +49,8 @@ class PeopleMaps:
             empty = FrameSequence([options.background], frames.options)
             self._background = Background.learn(empty)
             self.files.append(options.background)
+        self.is_looked_for = not is_given
+        """Whether people are found, not given."""
         self.is_doubtful_kept = options.is_doubtful_kept or is_given or options.background is not None
         """Whether all who are found are kept: there is doubt only of those who are told by their shape alone."""
         is_tracked = options.is_tracked and not is_given

@@ -49,6 +49,7 @@ from depthforest.pipeline.outputs import (
     write_table,
 )
 from depthforest.pipeline.peoplemaps import PeopleMaps
+from depthforest.pipeline.plausibility import Finding, Glance, Plausibility
 from depthforest.trees import SCHEMA
 
 
@@ -63,6 +64,8 @@ class LabelSummary:
     n_people, n_with_people : int
         People in the frames of this run, and how many of these frames show any.
     failures : list of DepthForestError
+    findings : tuple of Finding
+        What is probably wrong with how the frames were read.
     """
 
     n_labeled: int = 0
@@ -70,6 +73,13 @@ class LabelSummary:
     n_with_people: int = 0
     n_done_before: int = 0
     failures: list[DepthForestError] = field(default_factory=list)
+    findings: tuple[Finding, ...] = ()
+
+    def count(self, n_people: int) -> None:
+        """Take note of a frame that is labeled."""
+        self.n_labeled += 1
+        self.n_people += n_people
+        self.n_with_people += n_people > 0
 
 
 def run_identity(forest: Forest, frames: FrameSequence, options: LabelOptions, people: PeopleMaps) -> dict[str, Any]:
@@ -161,6 +171,7 @@ class LabelRun:
         self._tracks = JointTracks(self._options.fps) if is_smoothed else None
         self._names: dict[str, None] = {}  # of the frames that are there, in order
         self._summary = LabelSummary()
+        self._judge = Plausibility(forest, frames.options, is_tried=self._people.is_looked_for)
 
     def run(self) -> LabelSummary:
         """Label the frames and write the answers.
@@ -271,7 +282,7 @@ class LabelRun:
         write_outputs(
             self._folder.path, own, task.labels, self._kinds, overlay=drawn, origin={"source": str(task.name)} | how
         )
-        return _Task(task.name, n_people=len(task.labels.ids), picture=drawn if self._is_video_wanted else None)
+        return _Task(task.name, glance=Glance.at(task.labels), picture=drawn if self._is_video_wanted else None)
 
     def _count(self, task: _Task, video: VideoFile | None) -> None:
         """Take note of a task that is over, and add its picture to the video."""
@@ -280,14 +291,15 @@ class LabelRun:
             self._names.pop(self._folder.name(task.name) or "", None)
             self._summary.failures.append(task.error)
             return
-        self._summary.n_labeled += 1
-        self._summary.n_people += task.n_people
-        self._summary.n_with_people += task.n_people > 0
+        assert task.glance is not None  # it is labeled
+        self._summary.count(len(task.glance.people))
+        self._judge.add(task.glance)
         if video is not None and task.picture is not None:
             video.add(task.picture)
 
     def _finish(self, video: VideoFile | None) -> None:
-        """Write what is made of all frames."""
+        """Write what is made of all frames, and judge how they were read."""
+        self._summary.findings = self._judge.findings()
         table = self._folder.path / JOINTS_TABLE
         if JOINTS in self._kinds and self._names and (self._summary.n_labeled or not table.exists()):
             write_table(self._folder.path, self._folder.written(JOINTS))
@@ -313,8 +325,8 @@ def _opencv_on_one_thread() -> Iterator[None]:
         cv2.setNumThreads(n)
 
 
-def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | None = None) -> bytes:
-    """Return the indexed PNG of the only frame of a sequence."""
+def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | None = None) -> tuple[bytes, LabelSummary]:
+    """Return the indexed PNG of the only frame of a sequence, and what came of it."""
     options = options or LabelOptions()
     people = PeopleMaps(frames, options)
     found = list(itertools.islice(frames.named(), 2))
@@ -333,7 +345,11 @@ def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | Non
         n_people=options.n_people,
         **options.of_forest,
     )
-    return labels_png(labels.parts, labels.part_set)
+    judge = Plausibility(forest, frames.options, is_tried=people.is_looked_for)
+    judge.add(Glance.at(labels))
+    summary = LabelSummary(findings=judge.findings())
+    summary.count(len(labels.people))
+    return labels_png(labels.parts, labels.part_set), summary
 
 
 def _named(error: DepthForestError, name: FrameName, inputs: Iterable[Path]) -> DepthForestError:
@@ -350,7 +366,7 @@ class _Task:
     frame: Frame | None = None
     people: People | None = None
     labels: PeopleLabels | None = None
-    n_people: int = 0
+    glance: Glance | None = None
     picture: Picture | None = None
     error: DepthForestError | None = None
 

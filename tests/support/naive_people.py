@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from depthforest.people import background, planes, regions
+from depthforest.people import background, planes, regions, room
 from depthforest.people import grid as depthgrid
 
 
@@ -94,3 +94,43 @@ def compare(depth_mm, limits, is_edge, depth, variance, reach):
         if (np.abs(depth[near] - np.float32(depth_mm[row, col])) < margin[near]).any():
             compared[row, col] = background.NOBODY
     return compared
+
+
+def hide_people(depth_mm, people, near, away, held):
+    """Return the steps since each pixel was a person's, where people were, and what may be learned."""
+    reading = depth_mm.astype(int)
+    is_near = (people > 0) | ((near > 0) & (reading <= near.astype(int) + room.SURFACE_MM))
+    is_behind = reading > held.astype(int) + room.SURFACE_MM
+    steps = np.minimum(away.astype(int) + 1, 255)
+    steps = np.where(is_behind, np.maximum(steps, room.AWAY_STEPS - room.LASTING_STEPS), steps)
+    steps[is_near] = 0
+    return steps, np.where(people > 0, depth_mm, held), np.where(steps > room.AWAY_STEPS, depth_mm, 0)
+
+
+def _is_before(learned, depth_mm):
+    tolerance = background.LEAST_MM + background.STRONG_NOISES * np.sqrt(learned._variance)
+    return depth_mm < learned._depth - tolerance
+
+
+def survey(learned, depth_mm, people, since):
+    """Return the counts of `Survey`, for a room that looks at every pixel."""
+    reading = depth_mm.astype(np.float32)
+    noise = 1000 * learned.noise * np.array([[noise_at(z) for z in row] for row in reading / 1000], np.float32)
+    margin = background.LEAST_MM + background.STRONG_NOISES * noise
+    is_any, is_known = (people > 0) & (depth_mm > 0), learned._depth > 0
+    is_before = is_known & _is_before(learned, depth_mm)
+    chosen = {
+        "n": is_any,
+        "before": is_before,
+        "room": is_known & ~is_before,
+        "revealed": ~is_known & (learned._held > 0) & (reading > learned._held + margin),
+        "changed": learned._changed > since[people],
+        "unusual": (learned._usual > 0) & (np.abs(reading - learned._usual) > margin),
+    }
+    return {name: np.bincount(people[is_any & mask], minlength=256) for name, mask in chosen.items()}
+
+
+def clean(learned, depth_mm, people, born):
+    """Return the people without the room that is older than they."""
+    is_old = (learned._depth > 0) & (learned._date < born[people]) & ~_is_before(learned, depth_mm)
+    return np.where(is_old, 0, people)

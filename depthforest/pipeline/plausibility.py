@@ -1,0 +1,352 @@
+"""Whether frames were read rightly: unit, camera and orientation, judged by the people in them and by trials.
+
+People who are read rightly are labeled with confidence. Where nobody is, a few frames are tried in other units, with
+other focal lengths and turned: what makes people of them is the likely reason. People who stand are measured, too.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from depthforest.base import DepthForestWarning, Message, Parameter, text_of
+from depthforest.forest import Forest, load
+from depthforest.frames import NAMED_SCALES, Frame
+from depthforest.io import ReadOptions
+from depthforest.people import People, PersonSize, find_people, measure_people
+from depthforest.pipeline.merging import PeopleLabels, label_people
+
+MAX_TRIED = 3
+"""Frames that are tried in other ways: the first, then those at powers of two, so that a recording may begin empty."""
+
+MAX_MEASURED = 30
+"""Frames of which people are measured."""
+
+SURE_TIMES = 2.2
+"""Multiple of `Forest.person_confidence` that people who are read rightly nearly always reach: 0.45 of body31; 0.38 to
+0.65 were seen in real frames, and up to 0.44 in frames that were turned or had a wrong camera."""
+
+CONVINCING_TIMES = 2.4
+"""The same that a trial must reach: of furniture, now and then, one of ten trials makes something like a person."""
+
+LEAST_GAIN = 1.25
+"""Multiple of the confidence that there is, which a trial must reach."""
+
+HEIGHT_RANGE_M = (1.0, 2.5)
+"""Meters: the median height of people who stand, within which nothing is said."""
+
+LEAST_MEASURED, LEAST_DOUBTFUL = 3, 10
+"""People who stand and are seen as a whole, below which their height says nothing; and where labels are not sure."""
+
+SLENDER, MAX_DEPTH_M = 1.8, 0.7
+"""How many times higher than wide somebody is who stands, and how deep at most, in meters."""
+
+USUAL_HEIGHT_M = 1.7
+"""Meters that a median height is compared with."""
+
+NEAR_M, FAR_M = 0.45, 8.0
+"""Meters: a median depth below or above is not that of a room with people in it."""
+
+ROOM_M = (0.6, 6.0)
+"""Meters within which the median depth of a room with people is."""
+
+REACH_M = 5.0
+"""Meters up to which people are found."""
+
+UNITS: Mapping[str, float] = {"cm": 10.0, "m": 1000.0, "tum": 0.2, "0.0001": 0.1, "0.00025": 0.25}
+"""Scale -> how many times larger depths are with it than as millimeters."""
+
+FOCAL_LENGTHS = (0.5, 2.0)
+"""Multiples of the focal length that are tried."""
+
+UNIT_SLACK = 1.25
+"""Factor within which a ratio of heights is taken for one of `UNITS`."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about how frames were read that is probably wrong.
+
+    Parameters
+    ----------
+    kind : "empty", "scale", "camera", "rotate", "far" or "nobody"
+        The option that is concerned; "empty": no readings; "nobody": nobody is there, for no reason that was found.
+    message : tuple
+        Text and parameters.
+    """
+
+    kind: str
+    message: Message
+
+    def __str__(self) -> str:
+        return text_of(self.warning())
+
+    def warning(self) -> DepthForestWarning:
+        """Return it as a warning."""
+        return DepthForestWarning(*self.message)
+
+
+@dataclass(frozen=True, eq=False)
+class Glance:
+    """What one frame adds to the judgment.
+
+    Parameters
+    ----------
+    frame : Frame
+    people : People
+        Who was found, and looks like a person.
+    confidence : float
+        Mean confidence of the labels of the surest of them; 0 if there is nobody.
+    median_m : float
+        Median depth; NaN without a reading.
+    """
+
+    frame: Frame
+    people: People
+    confidence: float
+    median_m: float
+
+    @classmethod
+    def at(cls, labels: PeopleLabels) -> Glance:
+        """Return what the labels of a frame say."""
+        some = labels.frame.depth_mm[::4, ::4]
+        readings = some[some > 0]
+        median_m = float(np.median(readings)) / 1000 if readings.size else math.nan
+        return cls(labels.frame, labels.people, max(labels.confidences.values(), default=0.0), median_m)
+
+
+@dataclass
+class Plausibility:
+    """Judges how the frames of a run were read; `add` takes them one by one, `findings` tells.
+
+    Parameters
+    ----------
+    forest : Forest
+    reading : ReadOptions, optional
+        How they were read.
+    is_tried : bool
+        Whether frames may be tried in other ways: people were looked for.
+    """
+
+    forest: Forest
+    reading: ReadOptions = field(default_factory=ReadOptions)
+    is_tried: bool = True
+
+    def __post_init__(self) -> None:
+        self._n = 0
+        self._tried: list[Glance] = []
+        self._confidences: list[float] = []
+        self._medians: list[float] = []
+        self._heights: list[float] = []
+        self._n_measured = 0
+        self._n_with_people = 0
+
+    def add(self, glance: Glance) -> None:
+        """Take note of one more frame."""
+        if self._n & (self._n - 1) == 0:  # 0, 1, 2, 4, 8, ...
+            self._tried = [*self._tried, glance][-MAX_TRIED:]
+        self._n += 1
+        if len(self._medians) < MAX_MEASURED:
+            self._medians.append(glance.median_m)
+        if not len(glance.people):
+            return
+        self._n_with_people += 1
+        if self._n_measured < MAX_MEASURED:
+            self._n_measured += 1
+            self._confidences.append(glance.confidence)
+            sizes = measure_people(glance.frame, glance.people)
+            self._heights += [size.height_m for size in sizes.values() if _stands(size)]
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what is probably wrong, the likeliest cause alone; empty if nothing is."""
+        if self._n == 0:
+            return ()
+        if not self._n_with_people:
+            return (self._why_nobody(),)
+        is_sure = float(np.median(self._confidences)) >= SURE_TIMES * self.forest.person_confidence
+        finding = None if is_sure else self._best_trial()
+        if finding is None:
+            finding = self._judge_height(LEAST_MEASURED if is_sure or not self.is_tried else LEAST_DOUBTFUL)
+        return () if finding is None else (finding,)
+
+    # -- nobody --------------------------------------------------------------------------------------------------------
+
+    def _why_nobody(self) -> Finding:
+        """Return the likeliest reason why nobody was found."""
+        found = "nobody was found: "
+        medians = [median for median in self._medians if not math.isnan(median)]
+        if not medians:
+            return Finding(
+                "empty", (found, "no frame has a reading; was the camera covered, or the wrong stream saved?")
+            )
+        median = float(np.median(medians))
+        if median < NEAR_M or median > FAR_M:
+            unit = self._unit_of(lambda times: ROOM_M[0] <= median * times <= ROOM_M[1])
+            where = f"half of the readings are {'within' if median < NEAR_M else 'beyond'} {median:.2g} m"
+            return Finding("scale", (found, f"{where}; the unit is probably another: pass ", *unit))
+        tried = self._best_trial()
+        if tried is not None:
+            return replace(tried, message=(found, *tried.message))
+        if median > REACH_M:
+            text = f"half of the readings are beyond {median:.2g} m, and people are found up to about {REACH_M:g} m"
+            return Finding("far", (found, text, "; or the unit is another: pass ", Parameter("scale")))
+        return Finding(
+            "nobody",
+            (
+                "nobody was found; if somebody is there, look at `depthforest show`: the unit (",
+                Parameter("scale"),
+                "), the camera (",
+                Parameter("camera"),
+                ") or the orientation (",
+                Parameter("rotate"),
+                ") may be wrong; ",
+                Parameter("background"),
+                " tells people from a cluttered room",
+            ),
+        )
+
+    def _unit_of(self, fits: Callable[[float], bool]) -> Message:
+        """Return the scale to pass, with which depths are so many times larger as fits."""
+        name = next((name for name, times in UNITS.items() if fits(times)), None)
+        if name is None:
+            return (Parameter("scale"), " (meters per unit)")
+        scale = self.reading.scale
+        if scale in (None, "mm", NAMED_SCALES["mm"]):
+            return (Parameter("scale", name if name in NAMED_SCALES else float(name)),)
+        meters = NAMED_SCALES[scale] if scale in NAMED_SCALES else float(scale)
+        return (Parameter("scale", float(f"{meters * UNITS[name]:.4g}")),)
+
+    # -- trials --------------------------------------------------------------------------------------------------------
+
+    def _best_trial(self) -> Finding | None:
+        """Return what makes people of the frames that were kept, if something clearly does."""
+        convincing = CONVINCING_TIMES * self.forest.person_confidence
+        if not self.is_tried or convincing == 0:
+            return None
+        glances = [glance for glance in self._tried if not math.isnan(glance.median_m)]
+        if not glances:
+            return None
+        before = float(np.mean([glance.confidence for glance in glances]))
+        best, reached = None, max(convincing, LEAST_GAIN * before)
+        for trial in _trials():
+            answers = [self._tried_as(trial, glance.frame) for glance in glances]
+            after = float(np.mean([answer.confidence for answer in answers]))
+            if after >= reached:
+                best, reached = (trial, answers), after
+        return None if best is None else self._told(best[0], glances, best[1], before, reached)
+
+    def _tried_as(self, trial: _Trial, frame: Frame) -> Glance:
+        """Return a glance at a frame that is read in another way."""
+        changed = trial.of(frame)
+        found = find_people(changed)
+        return Glance.at(label_people(self.forest, changed, found, is_doubtful_kept=False, threads=1))
+
+    def _told(
+        self, trial: _Trial, before: list[Glance], after: list[Glance], confidence: float, reached: float
+    ) -> Finding:
+        """Return what a trial has shown."""
+        gain = f"(confidence {reached:.2f}" + (f" instead of {confidence:.2f})" if confidence else ")")
+        if trial.kind == "rotate":
+            rotate = (self.reading.rotate + trial.degrees) % 360
+            how = "upside down" if trial.degrees == 180 else "on their side"
+            advice: Message = ("pass ", Parameter("rotate", rotate)) if rotate else ("leave out ", Parameter("rotate"))
+            text = f"the pictures seem to be {how}: turned by {trial.degrees} degrees, people are found in them {gain}"
+            return Finding("rotate", (f"{text}; ", *advice))
+        tall = [_tallest(glances) for glances in (before, after)]
+        sizes = "" if tall[1] is None else f" of {tall[1]:.2f} m"
+        sizes += "" if tall[0] is None or tall[1] is None else f" instead of {tall[0]:.2f} m"
+        if trial.kind == "camera":
+            times = "twice as long" if trial.times > 1 else "half as long"
+            text = f"the camera seems to be wrong: with a focal length {times}, people{sizes} are found {gain}"
+            return Finding("camera", (text, "; name the right one with ", Parameter("camera")))
+        text = f"the unit seems to be wrong: with depths times {trial.times:g}, people{sizes} are found {gain}"
+        return Finding("scale", (text, "; pass ", *self._unit_of(lambda times: times == trial.times)))
+
+    # -- sizes ---------------------------------------------------------------------------------------------------------
+
+    def _judge_height(self, least: int) -> Finding | None:
+        """Return that people who stand, at least so many, are too small or too large."""
+        if len(self._heights) < least:
+            return None
+        height = float(np.median(self._heights))
+        if HEIGHT_RANGE_M[0] <= height <= HEIGHT_RANGE_M[1]:
+            return None
+        ratio = USUAL_HEIGHT_M / height
+        text = f"people who stand are {height:.2f} m tall (median of {len(self._heights)}): "
+
+        def is_near(times: float) -> bool:
+            return abs(math.log(ratio / times)) < math.log(UNIT_SLACK)
+
+        if any(is_near(times) for times in UNITS.values()):
+            return Finding("scale", (text, "the unit of depth is probably another; pass ", *self._unit_of(is_near)))
+        kind = "long" if ratio > 1 else "short"
+        text += f"the focal length is probably {max(ratio, 1 / ratio):.1f} times too {kind}; name the camera with "
+        return Finding("camera", (text, Parameter("camera")))
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """Another way to read frames: depths or a focal length so many times larger, or turned clockwise."""
+
+    kind: str
+    times: float = 1.0
+    degrees: int = 0
+
+    def of(self, frame: Frame) -> Frame:
+        """Return a frame that is read so."""
+        depth_mm, camera = frame.depth_mm, frame.camera
+        if self.kind == "rotate":
+            return Frame(np.rot90(depth_mm, -self.degrees // 90), camera.rotated(self.degrees))
+        if self.kind == "camera":
+            return Frame(depth_mm, replace(camera, fx=self.times * camera.fx, fy=self.times * camera.fy))
+        larger = np.rint(depth_mm * self.times)
+        return Frame(np.where(larger < np.iinfo(np.uint16).max, larger, 0).astype(np.uint16), camera)
+
+
+def _trials() -> Iterator[_Trial]:
+    for degrees in (90, 180, 270):
+        yield _Trial("rotate", degrees=degrees)
+    for times in FOCAL_LENGTHS:
+        yield _Trial("camera", times)
+    for times in UNITS.values():
+        yield _Trial("scale", times)
+
+
+def _stands(size: PersonSize) -> bool:
+    """Tell whether somebody stands, and is seen as a whole."""
+    return not size.is_cut and size.height_m >= SLENDER * size.width_m and size.depth_m <= MAX_DEPTH_M
+
+
+def _tallest(glances: list[Glance]) -> float | None:
+    """Return the height of the tallest person, in meters; None if there is nobody."""
+    sizes = (size for glance in glances for size in measure_people(glance.frame, glance.people).values())
+    return max((size.height_m for size in sizes), default=None)
+
+
+def check_frames(frames: Frame | Iterable[Frame], forest: Forest | None = None) -> tuple[Finding, ...]:
+    """Judge whether frames were read rightly: unit, camera and orientation.
+
+    Parameters
+    ----------
+    frames : Frame or iterable of Frame
+        With people in them, as `read_depth`, `read_frames` or `Frame.from_array` give them.
+    forest : Forest, optional
+        Omitted: the shipped one.
+
+    Returns
+    -------
+    tuple of Finding
+        Each is a warning of `DepthForestWarning` as well; empty if all looks right, or nothing can be said.
+    """
+    chosen = load() if forest is None else forest
+    judge = Plausibility(chosen)
+    for frame in [frames] if isinstance(frames, Frame) else frames:
+        judge.add(Glance.at(label_people(chosen, frame, find_people(frame), is_doubtful_kept=False)))
+    findings = judge.findings()
+    for finding in findings:
+        warnings.warn(finding.warning(), stacklevel=2)
+    return findings
