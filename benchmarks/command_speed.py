@@ -49,10 +49,7 @@ def stages(forest: df.Forest, folder: Path) -> dict[str, Callable[[int], object]
     """Return what is done for a frame, step by step, as functions of its number."""
     frames = [df.read_depth(path, CAMERA) for path in sorted(folder.iterdir())]
     found = [df.find_people(frame) for frame in frames]
-    all_labels = [
-        label_people(forest, *pair, joints=True, is_doubtful_kept=False, threads=1)
-        for pair in zip(frames, found, strict=True)
-    ]
+    all_labels = [label_people(forest, *pair, joints=True, threads=1) for pair in zip(frames, found, strict=True)]
     alone = [
         forest.label(frame, people[0] if len(people) else None, threads=1)
         for frame, people in zip(frames, found, strict=True)
@@ -76,7 +73,7 @@ def stages(forest: df.Forest, folder: Path) -> dict[str, Callable[[int], object]
     return {
         "read the PNG": lambda i: df.read_depth(paths[i], CAMERA),
         "find people": lambda i: df.find_people(frames[i]),
-        "label": lambda i: label_people(forest, frames[i], found[i], is_doubtful_kept=False, threads=1),
+        "label": lambda i: label_people(forest, frames[i], found[i], threads=1),
         "find joints": lambda i: df.find_joints(frames[i], alone[i]),
         "shade": lambda i: drawing.shade(frames[i]),
         "paint the parts": overlay,

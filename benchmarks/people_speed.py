@@ -17,11 +17,14 @@ import numpy as np
 from depthforest.frames import Frame
 from depthforest.people import Background, PeopleTracker, find_people
 from depthforest.people.background import SOMEBODY
-from depthforest.people.bodies import MAX_ROOM_PLANES, find_bodies, find_visitors
+from depthforest.people.bodies import find_visitors
+from depthforest.people.candidates import find_candidates
 from depthforest.people.grid import DepthGrid
+from depthforest.people.looks import coarse_frame, look_at_cells
+from depthforest.people.model import body_forest, load_person_model
 from depthforest.people.outlines import outline_people
-from depthforest.people.planes import ROOM_AREA, find_planes
 from depthforest.people.room import LEARNED_EVERY, SURE_STEPS
+from depthforest.people.survey import survey
 from synth import Config, Generator, Recording
 
 TURNS = 9
@@ -51,13 +54,18 @@ def milliseconds(frames: list[Works]) -> dict[str, float]:
 
 def without_background(frame: Frame) -> Works:
     """Return the stages for a frame."""
-    grid = DepthGrid.of(frame)
-    bodies = find_bodies(grid)
+    grid, model = DepthGrid.of(frame), load_person_model()
+    room, coarse, body = survey(grid), coarse_frame(grid), body_forest(model.body)
+    candidates = find_candidates(grid, model.scene, body, model.least_person)
+    cells = candidates.cells_of([0] if candidates.places else [])
+    is_open = (room.taken == 0) & (coarse.depth_mm > 0)
     return {
         "grid and normals": partial(DepthGrid.of, frame),
-        "bodies": partial(find_bodies, grid),
-        "  planes of the room": partial(find_planes, grid, n=MAX_ROOM_PLANES, least_area=ROOM_AREA),
-        "outlines": partial(outline_people, frame.depth_mm, grid, bodies.cells, bodies.owner, bodies.planes),
+        "candidates": partial(find_candidates, grid, model.scene, body, model.least_person),
+        "  planes and faces": partial(survey, grid),
+        "  scene forest": partial(look_at_cells, model.scene, coarse, is_open),
+        "judge": partial(model.judge.sums, candidates.columns),
+        "outlines": partial(outline_people, frame.depth_mm, grid, cells, room.owner, room.planes),
         TOTAL: partial(find_people, frame),
     }
 

@@ -146,7 +146,6 @@ def main() -> None:
     parser.add_argument("--camera", default="kinect_v1")
     parser.add_argument("--seed", type=int, default=5005)
     parser.add_argument("--mirror", action=argparse.BooleanOptionalAction)
-    parser.add_argument("--doubtful", action="store_true", help="keep what does not look like a person to the model")
     parser.add_argument("--threads", type=int)
     options: Any = parser.parse_args()
     if options.bench:
@@ -164,8 +163,7 @@ def main() -> None:
         room = Background(rooms.empty_room(index))
         found = [df.People.of_map(frame.people), df.find_people(frame), df.find_people(frame, room)]
         return frame, [
-            label_people(forest, frame, people, joints=True, is_doubtful_kept=is_kept, mirror=options.mirror, threads=1)
-            for people, is_kept in zip(found, (True, options.doubtful, True), strict=True)
+            label_people(forest, frame, people, joints=True, mirror=options.mirror, threads=1) for people in found
         ]
 
     shown: list[drawing.Picture] = []

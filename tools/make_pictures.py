@@ -63,7 +63,7 @@ ROOM_WORDS = {
 def row_of(frame: LabeledFrame) -> Picture:
     """Return a frame with the skeletons that are found in it, with the parts that are found, with the true parts."""
     forest = load()
-    labels = label_people(forest, frame, find_people(frame), joints=True, is_doubtful_kept=False)
+    labels = label_people(forest, frame, find_people(frame), joints=True)
     truth = drawing.overlay(frame, frame.parts, frame.part_set)
     return drawing.side_by_side([*panels(labels), truth])
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from people_figures import matched
+from line_figures import matched
 
 from depthforest.frames import LabeledFrame
 from depthforest.people import People, PeopleTracker

@@ -99,9 +99,11 @@ PeopleOption = Annotated[
 ]
 DoubtfulOption = Annotated[
     bool,
-    typer.Option(
-        "--doubtful", help="Keep what was found without a background but does not look like a person to the model."
-    ),
+    typer.Option("--doubtful", help="Keep whatever was looked at, however improbable it is that it is a person."),
+]
+PersonModelOption = Annotated[
+    str | None,
+    typer.Option("--person-model", help="What tells people from things: a file of train-people.", metavar="FILE"),
 ]
 TrackOption = Annotated[
     bool,

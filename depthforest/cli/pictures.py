@@ -100,7 +100,7 @@ def draw_samples(output: Path, forest: Forest | None) -> dict[str, SampleFigures
 
 def _label_sample(forest: Forest, frame: Frame) -> PeopleLabels:
     has_joints = bool(known_joints(forest.part_set))
-    return label_people(forest, frame, find_people(frame), joints=has_joints, is_doubtful_kept=False)
+    return label_people(forest, frame, find_people(frame), joints=has_joints)
 
 
 def _figures(frame: LabeledFrame, labels: PeopleLabels, seconds: float) -> SampleFigures:

@@ -40,7 +40,6 @@ def label_people() -> None:
     for frame in samples[:2]:
         for person in range(1, int(frame.people.max()) + 1):
             labeling = forest.label(frame, mask=frame.people == person)
-            assert labeling.is_person is not None
             assert len(labeling.sample(1000).rows)
             drawing.overlay(frame, labeling.parts, forest.part_set)
 

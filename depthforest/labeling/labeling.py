@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from depthforest.base import UsageError, is_number, is_whole, map_in_order, thread_count
 from depthforest.frames import NO_PART, Camera, Frame, PartSet
-from depthforest.labeling.mixing import MEAN
 from depthforest.labeling.walks import PersonWalk
 from depthforest.trees import DepthTrees, Mask, check_smoothing, facings
 
@@ -53,8 +52,6 @@ class Labeling:
         Whether the mirrored walk took part.
     facing : float or None
         Which way the person faces, if the model tells.
-    is_person : bool
-        Whether it looks like a person, if the model knows.
 
     Notes
     -----
@@ -82,23 +79,6 @@ class Labeling:
         """
         assert self._walk.weights is not None
         return facings.mean_angle(self._walk.weights)
-
-    @property
-    def is_person(self) -> bool:
-        """Whether the pixels look like a person: their mean confidence is one that nearly all people reach.
-
-        True where the model does not know (`Forest.person_confidence` is 0). Confidences are those of labels as the
-        model asks for them: where these were made by another rule, walk or smoothing, or pixels were rejected, the
-        person is labeled once more.
-        """
-        forest, parts, confidence = self._walk.forest, self.parts, self.confidence
-        if forest.person_confidence == 0:
-            return True
-        walk = self._walk.repeated(forest.mirror, MEAN, forest.smooth_m)
-        if self._is_rejected or walk is not self._walk:
-            _, parts, confidence = _labeled(walk, self.parts.shape, -1.0, 1)
-        n = int(np.count_nonzero(parts != NO_PART))
-        return n > 0 and float(confidence.sum(dtype=np.float64)) / n >= forest.person_confidence
 
     def probabilities(
         self, top: int | None = None

@@ -6,6 +6,7 @@ candidates is not in it: the file names a shipped one.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base import Column, DepthForestError, Floats, ModelError, is_number, modelfile, resources
+from depthforest.base import Column, DepthForestError, Floats, ModelError, is_number, modelfile, replacing, resources
 from depthforest.forest import Forest, load
 from depthforest.people.columns import NAMES
 from depthforest.people.looks import SCENE
@@ -104,8 +105,21 @@ class PersonModel:
     def __repr__(self) -> str:
         return f"PersonModel({self.scene.n_trees} scene trees, {len(self.judge.roots)} judges, body {self.body})"
 
+    def digest(self) -> str:
+        """Return a hash of everything in it."""
+        digest = hashlib.sha256()
+        for part in self._encoded():
+            digest.update(part)
+        return digest.hexdigest()
+
     def save(self, path: str | Path) -> None:
         """Write the model to a file; equal models give equal bytes."""
+        with replacing(path, is_durable=True) as file:
+            for part in self._encoded():
+                file.write(part)
+
+    def _encoded(self) -> list[bytes]:
+        """Return the bytes of its file."""
         content = {
             "background_mm": self.scene.background_mm,
             "body": self.body,
@@ -118,7 +132,7 @@ class PersonModel:
         columns = {f"scene_{name}": getattr(self.scene, name) for name in _SCENE_NAMES}
         for who in _SUMS:
             columns |= {f"{who}_{name}": getattr(getattr(self, who), name) for name in SUM_SCHEMA}
-        modelfile.write(path, KIND, FORMAT_VERSION, content, columns)
+        return modelfile.encode(KIND, FORMAT_VERSION, content, columns)
 
     @classmethod
     def load(cls, path: str | Path) -> PersonModel:

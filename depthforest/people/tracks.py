@@ -10,6 +10,8 @@ tracked; what has never walked and does not stir for seconds is a thing, unless 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -17,6 +19,7 @@ import numpy.typing as npt
 
 from depthforest.frames import Frame
 from depthforest.people.finding import BackgroundLike, People, as_background, check_count, find_people
+from depthforest.people.model import PersonModel, load_person_model
 from depthforest.people.room import LASTING_STEPS, LearnedRoom, Survey
 
 REMEMBERED = 45
@@ -131,10 +134,21 @@ class PeopleTracker:
         what looks like a person but shows the room is left out; so is what has neither walked nor stirred for 300
         frames, unless it is a person by a probability of 0.9. If the camera moves or frames change size, the room is
         learned anew.
+    model, least
+        As in `find_people`.
     """
 
-    def __init__(self, background: BackgroundLike | None = None, n: int | None = None, *, learn: bool = True) -> None:
+    def __init__(
+        self,
+        background: BackgroundLike | None = None,
+        n: int | None = None,
+        *,
+        learn: bool = True,
+        model: str | Path | PersonModel | None = None,
+        least: float | None = None,
+    ) -> None:
         self._background = as_background(background)
+        self._how: dict[str, Any] = {"model": load_person_model(model), "least": least}
         self._n = None if n is None else check_count(n)
         self._is_learning = bool(learn) and self._background is None
         self.reset()
@@ -168,9 +182,11 @@ class PeopleTracker:
             ids = [person if person in kept else 0 for person in ids]
         relabel = np.zeros(256, dtype=np.uint8)
         relabel[list(found.ids)] = ids
-        people = People(
-            np.asarray(cv2.LUT(found.map, relabel)), tuple(dict.fromkeys(person for person in ids if person))
-        )
+        probable: dict[int, float] = {}
+        for person, probability in zip(ids, found.probabilities, strict=True):
+            if person:
+                probable[person] = max(probability, probable.get(person, 0.0))
+        people = People(np.asarray(cv2.LUT(found.map, relabel)), tuple(probable), tuple(probable.values()))
         self._map = people.map
         return people if self._room is None else self._learned(frame, people, self._room)
 
@@ -179,8 +195,8 @@ class PeopleTracker:
     def _find(self, frame: Frame) -> People:
         """Return who is found; what shows a room that is known is nobody."""
         if not self._is_learning:
-            return find_people(frame, self._background)
-        found = find_people(frame, None)
+            return find_people(frame, self._background, **self._how)
+        found = find_people(frame, **self._how)
         if self._room is None or self._room.shape != frame.shape or self._room.has_moved:
             self._room = LearnedRoom(frame)
             for track in self._tracks:
@@ -204,7 +220,7 @@ class PeopleTracker:
         born = np.zeros(256, dtype=np.int32)
         for track in self._tracks:
             born[track.person] = track.born
-        return people if not born.any() else People.of_map(room.clean(frame, people.map, born))
+        return people if not born.any() else _kept_in(room.clean(frame, people.map, born), people)
 
     def _without_things(self, frame: Frame, people: People, room: LearnedRoom) -> People:
         """Return the people who are no things; things become room."""
@@ -327,9 +343,14 @@ class PeopleTracker:
 
 
 def _probabilities(found: People) -> dict[int, float]:
-    """Return how probably each of those who are found is a person; empty where that is not known."""
-    probabilities = getattr(found, "probabilities", None)
-    return {} if probabilities is None else dict(zip(found.ids, map(float, probabilities), strict=True))
+    """Return how probably each of those who are found is a person."""
+    return dict(zip(found.ids, found.probabilities, strict=True))
+
+
+def _kept_in(people: npt.NDArray[np.uint8], before: People) -> People:
+    """Return the people of a map from which some of the pixels of those before were taken."""
+    left = {person: p for person, p in _probabilities(before).items() if (people == person).any()}
+    return People(people, tuple(left), tuple(left.values()))
 
 
 def _certain(found: People) -> frozenset[int]:

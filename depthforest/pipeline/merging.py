@@ -70,8 +70,6 @@ def label_people(
     *,
     top: int | None = None,
     joints: bool = False,
-    is_doubtful_kept: bool = True,
-    n_people: int | None = None,
     **options: Any,
 ) -> PeopleLabels:
     """Label every person of a frame by itself.
@@ -85,11 +83,6 @@ def label_people(
         How many of the most probable parts to keep.
     joints : bool
         Find the joints too.
-    is_doubtful_kept : bool
-        False if people were looked for: those whose labels don't look like a person's (`Labeling.is_person`) are left
-        out.
-    n_people : int, optional
-        At most so many people are kept, those of the lowest ids; the others are left out too.
     **options
         Of `Forest.label`: mirror, rule, reject, smooth, exact, threads.
     """
@@ -103,12 +96,8 @@ def label_people(
     if k is not None:
         best = np.full((*frame.shape, k), NO_PART, np.uint8), np.zeros((*frame.shape, k), np.float32)
     for person in sorted(people.ids):
-        if len(ways) == n_people:
-            break
         is_person = people.map == person
         labeling = forest.label(frame, is_person, **options)
-        if not (is_doubtful_kept or labeling.is_person):
-            continue
         np.copyto(parts, labeling.parts, where=is_person)
         np.copyto(confidence, labeling.confidence, where=is_person)
         ways[person] = labeling.facing
@@ -120,15 +109,14 @@ def label_people(
             best_parts, probabilities = labeling.probabilities(top=k)
             np.copyto(best[0], best_parts, where=is_person[..., None])
             np.copyto(best[1], probabilities, where=is_person[..., None])
-    return PeopleLabels(
-        frame, people.only(ways), parts, confidence, best, forest.part_set, found if joints else None, ways, means
-    )
+    return PeopleLabels(frame, people, parts, confidence, best, forest.part_set, found if joints else None, ways, means)
 
 
 def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
-    """Return for each person what JSON holds: pixels, mean confidence, facing, 3D centroid of each part found."""
+    """Return for each person what JSON holds: probability, pixels, confidence, facing, centroids of parts."""
     points = labels.frame.points()
     described = []
+    probable = dict(zip(labels.people.ids, labels.people.probabilities, strict=True))
     for person in labels.ids:
         is_labeled = (labels.people.map == person) & (labels.parts != NO_PART)
         parts = labels.parts[is_labeled]
@@ -141,6 +129,7 @@ def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
         described.append(
             {
                 "id": person,
+                "probability": _rounded(probable[person]),
                 "pixels": len(parts),
                 "confidence": _rounded(sums[0].sum() / len(parts)) if len(parts) else None,
                 "facing_degrees": None if facing is None else round(facing, 1) % 360,

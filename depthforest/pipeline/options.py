@@ -23,8 +23,10 @@ class LabelOptions:
         All readings are one person. Without it, a mask or a background, people are looked for by their shape.
     n_people : int, optional
         At most so many people are looked for.
+    person_model : str, optional
+        What tells people from things, as in `find_people`.
     is_doubtful_kept : bool
-        Keep who was found by shape alone but does not look like a person to the model.
+        Keep whatever was looked at, however improbable it is that it is a person.
     is_tracked : bool
         The frames are a recording: people keep their ids, and joints are smoothed over time.
     mirror, smooth, exact, rule, reject
@@ -37,6 +39,7 @@ class LabelOptions:
     background: Path | None = None
     is_background_removed: bool = False
     n_people: int | None = None
+    person_model: str | None = None
     is_doubtful_kept: bool = False
     is_tracked: bool = False
     mirror: bool | None = None

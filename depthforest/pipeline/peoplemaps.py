@@ -8,7 +8,7 @@ from typing import Any
 from depthforest.base import Parameter, UsageError
 from depthforest.frames import Frame
 from depthforest.io import FrameName, FrameSequence
-from depthforest.people import Background, People, PeopleTracker, check_count, find_people
+from depthforest.people import Background, People, PeopleTracker, check_count, find_people, load_person_model
 from depthforest.pipeline.masks import GivenMasks
 from depthforest.pipeline.merging import all_readings
 from depthforest.pipeline.options import LabelOptions
@@ -51,10 +51,14 @@ class PeopleMaps:
             self.files.append(options.background)
         self.is_looked_for = not is_given
         """Whether people are found, not given."""
-        self.is_doubtful_kept = options.is_doubtful_kept or is_given or options.background is not None
-        """Whether all who are found are kept: there is doubt only of those who are told by their shape alone."""
-        is_tracked = options.is_tracked and not is_given
-        self._tracker = PeopleTracker(self._background, options.n_people) if is_tracked else None
+        self._model = None if is_given else load_person_model(options.person_model)
+        self._least = 0.0 if options.is_doubtful_kept else None
+        if self._model is not None and options.person_model is not None and Path(options.person_model).is_file():
+            self.files.append(Path(options.person_model))
+        self._tracker: PeopleTracker | None = None
+        if options.is_tracked and not is_given:
+            how: dict[str, Any] = {"model": self._model, "least": self._least}
+            self._tracker = PeopleTracker(self._background, options.n_people, **how)
 
     @property
     def is_in_order(self) -> bool:
@@ -62,18 +66,14 @@ class PeopleMaps:
         return self._tracker is not None
 
     def of(self, name: FrameName, frame: Frame) -> People:
-        """Return the people of a frame.
-
-        Where some may be left out later, there may be more than were asked for: a shelf that is left out takes nobody's
-        place. A tracker, whose ids stay, counts by itself.
-        """
+        """Return the people of a frame."""
         if self._masks is not None:
             return self._masks.read(name, frame)
         if self._is_all:
             return all_readings(frame)
         if self._tracker is not None:
             return self._tracker.add(frame)
-        return find_people(frame, self._background, n=self._n_people if self.is_doubtful_kept else None)
+        return find_people(frame, self._background, n=self._n_people, model=self._model, least=self._least)
 
     def inputs(self, name: FrameName) -> list[Path]:
         """Return the files that shape the answer for a frame."""
@@ -84,9 +84,12 @@ class PeopleMaps:
     def identity(self) -> dict[str, Any]:
         """Return what shapes the answers, as JSON holds it."""
         path = self.files[0].resolve().as_posix() if self.files else None
+        model = None if self._model is None else self._model.digest()
         return {
             "mask": path if self._masks is not None else None,
             "background": path if self._background is not None else None,
             "background_removed": self._is_all,
             "people": self._n_people,
+            "person_model": model,
+            "doubtful": self._least is not None and model is not None,
         }

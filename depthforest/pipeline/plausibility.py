@@ -243,7 +243,7 @@ class Plausibility:
         """Return a glance at a frame that is read in another way."""
         changed = trial.of(frame)
         found = find_people(changed)
-        return Glance.at(label_people(self.forest, changed, found, is_doubtful_kept=False, threads=1))
+        return Glance.at(label_people(self.forest, changed, found, threads=1))
 
     def _told(
         self, trial: _Trial, before: list[Glance], after: list[Glance], confidence: float, reached: float
@@ -345,7 +345,7 @@ def check_frames(frames: Frame | Iterable[Frame], forest: Forest | None = None) 
     chosen = load() if forest is None else forest
     judge = Plausibility(chosen)
     for frame in [frames] if isinstance(frames, Frame) else frames:
-        judge.add(Glance.at(label_people(chosen, frame, find_people(frame), is_doubtful_kept=False)))
+        judge.add(Glance.at(label_people(chosen, frame, find_people(frame))))
     findings = judge.findings()
     for finding in findings:
         warnings.warn(finding.warning(), stacklevel=2)

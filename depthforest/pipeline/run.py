@@ -97,7 +97,6 @@ def run_identity(forest: Forest, frames: FrameSequence, options: LabelOptions, p
         "smooth_m": forest.smooth_m if options.smooth is None else options.smooth,
         "exact": options.exact,
         **people.identity(),
-        "person_confidence": 0.0 if people.is_doubtful_kept else forest.person_confidence,
         "track": [options.fps] if options.is_tracked else None,
         "camera": camera if isinstance(camera, dict) or camera is None else str(camera),
         "scale": reading.scale,
@@ -247,8 +246,6 @@ class LabelRun:
             people,
             top=TOP_PARTS if "probabilities" in self._kinds else None,
             joints=JOINTS in self._kinds,
-            is_doubtful_kept=self._people.is_doubtful_kept,
-            n_people=self._options.n_people,
             threads=1,
             **self._options.of_forest,
         )
@@ -341,8 +338,6 @@ def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | Non
         forest,
         frame,
         people.of(name, frame),
-        is_doubtful_kept=people.is_doubtful_kept,
-        n_people=options.n_people,
         **options.of_forest,
     )
     judge = Plausibility(forest, frames.options, is_tried=people.is_looked_for)

@@ -16,8 +16,8 @@ class PeopleOptions:
     Parameters
     ----------
     models : sequence of str or Path
-        Names of shipped models, or files: without a background, only what looks like a person to the model counts as
-        found. Omitted: whatever `find_people` finds. The others are compared with the first.
+        Person models, by name or file, as `find_people` takes them. Omitted: the shipped one. The others are compared
+        with the first.
     data : sequence of str or Path
         Data sets with true people.
     rooms : sequence of str or Path

@@ -9,6 +9,7 @@ import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,10 @@ from depthforest.evaluation.people.judging import EmptyRooms, PeopleJudge, Track
 from depthforest.evaluation.people.options import PeopleOptions
 from depthforest.evaluation.people.page import TITLES, JudgedSource, row_cells, write_people_report
 from depthforest.evaluation.people.rooms import MarkedRooms
-from depthforest.evaluation.run import bench_state, check_outputs, load_models, warn_of_other_frames
-from depthforest.forest import Forest
+from depthforest.evaluation.run import bench_state, check_outputs, warn_of_other_frames
 from depthforest.frames import Frame
 from depthforest.io import FolderDataset, FrameSequence, JoinedFrames, ReadOptions, ZarrDataset, open_dataset
-from depthforest.people import Background, People, PeopleTracker, find_people
+from depthforest.people import Background, People, PeopleTracker, PersonModel, find_people, load_person_model
 
 FORMAT, VERSION = "depthforest-people", 1
 """Of the JSON file."""
@@ -35,32 +35,17 @@ Data = JoinedFrames | BenchFrames | MarkedRooms
 
 @dataclass(frozen=True, eq=False)
 class ModelFinder:
-    """Finds people, and without a background keeps those who look like people to a model, as `label` does."""
+    """Finds people with a person model."""
 
-    forest: Forest
+    model: PersonModel
 
     def __call__(self, frame: Frame, background: Background | None = None) -> People:
         """Return the people of a frame."""
-        people = find_people(frame, background)
-        return people if background is not None else self.kept(frame, people)
+        return find_people(frame, background, model=self.model)
 
     def tracker(self, background: Background | None = None) -> Tracker:
         """Return what tracks the people of a recording."""
-        tracker = PeopleTracker(background)
-        return tracker if background is not None else _ModelTracker(self, tracker)
-
-    def kept(self, frame: Frame, people: People) -> People:
-        """Return those who look like people."""
-        return people.only({i for i in people.ids if self.forest.label(frame, people.map == i, threads=1).is_person})
-
-
-@dataclass(frozen=True, eq=False)
-class _ModelTracker:
-    finder: ModelFinder
-    tracker: PeopleTracker
-
-    def add(self, frame: Frame) -> People:
-        return self.finder.kept(frame, self.tracker.add(frame))
+        return PeopleTracker(background, model=self.model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +143,11 @@ def prepare_people(options: PeopleOptions) -> PeopleRun:
     """Load models, open all frames and check what can be checked; `PeopleRun.run` does the rest."""
     thread_count(options.threads)
     check_outputs(options.output, options.json_path)
-    models = load_models(options.models)
-    finders = {m.name: ModelFinder(m.forest) for m in models if m.forest is not None}
+    finders: dict[str, ModelFinder | None] = {}
+    for model in options.models:
+        stem = Path(model).stem
+        name = next(n for n in (stem, *(f"{stem} ({i})" for i in count(2))) if n not in finders)
+        finders[name] = ModelFinder(load_person_model(model))
     return PeopleRun(options, _open_sources(options), {**finders} if finders else {PLAIN: None})
 
 
