@@ -64,7 +64,8 @@ WALKED_M, BEFORE = 0.5, 0.5
 """Meters that somebody went, and the share of him that is before a known room when he has: then he is no thing."""
 
 SAME_AS_ROOM = 0.6
-"""Share of what is found that is room, or farther than whoever was there before, from which it is room."""
+"""Share of what is found and does not stir that is room, or of somebody new that is farther than whoever was there
+before, from which it is room."""
 
 SPLIT = 0.5
 """Share of somebody new that was another's in the frame before, from which that one came apart: a person leaves a
@@ -111,7 +112,7 @@ class _TrackedPerson:
         """Take note of whether he walks or stirs; return whether he is a thing."""
         went = float(np.linalg.norm((self.position - self.start)[[0, 2]]))
         self.has_walked |= went >= WALKED_M and survey.share("before", self.person) >= BEFORE
-        if survey.share("changed", self.person) >= STIRRED or survey.share("unusual", self.person) >= UNUSUAL:
+        if _stirs(survey, self.person):
             self.stirred = max(self.stirred, step)
         is_seen = focal_px * SWAY_M >= SEEN_PX * float(self.position[2])
         is_somebody = self.certainty is None or self.certainty >= (CERTAIN if is_seen else LIKELY)
@@ -195,13 +196,20 @@ class PeopleTracker:
                 track.born = 0
         if not self._room.is_sure or not len(found):
             return found
-        survey = self._room.survey(frame, found.map, np.zeros(256, dtype=np.int32))
-        certain = _certain(found)
-        is_room = {person: survey.share("room", person) >= SAME_AS_ROOM for person in found.ids}
-        for person in certain:
-            if is_room[person]:
+        survey = self._recent(frame, found, self._room)
+        certain, kept = _certain(found), []
+        for person in found.ids:
+            is_room = survey.share("room", person) >= SAME_AS_ROOM
+            if is_room and person not in certain and not _stirs(survey, person):
+                continue
+            kept.append(person)
+            if is_room:  # somebody who was missed until now, and learned
                 self._room.forget(found.map == person)
-        return found.only([person for person in found.ids if person in certain or not is_room[person]])
+        return found.only(kept)
+
+    def _recent(self, frame: Frame, found: People, room: LearnedRoom) -> Survey:
+        """Return what the room says of those who are found, and of changes in the last `STILL_STEPS`."""
+        return room.survey(frame, found.map, np.full(256, max(room.step - STILL_STEPS, 0), dtype=np.int32))
 
     def _learned(self, frame: Frame, people: People, room: LearnedRoom) -> People:
         """Return the people who are no things, without what is room, and learn the room."""
@@ -275,7 +283,7 @@ class PeopleTracker:
         room, step = self._room, 0 if self._room is None else self._room.step
         survey = None
         if room is not None and room.is_sure:
-            survey = room.survey(frame, found.map, np.full(256, step - STILL_STEPS, dtype=np.int32))
+            survey = self._recent(frame, found, room)
         for i in [i for i, person in enumerate(ids) if person == 0]:
             number = found.ids[i]
             for track in self._tracks:
@@ -283,11 +291,10 @@ class PeopleTracker:
                     track.begin_again(step)
             stirred = step + LASTING_STEPS
             if survey is not None and room is not None:
-                is_room = survey.share("revealed", number) + survey.share("room", number) >= SAME_AS_ROOM
-                if is_room and number not in _certain(found):
+                if survey.share("revealed", number) >= SAME_AS_ROOM and number not in _certain(found):
                     room.settle(frame, found.map == number)
                     continue
-                if survey.share("changed", number) < STIRRED and survey.share("unusual", number) < UNUSUAL:
+                if not _stirs(survey, number):
                     stirred = step - STILL_STEPS + LASTING_STEPS  # it has been there, and still, for as long
             ids[i] = self._new_id()
             self._tracks.append(
@@ -331,6 +338,11 @@ class PeopleTracker:
             self._tracks.remove(gone)
             free = [gone.person]
         return free[0]
+
+
+def _stirs(survey: Survey, person: int) -> bool:
+    """Tell whether enough of somebody's pixels changed for good, or show what they do not usually show."""
+    return survey.share("changed", person) >= STIRRED or survey.share("unusual", person) >= UNUSUAL
 
 
 def _probabilities(found: People) -> dict[int, float]:
