@@ -201,7 +201,7 @@ def leaves_of_person(
 
 
 def shares_at(
-    forest: DepthTrees, frame: Frame, mask: Mask | None, places: npt.NDArray[np.int32]
+    forest: DepthTrees, frame: Frame, mask: Mask | None, places: npt.NDArray[np.int32], *, mirror: bool
 ) -> npt.NDArray[np.float32]:
     """Return the probabilities (n, n_parts) of some of a person's pixels, which alone walk: of a few, this is cheap.
 
@@ -213,13 +213,15 @@ def shares_at(
         The person; None: all readings.
     places : array (n, 2), int32
         Rows and columns, each of a pixel of the person with a reading.
+    mirror : bool
+        Walk the mirrored picture, too.
     """
     places = np.ascontiguousarray(places, dtype=np.int32)
     if places.ndim != 2 or places.shape[1] != 2:
         raise UsageError(f"places must be an array (n, 2) of rows and columns, got one of shape {places.shape}")
     if len(places) == 0:
         return np.empty((0, len(forest.part_set)), dtype=np.float32)
-    walk = PersonWalk.start(forest, frame, mask, is_mirrored=forest.mirror)
+    walk = PersonWalk.start(forest, frame, mask, is_mirrored=mirror)
     if (places < 0).any() or (places >= frame.shape).any():
         raise UsageError(f"places must lie in the picture, {frame.shape[0]} rows and {frame.shape[1]} columns")
     is_person = frame.depth_mm[places[:, 0], places[:, 1]] > 0

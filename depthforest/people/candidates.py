@@ -28,7 +28,7 @@ from depthforest.trees import DepthTrees
 SMOOTH_CELLS = 5
 """Cells along the square over which the scene forest's answers are averaged."""
 
-BODY_CELLS = 200
+BODY_CELLS = 100
 """Cells of a candidate that the body forest looks at, at most four times as many."""
 
 MAX_OVERLAP = 0.3
@@ -57,11 +57,11 @@ class Candidates:
     places: list[Longs]
     columns: Floats
 
-    def choose(self, fits: Floats, is_kept: npt.NDArray[np.bool_]) -> list[int]:
-        """Return the candidates that are kept and do not overlap, those that fit best first."""
+    def choose(self, probable: Floats, is_kept: npt.NDArray[np.bool_]) -> list[int]:
+        """Return the candidates that are kept and do not overlap, the most probable first."""
         owner = np.zeros(self.shape[0] * self.shape[1], dtype=np.int64)
         chosen: list[int] = []
-        for k in np.argsort(-fits, kind="stable").tolist():
+        for k in np.argsort(-probable, kind="stable").tolist():
             if not is_kept[k]:
                 continue
             both = np.bincount(owner[self.places[k]], minlength=len(chosen) + 1)[1:]
@@ -185,7 +185,7 @@ class _Describer:
         """Write the columns of what forests see in a candidate."""
         places, step = self._sampled(own)
         rows, cols = places.T
-        shares = shares_at(self._body, self._coarse, self._mask, places)
+        shares = shares_at(self._body, self._coarse, self._mask, places, mirror=False)
         at = np.ascontiguousarray((self._room.axes @ self._grid.points[:3, rows, cols]).T)
         weights, looks = self._grid.area[rows, cols], self._looks[rows, cols]
         describe_looks(places, step, at, weights, shares, self._groups, looks, out)

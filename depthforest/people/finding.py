@@ -155,11 +155,7 @@ def find_people(
         found = find_moved(grid, DepthGrid.of(frame, noise=known.noise), known.up, knows.scene, body_forest(knows.body))
     probable = knows.probabilities(found.columns, 0.0 if known is None else MOVED_LOG_ODDS)
     is_kept = probable >= (knows.least_probability if least is None else least)
-    if known is None:
-        chosen = found.choose(knows.fitter.sums(found.columns), is_kept)
-    else:
-        chosen = np.flatnonzero(is_kept).tolist()
-    chosen = sorted(chosen, key=lambda k: -probable[k])[:n_people]
+    chosen = found.choose(probable, is_kept)[:n_people]
     cells = found.cells_of(chosen)
     if known is None:
         give_feet(grid, found.room, found.coarse, knows.scene, cells)

@@ -44,5 +44,5 @@ def look_at_cells(scene: DepthTrees, coarse: Frame, is_asked: npt.NDArray[np.boo
     """Return the scene forest's shares (rows, cols, parts) of the cells that are asked for; 0 elsewhere."""
     places = np.argwhere(is_asked).astype(np.int32)
     shares = np.zeros((*is_asked.shape, len(scene.part_set)), dtype=np.float32)
-    shares[places[:, 0], places[:, 1]] = shares_at(scene, coarse, None, places)
+    shares[places[:, 0], places[:, 1]] = shares_at(scene, coarse, None, places, mirror=False)
     return shares

@@ -39,10 +39,9 @@ def _prefixed(column: Column, prefix: str) -> Column:
 
 
 _SCENE_NAMES = tuple(name for name in TREE_SCHEMA if name != "evidence")
-_SUMS = ("judge", "fitter")
 _SCHEMA = {
     **{f"scene_{name}": _prefixed(TREE_SCHEMA[name], "scene") for name in _SCENE_NAMES},
-    **{f"{who}_{name}": _prefixed(SUM_SCHEMA[name], who) for who in _SUMS for name in SUM_SCHEMA},
+    **{f"judge_{name}": _prefixed(SUM_SCHEMA[name], "judge") for name in SUM_SCHEMA},
 }
 _KEYS = ("background_mm", "body", "columns", "config", "least_person", "least_probability", "scores")
 
@@ -57,9 +56,6 @@ class PersonModel:
         Tells the cells of people from those of rooms; its parts are `looks.SCENE`.
     judge : TreeSum
         Over the columns `columns.NAMES`: how probably a candidate is a person.
-    fitter : TreeSum
-        Over the same columns: how well a candidate fits a person, as intersection over union; of candidates that
-        overlap, the one that fits best is taken.
     body : str
         Name of the shipped body forest that the judge's columns come from.
     least_person : float
@@ -72,7 +68,6 @@ class PersonModel:
 
     scene: DepthTrees
     judge: TreeSum
-    fitter: TreeSum
     body: str
     least_person: float
     least_probability: float
@@ -82,9 +77,8 @@ class PersonModel:
     def __post_init__(self) -> None:
         if self.scene.part_set.names != SCENE.names or self.scene.n_facings != 1:
             raise ModelError(f"the scene forest must tell apart {', '.join(SCENE.names)}, and no facings")
-        for who in _SUMS:
-            if getattr(self, who).n_columns != len(NAMES):
-                raise ModelError(f"the {who} must look at {len(NAMES)} columns, got {getattr(self, who).n_columns}")
+        if self.judge.n_columns != len(NAMES):
+            raise ModelError(f"the judge must look at {len(NAMES)} columns, got {self.judge.n_columns}")
         if not isinstance(self.body, str):
             raise ModelError(f"body must be the name of a shipped model, got {modelfile.shown(self.body)}")
         for name in ("least_person", "least_probability"):
@@ -130,8 +124,7 @@ class PersonModel:
             "scores": self.scores,
         }
         columns = {f"scene_{name}": getattr(self.scene, name) for name in _SCENE_NAMES}
-        for who in _SUMS:
-            columns |= {f"{who}_{name}": getattr(getattr(self, who), name) for name in SUM_SCHEMA}
+        columns |= {f"judge_{name}": getattr(self.judge, name) for name in SUM_SCHEMA}
         return modelfile.encode(KIND, FORMAT_VERSION, content, columns)
 
     @classmethod
@@ -145,12 +138,9 @@ class PersonModel:
                 raise ModelError("it judges other columns than this depthforest makes; train it again")
             trees: dict[str, Any] = {name: columns[f"scene_{name}"] for name in _SCENE_NAMES}
             scene = DepthTrees(**trees, part_set=SCENE, background_mm=content["background_mm"])
-            judge, fitter = (
-                TreeSum(**{name: columns[f"{who}_{name}"] for name in SUM_SCHEMA}, n_columns=len(NAMES))
-                for who in _SUMS
-            )
+            judge = TreeSum(**{name: columns[f"judge_{name}"] for name in SUM_SCHEMA}, n_columns=len(NAMES))
             names = ("body", "least_person", "least_probability", "config", "scores")
-            return cls(scene, judge, fitter, **{name: content[name] for name in names})
+            return cls(scene, judge, **{name: content[name] for name in names})
         except DepthForestError as error:
             raise ModelError(f"{file.name}: {modelfile.one_line(error)}") from None
 

@@ -4,7 +4,7 @@ Who is found is matched to who was there by the overlap of masks and by position
 is not found is remembered for a while where he was last going.
 
 Without a background the tracker learns the room by itself (`room`). What has walked is somebody for as long as it is
-tracked; what has never walked and does not stir for seconds is a thing, unless it is certainly a person.
+tracked; what has never walked, does not stir for seconds and is doubtful by its probability is a thing.
 """
 
 from __future__ import annotations
@@ -58,22 +58,29 @@ EVERY = 2
 STILL_STEPS = 100
 """Steps of `room` (10 s of a recording) without a stir after which what never walked is a thing, if it is doubtful."""
 
-STIRRED, UNUSUAL = 0.03, 0.3
+STIRRED, UNUSUAL = 0.018, 0.3
 """Shares of somebody's pixels, from either of which he stirred: readings that changed for good since he last did, and
-readings that the pixels do not usually show. People sway by millimeters; of things the borders flicker."""
+readings that the pixels do not usually show. Of things the borders flicker: 0.003 to 0.013 in 10 s, against 0.03 to
+0.09 of people within 3.5 m who sit and sway by 6 mm (320 x 240, synthetic)."""
 
 WALKED_M, BEFORE = 0.5, 0.5
 """Meters that somebody went, and the share of him that is before a known room when he has: then he is no thing."""
 
 SAME_AS_ROOM = 0.6
-"""Share of what is found that is room, or farther than whoever was there before, from which it is room."""
+"""Share of what is found and does not stir that is room, or of somebody new that is farther than whoever was there
+before, from which it is room."""
 
 SPLIT = 0.5
 """Share of somebody new that was another's in the frame before, from which that one came apart: a person leaves a
 chair. Either of the two has to walk to be no thing."""
 
-CERTAIN = 0.9
-"""Mean probability from which somebody is no thing, even if he never moves."""
+CERTAIN, LIKELY = 0.9, 0.5
+"""Mean probability from which somebody is no thing, even if he never moves: where a sway could be seen, and where he is
+too far away for that. Where no probability is known, he stays: stillness alone loses people who sit (in synthetic
+recordings one in five)."""
+
+SWAY_M, SEEN_PX = 0.006, 0.5
+"""Meters by which people sway at least, and how many pixels of that can be seen."""
 
 CERTAINTY_KEPT = 0.9
 """Share of that mean that is kept from frame to frame."""
@@ -104,14 +111,15 @@ class _TrackedPerson:
         """Forget that he walked."""
         self.start, self.stirred, self.has_walked = self.position, step + LASTING_STEPS, False
 
-    def judge(self, survey: Survey, step: int) -> bool:
+    def judge(self, survey: Survey, step: int, focal_px: float) -> bool:
         """Take note of whether he walks or stirs; return whether he is a thing."""
         went = float(np.linalg.norm((self.position - self.start)[[0, 2]]))
         self.has_walked |= went >= WALKED_M and survey.share("before", self.person) >= BEFORE
-        if survey.share("changed", self.person) >= STIRRED or survey.share("unusual", self.person) >= UNUSUAL:
+        if _stirs(survey, self.person):
             self.stirred = max(self.stirred, step)
-        is_certain = self.certainty is not None and self.certainty >= CERTAIN
-        return not self.has_walked and not is_certain and step - self.stirred >= STILL_STEPS
+        is_seen = focal_px * SWAY_M >= SEEN_PX * float(self.position[2])
+        is_somebody = self.certainty is None or self.certainty >= (CERTAIN if is_seen else LIKELY)
+        return not self.has_walked and not is_somebody and step - self.stirred >= STILL_STEPS
 
     def expected(self, frame: int) -> npt.NDArray[np.float64]:
         return self.position + min(frame - self.last_frame, GOING) * self.velocity
@@ -131,9 +139,9 @@ class PeopleTracker:
         At most so many people at a time; who has been there longest stays.
     learn : bool
         Without a background, learn the room from the frames: for a camera that stands still. After the first 60 frames,
-        what looks like a person but shows the room is left out; so is what has neither walked nor stirred for 300
-        frames, unless it is a person by a probability of 0.9. If the camera moves or frames change size, the room is
-        learned anew.
+        what looks like a person but shows the room is left out. So is what has neither walked nor stirred for 300
+        frames and has a probability below 0.9 (0.5 where it is too far away to see people sway). If the camera moves or
+        frames change size, the room is learned anew.
     model, least
         As in `find_people`.
     """
@@ -204,13 +212,20 @@ class PeopleTracker:
                 track.born = 0
         if not self._room.is_sure or not len(found):
             return found
-        survey = self._room.survey(frame, found.map, np.zeros(256, dtype=np.int32))
-        certain = _certain(found)
-        is_room = {person: survey.share("room", person) >= SAME_AS_ROOM for person in found.ids}
-        for person in certain:
-            if is_room[person]:
+        survey = self._recent(frame, found, self._room)
+        certain, kept = _certain(found), []
+        for person in found.ids:
+            is_room = survey.share("room", person) >= SAME_AS_ROOM
+            if is_room and person not in certain and not _stirs(survey, person):
+                continue
+            kept.append(person)
+            if is_room:  # somebody who was missed until now, and learned
                 self._room.forget(found.map == person)
-        return found.only([person for person in found.ids if person in certain or not is_room[person]])
+        return found.only(kept)
+
+    def _recent(self, frame: Frame, found: People, room: LearnedRoom) -> Survey:
+        """Return what the room says of those who are found, and of changes in the last `STILL_STEPS`."""
+        return room.survey(frame, found.map, np.full(256, max(room.step - STILL_STEPS, 0), dtype=np.int32))
 
     def _learned(self, frame: Frame, people: People, room: LearnedRoom) -> People:
         """Return the people who are no things, without what is room, and learn the room."""
@@ -229,7 +244,7 @@ class PeopleTracker:
         for track in tracks:
             since[track.person] = track.stirred
         survey = room.survey(frame, people.map, since)
-        things = [track.person for track in tracks if track.judge(survey, room.step)]
+        things = [track.person for track in tracks if track.judge(survey, room.step, frame.camera.fx)]
         if not things:
             return people
         room.settle(frame, np.isin(people.map, things))
@@ -284,7 +299,7 @@ class PeopleTracker:
         room, step = self._room, 0 if self._room is None else self._room.step
         survey = None
         if room is not None and room.is_sure:
-            survey = room.survey(frame, found.map, np.full(256, step - STILL_STEPS, dtype=np.int32))
+            survey = self._recent(frame, found, room)
         for i in [i for i, person in enumerate(ids) if person == 0]:
             number = found.ids[i]
             for track in self._tracks:
@@ -292,11 +307,10 @@ class PeopleTracker:
                     track.begin_again(step)
             stirred = step + LASTING_STEPS
             if survey is not None and room is not None:
-                is_room = survey.share("revealed", number) + survey.share("room", number) >= SAME_AS_ROOM
-                if is_room and number not in _certain(found):
+                if survey.share("revealed", number) >= SAME_AS_ROOM and number not in _certain(found):
                     room.settle(frame, found.map == number)
                     continue
-                if survey.share("changed", number) < STIRRED and survey.share("unusual", number) < UNUSUAL:
+                if not _stirs(survey, number):
                     stirred = step - STILL_STEPS + LASTING_STEPS  # it has been there, and still, for as long
             ids[i] = self._new_id()
             self._tracks.append(
@@ -340,6 +354,11 @@ class PeopleTracker:
             self._tracks.remove(gone)
             free = [gone.person]
         return free[0]
+
+
+def _stirs(survey: Survey, person: int) -> bool:
+    """Tell whether enough of somebody's pixels changed for good, or show what they do not usually show."""
+    return survey.share("changed", person) >= STIRRED or survey.share("unusual", person) >= UNUSUAL
 
 
 def _probabilities(found: People) -> dict[int, float]:

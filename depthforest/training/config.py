@@ -161,8 +161,6 @@ class PeopleConfig(TomlConfig):
         Cells that look less like a person's are the room's.
     judges, judge_leaves : int
         Trees of the random forest that judges candidates, and leaves of a tree, at most.
-    fitters, fitter_leaves : int
-        The same of the one that says how well candidates fit.
     false_people : float
         People a frame that are none: the limit of probability is set so that there are no more.
     seed : int
@@ -181,11 +179,9 @@ class PeopleConfig(TomlConfig):
     probe_range_m: float = 0.9
     min_pixels: int = 60
     least_person: float = 0.15
-    judges: int = 80
-    judge_leaves: int = 250
-    fitters: int = 40
-    fitter_leaves: int = 200
-    false_people: float = 0.06
+    judges: int = 100
+    judge_leaves: int = 300
+    false_people: float = 0.1
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -195,8 +191,6 @@ class PeopleConfig(TomlConfig):
             ("least_person", 0, 1),
             ("judges", 1, 4096),
             ("judge_leaves", 2, 100_000),
-            ("fitters", 1, 4096),
-            ("fitter_leaves", 2, 100_000),
             ("false_people", 0, 10),
         )
         self.scene_config()

@@ -27,7 +27,7 @@ PERSON_IOU, THING_IOU = 0.5, 0.3
 nothing."""
 
 TRIED = 12
-"""Columns that are tried at a split of judge and fitter: more than their root, because many say little."""
+"""Columns that are tried at a split of the judge: more than their root, because many say little."""
 
 FOLDS = 5
 """Of the frames of the judge: limits are chosen by answers about frames that were left out."""
@@ -119,7 +119,7 @@ def _fit(
     scene: Forest, columns: Floats, fits: Floats, frames: npt.NDArray[np.int64], n_frames: int, config: PeopleConfig
 ) -> PersonModel:
     """Fit the judge, and choose the limit of probability by frames that were left out."""
-    from depthforest.ensemble import RandomForestClassifier, RandomForestRegressor
+    from depthforest.ensemble import RandomForestClassifier
 
     make = partial(
         RandomForestClassifier, n_estimators=config.judges, max_leaf_nodes=config.judge_leaves, max_features=TRIED,
@@ -139,9 +139,6 @@ def _fit(
     n_false = min(int(config.false_people * n_frames), len(things) - 1)
     least = round(float(np.clip(things[n_false], 0.05, 0.95)), 4)
     judge = tree_sum(make().fit(rounded[is_clear], is_person[is_clear]), column=1)
-    fitter = RandomForestRegressor(
-        n_estimators=config.fitters, max_leaf_nodes=config.fitter_leaves, max_features=TRIED, random_state=config.seed
-    ).fit(rounded, fits)
     scores = {
         "frames": n_frames,
         "candidates": len(fits),
@@ -149,12 +146,10 @@ def _fit(
         "kept": round(float((left_out[is_person] >= least).mean()), 4),
         "false_a_frame": round(float((left_out[is_clear & ~is_person] >= least).sum() / n_frames), 4),
     }
-    return PersonModel(
-        scene, judge, tree_sum(fitter), config.body, config.least_person, least, config.to_dict(), scores
-    )
+    return PersonModel(scene, judge, config.body, config.least_person, least, config.to_dict(), scores)
 
 
-def tree_sum(forest: Any, column: int = 0) -> TreeSum:
+def tree_sum(forest: Any, column: int) -> TreeSum:
     """Return the trees of a random forest as a sum: the mean of a column of their leaves' values."""
     trees = [member.tree_ for member in forest.estimators_]
     starts = np.cumsum([0, *(tree.node_count for tree in trees)])

@@ -16,7 +16,7 @@ from depthforest.people import tracks as peopletracks
 from depthforest.people.background import Background
 from depthforest.people.finding import People
 from depthforest.people.room import LEARNED_EVERY, SURE_STEPS, LearnedRoom
-from depthforest.people.tracks import CERTAIN, STILL_STEPS, PeopleTracker
+from depthforest.people.tracks import CERTAIN, LIKELY, STILL_STEPS, PeopleTracker
 from synth.config import Config
 from synth.recording import Recording
 
@@ -72,6 +72,7 @@ def box(left, depth_mm=2500, top=30):
 
 
 def test_what_never_moves_and_is_doubtful_becomes_room(stage):
+    stage.probability = 0.3
     ids = [stage.show([box(60)]).ids for _ in range(STILL + 60)]
     assert ids[STILL // 2] == (1,)
     assert set(ids[-30:]) == {()}
@@ -80,11 +81,22 @@ def test_what_never_moves_and_is_doubtful_becomes_room(stage):
     assert np.abs(stage.room.depth_mm[is_coat].astype(int) - 2500).max() < 40
 
 
-@pytest.mark.parametrize(("probability", "stays"), [(CERTAIN, True), (CERTAIN - 0.05, False)])
-def test_what_is_certainly_a_person_stays(stage, probability, stays):
+@pytest.mark.parametrize(
+    ("probability", "depth_mm", "stays"),
+    [
+        (CERTAIN, 1500, True),
+        (CERTAIN - 0.05, 1500, False),
+        (None, 1500, True),
+        # too far away to see anybody sway
+        (LIKELY, 2500, True),
+        (LIKELY - 0.05, 2500, False),
+        (None, 2500, True),
+    ],
+)
+def test_who_does_not_move_stays_if_it_is_probably_a_person(stage, probability, depth_mm, stays):
     stage.probability = probability
     for _ in range(MINUTE if stays else STILL + 60):
-        people = stage.show([box(60)])
+        people = stage.show([box(60, depth_mm)])
     assert people.ids == ((1,) if stays else ())
 
 
@@ -107,6 +119,7 @@ def test_who_walks_in_and_sits_still_stays_for_a_minute(stage):
 
 
 def test_a_chair_that_was_moved_becomes_room_after_seconds(stage):
+    stage.probability = 0.3
     for _ in range(SURE):
         stage.show()
     ids = [stage.show([box(60)]).ids for _ in range(STILL + 60)]
@@ -127,6 +140,7 @@ def test_what_somebody_hid_is_no_person(stage):
 
 def test_who_comes_apart_must_walk_again(stage):
     """A person leaves, a chair stays where both were; the chair keeps the id, since it is larger."""
+    stage.probability = 0.3
     for _ in range(SURE):
         stage.show()
     for left in range(0, 60, 2):
