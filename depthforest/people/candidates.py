@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import cv2
 import numpy as np
@@ -33,6 +34,9 @@ BODY_CELLS = 100
 
 MAX_OVERLAP = 0.3
 """Share of the smaller of two candidates' cells that both may have, if both are people."""
+
+PAIR_PROBABILITY, HELD_SHARE = 0.6, 0.8
+"""A candidate that holds this share of two others, both at least as probable, is two people."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +65,10 @@ class Candidates:
         """Return the candidates that are kept and do not overlap, the most probable first."""
         owner = np.zeros(self.shape[0] * self.shape[1], dtype=np.int64)
         chosen: list[int] = []
-        for k in np.argsort(-probable, kind="stable").tolist():
-            if not is_kept[k]:
+        order = [k for k in np.argsort(-probable, kind="stable").tolist() if is_kept[k]]
+        sure = [k for k in order if probable[k] >= PAIR_PROBABILITY]
+        for k in order:
+            if self._is_pair(k, sure):
                 continue
             both = np.bincount(owner[self.places[k]], minlength=len(chosen) + 1)[1:]
             sizes = [min(len(self.places[k]), len(self.places[i])) for i in chosen]
@@ -71,6 +77,18 @@ class Candidates:
                 own = self.places[k]
                 owner[own[owner[own] == 0]] = len(chosen)
         return chosen
+
+    def _is_pair(self, k: int, sure: Sequence[int]) -> bool:
+        """Tell whether a candidate holds two others that are surely people and share no cells: then it is neither."""
+        mask = np.zeros(self.shape[0] * self.shape[1], dtype=np.bool_)
+        mask[self.places[k]] = True
+        held = [
+            i for i in sure if i != k and np.count_nonzero(mask[self.places[i]]) >= HELD_SHARE * len(self.places[i])
+        ]
+        return any(
+            len(np.intersect1d(self.places[i], self.places[j], assume_unique=True)) == 0
+            for i, j in combinations(held, 2)
+        )
 
     def cells_of(self, chosen: Sequence[int]) -> Bytes:
         """Return who every cell belongs to, from 1 in the order of `chosen`; of several the first."""

@@ -18,7 +18,7 @@ from depthforest.people.bodies import find_bodies
 from depthforest.people.grid import DepthGrid
 from depthforest.people.survey import Room
 
-TRIM_QUANTILE, TRIM_SHARE = 0.75, 0.5
+TRIM_QUANTILE, TRIM_SHARE = 0.75, 0.4
 """A body's cells that look like a person's less than this share of what this quantile of them does are trimmed off."""
 
 TRIM_MIN_SHARE, TRIM_MAX_SHARE = 0.3, 0.95

@@ -155,6 +155,8 @@ class PeopleConfig(TomlConfig):
         Name of the shipped body forest that looks at candidates.
     scene_share : float
         Of the frames train the scene forest; the others the judge.
+    bare_share : float
+        Of the frames with people show them alone, as if the background had been removed.
     trees, depth, pixels_per_frame, class_balance, candidates, threshold_range_mm, probe_range_m, min_pixels
         Of the scene forest, as in `TrainConfig`.
     least_person : float, 0 to 1
@@ -170,6 +172,7 @@ class PeopleConfig(TomlConfig):
 
     body: str = "body31"
     scene_share: float = 0.5
+    bare_share: float = 0.15
     trees: int = 3
     depth: int = 14
     pixels_per_frame: int = 400
@@ -188,6 +191,7 @@ class PeopleConfig(TomlConfig):
         super().__post_init__()
         self._check_ranges(
             ("scene_share", 0.05, 0.95),
+            ("bare_share", 0, 1),
             ("least_person", 0, 1),
             ("judges", 1, 4096),
             ("judge_leaves", 2, 100_000),

@@ -7,6 +7,7 @@ forest is surer than it will be of others.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,23 @@ TRIED = 12
 
 FOLDS = 5
 """Of the frames of the judge: limits are chosen by answers about frames that were left out."""
+
+
+class _Varied(FrameSource):
+    """Frames, some of them of people alone."""
+
+    def __init__(self, source: Sequence[LabeledFrame], config: PeopleConfig) -> None:
+        self._source, self._config = source, config
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def _frame(self, number: int) -> LabeledFrame:
+        frame = self._source[number]
+        is_bare = np.random.default_rng([self._config.seed, 2, number]).random() < self._config.bare_share
+        if not is_bare or not frame.people.any():
+            return frame
+        return replace(frame, depth_mm=np.where(frame.people > 0, frame.depth_mm, np.uint16(0)))
 
 
 class _Scenes(FrameSource):
@@ -77,6 +95,7 @@ def train_people(
     config = PeopleConfig() if config is None else config
     if not isinstance(config, PeopleConfig):
         raise UsageError(f"config must be a PeopleConfig, got {type(config).__name__}")
+    source = _Varied(source, config)
     order = np.random.default_rng([config.seed, 1]).permutation(len(source))
     n_scenes = round(config.scene_share * len(source))
     scenes, judged = np.sort(order[:n_scenes]), np.sort(order[n_scenes:])

@@ -1,7 +1,5 @@
 """The room that a tracker learns by itself: things become room, people do not; planted scenes of small frames."""
 
-import dataclasses
-
 import cv2
 import numpy as np
 import pytest
@@ -27,11 +25,6 @@ SURE, STILL = LEARNED_EVERY * SURE_STEPS, LEARNED_EVERY * STILL_STEPS
 MINUTE = 1800
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Judged(People):
-    probabilities: tuple[float, ...] = ()
-
-
 class Stage:
     """Boxes before a wall, of which the finder takes some for people: (box, depth) each."""
 
@@ -40,11 +33,11 @@ class Stage:
         self.tracker, self.t, self.probability = PeopleTracker(**tracker), 0, None
         self.wall = np.broadcast_to(np.asarray(wall_mm, float), CAMERA.shape)
 
-    def find(self, _frame, _background):
+    def find(self, _frame, _background=None, **_how):
         ids = tuple(np.unique(self.found[self.found > 0]).tolist())
         if self.probability is None:
             return People(self.found, ids)
-        return Judged(self.found, ids, (self.probability,) * len(ids))
+        return People(self.found, ids, (self.probability,) * len(ids))
 
     def show(self, people=(), things=()):
         """Return who is tracked in the next frame, in which `people` are found and `things` are not."""

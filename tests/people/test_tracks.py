@@ -145,7 +145,7 @@ def test_who_is_seen_on_both_sides_of_somebody_stays_one(monkeypatch):
     assert max(len(np.unique(masks)) for _, _, masks in found) == 4  # nobody and three
     answers = iter(masks for _, _, masks in found)
 
-    def find_next(*_):
+    def find_next(*_given, **_how):
         masks = next(answers)
         return People(masks, tuple(np.unique(masks[masks > 0]).tolist()))
 
@@ -163,7 +163,7 @@ def test_ids_are_never_more_than_a_byte(monkeypatch):
     """Someone new appears in every frame, far from where anyone was."""
     places = iter(range(700))
 
-    def find_anyone(frame, _background):
+    def find_anyone(frame, *_given, **_how):
         people = np.zeros(frame.shape, np.uint8)
         people[10:60, 10:40] = 1
         return People(people, (1,))
