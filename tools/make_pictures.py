@@ -122,7 +122,7 @@ def sheet(config: Config, seed: int, n: int) -> Picture:
 
 def clutter_sheet(seed: int, n: int) -> Picture:
     """Return a contact sheet of cluttered rooms without noise, which would hide the shapes and fill the file."""
-    config = dataclasses.replace(Config.load(TOP / "models" / "people" / "person.synth.toml"), sensor="ideal")
+    config = dataclasses.replace(Config.load(TOP / "models" / "people" / "cluttered.synth.toml"), sensor="ideal")
     frames = Generator(config, seed, n)
     cells = [drawing.overlay(frame, frame.parts, frame.part_set) for frame in frames.frames()]
     return drawing.contact_sheet(cells, columns=8, cell_width=120)

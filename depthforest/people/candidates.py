@@ -167,6 +167,8 @@ class _Describer:
     ) -> None:  # fmt: skip
         self._grid, self._room, self._coarse, self._body = grid, room, coarse, body
         self._is_open, self._looks = is_open, looks
+        is_read = coarse.depth_mm > 0
+        self._counts = int(np.count_nonzero(is_read & (room.taken == 0))), int(np.count_nonzero(is_read))
         self._groups = part_groups(body.part_set.names)
         self._labels = np.full(grid.shape, -1, dtype=np.int32)
         self._mask = np.zeros(grid.shape, dtype=np.bool_)
@@ -197,7 +199,7 @@ class _Describer:
             np.float32(grid.spacing), measures,
         )  # fmt: skip
         self._labels.reshape(-1)[own] = -1
-        return describe_shape(grid.shape, own, measures, room.ground, room.axes[1])
+        return describe_shape(grid.shape, own, measures, room.ground, room.axes[1], *self._counts)
 
     def _look(self, own: Longs, out: Floats) -> None:
         """Write the columns of what forests see in a candidate."""

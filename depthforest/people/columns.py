@@ -62,8 +62,12 @@ NAMES = (
     "faced", "floored", "before", "behind",
     "cut_top", "cut_bottom", "cut_left", "cut_right",
     "distance", "top_above_floor", "bottom_above_floor", "camera_up", "camera_height",
+    "clutter", "own_share",
 )  # fmt: skip
-"""What each column is, in order. The file of a model names them, and one of others is refused."""
+"""What each column is, in order. The file of a model names them, and one of others is refused.
+
+`clutter` is the share of the readings that are neither the room's nor a face's, `own_share` that of them which is the
+candidate's: in a tidy room whatever stands there is somebody."""
 
 N_LOOKS = 5 + 3 * len(GROUPS) + 4 + len(_PARTS)
 
@@ -171,7 +175,9 @@ def _agreement(places: Ints, step: int, shares: Singles) -> float:
     return total / max(n_pairs, 1)
 
 
-def describe_shape(shape: tuple[int, int], places: Longs, measures: Floats, ground: float, up: Singles) -> Floats:
+def describe_shape(
+    shape: tuple[int, int], places: Longs, measures: Floats, ground: float, up: Singles, n_open: int, n_readings: int
+) -> Floats:
     """Return the columns (len(NAMES) - N_LOOKS,) of the size and surroundings of a candidate.
 
     Parameters
@@ -186,6 +192,8 @@ def describe_shape(shape: tuple[int, int], places: Longs, measures: Floats, grou
         Meters from the floor up to the camera; NaN where none is seen.
     up : array (3,), float32
         In camera space.
+    n_open, n_readings : int
+        Cells of the grid that are neither the room's nor a face's, and those with a reading.
     """
     n_rows, n_cols = shape
     rows, cols = places // n_cols, places % n_cols
@@ -214,5 +222,7 @@ def describe_shape(shape: tuple[int, int], places: Longs, measures: Floats, grou
             values[LOW + 1] + ground if has_floor else NO_FLOOR,
             -up[1],
             ground if has_floor else NO_FLOOR,
+            n_open / max(n_readings, 1),
+            min(values[N_CELLS] / max(n_open, 1), 1.0),
         ]
     )

@@ -44,9 +44,6 @@ COMPARED_COLS = 320
 RATE = 1 / 16
 """Share by which a reading moves the usual one."""
 
-SAME_MM = 50
-"""Millimeters by which the room of a pixel may drift and still be the same."""
-
 
 @dataclass(frozen=True, eq=False)
 class Survey:
@@ -108,7 +105,6 @@ class LearnedRoom(Background):
         self._away = np.full(frame.shape, 255, dtype=np.uint8)
         self._held = np.zeros(frame.shape, dtype=np.uint16)
         self._n_held = np.zeros(frame.shape, dtype=np.uint8)
-        self._dated, self._date = np.zeros(frame.shape, dtype=np.float32), np.zeros(frame.shape, dtype=np.int32)
         small = frame.depth_mm[:: self._every, :: self._every].shape
         self._usual, self._unusual = np.zeros(small, dtype=np.float32), np.zeros(small, dtype=np.float32)
         self._n_unusual, self._changed = np.zeros(small, dtype=np.uint8), np.zeros(small, dtype=np.int32)
@@ -142,7 +138,6 @@ class LearnedRoom(Background):
         _hide_people(frame.depth_mm, people, np.asarray(on_people), self._away, self._held, learned)
         learned.setflags(write=False)
         self._learn(learned)
-        _set_dates(self._depth, self.step, self._dated, self._date)
         if self.step < SURE_STEPS:
             self._n_held += people > 0
         elif self.step == SURE_STEPS:
@@ -167,15 +162,6 @@ class LearnedRoom(Background):
         )  # fmt: skip
         return Survey(*counts)
 
-    def clean(self, frame: Frame, people: Bytes, born: Ints) -> Bytes:
-        """Return a map of people without the pixels that show the room as it was before they came.
-
-        `born` is the step at which each id came, array (256,), int32.
-        """
-        cleaned = np.empty(frame.shape, dtype=np.uint8)
-        _clean(frame.depth_mm, people, self._depth, self._variance, self._date, born, cleaned)
-        return cleaned
-
     def forget(self, is_unknown: npt.NDArray[np.bool_]) -> None:
         """Forget the room of some pixels: somebody is there, and may have been all the time."""
         for values in (self._depth, self._variance, self._count, self._other_count, self._away):
@@ -190,7 +176,6 @@ class LearnedRoom(Background):
         beyond = np.maximum(z * np.float32(0.001) - np.float32(NOISE_CENTER), 0)
         noise_mm = np.float32(1000 * self.noise) * (NOISE_BASE + NOISE_GAIN * beyond * beyond)
         self._depth[is_room], self._variance[is_room], self._count[is_room] = z, noise_mm**2, 1
-        self._dated[is_room], self._date[is_room] = z, self.step
         self._other_count[is_room], self._away[is_room] = 0, 255
 
 
@@ -304,30 +289,3 @@ def _survey(
 def _is_before(reading: np.float32, depth: np.float32, variance: np.float32) -> bool:
     """Tell whether a reading is before the room by more than noise."""
     return bool(reading < depth - np.float32(LEAST_MM) - np.float32(STRONG_NOISES) * np.sqrt(variance))
-
-
-@kernel
-def _set_dates(depth: Singles, step: int, dated: Singles, date: Ints) -> None:
-    """Write the step where the room has become another since its date."""
-    for row in range(depth.shape[0]):
-        for col in range(depth.shape[1]):
-            # no branches: vector instructions
-            is_new = abs(depth[row, col] - dated[row, col]) > np.float32(SAME_MM)
-            dated[row, col] = depth[row, col] if is_new else dated[row, col]
-            date[row, col] = np.int32(step) if is_new else date[row, col]
-
-
-@kernel
-def _clean(
-    depth_mm: npt.NDArray[np.uint16], people: Bytes, depth: Singles, variance: Singles, date: Ints, born: Ints,
-    cleaned: Bytes,
-) -> None:  # fmt: skip
-    """Write the people without what shows the room as it was before they came."""
-    for row in range(people.shape[0]):
-        for col in range(people.shape[1]):
-            person = people[row, col]
-            if person and depth[row, col] > 0 and date[row, col] < born[person]:
-                reading = np.float32(depth_mm[row, col])
-                if not _is_before(reading, depth[row, col], variance[row, col]):
-                    person = np.uint8(0)
-            cleaned[row, col] = person

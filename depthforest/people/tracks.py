@@ -91,8 +91,8 @@ class _TrackedPerson:
     """Somebody: where he was in metres, where he was going in metres a frame, when he was last found; and his surface.
 
     `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square metres. `start` is
-    where he was first; `born` and `stirred` are the steps of the room at which he came and last stirred; `certainty` is
-    the mean of his probabilities.
+    where he was first, `stirred` the step of the room at which he last stirred, `certainty` the mean of his
+    probabilities.
     """
 
     person: int
@@ -102,7 +102,6 @@ class _TrackedPerson:
     seen: float
     surface: float
     start: npt.NDArray[np.float64]
-    born: int
     stirred: int
     certainty: float | None = None
     has_walked: bool = False
@@ -209,7 +208,6 @@ class PeopleTracker:
             self._room = LearnedRoom(frame)
             for track in self._tracks:
                 track.begin_again(0)
-                track.born = 0
         if not self._room.is_sure or not len(found):
             return found
         survey = self._recent(frame, found, self._room)
@@ -228,14 +226,11 @@ class PeopleTracker:
         return room.survey(frame, found.map, np.full(256, max(room.step - STILL_STEPS, 0), dtype=np.int32))
 
     def _learned(self, frame: Frame, people: People, room: LearnedRoom) -> People:
-        """Return the people who are no things, without what is room, and learn the room."""
+        """Return the people who are no things, and learn the room."""
         if room.is_step and room.is_sure and len(people):
             people = self._without_things(frame, people, room)
         room.add(frame, people.map)
-        born = np.zeros(256, dtype=np.int32)
-        for track in self._tracks:
-            born[track.person] = track.born
-        return people if not born.any() else _kept_in(room.clean(frame, people.map, born), people)
+        return people
 
     def _without_things(self, frame: Frame, people: People, room: LearnedRoom) -> People:
         """Return the people who are no things; things become room."""
@@ -307,7 +302,8 @@ class PeopleTracker:
                     track.begin_again(step)
             stirred = step + LASTING_STEPS
             if survey is not None and room is not None:
-                if survey.share("revealed", number) >= SAME_AS_ROOM and number not in _certain(found):
+                is_doubtful = number in _probabilities(found) and number not in _certain(found)
+                if is_doubtful and survey.share("revealed", number) >= SAME_AS_ROOM:
                     room.settle(frame, found.map == number)
                     continue
                 if not _stirs(survey, number):
@@ -315,7 +311,7 @@ class PeopleTracker:
             ids[i] = self._new_id()
             self._tracks.append(
                 _TrackedPerson(
-                    ids[i], positions[i], np.zeros(3), self._frame, surfaces[i], surfaces[i], positions[i], step,
+                    ids[i], positions[i], np.zeros(3), self._frame, surfaces[i], surfaces[i], positions[i],
                     stirred,
                 )
             )  # fmt: skip
@@ -364,12 +360,6 @@ def _stirs(survey: Survey, person: int) -> bool:
 def _probabilities(found: People) -> dict[int, float]:
     """Return how probably each of those who are found is a person."""
     return dict(zip(found.ids, found.probabilities, strict=True))
-
-
-def _kept_in(people: npt.NDArray[np.uint8], before: People) -> People:
-    """Return the people of a map from which some of the pixels of those before were taken."""
-    left = {person: p for person, p in _probabilities(before).items() if (people == person).any()}
-    return People(people, tuple(left), tuple(left.values()))
 
 
 def _certain(found: People) -> frozenset[int]:

@@ -66,7 +66,7 @@ def test_every_part_has_a_group_and_every_column_a_name():
 @pytest.mark.parametrize("ground", [1.5, float("nan")])
 def test_sizes_are_finite_with_a_floor_and_without(ground):
     measures = np.ones((1, N_MEASURES))
-    columns = describe_shape((4, 5), np.array([0, 1, 6, 19]), measures, ground, np.array([0, -1, 0], np.float32))
+    columns = describe_shape((4, 5), np.array([0, 1, 6, 19]), measures, ground, np.array([0, -1, 0], np.float32), 8, 16)
     assert len(columns) == len(NAMES) - N_LOOKS
     assert np.isfinite(columns).all()
     by_name = dict(zip(NAMES[N_LOOKS:], columns, strict=True))
@@ -74,4 +74,6 @@ def test_sizes_are_finite_with_a_floor_and_without(ground):
     assert by_name["cut_bottom"] == 1 / 5
     assert by_name["cut_left"] == by_name["cut_right"] == 1 / 4
     assert by_name["camera_up"] == 1
+    assert by_name["clutter"] == 0.5
+    assert by_name["own_share"] == 1 / 8
     assert (by_name["camera_height"] > 0) == (ground == 1.5)

@@ -128,9 +128,3 @@ def survey(learned, depth_mm, people, since):
         "unusual": (learned._usual > 0) & (np.abs(reading - learned._usual) > margin),
     }
     return {name: np.bincount(people[is_any & mask], minlength=256) for name, mask in chosen.items()}
-
-
-def clean(learned, depth_mm, people, born):
-    """Return the people without the room that is older than they."""
-    is_old = (learned._depth > 0) & (learned._date < born[people]) & ~_is_before(learned, depth_mm)
-    return np.where(is_old, 0, people)
