@@ -11,6 +11,8 @@ from typing import Any
 from depthforest.base import ModelError, ModelFile, modelfile
 from depthforest.forest import KIND as FOREST
 from depthforest.forest import Forest
+from depthforest.people import KIND as PEOPLE
+from depthforest.people import PersonModel
 from depthforest.training import GrowingTree, Progress, is_checkpoint, last_news, read_checkpoint
 
 Lines = list[tuple[str, str]]
@@ -101,8 +103,20 @@ def _describe_forest(file: ModelFile) -> Lines:
     ]
 
 
+def _describe_person_model(file: ModelFile) -> Lines:
+    model = PersonModel.from_file(file)
+    return [
+        ("scene forest", f"{model.scene.n_trees} trees, {model.scene.n_leaves:,} leaves"),
+        ("judge", f"{len(model.judge.roots)} trees, {len(model.judge.features):,} nodes"),
+        ("body forest", _cut(model.body)),
+        ("least probability", f"{model.least_probability:g}"),
+        *_entries("config", model.config),
+        *_entries("scores", model.scores),
+    ]
+
+
 # one per kind of file
-_DESCRIBERS: dict[str, Callable[[ModelFile], Lines]] = {FOREST: _describe_forest}
+_DESCRIBERS: dict[str, Callable[[ModelFile], Lines]] = {FOREST: _describe_forest, PEOPLE: _describe_person_model}
 
 
 def _entries(prefix: str, content: Mapping[str, Any]) -> Lines:

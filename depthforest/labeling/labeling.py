@@ -69,7 +69,6 @@ class Labeling:
     mirror: bool
     _walk: PersonWalk
     _frame: Frame
-    _is_rejected: bool = False
 
     @property
     def facing(self) -> float | None:
@@ -259,7 +258,7 @@ def label(
     )
     walk, parts, confidence = _labeled(walk, frame.shape, least, n_threads)
     how = forest.part_set, frame.camera, forest.joints, rule, is_mirrored
-    return Labeling(parts, confidence, *how, walk, frame, reject is not None)
+    return Labeling(parts, confidence, *how, walk, frame)
 
 
 def _paired(frames: Iterable[Frame], masks: Iterable[Mask | None]) -> Iterator[tuple[Frame, Mask | None]]:

@@ -128,19 +128,6 @@ class PersonWalk:
         assert self.weights is not None
         return {MEAN: LEAF_SUM * n_walks * int(self.weights.sum()), VOTES: n_walks}.get(self.rule, 0)
 
-    def repeated(self, is_mirrored: bool, rule: int, smooth_m: float) -> PersonWalk:
-        """Return the same person labeled in another way; what was found is kept where it holds."""
-        is_same = (is_mirrored, rule, smooth_m) == (self.is_mirrored, self.rule, self.smooth_m)
-        # where labels change elsewhere, other pixels walk
-        if is_same:
-            return self
-        if is_mirrored == self.is_mirrored and self.step == 1:
-            return replace(self, rule=rule, smooth_m=smooth_m)
-        weights = self.weights if self.forest.n_facings == 1 else None
-        return replace(
-            self, is_mirrored=is_mirrored, rule=rule, smooth_m=smooth_m, leaves=None, stand_ins=None, weights=weights
-        )
-
     # -- what comes of it --------------------------------------------------------------------------------------------
 
     def label(

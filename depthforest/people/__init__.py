@@ -1,7 +1,7 @@
 """Who is in a frame: a depth frame in, one mask for each person out.
 
-Other rooms may use `find_people`, with a `Background` or without one, the `People` it returns, `measure_people`, and
-`PeopleTracker`, which keeps ids over a recording and learns its room.
+Other rooms may use `find_people`, with a `Background` or without one, the `People` it returns, `PeopleTracker`, which
+keeps ids over a recording, `measure_people`, and `PersonModel`; training also what it learns from (`learning`).
 
 Modules, from the ground up:
 
@@ -12,15 +12,23 @@ Modules, from the ground up:
   pieces is measured as their sum.
 - `faces`: flat faces of furniture, grown from where they are flattest. Normals on a face vary by noise alone; those on
   a trunk bend away.
+- `survey`: `Room`, what planes and faces take of a grid, and which way is up in it.
+- `looks`: what forests see in the cells of a grid: the scene forest in whole rooms, the body forest in a candidate.
 - `touching`: separates people who touch, by their heads, each over its own trunk.
-- `bodies`: which cells are people. Room limits and furniture are removed, the rest is split at depth jumps, close
-  regions become bodies, and a body is judged by size, height and shape.
+- `bodies`: regions put together to bodies, by gaps and sizes.
+- `proposals`: bodies, and what else they may be: regions alone, trimmed bodies, two bodies as one.
+- `columns`: a candidate in numbers.
+- `treesum`: the trees that judge them, as plain arrays.
+- `candidates`: proposals with their columns, and the choice among those that overlap.
+- `model`: `PersonModel`, its file, and the shipped one.
+- `feet`: feet that were taken away with the floor, given back.
 - `outlines`: masks drawn to the pixel: each reading joins the surface that it lies on.
 - `background`: the empty room: depth and noise of every pixel. Farther readings soon replace the background, because
   nobody can see through a wall. Nearer ones do so after half a minute.
 - `finding`: `find_people`, with a background or without, and `People`, its result.
-- `sizes`: how large people are, in meters.
-- `room`: the background of a recording, learned while people are in it, and what it says of them.
+- `learning`: labeled frames as what a person model learns from.
+- `sizes`: how large people are.
+- `room`: `LearnedRoom`: the background of a recording, learned while people are in it.
 - `tracks`: `PeopleTracker`: ids that persist over a recording, by overlap of masks and position in meters.
 """
 

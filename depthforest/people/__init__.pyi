@@ -6,6 +6,7 @@ from .finding import find_people as find_people
 from .learning import candidates_of as candidates_of
 from .learning import scene_frame as scene_frame
 from .looks import SCENE as SCENE
+from .model import KIND as KIND
 from .model import PersonModel as PersonModel
 from .model import body_forest as body_forest
 from .model import load_person_model as load_person_model

@@ -16,7 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base import Column, DepthForestError, Floats, ModelError, is_number, modelfile, replacing, resources
+from depthforest.base import (
+    Column,
+    DepthForestError,
+    Floats,
+    ModelError,
+    ModelFile,
+    is_number,
+    modelfile,
+    replacing,
+    resources,
+)
 from depthforest.forest import Forest, load
 from depthforest.people.columns import NAMES
 from depthforest.people.looks import SCENE
@@ -130,7 +140,11 @@ class PersonModel:
     @classmethod
     def load(cls, path: str | Path) -> PersonModel:
         """Read a model from a file, and check everything."""
-        file = modelfile.read(path)
+        return cls.from_file(modelfile.read(path))
+
+    @classmethod
+    def from_file(cls, file: ModelFile) -> PersonModel:
+        """Return the model of a file whose container was read, and check everything."""
         file.expect(KIND, FORMAT_VERSION, _SCHEMA, _KEYS)
         content, columns = file.content, file.columns
         try:

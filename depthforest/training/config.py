@@ -184,7 +184,7 @@ class PeopleConfig(TomlConfig):
     least_person: float = 0.15
     judges: int = 100
     judge_leaves: int = 300
-    false_people: float = 0.1
+    false_people: float = 0.15
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -15,7 +15,7 @@ from depthforest.frames import drawing
 from depthforest.frames.parts import NO_PART
 from depthforest.io.formats import read_labels
 from depthforest.joints.files import read_joints
-from depthforest.labeling import labeling
+from depthforest.people import load_person_model
 from synth.config import Config
 from synth.recording import Recording
 
@@ -72,39 +72,37 @@ def test_without_one_they_are_told_by_their_shape(folder, recording, tmp_path):
         assert len(json.loads((one / "json" / f"f{i:02d}.json").read_text())["people"]) <= 1
 
 
-def test_what_does_not_look_like_a_person_is_left_out(folder, tmp_path):
-    """Here nobody does, because the model asks too much."""
+def test_who_is_improbable_is_left_out(folder, tmp_path):
+    """Here everybody is, because the person model asks too much."""
     model = tmp_path / "strict.safetensors"
-    replace(df.load(), person_confidence=1.0).save(model)
-    words = folder / "in" / "f00.png", "--camera", CAMERA, "--model", model, "--write", "parts,joints", "-o"
+    replace(load_person_model(), least_probability=1.0).save(model)
+    words = folder / "in" / "f00.png", "--camera", CAMERA, "--person-model", model, "--write", "parts,joints,json", "-o"
     is_labeled = {}
-    room = "--background", str(folder / "room.png")
-    for i, options in enumerate(((), ("--doubtful",), ("--background-removed",), ("--smooth", "0.01"), room)):
+    for i, options in enumerate(((), ("--doubtful",), ("--background-removed",))):
         out = tmp_path / f"out{i or ''}"
         assert label(*words, out, *options) == 0
         is_labeled[options] = (read_labels(out / "parts" / "f00.png") != NO_PART).any()
         assert bool(read_joints(out / "joints" / "f00.json")[0].people) == is_labeled[options]
-    assert list(is_labeled.values()) == [False, True, True, False, True]
-    with pytest.raises(DepthForestError, match=r"was labeled with other options \(person_confidence was 1"):
+        people = json.loads((out / "json" / "f00.json").read_text())["people"]
+        assert all(0 <= person["probability"] <= 1 for person in people)
+    assert list(is_labeled.values()) == [False, True, True]
+    with pytest.raises(DepthForestError, match=r"was labeled with other options \(doubtful was False"):
         label(*words, tmp_path / "out", "--doubtful")
+    with pytest.raises(DepthForestError, match="neither a shipped person model nor a file"):
+        label(folder / "in", "--camera", CAMERA, "--person-model", "nobody", "-o", tmp_path / "other")
 
 
-def test_a_shelf_takes_nobodys_place(folder, recording, tmp_path, monkeypatch):
-    """The largest is left out: of one person who is asked for, the second is found."""
-    monkeypatch.setattr(labeling.Labeling, "is_person", property(lambda one: one.parts[places[0]] == NO_PART))
-    found = df.find_people(df.Frame(recording[0].depth_mm, recording[0].camera)).map
-    assert found.max() >= 2
-    places = [tuple(np.argwhere(found == person)[0]) for person in (1, 2)]
-    words = folder / "in" / "f00.png", "--camera", CAMERA, "--write", "parts,json", "-o"
-    people = {}
-    for n in (1, 2):
-        assert label(*words, tmp_path / str(n), "--people", n) == 0
-        people[n] = [one["id"] for one in json.loads((tmp_path / str(n) / "json" / "f00.json").read_text())["people"]]
-        parts = read_labels(tmp_path / str(n) / "parts" / "f00.png")
-        assert [parts[place] == NO_PART for place in places] == [True, False]
-    assert people[1] == [2]
-    assert label(*words, tmp_path / "all", "--people", 1, "--doubtful") == 0
-    assert read_labels(tmp_path / "all" / "parts" / "f00.png")[places[0]] != NO_PART
+def test_python_and_the_command_find_the_same_people(folder, recording, tmp_path):
+    assert label(folder / "in", "-o", tmp_path / "out", "--camera", CAMERA, "--write", "json,parts") == 0
+    for i in range(N):
+        found = df.find_people(df.Frame(recording[i].depth_mm, recording[i].camera))
+        people = json.loads((tmp_path / "out" / "json" / f"f{i:02d}.json").read_text())["people"]
+        assert {one["id"]: one["probability"] for one in people} == {
+            person: round(p, 4) for person, p in zip(found.ids, found.probabilities, strict=True)
+        }
+        np.testing.assert_array_equal(
+            read_labels(tmp_path / "out" / "parts" / f"f{i:02d}.png") != NO_PART, found.map > 0
+        )
 
 
 def test_the_table_of_joints_has_all_frames_of_the_folder(folder, tmp_path):

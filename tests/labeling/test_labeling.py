@@ -5,7 +5,6 @@ import math
 import multiprocessing
 import pickle
 import threading
-from dataclasses import replace
 from itertools import count, islice
 from pathlib import Path
 
@@ -77,28 +76,6 @@ def test_labels_are_those_of_the_twin(
         order = sorted(range(len(PARTS)), key=lambda p: (-sums[place][p], p))[:2]
         assert tops[place].tolist() == order
         np.testing.assert_array_equal(shares[place], its[order])
-
-
-def test_it_looks_like_a_person_if_labels_are_as_sure_as_of_people():
-    rng = np.random.default_rng(0)
-    frame, plain = random_frame(rng, 9, 9), forest_of(1, mirror=True, smooth_m=0.05)
-    found = plain.label(frame)
-    assert found.is_person  # nobody knows better
-    mean = float(found.confidence[found.parts != 255].mean())
-    for share, is_person in ((mean - 1e-4, True), (mean + 1e-4, False)):
-        forest = replace(plain, person_confidence=share)
-        assert forest.label(frame).is_person == is_person
-        # however the labels were made, and whatever is left of them
-        for other in (
-            {"mirror": False},
-            {"smooth": 0},
-            {"rule": "votes"},
-            {"reject": 0.0},
-            {"reject": mean},
-            {"reject": 1},
-        ):
-            assert forest.label(frame, **other).is_person == is_person, other
-    assert not forest.label(frame, np.zeros((9, 9), bool)).is_person
 
 
 @pytest.mark.parametrize("is_mirrored", [False, True])

@@ -30,6 +30,3 @@ def test_a_person_is_cropped_and_walked_once(calls, options):
     result.probabilities(top=2)
     result.sample(7)
     assert len(calls) == 2
-    assert isinstance(result.is_person, bool)
-    # which the model asks to be judged without the mirrored walk
-    assert calls[2:] == (["find_leaves"] if options.get("mirror") else [])

@@ -91,12 +91,11 @@ def test_masks_hold_readings_only_and_do_not_overlap(rooms):
             assert people.map.shape == frame.shape
             assert not people.map[frame.depth_mm == 0].any()
             assert people.ids == tuple(range(1, len(people) + 1))
-            sizes = [int(mask.sum()) for mask in people]
-            assert sizes == sorted(sizes, reverse=True)
-            assert sum(sizes) == np.count_nonzero(people.map)
+            assert people.probabilities == tuple(sorted(people.probabilities, reverse=True))
+            assert sum(int(mask.sum()) for mask in people) == np.count_nonzero(people.map)
 
 
-def test_n_takes_the_largest(rooms):
+def test_n_takes_the_most_probable(rooms):
     frame = next(f for f in (rooms[i] for i in range(30)) if len(find_people(f)) == 2)
     both, one = find_people(frame), find_people(frame, n=1)
     assert len(one) == 1

@@ -13,6 +13,7 @@ from depthforest.evaluation.people import run as peoplerun
 from depthforest.evaluation.people.options import PeopleOptions
 from depthforest.frames.drawing import write_depth
 from depthforest.frames.parts import NO_PART
+from depthforest.people import load_person_model
 from synth.config import Config
 from synth.generator import Generator
 
@@ -86,23 +87,17 @@ def test_a_single_score_is_a_line_for_each_figure(work):
     assert lines[4].startswith("recall                 1.000 (1.000 to 1.000)")
 
 
-def test_a_model_leaves_out_what_does_not_look_like_a_person(work, monkeypatch):
-    forest = df.load(work / "neck.safetensors")
+def test_person_models_are_compared(work):
+    strict = replace(load_person_model(), least_probability=1.0)
+    strict.save(work / "strict.safetensors")
     frame = df.open_dataset(work / "data")[0]
-    found = df.find_people(frame)
-    finder = peoplerun.ModelFinder(forest)
-    assert finder(frame).ids == found.ids  # its leaves were never fitted: it knows no limit
-    monkeypatch.setattr("depthforest.labeling.Labeling.is_person", False)
-    assert finder(frame).ids == ()
-    assert finder.tracker().add(frame).ids == ()
-    room = df.Background(frame)
-    assert finder(frame, room).ids == df.find_people(frame, room).ids
-    assert isinstance(finder.tracker(room), df.PeopleTracker)
-    result = ran(models=[work / "neck.safetensors", work / "neck.safetensors"], data=[work / "data"])
-    (source,) = result.to_dict()["sources"]
-    assert [f["name"] for f in source["finders"]] == ["neck", f"{work.name}/neck"]
-    assert source["comparisons"][0]["figures"]["recall"]["value"] == 0
-    assert [f["found"] for f in source["finders"]] == [0, 0]
+    finder = peoplerun.ModelFinder(strict)
+    assert finder(frame).ids == finder.tracker().add(frame).ids == ()
+    assert peoplerun.ModelFinder(load_person_model())(frame).ids == df.find_people(frame).ids
+    models = ["person", work / "strict.safetensors", work / "strict.safetensors"]
+    (source,) = ran(models=models, data=[work / "data"]).to_dict()["sources"]
+    assert [f["name"] for f in source["finders"]] == ["person", "strict", "strict (2)"]
+    assert [f["found"] for f in source["finders"]][1:] == [0, 0]
 
 
 def test_a_background_is_learned_from_files(work):
