@@ -21,7 +21,6 @@ Modules, from the ground up:
 - `treesum`: the trees that judge them, as plain arrays.
 - `candidates`: proposals with their columns, and the choice among those that overlap.
 - `model`: `PersonModel`, its file, and the shipped one.
-- `feet`: feet that were taken away with the floor, given back.
 - `outlines`: masks drawn to the pixel: each reading joins the surface that it lies on.
 - `background`: the empty room: depth and noise of every pixel. Farther readings soon replace the background, because
   nobody can see through a wall. Nearer ones do so after half a minute.

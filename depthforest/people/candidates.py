@@ -46,8 +46,6 @@ class Candidates:
     Parameters
     ----------
     room : Room
-    coarse : Frame
-        The grid as a picture.
     shape : (int, int)
         Rows and columns of the grid of `places`.
     places : list of array (n_cells,), int64
@@ -56,7 +54,6 @@ class Candidates:
     """
 
     room: Room
-    coarse: Frame
     shape: tuple[int, int]
     places: list[Longs]
     columns: Floats
@@ -116,7 +113,7 @@ def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_
     person = _smoothed(1 - looks[..., 0], is_open)
     places = _different(propose(grid, room, person, is_open, least_person))
     describe = _Describer(grid, room, coarse, is_open, looks, body)
-    return Candidates(room, coarse, grid.shape, places, describe.all(places))
+    return Candidates(room, grid.shape, places, describe.all(places))
 
 
 def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees, body: DepthTrees) -> Candidates:
@@ -143,7 +140,7 @@ def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees,
     describe = _Describer(whole, room, coarse, is_open, looks, body)
     n = int(cells.max(initial=0))
     columns = describe.all([np.flatnonzero((seen == k + 1) & is_open) for k in range(n)])
-    return Candidates(room, coarse, grid.shape, list(cells_by_number(cells)), columns)
+    return Candidates(room, grid.shape, list(cells_by_number(cells)), columns)
 
 
 def _smoothed(values: Singles, is_used: npt.NDArray[np.bool_]) -> Singles:

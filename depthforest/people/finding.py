@@ -21,7 +21,6 @@ from depthforest.base import FrameError, UsageError, is_number, is_whole
 from depthforest.frames import Frame
 from depthforest.people.background import SOMEBODY, Background
 from depthforest.people.candidates import find_candidates, find_moved
-from depthforest.people.feet import give_feet
 from depthforest.people.grid import DepthGrid
 from depthforest.people.model import PersonModel, body_forest, load_person_model
 from depthforest.people.outlines import outline_people
@@ -158,7 +157,6 @@ def find_people(
     chosen = found.choose(probable, is_kept)[:n_people]
     cells = found.cells_of(chosen)
     if known is None:
-        give_feet(grid, found.room, found.coarse, knows.scene, cells)
         drawn, n_pixels = outline_people(frame.depth_mm, grid, cells, found.room.owner, found.room.planes)
     else:
         drawn, n_pixels = outline_people(frame.depth_mm, grid, cells, allowed=allowed)

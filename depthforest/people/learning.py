@@ -52,7 +52,7 @@ def scene_frame(frame: LabeledFrame) -> LabeledFrame:
     """Return the coarse picture of a whole room, with the labels that a scene forest learns.
 
     Cells of planes and faces have no label: they are taken away before the forest is asked. Those of people and around
-    them have one: of them it is asked for feet on the floor.
+    them have one, so that it learns what a foot on a floor looks like.
     """
     grid = DepthGrid.of(frame)
     coarse, room = coarse_frame(grid), survey(grid)

@@ -51,7 +51,7 @@ def test_two_bodies_above_each_other_may_be_one():
 
 def test_of_candidates_that_overlap_the_most_probable_is_chosen():
     places = [np.arange(0, 10), np.arange(5, 15), np.arange(12, 20), np.arange(9, 12)]
-    found = Candidates(None, None, (4, 10), places, np.empty((4, 0)))
+    found = Candidates(None, (4, 10), places, np.empty((4, 0)))
     assert found.choose(np.array([0.9, 0.8, 0.7, 0.6]), np.ones(4, bool)) == [0, 2]
     assert found.choose(np.array([0.9, 0.8, 0.7, 0.6]), np.array([False, True, True, True])) == [1]
     assert found.choose(np.zeros(4), np.zeros(4, bool)) == []
