@@ -180,7 +180,8 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
         weights, rows = first_weights(sample_weight, len(codes))
         if rows is not None:
             table, codes = cut(table, rows, None), codes[rows]
-        self._boost(_setup(template, table, codes, len(classes), is_drawn=is_drawn), weights, rows, len(y))
+        setup = _setup(template, table, codes, weights, len(classes), is_drawn=is_drawn)
+        self._boost(setup, weights, rows, len(y))
         return self
 
     def _draws_rows(self, template: Any) -> bool:
@@ -270,8 +271,10 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
         return tags
 
 
-def _setup(template: Any, table: Any, codes: Indices, n_classes: int, *, is_drawn: bool) -> MemberSetup:
-    """Return what all members are fitted with; the weights come round by round."""
+def _setup(
+    template: Any, table: Any, codes: Indices, weights: Floats, n_classes: int, *, is_drawn: bool
+) -> MemberSetup:
+    """Return what all members are fitted with; `weights` are those of the first round, others come round by round."""
     n_samples, n_features = table.shape
     plan = DrawPlan(
         n_samples=n_samples,
@@ -284,7 +287,7 @@ def _setup(template: Any, table: Any, codes: Indices, n_classes: int, *, is_draw
     )
     return MemberSetup(
         template=template,
-        X=table if is_drawn else _coded(template, table),
+        X=table if is_drawn else _coded(template, table, weights),
         y=codes,
         plan=plan,
         distributions=None,
@@ -297,9 +300,9 @@ def _setup(template: Any, table: Any, codes: Indices, n_classes: int, *, is_draw
     )
 
 
-def _coded(template: Any, table: Any) -> Any:
+def _coded(template: Any, table: Any, weights: Floats) -> Any:
     """Return the table binned once for trees of our own, whose rounds would spend most of their time on it."""
-    return CodedTable.of(template, table) if type(template) is DecisionTreeClassifier else table
+    return CodedTable.of(template, table, weights) if type(template) is DecisionTreeClassifier else table
 
 
 def _best_member(setup: MemberSetup, rounds: Ledger, first: Floats, index: int, seeds: Seeds) -> tuple[Any, Flags]:

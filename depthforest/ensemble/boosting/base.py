@@ -235,7 +235,13 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         try:
             if n_before == n_rounds:
                 return
-            binned = bin_columns(training.table, max_bins=max_bins, categorical=self.is_categorical_, threads=threads)
+            binned = bin_columns(
+                training.table,
+                max_bins=max_bins,
+                categorical=self.is_categorical_,
+                weights=training.weights,
+                threads=threads,
+            )
             rounds = Rounds(training, binned, growth, rate, subsample, self._is_newton, threads)
             seeds = self._seeds[1 + n_before : 1 + n_rounds].tolist()
             for grown in shown(map(rounds.round, seeds), n=len(seeds), title="boosting", verbose=self.verbose):

@@ -112,8 +112,8 @@ class BoostGrower:
         n_slots = self._slot_count(n_numbers)
         self._memory = SearchMemory.of(n, n_columns, n_slots, n_numbers, is_exact=self._is_exact)
         self._nodes = NodeTables.of(n_nodes, n_slots, has_categories=has_categories)
-        tables = TreeTables.of(self.max_leaves, 1, 0, has_categories=has_categories)
-        self._tables = tables._replace(values=np.empty((n_nodes, 1)))  # leaves that are taken back have had theirs
+        # a value for each node: leaves that are taken back have had theirs
+        self._tables = TreeTables.of(self.max_leaves, n_nodes, 0, has_categories=has_categories)
         self._varies = _varying(binned)
 
     def _slot_count(self, n_numbers: int) -> int:

@@ -170,8 +170,8 @@ class Rounds:
         if not self.is_newton and self.rows.loss.name != "squared_error":  # whose leaves have their means already
             plain = gradient / rows.weights if self._is_weighted else gradient
             steps = leaf_steps(tree, rows.loss, rows.y, rows.raw, rows.weights, k, plain, self.growth.directions)
-            tree.values[:, 0] = steps
-        tree.values[:] *= self.learning_rate
+            tree.own_values[:, 0] = steps
+        tree.own_values[:] *= self.learning_rate
         return tree
 
 

@@ -111,7 +111,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
                 self._set_trees(trees)
 
     def _check_same_size(self, old: list[Tree], now: tuple[int, int, int]) -> None:
-        before = (self.n_rows_, self._n_columns, old[0].values.shape[1])
+        before = (self.n_rows_, self._n_columns, old[0].n_outputs)
         if before != now:
             raise UsageError(
                 "warm_start needs the same rows, columns and classes as before: the trees were grown on "
@@ -150,7 +150,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         threads = job_count(self.n_jobs, in_threads=True)
         growth = growth_of(
             self,
-            n_rows=len(table),
+            n_rows=len(table) if self._positive is None else len(self._positive),
             n_features=table.shape[1],
             n_channels=n_channels,
             weight=float(weights.sum()),
@@ -161,7 +161,9 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         self._n_drawn = self._draw_count(len(table))
         if not len(numbers):
             return
-        binned = bin_columns(table, max_bins=max_bins, categorical=self.is_categorical_, threads=threads)
+        binned = bin_columns(
+            table, max_bins=max_bins, categorical=self.is_categorical_, weights=weights, threads=threads
+        )
         within = 1 if len(numbers) >= threads else threads
 
         def grow(t: int) -> Tree:

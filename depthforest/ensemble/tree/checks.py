@@ -61,7 +61,7 @@ def _check_links(tree: Tree) -> None:
 
 def _check_leaves(tree: Tree) -> None:
     """Leaves have a row of values: one that is shared, or one of their own."""
-    is_leaf, n_values = tree.is_leaf, len(tree.values)
+    is_leaf, n_values = tree.is_leaf, tree.n_shared + len(tree.own_values)
     _none(is_leaf & ~((tree.child >= 0) & (tree.child < n_values)), f"has no row of the {n_values} values", tree.child)
     n_uses = np.bincount(tree.child[is_leaf], minlength=n_values)
     n_uses[: tree.n_shared] = 1
@@ -101,15 +101,13 @@ def _check_amounts(tree: Tree) -> None:
 
 
 def _check_values(tree: Tree) -> None:
-    """Numbers are bounded; of classes the first rows are the classes themselves, the others their shares."""
-    values, n_shared = tree.values, tree.n_shared
+    """Numbers are bounded; those of classes are shares."""
+    values, n_shared = tree.own_values, tree.n_shared
     if not n_shared:
         weight = max(float(tree.weighted_n_node_samples[0]), 1.0)
         is_bad = np.any(~(np.abs(values) <= LARGEST / weight), axis=1)  # NaN is not <= either
         _none(is_bad, f"must be up to {LARGEST:g}, times the weight of the tree", values, "row of values")
         return
-    if not np.array_equal(values[:n_shared], np.eye(n_shared)):
-        raise ModelError(f"the first {n_shared} rows of values must be 1 for their own class and 0 for the others")
     with np.errstate(invalid="ignore", over="ignore"):
         sums = values.sum(axis=1)
         is_good = (values >= 0).all(axis=1) & (values <= 1 + TOLERANCE).all(axis=1) & (np.abs(sums - 1) <= TOLERANCE)

@@ -39,7 +39,8 @@ OF_COLUMNS = ("n_features_in_", "feature_names_in_", "is_categorical_", "categor
 class CodedTable:
     """A training table that is checked, encoded and binned once, for many trees of classes with the same parameters.
 
-    Inside this package `fit` and `predict` of `DecisionTreeClassifier` take it in place of X; the trees are the same.
+    Inside this package `fit` and `predict` of `DecisionTreeClassifier` take it in place of X. The trees are the same but
+    for the quantile bins, which are those of the first weights.
 
     Attributes
     ----------
@@ -54,12 +55,12 @@ class CodedTable:
     known: Mapping[str, Any]
 
     @classmethod
-    def of(cls, tree: DecisionTreeClassifier, X: Any) -> Self:
-        """Return the table X as trees with the parameters of this one see it."""
+    def of(cls, tree: DecisionTreeClassifier, X: Any, weights: Floats) -> Self:
+        """Return the table X, of rows of these weights, as trees with the parameters of this one see it."""
         first = clone(tree)
         table = fit_table(first, X, first.categorical_features)
         known = {name: getattr(first, name) for name in OF_COLUMNS if hasattr(first, name)}
-        return cls(table, first._bin(table), known)
+        return cls(table, first._bin(table, weights), known)
 
 
 class _BaseTree(BaseEstimator):  # type: ignore[misc]
@@ -81,19 +82,20 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         growth = growth_of(
             self,
-            n_rows=len(table),
+            n_rows=np.count_nonzero(weights),
             n_features=table.shape[1],
             n_channels=n_channels,
             weight=float(weights.sum()),
         )
         alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
-        binned = self._bin(table) if binned is None else binned
+        binned = self._bin(table, weights) if binned is None else binned
         seed = int(check_random_state(self.random_state).randint(MAX_SEED))
         tree = plant(binned, channels, targets, weights, growth, seed=seed, offset=offset)
         self._set_tree(tree.without_branches(alpha) if alpha > 0 else tree)
 
-    def _bin(self, table: Table) -> Binned:
-        return bin_columns(table, max_bins=check_max_bins(self.max_bins), categorical=self.is_categorical_)
+    def _bin(self, table: Table, weights: Floats) -> Binned:
+        max_bins = check_max_bins(self.max_bins)
+        return bin_columns(table, max_bins=max_bins, categorical=self.is_categorical_, weights=weights)
 
     def _set_tree(self, tree: Tree) -> None:
         self.tree_ = replace(tree, category_values=self.categories_) if self.categories_ else tree
@@ -101,7 +103,8 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
 
     def apply(self, X: Any) -> Longs:
         """Return the leaf of every row, (n,): the number of a node of `tree_`."""
-        return self._walk.leaves(predict_table(self, X))[:, 0]
+        table = predict_table(self, X)
+        return self._walk.leaves(table)[:, 0]
 
     def save(self, path: str | Path) -> None:
         """Write the tree to a file that `depthforest.ensemble.load` reads; equal trees give equal bytes."""
@@ -327,8 +330,8 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         self
         """
         table = fit_table(self, X, self.categorical_features)
-        targets, offset = fit_numbers(y, table)
         weights = check_weights(sample_weight, table)
+        targets, offset = fit_numbers(y, table, weights)
         self._grow(table, np.zeros(len(targets), dtype=np.int32), targets, weights, 1, offset)
         return self
 

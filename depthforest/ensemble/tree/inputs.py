@@ -137,16 +137,15 @@ def weighed_classes(weights: Floats, class_weight: Any, classes: npt.NDArray[Any
     return weights
 
 
-def fit_numbers(y: Any, table: Table) -> tuple[Floats, float]:
-    """Return targets about one of them in their middle, so that sums of squares do not cancel, and that one.
+def fit_numbers(y: Any, table: Table, weights: Floats) -> tuple[Floats, float]:
+    """Return targets, and one of them in the middle of those that weigh: about it, sums of squares do not cancel.
 
     A middle one, not their mean: differences of whole numbers stay whole, and weights change nothing.
     """
     targets = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
     check_consistent_length(table, targets)
-    values = np.unique(targets)
-    offset = float(values[len(values) // 2])
-    return targets - offset, offset
+    values = np.unique(targets[weights > 0])
+    return np.asarray(targets), float(values[len(values) // 2])
 
 
 def _categorical_columns(x: Any, categorical_features: Any, n_features: int) -> list[int]:
