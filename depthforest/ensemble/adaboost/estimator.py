@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from depthforest.base import Floats, UsageError
+from depthforest.base import Floats, UsageError, is_whole
 from depthforest.ensemble.adaboost.rounds import Flags, Ledger, chance_error, check_form
 from depthforest.ensemble.adaboost.store import (
     ADABOOST,
@@ -159,7 +159,7 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
             Members get a DataFrame as a DataFrame. Missing values are allowed where the member allows them.
         y : array-like of shape (n_samples,)
             Classes of any type, at least two.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like of shape (n_samples,) or a number for all, default=None
             Weights of the first round. Rows of weight zero count as absent.
 
         Returns
@@ -296,6 +296,7 @@ def _setup(
         output_sigma=None,
         n_classes=n_classes,
         weights=None,
+        is_counted=False,
         metadata={},
     )
 
@@ -337,7 +338,8 @@ def check_boosting(estimator: Any) -> None:
     check_form(estimator.form)
     if not is_flag(estimator.weight_history):
         raise UsageError(f"weight_history must be True or False, got {estimator.weight_history!r}")
-    whole("verbose", int(estimator.verbose) if isinstance(estimator.verbose, bool) else estimator.verbose, 0)
+    if not (is_flag(estimator.verbose) or is_whole(estimator.verbose)):
+        raise UsageError(f"verbose must be a whole number, above 0 for a progress bar; got {estimator.verbose!r}")
 
 
 def check_two_classes(classes: npt.NDArray[Any], *, owner: str) -> None:

@@ -108,6 +108,10 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit the members, each on what is drawn for it.
 
+        A member that takes `sample_weight` gets a row that was drawn k times once, with the weight k, and a row of
+        weight 0 of every class that was not drawn, as in scikit-learn: it then knows all classes. (Not with noise,
+        which is drawn for each row anew.)
+
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
@@ -115,7 +119,7 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             allows them.
         y : array-like of shape (n_samples,), for a regressor also (n_samples, n_outputs)
             Classes of any type, or numbers.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like of shape (n_samples,) or a number for all, default=None
             Rows of weight zero count as absent. With `bootstrap` rows are drawn in proportion to their weights,
             whatever the member; without it the member gets the weights of its rows, and must take them.
         **fit_params
@@ -153,8 +157,8 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         whole("n_estimators", self.n_estimators, 1)
-        if not ((is_flag(self.verbose) or is_whole(self.verbose)) and self.verbose >= 0):
-            raise UsageError(f"verbose must be 0 (quiet) or a number above it (a progress bar), got {self.verbose!r}")
+        if not (is_flag(self.verbose) or is_whole(self.verbose)):
+            raise UsageError(f"verbose must be a whole number, above 0 for a progress bar; got {self.verbose!r}")
         job_count(self.n_jobs)
         for name in ("bootstrap", "bootstrap_features", "oob_score", "warm_start"):
             if not is_flag(getattr(self, name)):
@@ -220,6 +224,8 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             output_sigma=self.smear * target_spread(y, weights) if self.smear else None,
             n_classes=getattr(self, "n_classes_", 0),
             weights=None if self.bootstrap else weights,
+            # noise is drawn for each row anew, also for those that are drawn twice
+            is_counted=plan.replace and takes_weights(template) and not (self.noise or self.flip or self.smear),
             metadata=metadata,
         )
 

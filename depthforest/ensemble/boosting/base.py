@@ -290,10 +290,10 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
             yield out.copy()
 
     def apply(self, X: Any) -> Longs:
-        """Return the leaf of every row in every tree, (n, n_rounds, n_outputs)."""
+        """Return the leaf of every row in every tree, (n, n_rounds); of classes (n, n_rounds, n_outputs)."""
         table = predict_table(self, X)
         leaves = self._walk.leaves(table, threads=job_count(self.n_jobs, in_threads=True))
-        return leaves.reshape(len(table), -1, len(self.start_))
+        return leaves if self._n_classes is None else leaves.reshape(len(table), -1, len(self.start_))
 
     # -- what is known of it -------------------------------------------------------------------------------------------
 
@@ -344,6 +344,9 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         self.categories_, self.is_categorical_ = categories, categorical_flags(self.n_features_in_, categories)
         unpack_boosted(self, trees, fitted, columns)
         self._set_trees(trees)
+
+    def __bool__(self) -> bool:
+        return True  # also without rounds: `estimator or default` asks whether there is one
 
     def __len__(self) -> int:
         return getattr(self, "n_estimators_", 0)

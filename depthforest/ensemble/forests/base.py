@@ -296,6 +296,9 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         """Return the trees of a file with the rows of their leaves, where it has them."""
         return trees
 
+    def __bool__(self) -> bool:
+        return True  # also without trees: `estimator or default` asks whether there is one
+
     def __len__(self) -> int:
         return len(self.trees_) if hasattr(self, "trees_") else 0
 

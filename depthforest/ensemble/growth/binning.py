@@ -140,7 +140,9 @@ def _bin(x: Singles, max_bins: int | None, is_categorical: Bools, weights: Float
         return [
             _category_edges(x[:, f])
             if is_categorical[f]
-            else _edges(x[:, f], sample[k], None if order is None else own[order[k]], max_bins, is_part=is_part)
+            else _edges(
+                x[:, f], sample[k], None if own is None or order is None else own[order[k]], max_bins, is_part=is_part
+            )
             for k, f in enumerate(block)
         ]
 

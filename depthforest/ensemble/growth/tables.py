@@ -95,7 +95,14 @@ def write_leaf(
 
 @bare
 def fill_values(
-    rules: Rules, n_shared: int, ids: Ints, channels: Ints, amounts: Floats, truth: Floats, tree: TreeTables, out: Floats
+    rules: Rules,
+    n_shared: int,
+    ids: Ints,
+    channels: Ints,
+    amounts: Floats,
+    truth: Floats,
+    tree: TreeTables,
+    out: Floats,
 ) -> None:
     """Fill in what leaves predict, `out` (n_values - n_shared, n_channels): shares of classes, or the mean of `truth`.
 

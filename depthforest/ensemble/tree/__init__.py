@@ -4,6 +4,7 @@ Forests, boosting, AdaBoost and ranking use the same tables, trees, walks and fi
 
 Modules, from the ground up:
 
+- `frames`: names, types and columns of tables from pandas, polars or Arrow.
 - `inputs`: what users pass to `fit` and `predict`, as plain arrays, checked once. Unknown categories count as missing.
 - `trees`: `Tree`: the flat columns of a grown tree, and pruning.
 - `walking`: rows through all trees, 16 at a time, so that their waits for memory overlap.

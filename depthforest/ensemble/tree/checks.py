@@ -38,11 +38,11 @@ def check_tree(tree: Tree, n_features: int, is_categorical: Bools) -> None:
     _check_values(tree)
 
 
-def _none(is_bad: Bools, what: str, values: npt.NDArray[np.generic], name: str = "node") -> None:
-    """Raise ModelError for the first of the bad nodes, if there are any."""
+def _none(is_bad: Bools, what: str, values: npt.NDArray[np.generic], name: str = "node", first: int = 0) -> None:
+    """Raise ModelError for the first of the bad nodes, if there are any; `first` is the number of the first of all."""
     if is_bad.any():
         index = int(np.flatnonzero(is_bad)[0])
-        raise ModelError(f"{name} {index} {what}: {values[index].tolist()!r}"[:200])
+        raise ModelError(f"{name} {first + index} {what}: {values[index].tolist()!r}"[:200])
 
 
 def _check_links(tree: Tree) -> None:
@@ -111,4 +111,4 @@ def _check_values(tree: Tree) -> None:
     with np.errstate(invalid="ignore", over="ignore"):
         sums = values.sum(axis=1)
         is_good = (values >= 0).all(axis=1) & (values <= 1 + TOLERANCE).all(axis=1) & (np.abs(sums - 1) <= TOLERANCE)
-    _none(~is_good, "must be shares from 0 to 1 that sum to 1", values, "row of values")
+    _none(~is_good, "must be shares from 0 to 1 that sum to 1", values, "row of values", n_shared)

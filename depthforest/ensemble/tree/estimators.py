@@ -39,8 +39,8 @@ OF_COLUMNS = ("n_features_in_", "feature_names_in_", "is_categorical_", "categor
 class CodedTable:
     """A training table that is checked, encoded and binned once, for many trees of classes with the same parameters.
 
-    Inside this package `fit` and `predict` of `DecisionTreeClassifier` take it in place of X. The trees are the same but
-    for the quantile bins, which are those of the first weights.
+    Inside this package `fit` and `predict` of `DecisionTreeClassifier` take it in place of X. The trees are the same,
+    but all of them have the quantile bins of the first weights.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         growth = growth_of(
             self,
-            n_rows=np.count_nonzero(weights),
+            n_rows=int(np.count_nonzero(weights)),
             n_features=table.shape[1],
             n_channels=n_channels,
             weight=float(weights.sum()),

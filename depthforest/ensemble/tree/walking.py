@@ -21,8 +21,8 @@ Table = Singles
 
 WALK_FEATURE, WALK_THRESHOLD, WALK_CHILD, WALK_MORE = range(4)
 """Columns of `nodes`, packed for walking; a growing tree has others (`growth.tables`). WALK_THRESHOLD holds the bits of
-a float32. WALK_MORE is 2 (mask + 1) + (missing values go left) of inner nodes; of leaves 2 (row of values) + 1, where the first
-`n_shared` rows stand for the classes."""
+a float32. WALK_MORE is 2 (mask + 1) + (missing values go left) of inner nodes; of leaves it is 2 (row of values) + 1,
+where the first `n_shared` rows stand for the classes."""
 
 LANES = 16
 """Rows that walk a tree together."""

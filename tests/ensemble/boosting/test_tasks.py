@@ -144,7 +144,8 @@ def test_members_are_steps_and_leaves_are_theirs(kind, cuts):
     raw = model.decision_function(x) if cuts else model.predict(x)[:, None]
     assert_allclose(raw, total, atol=1e-12)
     leaves = model.apply(x)
-    assert leaves.shape == (120, 4, n_outputs)
+    assert leaves.shape == ((120, 4, 3) if cuts else (120, 4))
+    leaves = leaves.reshape(120, 4, -1)
     for r in range(4):
         for k in range(n_outputs):
             assert_array_equal(leaves[:, r, k], model.estimators_[r, k].apply(x))
