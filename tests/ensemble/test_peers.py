@@ -367,3 +367,94 @@ def test_both_plots_take_a_path(tmp_path):
     report(model, X, CLASSES).plot(tmp_path / "report.png")
     assert {p.name for p in tmp_path.iterdir()} == {"curve.png", "report.png"}
     plt.close("all")
+
+
+# -- what scikit-learn's users have at hand ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "ensemble",
+    [RandomForestClassifier(3), GradientBoostingRegressor(n_estimators=3), BaggingClassifier(n_estimators=3)],
+    ids=lambda e: type(e).__name__,
+)
+def test_an_ensemble_is_the_list_of_its_members(ensemble):
+    assert len(ensemble) == 0
+    ensemble.fit(X, target_of(ensemble))
+    assert len(ensemble) == len(list(ensemble)) == 3
+    assert np.array_equal(ensemble[1], ensemble.estimators_[1])
+
+
+@pytest.mark.parametrize("splitter", ["best", "random"])
+def test_paths_are_the_nodes_on_the_way(splitter):
+    tree = DecisionTreeClassifier(splitter=splitter, random_state=0).fit(X, CLASSES)
+    path, leaves, own = tree.decision_path(X), tree.apply(X), tree.tree_
+    for row in range(200):
+        node, wanted = 0, [0]
+        while own.children_left[node] >= 0:
+            is_left = np.float32(X[row, own.feature[node]]) <= own.threshold[node]
+            node = own.children_left[node] if is_left else own.children_right[node]
+            wanted.append(node)
+        assert path.indices[path.indptr[row] : path.indptr[row + 1]].tolist() == wanted
+        assert leaves[row] == node
+    forest = RandomForestClassifier(3, random_state=0).fit(X, CLASSES)
+    every, ends = forest.decision_path(X)
+    for t, member in enumerate(forest.estimators_):
+        assert (every[:, ends[t] : ends[t + 1]] != member.decision_path(X)).nnz == 0
+    assert every.shape[1] == ends[-1]
+    alone = DecisionTreeClassifier(max_depth=1).fit(X[:2], [0, 0]).decision_path(X)  # a root that is a leaf
+    assert alone.toarray().tolist() == [[1]] * 200
+
+
+def test_the_path_of_pruning_is_that_of_scikit_learn():
+    from sklearn.tree import DecisionTreeClassifier as Theirs
+
+    x = np.round(X, 1)
+    for criterion in ("gini", "log_loss"):
+        ours = DecisionTreeClassifier(criterion=criterion, min_samples_leaf=6, max_bins=None, random_state=0)
+        theirs = Theirs(criterion=criterion, min_samples_leaf=6, random_state=0)
+        comp, ref = (model.cost_complexity_pruning_path(x, CLASSES) for model in (ours, theirs))
+        assert_allclose(comp.impurities[[0, -1]], ref.impurities[[0, -1]], rtol=1e-6)  # fixed point
+        assert_allclose(comp.ccp_alphas[-1], ref.ccp_alphas[-1], rtol=1e-6)
+        for alpha, impurity in zip(comp.ccp_alphas, comp.impurities, strict=True):
+            pruned = ours.set_params(ccp_alpha=alpha + 1e-12).fit(x, CLASSES).tree_
+            leaves = pruned.is_leaf
+            shares = pruned.weighted_n_node_samples[leaves] / 200
+            assert shares @ pruned.impurity[leaves] >= impurity - 1e-6
+        ours.set_params(ccp_alpha=0.0)
+
+
+def test_names_of_the_same_criteria():
+    for model, name, same in (
+        (DecisionTreeClassifier(), "log_loss", "entropy"),
+        (DecisionTreeRegressor(), "friedman_mse", "squared_error"),
+    ):
+        y = target_of(model)
+        ref = model.set_params(criterion=same, random_state=0, max_depth=4).fit(X, y).predict(X)
+        assert_array_equal(model.set_params(criterion=name).fit(X, y).predict(X), ref)
+
+
+def test_decision_values_of_a_bag_are_the_mean_of_its_members():
+    ensemble = BaggingClassifier(LogisticRegression(), 3, random_state=0).fit(X, CLASSES)
+    wanted = np.mean([member.decision_function(X) for member in ensemble.estimators_], axis=0)
+    assert_allclose(ensemble.decision_function(X), wanted)
+    assert not hasattr(BaggingClassifier(KNeighborsClassifier()), "decision_function")
+
+
+def test_extra_trees_alone():
+    from depthforest.ensemble import ExtraTreeClassifier, ExtraTreeRegressor
+
+    for model, same in ((ExtraTreeClassifier(), DecisionTreeClassifier), (ExtraTreeRegressor(), DecisionTreeRegressor)):
+        y = target_of(model)
+        comp = model.set_params(random_state=3).fit(X, y).predict(X[:, ::-1])
+        ref = same(splitter="random", max_features=model.max_features, random_state=3).fit(X, y).predict(X[:, ::-1])
+        assert_array_equal(comp, ref)
+        assert model.max_features_ == (1 if is_classifier(model) else 3)
+
+
+def test_the_names_of_scikit_learn():
+    from depthforest.ensemble import VotingRegressor
+
+    members = [("a", Ridge()), ("b", DecisionTreeRegressor(random_state=0))]
+    model = VotingRegressor(members).fit(X, NUMBERS)
+    assert_array_equal(model.predict(X), AveragingRegressor(members).fit(X, NUMBERS).predict(X))
+    assert model.get_feature_names_out().tolist() == ["votingregressor_a", "votingregressor_b"]

@@ -37,6 +37,7 @@ from depthforest.ensemble.bagging import (
 )
 from depthforest.ensemble.fitting import (
     Indices,
+    MemberSequence,
     Seeds,
     checked_table,
     checked_training_table,
@@ -59,7 +60,7 @@ MAX_TRIES = 10
 """Members that are fitted in a round, by other seeds, until one is better than chance: an unlucky draw ends no run."""
 
 
-class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # type: ignore[misc]
+class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # type: ignore[misc]
     """AdaBoost over any weak classifier: SAMME for K classes (Zhu et al. 2009), which for two is Freund and Schapire's.
 
     Round by round a member is fitted on weighted rows. With its weighted error e it votes with the weight

@@ -36,6 +36,7 @@ from depthforest.ensemble.bagging.members import (
 )
 from depthforest.ensemble.fitting import (
     Indices,
+    MemberSequence,
     check_count,
     checked_table,
     checked_training_table,
@@ -56,7 +57,7 @@ from depthforest.ensemble.fitting import (
 _in_threads = partial(parallel_config, prefer="threads")
 
 
-class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share; use one of these.
 
     A subclass has parameters for some of the ways to make members differ. The ways that it leaves out are off, as here.
@@ -317,12 +318,12 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         mean = total[known] / n_answers[known].reshape(-1, *[1] * (total.ndim - 1))
         return float(measure(y[known], mean, None if weights is None else weights[known]))
 
-    def _mean_answer(self, X: Any, method: str, params: dict[str, Any]) -> Floats:
+    def _mean_answer(self, X: Any, method: str, params: dict[str, Any], ask_by: MemberAnswer | None = None) -> Floats:
         check_is_fitted(self)
         metadata = self._routed(method, params)
         table = checked_table(self, X, framed=self._framed)
         items = zip(self.estimators_, self._member_columns(), strict=False)
-        ask = partial(answer_of, self._answer(), table, metadata)
+        ask = partial(answer_of, ask_by or self._answer(), table, metadata)
         total: Floats | None = None
         with _in_threads():
             # in the order of the members, whatever n_jobs: sums of floats depend on their order
@@ -357,7 +358,7 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         asked = "predict_proba" if self._kind == "classifier" and hasattr(member, "predict_proba") else "predict"
         mapping = MethodMapping().add(caller="fit", callee="fit")
         for caller in self._predictions:
-            mapping.add(caller=caller, callee=asked)
+            mapping.add(caller=caller, callee=caller if caller == "decision_function" else asked)
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=member, method_mapping=mapping)
 
     def _routed(self, method: str, params: dict[str, Any]) -> dict[str, Any]:

@@ -173,6 +173,11 @@ class ClassVotes:
         return votes
 
 
+def decided_values(member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
+    """Return the decision values of a classifier, (n_samples,) or (n_samples, n_classes) float64."""
+    return np.asarray(member.decision_function(X, **metadata), dtype=np.float64)
+
+
 def predicted_values(member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
     """Return the answer of a regressor, (n_samples,) or (n_samples, n_outputs) float64."""
     return np.asarray(member.predict(X, **metadata), dtype=np.float64)

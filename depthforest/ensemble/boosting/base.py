@@ -20,6 +20,7 @@ from depthforest.ensemble.boosting.rounds import Rounds, Rows, add_round, weighe
 from depthforest.ensemble.boosting.store import check_own_loss, pack_boosted, unpack_boosted
 from depthforest.ensemble.boosting.walking import add_trees
 from depthforest.ensemble.fitting import (
+    MemberSequence,
     Seeds,
     check_count,
     check_same,
@@ -53,7 +54,7 @@ SCORES = ("train_score", "validation_score", "oob_improvement")
 """Known of rounds, as attributes with an underscore."""
 
 
-class BaseBoosting(BaseEstimator):  # type: ignore[misc]
+class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
     """What boosted classifiers and regressors share."""
 
     _n_classes: int | None = None  # of y, where it is classes
@@ -344,9 +345,6 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         self.categories_, self.is_categorical_ = categories, categorical_flags(self.n_features_in_, categories)
         unpack_boosted(self, trees, fitted, columns)
         self._set_trees(trees)
-
-    def __bool__(self) -> bool:
-        return True  # also without rounds: `estimator or default` asks whether there is one
 
     def __len__(self) -> int:
         return getattr(self, "n_estimators_", 0)

@@ -96,6 +96,12 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         member.classes_ = np.arange(len(self.classes_))
         return member
 
+    @property
+    def n_classes_(self) -> int:
+        """How many classes there are."""
+        check_is_fitted(self)
+        return len(self.classes_)
+
     def predict_proba(self, X: Any) -> Floats:
         """Return the mean of the trees' class shares, (n, n_classes)."""
         return self._mean(X)

@@ -13,6 +13,8 @@ Modules, from the ground up:
 - `metadata`: what a file says about an ensemble in JSON: parameters, classes, names, categories.
 - `checks`: whether the columns of a tree form a tree, before a kernel walks it.
 - `store`: ensembles of trees in model files. Each family adds its own content.
+- `paths`: the nodes that rows pass, and what pruning would leave.
+- `extratrees`: single trees of random thresholds.
 - `estimators`: `DecisionTreeClassifier` and `DecisionTreeRegressor`, and a table that is binned once for many trees.
 """
 

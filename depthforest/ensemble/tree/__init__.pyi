@@ -2,6 +2,8 @@ from .checks import LARGEST as LARGEST
 from .estimators import CodedTable as CodedTable
 from .estimators import DecisionTreeClassifier as DecisionTreeClassifier
 from .estimators import DecisionTreeRegressor as DecisionTreeRegressor
+from .extratrees import ExtraTreeClassifier as ExtraTreeClassifier
+from .extratrees import ExtraTreeRegressor as ExtraTreeRegressor
 from .inputs import check_weights as check_weights
 from .inputs import encoded_table as encoded_table
 from .inputs import fit_classes as fit_classes
@@ -24,6 +26,7 @@ from .parameters import NUMBER_CRITERIA as NUMBER_CRITERIA
 from .parameters import feature_count as feature_count
 from .parameters import growth_of as growth_of
 from .parameters import row_count as row_count
+from .paths import decision_paths as decision_paths
 from .planting import UNLIMITED as UNLIMITED
 from .planting import plant as plant
 from .store import FORMAT_VERSION as FORMAT_VERSION

@@ -73,6 +73,8 @@ KEYS = ("categories", "classes", "estimator", "feature_names", "fitted", "n_feat
 ESTIMATORS = (
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreeClassifier",
+    "ExtraTreeRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "ExtraTreesClassifier",
