@@ -8,6 +8,7 @@ Modules, from the ground up:
 - `inputs`: what users pass to `fit` and `predict`, as plain arrays, checked once. Unknown categories count as missing.
 - `trees`: `Tree`: the flat columns of a grown tree, and pruning.
 - `walking`: rows through all trees, 16 at a time, so that their waits for memory overlap.
+- `shapley`: what each column adds to what a tree says of a row.
 - `planting`: a tree grown from rows, targets and weights, on one thread or several, with the same result.
 - `parameters`: scikit-learn's parameters of a tree, checked and resolved for the data.
 - `metadata`: what a file says about an ensemble in JSON: parameters, classes, names, categories.

@@ -29,6 +29,7 @@ from .parameters import row_count as row_count
 from .paths import decision_paths as decision_paths
 from .planting import UNLIMITED as UNLIMITED
 from .planting import plant as plant
+from .shapley import shapley_values as shapley_values
 from .store import FORMAT_VERSION as FORMAT_VERSION
 from .store import KIND as KIND
 from .store import TREE_COLUMNS as TREE_COLUMNS
