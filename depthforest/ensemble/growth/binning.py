@@ -137,14 +137,19 @@ def _bin(x: Singles, max_bins: int | None, is_categorical: Bools, weights: Float
         sample = np.ascontiguousarray(x[rows, block.start : block.stop].T)
         order = None if own is None else np.argsort(sample, axis=1, kind="stable")
         sample = np.sort(sample, axis=1) if order is None else np.take_along_axis(sample, order, axis=1)
-        return [
-            _category_edges(x[:, f])
-            if is_categorical[f]
-            else _edges(
-                x[:, f], sample[k], None if own is None or order is None else own[order[k]], max_bins, is_part=is_part
-            )
-            for k, f in enumerate(block)
-        ]
+        few, counts = np.empty((len(block), _EDGES), dtype=np.float32), np.full(len(block), -1)
+        if not is_part:
+            _few_edges(sample, max_bins or 0, few, counts)
+        found = []
+        for k, f in enumerate(block):
+            if is_categorical[f]:
+                found.append(_category_edges(x[:, f]))
+            elif counts[k] >= 0:
+                found.append(few[k, : counts[k]])
+            else:
+                its = None if own is None or order is None else own[order[k]]
+                found.append(_edges(x[:, f], sample[k], its, max_bins, is_part=is_part))
+        return found
 
     edges = [e for found in map_in_order(find, blocks, threads=threads) for e in found]
     n_codes = np.array([len(e) + 1 for e in edges], dtype=np.int64)
@@ -246,6 +251,28 @@ def _check_categories(x: npt.NDArray[Any], is_categorical: Bools) -> None:
                 f"categories must be whole numbers from 0 to {MAX_BINS - 1}; categorical column {f} has {bad[0]:g}: "
                 "encode it (sklearn.preprocessing.OrdinalEncoder), merge rare categories, or treat it as numbers"
             )
+
+
+@kernel
+def _few_edges(sample: Singles, max_bins: int, edges: Singles, counts: Longs) -> None:
+    """Fill in the edges of columns of up to `max_bins` values, and how many; leave the counts of others at -1.
+
+    `sample` (n_columns, n) is sorted, NaN at its end: `_edges` of wide tables, most of whose columns no node looks at.
+    """
+    for k in range(sample.shape[0]):
+        n_values = 0
+        for i in range(sample.shape[1]):
+            value = sample[k, i]
+            if value != value:
+                break
+            if n_values == 0 or value != edges[k, n_values - 1]:
+                if n_values == max_bins:
+                    n_values += 1
+                    break
+                edges[k, n_values] = value
+                n_values += 1
+        if n_values <= max_bins and max_bins > 0:
+            counts[k] = max(n_values - 1, 0)
 
 
 @kernel
