@@ -181,5 +181,6 @@ def _name_rows(axes: Axes, names: list[str], label: str) -> None:
 
 def _saved(axes: Axes, path: str | Path | None) -> Axes:
     if path is not None:
-        axes.figure.savefig(path, dpi=120)
+        figure: Any = axes.figure
+        figure.savefig(path, dpi=120)
     return axes

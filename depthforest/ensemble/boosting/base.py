@@ -94,7 +94,7 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
         """
         table = fit_table(self, X, self.categorical_features)
         truth = self._fit_truth(y, table)
-        weights = check_weights(sample_weight, table)
+        weights = self._by_class(check_weights(sample_weight, table), truth)
         loss = self._loss_for_fit()
         growth = self._growth(loss, *table.shape)
         old = self._kept(loss)
@@ -140,6 +140,10 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
     def _truth(self, y: Any, table: Table) -> npt.NDArray[Any]:
         raise NotImplementedError
 
+    def _by_class(self, weights: Floats, truth: npt.NDArray[Any]) -> Floats:  # noqa: ARG002 - classes use truth
+        """Return the weights of rows, times those of their classes where these have some."""
+        return weights
+
     def _validation_truth(self, y_val: Any, table: Table) -> npt.NDArray[Any]:
         """Return the targets of rows to judge by, or the numbers of classes that fit has seen."""
         return self._truth(y_val, table)
@@ -183,7 +187,7 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
         if X_val is not None:
             its_table = encoded_table(self, X_val)
             its_truth = self._validation_truth(y_val, its_table)
-            its_weights = check_weights(sample_weight_val, its_table)
+            its_weights = self._by_class(check_weights(sample_weight_val, its_table), its_truth)
             return Rows(table, truth, weights, loss), Rows(its_table, its_truth, its_weights, loss)
         if self.n_iter_no_change is None:
             return Rows(table, truth, weights, loss), None

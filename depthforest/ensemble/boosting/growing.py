@@ -103,7 +103,7 @@ def _total(rows: Ints, amounts: Floats) -> tuple[Any, Any]:
 @bare
 def _mass(rows: Ints, weights: Floats, begin: int, end: int) -> Any:
     """Return the weight of the rows from `begin` to `end`: their number where they have none."""
-    mass = np.float64(end - begin)
+    mass: Any = np.float64(end - begin)
     if len(weights) > 0:
         mass = 0.0
         for i in range(begin, end):

@@ -71,9 +71,9 @@ class NewtonBoostingClassifier(BoostedClassifier):
         that each node looks at.
     max_bins : int or None, default=255
         Splits by histograms of so many quantile bins, or exact ones between any two values.
-    categorical_features, monotonic_cst, init, validation_fraction, n_iter_no_change, tol, warm_start, random_state
+    categorical_features, monotonic_cst, class_weight, init, validation_fraction, n_iter_no_change, tol, warm_start
         As of `GradientBoostingClassifier`.
-    n_jobs, verbose
+    random_state, n_jobs, verbose
         As of `GradientBoostingClassifier`.
 
     Attributes
@@ -113,6 +113,7 @@ class NewtonBoostingClassifier(BoostedClassifier):
         max_bins: int | None = 255,
         categorical_features: Any = None,
         monotonic_cst: Any = None,
+        class_weight: Any = None,
         init: str | None = None,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
@@ -139,6 +140,7 @@ class NewtonBoostingClassifier(BoostedClassifier):
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst
+        self.class_weight = class_weight
         self.init = init
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

@@ -10,6 +10,7 @@ from .inputs import fit_classes as fit_classes
 from .inputs import fit_numbers as fit_numbers
 from .inputs import fit_table as fit_table
 from .inputs import predict_table as predict_table
+from .inputs import times_classes as times_classes
 from .inputs import weighed_classes as weighed_classes
 from .metadata import MAX_CATEGORIES as MAX_CATEGORIES
 from .metadata import MAX_FEATURES as MAX_FEATURES

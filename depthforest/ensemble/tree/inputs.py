@@ -128,17 +128,21 @@ def weighed_classes(weights: Floats, class_weight: Any, classes: npt.NDArray[Any
     Scaling changes no split, and keeps entropy, which is summed in fixed point, as fine as it is for whole numbers.
     """
     if class_weight is not None:
-        factors = compute_sample_weight(class_weight, classes[codes])
-        if not (factors >= 0).all():  # NaN is not >= either
-            row = int(np.flatnonzero(~(factors >= 0))[0])
-            label = classes[codes[row]]
-            raise UsageError(f"class_weight must be 0 or more, got {factors[row]:g} for class {label!s}")
-        weights = check_total("class_weight times sample_weight", weights * factors)
+        weights = times_classes(weights, class_weight, classes, codes)
     if not weights.any():
         raise UsageError("class_weight leaves no row any weight: there would be nothing to learn from")
     if (weights != np.floor(weights)).any() or weights.sum() > MAX_WEIGHT:
         weights = weights * (np.count_nonzero(weights) / weights.sum())
     return weights
+
+
+def times_classes(weights: Floats, class_weight: Any, classes: npt.NDArray[Any], codes: Ints) -> Floats:
+    """Return the weights of rows times those of their classes."""
+    factors = compute_sample_weight(class_weight, classes[codes])
+    if not (factors >= 0).all():  # NaN is not >= either
+        row = int(np.flatnonzero(~(factors >= 0))[0])
+        raise UsageError(f"class_weight must be 0 or more, got {factors[row]:g} for class {classes[codes[row]]!s}")
+    return check_total("class_weight times sample_weight", weights * factors)
 
 
 def fit_numbers(y: Any, table: Table, weights: Floats) -> tuple[Floats, float]:

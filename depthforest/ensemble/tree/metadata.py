@@ -21,7 +21,8 @@ RUN_OPTIONS = ("n_jobs", "verbose")
 """Parameters that do not shape the result, and are not stored."""
 
 ADDED: Mapping[str, Mapping[str, Any]] = {
-    "NewtonBoostingClassifier": {"min_samples_leaf": 1},
+    "GradientBoostingClassifier": {"class_weight": None},
+    "NewtonBoostingClassifier": {"min_samples_leaf": 1, "class_weight": None},
     "NewtonBoostingRegressor": {"min_samples_leaf": 1},
 }
 """Parameters that files of earlier versions lack, with the value that says what these meant."""
