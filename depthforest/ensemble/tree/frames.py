@@ -19,7 +19,7 @@ TEXTS = ("string", "str", "String", "Utf8", "large_string", "string_view")
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class NamedTable:
     """A table with names and types.
 
     Attributes
@@ -58,10 +58,10 @@ class Frame:
         return np.asarray(column.to_numpy())
 
 
-def frame_of(x: Any) -> Frame | None:
+def frame_of(x: Any) -> NamedTable | None:
     """Return what is known of a frame of pandas, polars or Arrow; None for anything else."""
     if hasattr(x, "column_names") and hasattr(x, "schema"):
-        return Frame(x, list(x.column_names), [str(kind) for kind in x.schema.types])
+        return NamedTable(x, list(x.column_names), [str(kind) for kind in x.schema.types])
     if hasattr(x, "columns") and hasattr(x, "dtypes"):
-        return Frame(x, list(x.columns), [str(kind) for kind in x.dtypes])
+        return NamedTable(x, list(x.columns), [str(kind) for kind in x.dtypes])
     return None

@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
 from depthforest.base import Floats, Ints, Singles, UsageError
 from depthforest.ensemble.fitting import check_total
 from depthforest.ensemble.growth import MAX_BINS
-from depthforest.ensemble.tree.frames import Frame, frame_of
+from depthforest.ensemble.tree.frames import NamedTable, frame_of
 
 Table = Singles
 
@@ -156,7 +156,7 @@ def fit_numbers(y: Any, table: Table, weights: Floats) -> tuple[Floats, float]:
     return np.asarray(targets), float(values[len(values) // 2])
 
 
-def _categorical_columns(frame: Frame | None, categorical_features: Any, n_features: int) -> list[int]:
+def _categorical_columns(frame: NamedTable | None, categorical_features: Any, n_features: int) -> list[int]:
     """Return the numbers of the categorical columns: of a mask, of numbers or names, or by the types of a frame."""
     names = None if frame is None else list(map(str, frame.names))
     if isinstance(categorical_features, str):
