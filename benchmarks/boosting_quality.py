@@ -89,6 +89,7 @@ def ours(data: Set, kind: str, seed: int) -> Any:
     if kind == "gradient":
         return (GradientBoostingRegressor if data.is_number else GradientBoostingClassifier)(**shared)
     newton: dict[str, Any] = {"reg_lambda": 1.0, "min_child_weight": LEAST_HESSIAN, "grow_policy": "lossguide"}
+    newton["min_samples_leaf"] = 1
     return (NewtonBoostingRegressor if data.is_number else NewtonBoostingClassifier)(**shared, **newton)
 
 

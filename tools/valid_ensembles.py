@@ -68,10 +68,12 @@ def valid_boosted() -> list[Any]:
         GradientBoostingClassifier(**few, **categorical).fit(mixed, level, weights),
         GradientBoostingClassifier(**few, loss="hinge", monotonic_cst=directions).fit(x, signal > 0),
         GradientBoostingRegressor(**few, loss="huber", alpha=0.8, init="zero").fit(x, signal, X_val=x, y_val=signal),
-        NewtonBoostingClassifier(**few, warm_start=True, n_iter_no_change=1, learning_rate=3.0).fit(
+        NewtonBoostingClassifier(**few, warm_start=True, n_iter_no_change=1, learning_rate=3.0, min_samples_leaf=1).fit(
             x, level.astype(np.float32)
         ),
-        NewtonBoostingRegressor(**few, **categorical, colsample_bynode=0.6).fit(mixed, signal, weights),
+        NewtonBoostingRegressor(**few, **categorical, colsample_bynode=0.6, min_samples_leaf=1).fit(
+            mixed, signal, weights
+        ),
         LambdaMART(**few, **categorical, metric="err", gain="linear", min_samples_leaf=3).fit(
             mixed, level, QUERIES, X_val=mixed, y_val=level
         ),

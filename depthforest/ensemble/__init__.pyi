@@ -20,6 +20,7 @@ from .combining import RejectCurve as RejectCurve
 from .combining import StackingClassifier as StackingClassifier
 from .combining import StackingRegressor as StackingRegressor
 from .combining import VotingClassifier as VotingClassifier
+from .combining import VotingRegressor as VotingRegressor
 from .files import load as load
 from .forests import ExtraTreesClassifier as ExtraTreesClassifier
 from .forests import ExtraTreesRegressor as ExtraTreesRegressor
@@ -30,3 +31,5 @@ from .ranking import LambdaRank as LambdaRank
 from .ranking import RankNet as RankNet
 from .tree import DecisionTreeClassifier as DecisionTreeClassifier
 from .tree import DecisionTreeRegressor as DecisionTreeRegressor
+from .tree import ExtraTreeClassifier as ExtraTreeClassifier
+from .tree import ExtraTreeRegressor as ExtraTreeRegressor

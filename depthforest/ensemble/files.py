@@ -25,13 +25,23 @@ from depthforest.ensemble.forests import (
 )
 from depthforest.ensemble.ranking import LambdaMART, LambdaRank, RankNet
 from depthforest.ensemble.ranking import store as rank_store
-from depthforest.ensemble.tree import FORMAT_VERSION, KIND, DecisionTreeClassifier, DecisionTreeRegressor, unpack_trees
+from depthforest.ensemble.tree import (
+    FORMAT_VERSION,
+    KIND,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    ExtraTreeClassifier,
+    ExtraTreeRegressor,
+    unpack_trees,
+)
 
 TREE_ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         DecisionTreeClassifier,
         DecisionTreeRegressor,
+        ExtraTreeClassifier,
+        ExtraTreeRegressor,
         RandomForestClassifier,
         RandomForestRegressor,
         ExtraTreesClassifier,

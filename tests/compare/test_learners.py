@@ -9,7 +9,15 @@ from depthforest.compare import learners as comparelearners
 from depthforest.compare.learners import FAMILIES, LEARNERS, Learner, chosen_learners
 from depthforest.training.config import TrainConfigError
 
-NOT_FOR_CLASSES = {"AveragingRegressor", "LambdaMART", "LambdaRank", "RankNet", "RejectCurve", "load"}
+NOT_FOR_CLASSES = {
+    "AveragingRegressor",
+    "ExtraTreeClassifier",
+    "LambdaMART",
+    "LambdaRank",
+    "RankNet",
+    "RejectCurve",
+    "load",
+}
 
 
 def test_every_classifier_of_ours_is_compared():

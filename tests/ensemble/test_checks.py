@@ -26,7 +26,7 @@ ESTIMATORS = [
     GradientBoostingClassifier(n_estimators=5),
     GradientBoostingRegressor(n_estimators=10),
     NewtonBoostingClassifier(n_estimators=5),
-    NewtonBoostingRegressor(n_estimators=5),
+    NewtonBoostingRegressor(n_estimators=10),  # of rate 0.1, as those of gradient boosting
 ]
 
 

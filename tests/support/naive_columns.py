@@ -29,7 +29,7 @@ def quantile_column(values, max_bins):
     distinct = sorted(set(known))
     if len(distinct) <= max_bins:
         return exact_column(values)
-    ends = {known[max(k * len(known) // max_bins - 1, 0)] for k in range(1, max_bins)}
+    ends = {known[math.ceil(k * len(known) / max_bins) - 1] for k in range(1, max_bins)}
     if distinct[-1] in ends:
         ends = ends - {distinct[-1]} | {distinct[-2]}
     ends = sorted(ends)

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from depthforest.base import Floats, UsageError
+from depthforest.base import Floats, UsageError, is_whole
 from depthforest.ensemble.adaboost.rounds import Flags, Ledger, chance_error, check_form
 from depthforest.ensemble.adaboost.store import (
     ADABOOST,
@@ -37,6 +37,7 @@ from depthforest.ensemble.bagging import (
 )
 from depthforest.ensemble.fitting import (
     Indices,
+    MemberSequence,
     Seeds,
     checked_table,
     checked_training_table,
@@ -59,7 +60,7 @@ MAX_TRIES = 10
 """Members that are fitted in a round, by other seeds, until one is better than chance: an unlucky draw ends no run."""
 
 
-class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # type: ignore[misc]
+class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # type: ignore[misc]
     """AdaBoost over any weak classifier: SAMME for K classes (Zhu et al. 2009), which for two is Freund and Schapire's.
 
     Round by round a member is fitted on weighted rows. With its weighted error e it votes with the weight
@@ -159,7 +160,7 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
             Members get a DataFrame as a DataFrame. Missing values are allowed where the member allows them.
         y : array-like of shape (n_samples,)
             Classes of any type, at least two.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like of shape (n_samples,) or a number for all, default=None
             Weights of the first round. Rows of weight zero count as absent.
 
         Returns
@@ -180,7 +181,8 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
         weights, rows = first_weights(sample_weight, len(codes))
         if rows is not None:
             table, codes = cut(table, rows, None), codes[rows]
-        self._boost(_setup(template, table, codes, len(classes), is_drawn=is_drawn), weights, rows, len(y))
+        setup = _setup(template, table, codes, weights, len(classes), is_drawn=is_drawn)
+        self._boost(setup, weights, rows, len(y))
         return self
 
     def _draws_rows(self, template: Any) -> bool:
@@ -270,8 +272,10 @@ class AdaBoostClassifier(MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # ty
         return tags
 
 
-def _setup(template: Any, table: Any, codes: Indices, n_classes: int, *, is_drawn: bool) -> MemberSetup:
-    """Return what all members are fitted with; the weights come round by round."""
+def _setup(
+    template: Any, table: Any, codes: Indices, weights: Floats, n_classes: int, *, is_drawn: bool
+) -> MemberSetup:
+    """Return what all members are fitted with; `weights` are those of the first round, others come round by round."""
     n_samples, n_features = table.shape
     plan = DrawPlan(
         n_samples=n_samples,
@@ -284,7 +288,7 @@ def _setup(template: Any, table: Any, codes: Indices, n_classes: int, *, is_draw
     )
     return MemberSetup(
         template=template,
-        X=table if is_drawn else _coded(template, table),
+        X=table if is_drawn else _coded(template, table, weights),
         y=codes,
         plan=plan,
         distributions=None,
@@ -293,13 +297,14 @@ def _setup(template: Any, table: Any, codes: Indices, n_classes: int, *, is_draw
         output_sigma=None,
         n_classes=n_classes,
         weights=None,
+        is_counted=False,
         metadata={},
     )
 
 
-def _coded(template: Any, table: Any) -> Any:
+def _coded(template: Any, table: Any, weights: Floats) -> Any:
     """Return the table binned once for trees of our own, whose rounds would spend most of their time on it."""
-    return CodedTable.of(template, table) if type(template) is DecisionTreeClassifier else table
+    return CodedTable.of(template, table, weights) if type(template) is DecisionTreeClassifier else table
 
 
 def _best_member(setup: MemberSetup, rounds: Ledger, first: Floats, index: int, seeds: Seeds) -> tuple[Any, Flags]:
@@ -334,7 +339,8 @@ def check_boosting(estimator: Any) -> None:
     check_form(estimator.form)
     if not is_flag(estimator.weight_history):
         raise UsageError(f"weight_history must be True or False, got {estimator.weight_history!r}")
-    whole("verbose", int(estimator.verbose) if isinstance(estimator.verbose, bool) else estimator.verbose, 0)
+    if not (is_flag(estimator.verbose) or is_whole(estimator.verbose)):
+        raise UsageError(f"verbose must be a whole number, above 0 for a progress bar; got {estimator.verbose!r}")
 
 
 def check_two_classes(classes: npt.NDArray[Any], *, owner: str) -> None:

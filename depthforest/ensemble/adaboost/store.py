@@ -127,13 +127,12 @@ def _with_classes(tree: Tree, classes: npt.NDArray[np.intp], n_classes: int) -> 
     n_own = len(classes)
     if n_own == n_classes:
         return tree
-    values = np.zeros((len(tree.values) + n_classes - n_own, n_classes))
-    values[:n_classes] = np.eye(n_classes)
-    values[n_classes:, classes] = tree.values[n_own:]
-    rows = np.concatenate((classes, np.arange(n_classes, len(values)))).astype(np.int32)
+    values = np.zeros((len(tree.own_values), n_classes))
+    values[:, classes] = tree.own_values
+    rows = np.concatenate((classes, n_classes + np.arange(len(values)))).astype(np.int32)
     child = tree.child.copy()
     child[tree.is_leaf] = rows[child[tree.is_leaf]]
-    return replace(tree, child=child, values=values, n_shared=n_classes)
+    return replace(tree, child=child, own_values=values, n_shared=n_classes)
 
 
 def _with_categories(tree: Tree, own: Mapping[int, Array], shared: Mapping[int, Array]) -> Tree:

@@ -17,6 +17,7 @@ Modules, from the ground up:
 - `margins`: by how much the true class leads, and Breiman's bound.
 - `marginbound`: a bound from margins and diversity: why members that differ generalize better.
 - `plots`: the plots of these.
+- `explaining`: SHAP values of our trees, forests and boosting, and their plots.
 - `reporting`: `report`: accuracy, diversity and margins in one call, as a table and as plots.
 """
 

@@ -3,6 +3,8 @@ from .ambiguity import error_ambiguity as error_ambiguity
 from .biasvariance import BiasVariance as BiasVariance
 from .biasvariance import squared_decomposition as squared_decomposition
 from .biasvariance import zero_one_decomposition as zero_one_decomposition
+from .explaining import Explanation as Explanation
+from .explaining import shap_values as shap_values
 from .marginbound import MarginBound as MarginBound
 from .marginbound import margin_bound as margin_bound
 from .marginbound import vote_margin_bound as vote_margin_bound

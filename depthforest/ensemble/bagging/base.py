@@ -36,6 +36,7 @@ from depthforest.ensemble.bagging.members import (
 )
 from depthforest.ensemble.fitting import (
     Indices,
+    MemberSequence,
     check_count,
     checked_table,
     checked_training_table,
@@ -56,7 +57,7 @@ from depthforest.ensemble.fitting import (
 _in_threads = partial(parallel_config, prefer="threads")
 
 
-class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """What the classifier and the regressor share; use one of these.
 
     A subclass has parameters for some of the ways to make members differ. The ways that it leaves out are off, as here.
@@ -108,6 +109,10 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit the members, each on what is drawn for it.
 
+        A member that takes `sample_weight` gets a row that was drawn k times once, with the weight k, and a row of
+        weight 0 of every class that was not drawn, as in scikit-learn: it then knows all classes. (Not with noise,
+        which is drawn for each row anew.)
+
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
@@ -115,7 +120,7 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             allows them.
         y : array-like of shape (n_samples,), for a regressor also (n_samples, n_outputs)
             Classes of any type, or numbers.
-        sample_weight : array-like of shape (n_samples,), default=None
+        sample_weight : array-like of shape (n_samples,) or a number for all, default=None
             Rows of weight zero count as absent. With `bootstrap` rows are drawn in proportion to their weights,
             whatever the member; without it the member gets the weights of its rows, and must take them.
         **fit_params
@@ -153,8 +158,8 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         whole("n_estimators", self.n_estimators, 1)
-        if not ((is_flag(self.verbose) or is_whole(self.verbose)) and self.verbose >= 0):
-            raise UsageError(f"verbose must be 0 (quiet) or a number above it (a progress bar), got {self.verbose!r}")
+        if not (is_flag(self.verbose) or is_whole(self.verbose)):
+            raise UsageError(f"verbose must be a whole number, above 0 for a progress bar; got {self.verbose!r}")
         job_count(self.n_jobs)
         for name in ("bootstrap", "bootstrap_features", "oob_score", "warm_start"):
             if not is_flag(getattr(self, name)):
@@ -220,6 +225,8 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             output_sigma=self.smear * target_spread(y, weights) if self.smear else None,
             n_classes=getattr(self, "n_classes_", 0),
             weights=None if self.bootstrap else weights,
+            # noise is drawn for each row anew, also for those that are drawn twice
+            is_counted=plan.replace and takes_weights(template) and not (self.noise or self.flip or self.smear),
             metadata=metadata,
         )
 
@@ -311,12 +318,12 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         mean = total[known] / n_answers[known].reshape(-1, *[1] * (total.ndim - 1))
         return float(measure(y[known], mean, None if weights is None else weights[known]))
 
-    def _mean_answer(self, X: Any, method: str, params: dict[str, Any]) -> Floats:
+    def _mean_answer(self, X: Any, method: str, params: dict[str, Any], ask_by: MemberAnswer | None = None) -> Floats:
         check_is_fitted(self)
         metadata = self._routed(method, params)
         table = checked_table(self, X, framed=self._framed)
         items = zip(self.estimators_, self._member_columns(), strict=False)
-        ask = partial(answer_of, self._answer(), table, metadata)
+        ask = partial(answer_of, ask_by or self._answer(), table, metadata)
         total: Floats | None = None
         with _in_threads():
             # in the order of the members, whatever n_jobs: sums of floats depend on their order
@@ -351,7 +358,7 @@ class DiverseEnsemble(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         asked = "predict_proba" if self._kind == "classifier" and hasattr(member, "predict_proba") else "predict"
         mapping = MethodMapping().add(caller="fit", callee="fit")
         for caller in self._predictions:
-            mapping.add(caller=caller, callee=asked)
+            mapping.add(caller=caller, callee=caller if caller == "decision_function" else asked)
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=member, method_mapping=mapping)
 
     def _routed(self, method: str, params: dict[str, Any]) -> dict[str, Any]:

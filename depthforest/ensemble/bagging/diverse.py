@@ -13,12 +13,20 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, mean_squared_error, r2_score
 from sklearn.utils import column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from depthforest.base import Floats, UsageError
 from depthforest.ensemble.bagging.base import DiverseEnsemble
 from depthforest.ensemble.bagging.draws import ParameterDistributions
-from depthforest.ensemble.bagging.members import ClassVotes, MemberAnswer, predicted_values
+from depthforest.ensemble.bagging.members import ClassVotes, MemberAnswer, decided_values, predicted_values
+
+
+def _members_decide(ensemble: Any) -> bool:
+    """Tell whether the members, or what they would be copied from, have decision values."""
+    known = getattr(ensemble, "estimators_", None) or [ensemble._template()]
+    getattr(known[0], "decision_function")  # noqa: B009 - the member's own message
+    return True
 
 
 class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: ignore[misc]
@@ -85,7 +93,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
     classes_: npt.NDArray[Any]
 
     _kind = "classifier"
-    _predictions = ("predict", "predict_proba", "predict_log_proba")
+    _predictions = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
     def __init__(
         self,
@@ -133,6 +141,11 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
         """Return the logarithm of `predict_proba`, (n_samples, n_classes) float64; -inf where that is 0."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self._mean_answer(X, "predict_log_proba", params)))
+
+    @available_if(_members_decide)
+    def decision_function(self, X: Any, **params: Any) -> Floats:
+        """Return the mean decision value of the members, (n_samples,) or (n_samples, n_classes); where they have it."""
+        return self._mean_answer(X, "decision_function", params, decided_values)
 
     @staticmethod
     def _default_member() -> Any:

@@ -53,6 +53,8 @@ class MemberSetup:
         Number of classes; 0 for numbers.
     weights : ndarray of shape (n_samples,), float64, or None
         Weights that a member gets for its rows; None where they went into the draw of rows, or there are none.
+    is_counted : bool
+        Whether a member gets a row that was drawn k times once, with the weight k.
     metadata : mapping
         What metadata routing sends to a member's `fit`.
     """
@@ -67,13 +69,27 @@ class MemberSetup:
     output_sigma: Floats | None
     n_classes: int
     weights: Floats | None
+    is_counted: bool
     metadata: Mapping[str, Any]
+
+    def counted_rows(self, drawn: Indices) -> tuple[Indices, Floats]:
+        """Return the rows that were drawn, each once, and how often; then a row of every other class, with 0.
+
+        A member that needs all classes then knows them, and one that was not drawn still weighs nothing.
+        """
+        rows, counts = np.unique(drawn, return_counts=True)
+        others = np.setdiff1d(np.arange(self.n_classes), self.y[rows]) if self.n_classes else rows[:0]
+        firsts = np.array([np.flatnonzero(self.y == c)[0] for c in others], dtype=np.intp)
+        return np.concatenate((rows, firsts)), np.concatenate((counts, np.zeros(len(firsts))))
 
 
 def fitted_member(setup: MemberSetup, numbered_seed: tuple[int, int]) -> Any:
     """Return the member with this number and seed, fitted; an error of its `fit` says which member it was."""
     number, seed = numbered_seed
     rows, columns = setup.plan.rows(seed), setup.plan.columns(seed)
+    counts = None
+    if setup.is_counted and rows is not None:
+        rows, counts = setup.counted_rows(rows)
     table, y = cut(setup.X, rows, columns), cut(setup.y, rows, None)
     if setup.input_sigma is not None:
         table = noisy_inputs(table, cut(setup.input_sigma, columns, None), seed)
@@ -84,9 +100,11 @@ def fitted_member(setup: MemberSetup, numbered_seed: tuple[int, int]) -> Any:
     metadata = cut_metadata(setup.metadata, rows, setup.plan.n_samples)
     if setup.weights is not None:
         metadata["sample_weight"] = cut(setup.weights, rows, None)
+    if counts is not None:
+        metadata["sample_weight"] = counts
     member = drawn_member(setup.template, setup.distributions, seed)
     try:
-        return member.fit(table, y, **metadata)
+        member.fit(table, y, **metadata)
     except Exception as error:
         error.add_note(f"raised by member {number} of the ensemble, {type(member).__name__}, fitted on {len(y)} rows")
         n_known = len(np.unique(y))
@@ -96,6 +114,7 @@ def fitted_member(setup: MemberSetup, numbered_seed: tuple[int, int]) -> Any:
                 "needs more rows of the rare ones, or bootstrap=False"
             )
         raise
+    return member  # not what `fit` returns, which may be nothing
 
 
 def checked_template(estimator: Any, *, kind: str, owner: str) -> Any:
@@ -152,6 +171,11 @@ class ClassVotes:
         else:
             votes[:, np.asarray(member.classes_, dtype=np.intp)] = member.predict_proba(X, **metadata)
         return votes
+
+
+def decided_values(member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
+    """Return the decision values of a classifier, (n_samples,) or (n_samples, n_classes) float64."""
+    return np.asarray(member.decision_function(X, **metadata), dtype=np.float64)
 
 
 def predicted_values(member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:

@@ -20,6 +20,7 @@ from depthforest.ensemble.boosting.rounds import Rounds, Rows, add_round, weighe
 from depthforest.ensemble.boosting.store import check_own_loss, pack_boosted, unpack_boosted
 from depthforest.ensemble.boosting.walking import add_trees
 from depthforest.ensemble.fitting import (
+    MemberSequence,
     Seeds,
     check_count,
     check_same,
@@ -53,7 +54,7 @@ SCORES = ("train_score", "validation_score", "oob_improvement")
 """Known of rounds, as attributes with an underscore."""
 
 
-class BaseBoosting(BaseEstimator):  # type: ignore[misc]
+class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
     """What boosted classifiers and regressors share."""
 
     _n_classes: int | None = None  # of y, where it is classes
@@ -93,7 +94,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         """
         table = fit_table(self, X, self.categorical_features)
         truth = self._fit_truth(y, table)
-        weights = check_weights(sample_weight, table)
+        weights = self._by_class(check_weights(sample_weight, table), truth)
         loss = self._loss_for_fit()
         growth = self._growth(loss, *table.shape)
         old = self._kept(loss)
@@ -139,6 +140,10 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
     def _truth(self, y: Any, table: Table) -> npt.NDArray[Any]:
         raise NotImplementedError
 
+    def _by_class(self, weights: Floats, truth: npt.NDArray[Any]) -> Floats:  # noqa: ARG002 - classes use truth
+        """Return the weights of rows, times those of their classes where these have some."""
+        return weights
+
     def _validation_truth(self, y_val: Any, table: Table) -> npt.NDArray[Any]:
         """Return the targets of rows to judge by, or the numbers of classes that fit has seen."""
         return self._truth(y_val, table)
@@ -182,7 +187,7 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         if X_val is not None:
             its_table = encoded_table(self, X_val)
             its_truth = self._validation_truth(y_val, its_table)
-            its_weights = check_weights(sample_weight_val, its_table)
+            its_weights = self._by_class(check_weights(sample_weight_val, its_table), its_truth)
             return Rows(table, truth, weights, loss), Rows(its_table, its_truth, its_weights, loss)
         if self.n_iter_no_change is None:
             return Rows(table, truth, weights, loss), None
@@ -235,7 +240,13 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
         try:
             if n_before == n_rounds:
                 return
-            binned = bin_columns(training.table, max_bins=max_bins, categorical=self.is_categorical_, threads=threads)
+            binned = bin_columns(
+                training.table,
+                max_bins=max_bins,
+                categorical=self.is_categorical_,
+                weights=training.weights,
+                threads=threads,
+            )
             rounds = Rounds(training, binned, growth, rate, subsample, self._is_newton, threads)
             seeds = self._seeds[1 + n_before : 1 + n_rounds].tolist()
             for grown in shown(map(rounds.round, seeds), n=len(seeds), title="boosting", verbose=self.verbose):
@@ -284,10 +295,10 @@ class BaseBoosting(BaseEstimator):  # type: ignore[misc]
             yield out.copy()
 
     def apply(self, X: Any) -> Longs:
-        """Return the leaf of every row in every tree, (n, n_rounds, n_outputs)."""
+        """Return the leaf of every row in every tree, (n, n_rounds); of classes (n, n_rounds, n_outputs)."""
         table = predict_table(self, X)
         leaves = self._walk.leaves(table, threads=job_count(self.n_jobs, in_threads=True))
-        return leaves.reshape(len(table), -1, len(self.start_))
+        return leaves if self._n_classes is None else leaves.reshape(len(table), -1, len(self.start_))
 
     # -- what is known of it -------------------------------------------------------------------------------------------
 

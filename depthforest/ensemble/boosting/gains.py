@@ -17,8 +17,9 @@ import numpy as np
 from depthforest.base import kernel
 from depthforest.ensemble.growth import NEGLIGIBLE
 
-GRADIENT, HESSIAN = 0, 1
-"""Columns of `amounts` (n, 2), of the rows, and the order of the two numbers of a bin."""
+GRADIENT, HESSIAN, MASS = 0, 1, 2
+"""Columns of `amounts` (n, 2), of the rows, and the order of the two numbers of a bin; of nodes also their weight: the
+number of their rows where these have none."""
 
 LOWER, UPPER = 0, 1
 """Columns of `bounds` (n_nodes, 2): between which a node's weight must lie, where some column is constrained."""
@@ -39,7 +40,7 @@ class Penalties(NamedTuple):
     min_weight : float
         Sum of hessians that each side has at least.
     min_rows : float
-        Rows that each side has at least, by their share of the node's hessians, as LightGBM counts them.
+        Rows, or their weight, that each side has at least, by its share of the node's hessians: LightGBM's rule.
     has_bounds : bool
         Whether some column may only raise, or only lower, what is predicted.
     """
@@ -72,9 +73,9 @@ class NodeSums(NamedTuple):
 
 
 @kernel
-def least_hessian(penalties: Penalties, hessian: float, n_rows: int) -> Any:
+def least_hessian(penalties: Penalties, hessian: float, mass: float) -> Any:
     """Return the sum of hessians that a side of a node must have; what is less than rounding is never enough."""
-    return max(penalties.min_weight, NEGLIGIBLE * hessian, penalties.min_rows * hessian / n_rows)
+    return max(penalties.min_weight, NEGLIGIBLE * hessian, penalties.min_rows * hessian / mass)
 
 
 @kernel

@@ -58,6 +58,8 @@ class GradientBoostingClassifier(BoostedClassifier):
         Columns whose values have no order; up to 254 categories each, of any kind.
     monotonic_cst : list of int, or dict of int by name, optional
         1 for columns that may only raise what is predicted (the raw value of the second class), -1 for only lower.
+    class_weight : dict, "balanced", optional
+        Weights of classes, which those of rows are multiplied by, also those of validation rows.
     init : None or "zero"
         The raw value to start from: the best constant, or 0.
     validation_fraction, n_iter_no_change, tol : float, int or None, float
@@ -108,6 +110,7 @@ class GradientBoostingClassifier(BoostedClassifier):
         max_bins: int | None = 255,
         categorical_features: Any = None,
         monotonic_cst: Any = None,
+        class_weight: Any = None,
         init: str | None = None,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
@@ -128,6 +131,7 @@ class GradientBoostingClassifier(BoostedClassifier):
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst
+        self.class_weight = class_weight
         self.init = init
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

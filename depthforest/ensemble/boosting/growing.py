@@ -17,6 +17,7 @@ from depthforest.ensemble.boosting.gains import (
     GRADIENT,
     HESSIAN,
     LOWER,
+    MASS,
     UPPER,
     NodeSums,
     Penalties,
@@ -100,6 +101,17 @@ def _total(rows: Ints, amounts: Floats) -> tuple[Any, Any]:
 
 
 @bare
+def _mass(rows: Ints, weights: Floats, begin: int, end: int) -> Any:
+    """Return the weight of the rows from `begin` to `end`: their number where they have none."""
+    mass: Any = np.float64(end - begin)
+    if len(weights) > 0:
+        mass = 0.0
+        for i in range(begin, end):
+            mass += weights[rows[i]]
+    return mass
+
+
+@bare
 def begin_tree(
     key: np.uint64, plan: TreePlan, penalties: Penalties, sample: TreeSample, nodes: NodeTables, tree: TreeTables
 ) -> None:
@@ -116,6 +128,7 @@ def begin_tree(
     tree.used[N_NODES] = 1
     spots[0, NODE_BEGIN], spots[0, NODE_END], spots[0, NODE_DEPTH], spots[0, NODE_SLOT] = 0, n, 0, NOTHING
     totals[0, GRADIENT], totals[0, HESSIAN] = _total(sample.rows, sample.amounts)
+    totals[0, MASS] = _mass(sample.rows, sample.weights, root, n)
     bounds[0, LOWER], bounds[0, UPPER] = -np.inf, np.inf
     nodes.keys[0] = key
     tree.node_ints[0, FEATURE] = LEAF
@@ -140,7 +153,7 @@ def _search(
     gradient, hessian = totals[node, GRADIENT], totals[node, HESSIAN]
     begin, end = spots[node, NODE_BEGIN], spots[node, NODE_END]
     lower, upper = bounds[node, LOWER], bounds[node, UPPER]
-    sums = NodeSums(gradient, hessian, least_hessian(penalties, hessian, end - begin), lower, upper)
+    sums = NodeSums(gradient, hessian, least_hessian(penalties, hessian, totals[node, MASS]), lower, upper)
     own = score_at(penalties, gradient, hessian, bounded_weight(penalties, gradient, hessian, lower, upper))
     draw_columns(plan, nodes.keys[node], len(sample.chosen), memory.drawn)
     if plan.is_exact:
@@ -239,6 +252,7 @@ def _split_node(
         spots[child, NODE_BEGIN], spots[child, NODE_END] = first, last
         spots[child, NODE_DEPTH], spots[child, NODE_SLOT] = spots[node, NODE_DEPTH] + 1, NOTHING
         totals[child, GRADIENT], totals[child, HESSIAN] = gained[node, LEFT_GRADIENT], gained[node, LEFT_HESSIAN]
+        totals[child, MASS] = _mass(rows, sample.weights, first, last)
         if side == 1:
             totals[child, GRADIENT] = totals[node, GRADIENT] - totals[child, GRADIENT]
             totals[child, HESSIAN] = totals[node, HESSIAN] - totals[child, HESSIAN]

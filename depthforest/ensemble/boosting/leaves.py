@@ -21,7 +21,7 @@ _BLOCK = 8192
 
 def add_grown(tree: Tree, raw: Floats) -> None:
     """Add the values of leaves to the raw values (n,) of the rows that the tree was grown from."""
-    _add_stretches(tree.feature, tree.child, tree.begins, tree.n_node_samples, tree.rows, tree.values, raw)
+    _add_stretches(tree.feature, tree.child, tree.begins, tree.n_node_samples, tree.rows, tree.own_values, raw)
 
 
 def add_walked(walk: Walk, table: Table, rows: Ints, raw: Floats, *, threads: int = 1) -> None:
@@ -44,13 +44,13 @@ def leaf_steps(
     gradient: Floats,
     directions: Ints,
 ) -> Floats:
-    """Return what each leaf adds for the least loss, (n_leaves,), in the order of the rows of `tree.values`.
+    """Return what each leaf adds for the least loss, (n_leaves,), in the order of the rows of `tree.own_values`.
 
     Where a column may only raise, or only lower, what is predicted, the leaves on one side of its splits are kept from
     those on the other: from the root down, both sides of such a split get the mean of what they would add as a whole
     for a bound.
     """
-    n_leaves = len(tree.values)
+    n_leaves = len(tree.own_values)
     leaf_of = np.full(len(y), -1, dtype=np.int32)
     if not directions.any():
         _fill_numbers(tree.feature, tree.child, tree.begins, tree.n_node_samples, tree.rows, leaf_of)

@@ -29,6 +29,8 @@ class TreeSample(NamedTuple):
         Rows of the tree; those of a node stand together.
     amounts : (n_table_rows, 2) float64
         Gradients and hessians by the number of the row.
+    weights : (n_table_rows,) float64
+        Of rows; empty where all weigh 1.
     orders : (n_chosen, n) int32
         Of exact splits the rows in the order of each column, else empty.
     """
@@ -38,6 +40,7 @@ class TreeSample(NamedTuple):
     offsets: Longs
     rows: Ints
     amounts: Floats
+    weights: Floats
     orders: Ints
 
 

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from depthforest.base import GOLDEN, Bytes, Counters, Floats, Ints, Longs, bare, mix, number_below
-from depthforest.ensemble.boosting.gains import GRADIENT, HESSIAN, LOWER, UPPER, Penalties, bar_over, bounded_weight
+from depthforest.ensemble.boosting.gains import (
+    GRADIENT,
+    HESSIAN,
+    LOWER,
+    MASS,
+    UPPER,
+    Penalties,
+    bar_over,
+    bounded_weight,
+)
 from depthforest.ensemble.boosting.histograms import UNSURE
 from depthforest.ensemble.growth import ABSENT, DIGIT, IS_CATEGORICAL, N_CODES, RIGHT, Codes, Columns, Sides, Split
 
@@ -57,8 +66,8 @@ class NodeTables(NamedTuple):
     Attributes
     ----------
     spots : (n_nodes, 4) int64
-    totals : (n_nodes, 2) float64
-        Sums of gradients and hessians.
+    totals : (n_nodes, 3) float64
+        Sums of gradients, hessians and weights.
     bounds : (n_nodes, 2) float64
         Between which the weight of a node must lie.
     keys : (n_nodes,) uint64
@@ -90,7 +99,7 @@ class NodeTables(NamedTuple):
         """Return memory for a tree of up to so many nodes and histograms."""
         return cls(
             spots=np.empty((n_nodes, 4), dtype=np.int64),
-            totals=np.empty((n_nodes, 2)),
+            totals=np.empty((n_nodes, 3)),
             bounds=np.empty((n_nodes, 2)),
             keys=np.empty(n_nodes, dtype=np.uint64),
             wanted=np.empty((n_nodes, 3), dtype=np.int64),
@@ -129,7 +138,7 @@ def is_splittable(plan: TreePlan, penalties: Penalties, nodes: NodeTables, node:
         nodes.state[N_LEAVES] < plan.max_leaves
         and nodes.spots[node, NODE_DEPTH] < plan.max_depth
         and n_rows >= 2
-        and n_rows >= 2.0 * penalties.min_rows
+        and nodes.totals[node, MASS] >= 2.0 * penalties.min_rows
         and nodes.totals[node, HESSIAN] >= 2.0 * penalties.min_weight
     )
 

@@ -49,7 +49,7 @@ class BoostGrowth:
     l2, l1, gamma : float
         Penalties of leaf weights, squared and absolute, and of each split: see `gains`.
     min_weight, min_rows : float
-        Sum of hessians of a leaf, and its rows.
+        Sum of hessians of a leaf, and its rows or their weight.
     max_depth, max_leaves : int
     is_leaf_wise : bool
         The leaf that gains most is split next, else level by level.
@@ -93,10 +93,13 @@ class BoostGrower:
     ----------
     binned : Binned
     growth : BoostGrowth
+    weights : (n_rows,) float64, optional
+        Of rows, where they count for `min_rows`.
     """
 
-    def __init__(self, binned: Binned, growth: BoostGrowth) -> None:
+    def __init__(self, binned: Binned, growth: BoostGrowth, weights: Floats | None = None) -> None:
         self.binned, self.growth = binned, growth
+        self._weights = np.empty(0) if weights is None else weights
         n, n_columns = binned.n_rows, growth.n_columns
         self._is_exact = binned.codes.shape[0] == 0
         deepest = 2 ** min(growth.max_depth, 62)
@@ -112,8 +115,8 @@ class BoostGrower:
         n_slots = self._slot_count(n_numbers)
         self._memory = SearchMemory.of(n, n_columns, n_slots, n_numbers, is_exact=self._is_exact)
         self._nodes = NodeTables.of(n_nodes, n_slots, has_categories=has_categories)
-        tables = TreeTables.of(self.max_leaves, 1, 0, has_categories=has_categories)
-        self._tables = tables._replace(values=np.empty((n_nodes, 1)))  # leaves that are taken back have had theirs
+        # a value for each node: leaves that are taken back have had theirs
+        self._tables = TreeTables.of(self.max_leaves, n_nodes, 0, has_categories=has_categories)
         self._varies = _varying(binned)
 
     def _slot_count(self, n_numbers: int) -> int:
@@ -166,7 +169,7 @@ class BoostGrower:
             self._order, growth.max_depth, self.max_leaves, n_drawn, growth.is_shuffled, spread_rows, self._is_exact
         )
         offsets = offsets_of(b.columns, chosen)
-        return plan, TreeSample(growth.directions, chosen, offsets, rows, self._amounts, orders)
+        return plan, TreeSample(growth.directions, chosen, offsets, rows, self._amounts, self._weights, orders)
 
     def _draw_tree_columns(self, seed: int) -> Ints:
         """Return the columns that a tree may use, ascending; those that never vary are left out, if others are left."""

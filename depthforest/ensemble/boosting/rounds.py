@@ -101,9 +101,10 @@ class Rounds:
         self._out_of_bag: Ints | None = None
         self._within = 1 if n_outputs > 1 else self.threads
         self._growers: SimpleQueue[BoostGrower] = SimpleQueue()
-        for _ in range(min(self.threads, n_outputs)):
-            self._growers.put(BoostGrower(self.binned, self.growth))
         self._is_weighted = bool((self.rows.weights != 1.0).any())
+        weights = self.rows.weights if self._is_weighted else None
+        for _ in range(min(self.threads, n_outputs)):
+            self._growers.put(BoostGrower(self.binned, self.growth, weights))
         self._gradient = np.empty(self.rows.raw.shape)
         # gradient boosting fits trees by least squares: a row counts as much as its weight
         self._hessian = np.empty(self.rows.raw.shape) if self.is_newton else self.rows.weights
@@ -170,8 +171,8 @@ class Rounds:
         if not self.is_newton and self.rows.loss.name != "squared_error":  # whose leaves have their means already
             plain = gradient / rows.weights if self._is_weighted else gradient
             steps = leaf_steps(tree, rows.loss, rows.y, rows.raw, rows.weights, k, plain, self.growth.directions)
-            tree.values[:, 0] = steps
-        tree.values[:] *= self.learning_rate
+            tree.own_values[:, 0] = steps
+        tree.own_values[:] *= self.learning_rate
         return tree
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 
 from depthforest.base import Floats, UsageError
 from depthforest.ensemble.boosting.base import BaseBoosting
-from depthforest.ensemble.tree import Table, fit_classes
+from depthforest.ensemble.tree import Table, fit_classes, times_classes
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -31,6 +31,7 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
     """What boosted classifiers learn from and predict."""
 
     classes_: npt.NDArray[Any]
+    class_weight: Any
 
     @property
     def _n_classes(self) -> int:  # type: ignore[override]
@@ -46,6 +47,14 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
         if len(unknown):
             raise UsageError(f"y_val has the class {unknown[:1].tolist()[0]!r}, which y has not")
         return np.searchsorted(self.classes_, classes)[codes].astype(np.int32)
+
+    def _by_class(self, weights: Floats, truth: npt.NDArray[Any]) -> Floats:
+        if self.class_weight is None:
+            return weights
+        weights = times_classes(weights, self.class_weight, self.classes_, truth)
+        if not weights.any():
+            raise UsageError("class_weight leaves no row any weight: there would be nothing to learn from")
+        return weights
 
     def decision_function(self, X: Any) -> Floats:
         """Return raw values: (n,) of two classes, above 0 for the second one; else (n, n_classes)."""

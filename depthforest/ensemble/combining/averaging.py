@@ -135,3 +135,10 @@ class AveragingRegressor(RegressorMixin, NamedMembers):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return np.asarray([f"{type(self).__name__.lower()}_{name}" for name in self._kept_names()], dtype=object)
+
+
+class VotingRegressor(AveragingRegressor):
+    """`AveragingRegressor` under the name that scikit-learn has for it.
+
+    Parameters and attributes are those of `AveragingRegressor`.
+    """

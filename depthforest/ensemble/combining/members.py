@@ -17,9 +17,9 @@ from sklearn.base import BaseEstimator, TransformerMixin, is_classifier, is_regr
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted, validate_data
 
-from depthforest.base import UsageError
+from depthforest.base import UsageError, is_number
 from depthforest.ensemble.fitting import (
     PREFIT,
     Member,
@@ -145,6 +145,8 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _routed(self, X: Any, groups: Any, fit_params: Params) -> Bunch:
         """Return who gets what: `[name].fit` for members, `cv.split` for the splitter, also `final_estimator.fit`."""
         given = {key: value for key, value in {**fit_params, "groups": groups}.items() if value is not None}
+        if is_number(given.get("sample_weight")):
+            given["sample_weight"] = np.full(_num_samples(X), float(given["sample_weight"]))
         check_consistent_length(X, given.get("sample_weight"), given.get("groups"))
         if routing_enabled():
             routed: Bunch = process_routing(self, "fit", **given)
@@ -179,7 +181,15 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         folds = make_folds(self.cv, X, y, groups=routed.cv.split.get("groups"), labels=labels)
         fit_params = {name: dict(routed[name].fit) for name, _ in members}
         return out_of_fold(
-            members, methods, X, y, folds, fit_params=fit_params, n_jobs=self.n_jobs, verbose=int(self.verbose)
+            members,
+            methods,
+            X,
+            y,
+            folds,
+            fit_params=fit_params,
+            n_classes=None if labels is None else len(labels),
+            n_jobs=self.n_jobs,
+            verbose=int(self.verbose),
         )
 
     def _fit_members(self, members: list[Member], X: Any, y: npt.NDArray[Any], routed: Bunch) -> list[Any]:

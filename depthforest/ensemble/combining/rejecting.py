@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,16 +49,28 @@ class RejectCurve:
     rejected: Floats
     accuracy: Floats
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw accuracy on the kept rows against the share rejected; return matplotlib's axes (extra [plots])."""
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+        """Draw accuracy on the kept rows against the share rejected; return matplotlib's axes (extra [plots]).
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to save the figure, as for `analysis.Report.plot`.
+        ax : Axes, optional
+            What to draw into; a new figure by default.
+        """
         import matplotlib.pyplot as plt
 
+        if ax is None and hasattr(path, "plot"):  # axes came first in earlier versions
+            path, ax = None, path
         if ax is None:
             _, ax = plt.subplots(layout="constrained")
         ax.step(100 * self.rejected, 100 * self.accuracy, where="post")
         ax.plot(100 * self.rejected[-1], 100 * self.accuracy[-1], ".", color=ax.lines[-1].get_color())
         ax.set_xlabel("rejected [%]")
         ax.set_ylabel("accuracy on the rest [%]")
+        if path is not None:
+            ax.figure.savefig(path, dpi=120)
         return ax
 
 

@@ -43,8 +43,9 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         The meta learner; None for logistic regression (C=10).
     cv : None, int, splitter, list of folds or 'prefit', default=None
         Folds of the out-of-fold answers: None for 5; a number is stratified, and grouped too if `fit` gets `groups`.
-        Every row must be held out once, and every class be in every training part. 'prefit' takes fitted members as
-        they are; X and y of `fit` then train the meta learner only and must not be what members were fitted on.
+        Every row must be held out once. Where a fold trains without a class its members give that class the probability
+        0, and there is a warning. 'prefit' takes fitted members as they are; X and y of `fit` then train the meta
+        learner only and must not be what members were fitted on.
     stack_method : {'auto', 'predict_proba', 'decision_function', 'predict'}, default='auto'
         What members are asked by. 'auto' takes for each member the first it has, in this order. Probabilities are one
         column for each class (for two classes, that of the second). Labels ('predict') are one column for each class

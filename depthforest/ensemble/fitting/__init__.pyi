@@ -19,7 +19,9 @@ from .members import Params as Params
 from .members import fit_members as fit_members
 from .members import fit_named as fit_named
 from .members import out_of_fold as out_of_fold
+from .sequences import MemberSequence as MemberSequence
 from .tables import Indices as Indices
+from .tables import check_total as check_total
 from .tables import checked_table as checked_table
 from .tables import checked_training_table as checked_training_table
 from .tables import checked_weights as checked_weights

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
-from depthforest.base import Longs, UsageError, is_whole
+from depthforest.base import DepthForestWarning, Longs, UsageError, is_whole
 
 Rows = Longs
 Fold = tuple[Rows, Rows]
@@ -72,8 +73,6 @@ def make_folds(cv: Any, X: Any, y: npt.NDArray[Any], *, groups: Any, labels: npt
         The rows to fit on and the rows to predict.
     """
     splitter = _splitter(cv, y, grouped=groups is not None, labels=labels)
-    if isinstance(splitter, StratifiedKFold) and labels is not None:
-        _check_class_sizes(y, labels, splitter.n_splits)
     try:
         folds = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(X, y, groups)]
     except (ValueError, TypeError) as error:
@@ -85,7 +84,7 @@ def make_folds(cv: Any, X: Any, y: npt.NDArray[Any], *, groups: Any, labels: npt
     if groups is not None:
         _check_groups(rows, np.asarray(groups))
     if labels is not None:
-        _check_training_classes(rows, y, labels)
+        _warn_of_training_classes(rows, y, labels)
     return rows
 
 
@@ -100,17 +99,6 @@ def _splitter(cv: Any, y: npt.NDArray[Any], *, grouped: bool, labels: npt.NDArra
     if len(y) < n_folds:
         raise UsageError(f"cv={n_folds} folds need at least as many rows, got n_samples={len(y)}; use a smaller cv")
     return _counted_splitter(n_folds, classifier=labels is not None, grouped=grouped)
-
-
-def _check_class_sizes(y: npt.NDArray[Any], labels: npt.NDArray[Any], n_folds: int) -> None:
-    sizes = np.bincount(y, minlength=len(labels))
-    small = np.flatnonzero((sizes > 0) & (sizes < n_folds))
-    if len(small):
-        least = small[np.argmin(sizes[small])]
-        raise UsageError(
-            f"{n_folds} folds need {n_folds} rows of every class, class {plain(labels[least])!r} has {sizes[least]};"
-            " use a smaller cv, or drop the class"
-        )
 
 
 def _as_rows(index: npt.NDArray[Any], n: int) -> Rows:
@@ -147,12 +135,15 @@ def _check_groups(folds: Sequence[Fold], groups: npt.NDArray[Any]) -> None:
             )
 
 
-def _check_training_classes(folds: Sequence[Fold], y: npt.NDArray[Any], labels: npt.NDArray[Any]) -> None:
+def _warn_of_training_classes(folds: Sequence[Fold], y: npt.NDArray[Any], labels: npt.NDArray[Any]) -> None:
     present = np.unique(y)
     for number, (train, _) in enumerate(folds):
         missing = np.setdiff1d(present, y[train])
         if len(missing):
-            raise UsageError(
-                f"fold {number} of cv trains without class {plain(labels[missing[0]])!r}, so its members cannot say it;"
-                " use fewer or stratified folds"
+            warnings.warn(
+                f"fold {number} of cv trains without class {plain(labels[missing[0]])!r}: its members cannot say it; "
+                "use fewer or stratified folds, or drop the class",
+                DepthForestWarning,
+                stacklevel=5,
             )
+            return

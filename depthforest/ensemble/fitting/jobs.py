@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs, parallel_config
+from joblib.parallel import get_active_backend
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -50,12 +51,15 @@ def in_parallel(function: Callable[[_T], _R], items: Iterable[_T], *, n_jobs: in
     if n == 1:
         yield from map(function, items)
     else:
-        yield from Parallel(n_jobs=n, return_as="generator")(delayed(function)(item) for item in items)
+        # joblib's processes by multiprocessing give all results at once
+        is_lazy = getattr(get_active_backend()[0], "supports_return_generator", False)
+        calls = (delayed(function)(item) for item in items)
+        yield from Parallel(n_jobs=n, return_as="generator" if is_lazy else "list")(calls)
 
 
 def shown(results: Iterable[_R], *, n: int, title: str, verbose: int) -> Iterator[_R]:
     """Yield what comes, with a progress bar on standard error where `verbose` is above 0."""
-    if not verbose:
+    if verbose <= 0:
         yield from results
         return
     from rich.console import Console

@@ -49,16 +49,19 @@ class _FoldTask:
     method: str
     train: Rows
     test: Rows
+    n_classes: int | None
 
 
 def fit_named(name: str, estimator: Any, X: Any, y: npt.NDArray[Any], params: Params) -> Any:
     """Return a fitted clone of the estimator; what goes wrong is raised with its name in front."""
+    member = clone(estimator)
     try:
-        return clone(estimator).fit(X, y, **params)
+        member.fit(X, y, **params)
     except Exception as error:
         message = " ".join(str(error).split()) or type(error).__name__  # other libraries break their lines
         kind = MemberTypeError if isinstance(error, TypeError) else UsageError
         raise kind(f"{name} ({type(estimator).__name__}) failed to fit: {message}") from error
+    return member  # not what `fit` returns, which may be nothing
 
 
 def _fit_member(task: _FitTask) -> Any:
@@ -72,7 +75,21 @@ def _predict_fold(task: _FoldTask) -> Answers:
     params = _check_method_params(whole.X, whole.params, task.train)
     fitted = _fit_member(_FitTask(whole.name, whole.estimator, X, y, params))
     held_out, _ = _safe_split(whole.estimator, whole.X, None, task.test, task.train)
-    return np.asarray(getattr(fitted, task.method)(held_out))
+    answer = np.asarray(getattr(fitted, task.method)(held_out))
+    known = getattr(fitted, "classes_", None)
+    if task.method == "predict" or task.n_classes is None or known is None or len(known) == task.n_classes:
+        return answer
+    return _with_all_classes(answer, np.asarray(known), task.n_classes, is_share=task.method == "predict_proba")
+
+
+def _with_all_classes(answer: Answers, known: Answers, n_classes: int, *, is_share: bool) -> Answers:
+    """Return a column for each class: one that the fold did not train on has the probability 0, or the row's least."""
+    if answer.ndim == 1:  # decision values of two classes
+        answer = np.stack((-answer, answer), axis=1)
+    least = np.zeros(len(answer)) if is_share else answer.min(axis=1)
+    every = np.repeat(least[:, None], n_classes, axis=1).astype(np.float64)
+    every[:, known.astype(np.intp)] = answer
+    return every
 
 
 def fit_members(
@@ -98,6 +115,7 @@ def out_of_fold(
     folds: Sequence[Fold],
     *,
     fit_params: Mapping[str, Params],
+    n_classes: int | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> list[Answers]:
@@ -114,6 +132,8 @@ def out_of_fold(
         From `make_folds`: the held-out rows make up all rows.
     fit_params : mapping
         For each name what its `fit` gets; values with n rows are cut like X.
+    n_classes : int, optional
+        y are class codes below this: members of a fold that lacks some still answer for all.
 
     Returns
     -------
@@ -122,7 +142,7 @@ def out_of_fold(
     """
     X = indexable(X)[0]  # what cannot be cut by rows, such as COO matrices, becomes what can
     tasks = [
-        _FoldTask(_FitTask(name, estimator, X, y, fit_params[name]), method, train, test)
+        _FoldTask(_FitTask(name, estimator, X, y, fit_params[name]), method, train, test, n_classes)
         for (name, estimator), method in zip(members, methods, strict=True)
         for train, test in folds
     ]

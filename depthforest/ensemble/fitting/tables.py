@@ -14,9 +14,12 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
-from depthforest.base import Floats, UsageError
+from depthforest.base import Floats, UsageError, is_number
 
 Indices = npt.NDArray[np.intp]
+
+LARGEST_TOTAL = 1e100
+"""Of weights: squares of their sums, times squares of targets up to 1e50, are finite, and so are their inverses."""
 
 _ARRAY_CHECKS = {"accept_sparse": ["csr", "csc"], "dtype": None}
 
@@ -75,6 +78,8 @@ def checked_table(estimator: Any, X: Any, *, framed: bool) -> Any:
 
 def checked_weights(sample_weight: Any, n_samples: int) -> Floats:
     """Return the weights, (n_samples,) float64: none negative, not all zero."""
+    if is_number(sample_weight):
+        sample_weight = np.full(n_samples, float(sample_weight))
     weights = np.asarray(check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"))
     if weights.shape != (n_samples,):
         raise UsageError(f"sample_weight must have shape ({n_samples},), a weight for each row, got {weights.shape}")
@@ -82,6 +87,18 @@ def checked_weights(sample_weight: Any, n_samples: int) -> Floats:
         raise UsageError(f"sample_weight must not be negative, got {weights.min():g} as its lowest")
     if not weights.any():
         raise UsageError("sample_weight is zero for every row: give at least one row a weight above zero")
+    return check_total("sample_weight", weights)
+
+
+def check_total(name: str, weights: Floats) -> Floats:
+    """Return weights if their sum, and products with it, stay within what numbers can hold."""
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
+    if total > LARGEST_TOTAL or 0 < total < 1 / LARGEST_TOTAL:
+        raise UsageError(
+            f"{name} must sum to between {1 / LARGEST_TOTAL:g} and {LARGEST_TOTAL:g}, got {total:g}: divide all by "
+            "their mean"
+        )
     return weights
 
 

@@ -19,8 +19,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base import Floats, Longs, Singles, UsageError, is_whole, map_in_order
+from depthforest.base import Floats, Ints, Longs, Singles, UsageError, is_whole, map_in_order
 from depthforest.ensemble.fitting import (
+    MemberSequence,
     Seeds,
     check_count,
     check_same,
@@ -44,6 +45,7 @@ from depthforest.ensemble.tree import (
     Tree,
     Walk,
     categorical_flags,
+    decision_paths,
     growth_of,
     plant,
     predict_table,
@@ -70,7 +72,7 @@ def truth_print(channels: Any, targets: Floats) -> int:
     return zlib.crc32(np.ascontiguousarray(targets).data, zlib.crc32(np.ascontiguousarray(channels).data))
 
 
-class BaseForest(BaseEstimator):  # type: ignore[misc]
+class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
     """What forests of classes and of numbers share."""
 
     splitter = "best"
@@ -111,7 +113,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
                 self._set_trees(trees)
 
     def _check_same_size(self, old: list[Tree], now: tuple[int, int, int]) -> None:
-        before = (self.n_rows_, self._n_columns, old[0].values.shape[1])
+        before = (self.n_rows_, self._n_columns, old[0].n_outputs)
         if before != now:
             raise UsageError(
                 "warm_start needs the same rows, columns and classes as before: the trees were grown on "
@@ -150,7 +152,7 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         threads = job_count(self.n_jobs, in_threads=True)
         growth = growth_of(
             self,
-            n_rows=len(table),
+            n_rows=len(table) if self._positive is None else len(self._positive),
             n_features=table.shape[1],
             n_channels=n_channels,
             weight=float(weights.sum()),
@@ -161,7 +163,9 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         self._n_drawn = self._draw_count(len(table))
         if not len(numbers):
             return
-        binned = bin_columns(table, max_bins=max_bins, categorical=self.is_categorical_, threads=threads)
+        binned = bin_columns(
+            table, max_bins=max_bins, categorical=self.is_categorical_, weights=weights, threads=threads
+        )
         within = 1 if len(numbers) >= threads else threads
 
         def grow(t: int) -> Tree:
@@ -234,10 +238,10 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     @property
-    def estimators_samples_(self) -> list[Longs]:
-        """Rows that each tree was grown from."""
+    def estimators_samples_(self) -> list[Ints]:
+        """Rows that each tree was grown from, int32."""
         check_is_fitted(self)
-        return [self._drawn_rows(t) for t in range(len(self.trees_))]
+        return [self._drawn_rows(t).astype(np.int32) for t in range(len(self.trees_))]
 
     @property
     def feature_importances_(self) -> Floats:
@@ -250,6 +254,17 @@ class BaseForest(BaseEstimator):  # type: ignore[misc]
         """Return the leaf of every row in every tree, (n, n_trees)."""
         table = predict_table(self, X)
         return self._walk.leaves(table, threads=job_count(self.n_jobs, in_threads=True))
+
+    def decision_path(self, X: Any) -> tuple[Any, Longs]:
+        """Return the nodes that every row passes, sparse (n, n_nodes of all trees), and where each tree's begin."""
+        leaves = self.apply(X)
+        return decision_paths(self.trees_, leaves)
+
+    @property
+    def n_outputs_(self) -> int:
+        """How many targets a row has: 1."""
+        check_is_fitted(self)
+        return 1
 
     def _permutation_importance(self, X: Any, truth: npt.NDArray[Any]) -> Bunch:
         table = predict_table(self, X)

@@ -51,7 +51,7 @@ def ask(trees: Sequence[Tree], unseen: Unseen, table: Table, truth: npt.NDArray[
     threads : int
     """
     is_number = trees[0].n_shared == 0
-    sums = np.zeros((len(table), trees[0].values.shape[1]))
+    sums = np.zeros((len(table), trees[0].n_outputs))
     counts = np.zeros(len(table), dtype=np.int64)
     losses = np.zeros(len(table))
     errors = np.full(len(trees), np.nan)
@@ -83,7 +83,7 @@ def strength_and_correlation(
     the variance of the margin over the squared mean deviation of the raw margins. (Of a raw margin with chances p1 and
     p2 of 1 and -1 the variance is p1 + p2 - (p1 - p2)^2.)
     """
-    n_classes = trees[0].values.shape[1]
+    n_classes = trees[0].n_outputs
     votes = np.zeros((len(table), n_classes))
     own: list[tuple[Longs, Longs]] = []
 

@@ -96,6 +96,12 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         member.classes_ = np.arange(len(self.classes_))
         return member
 
+    @property
+    def n_classes_(self) -> int:
+        """How many classes there are."""
+        check_is_fitted(self)
+        return len(self.classes_)
+
     def predict_proba(self, X: Any) -> Floats:
         """Return the mean of the trees' class shares, (n, n_classes)."""
         return self._mean(X)
@@ -156,20 +162,19 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         self
         """
         table = fit_table(self, X, self.categorical_features)
-        targets, self._offset = fit_numbers(y, table)
         weights = check_weights(sample_weight, table)
+        targets, self._offset = fit_numbers(y, table, weights)
         self.__dict__.pop("_targets", None)
         if self.quantiles:  # before the trees: an interrupted fit keeps those that are finished
-            self._targets, self._weights = targets + self._offset, weights
+            self._targets, self._weights = targets, weights
         self._fit(table, np.zeros(len(targets), dtype=np.int32), targets, weights, 1)
         if self.oob_score:
-            truth = targets + self._offset
-            asked = ask(self.trees_, self._unseen_rows, table, truth, threads=job_count(self.n_jobs, in_threads=True))
+            asked = ask(self.trees_, self._unseen_rows, table, targets, threads=job_count(self.n_jobs, in_threads=True))
             known = ~np.isnan(asked.means[:, 0])
             self.oob_prediction_ = asked.means[:, 0]
             self.oob_errors_ = asked.errors
             n_known = np.count_nonzero(known)
-            self.oob_score_ = float(r2_score(truth[known], asked.means[known, 0])) if n_known > 1 else np.nan
+            self.oob_score_ = float(r2_score(targets[known], asked.means[known, 0])) if n_known > 1 else np.nan
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -206,7 +211,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         """
         check_is_fitted(self)
         truth = np.asarray(y, dtype=np.float64)
-        self._check_same_truth(np.zeros(len(truth), dtype=np.int32), truth - self._offset)
+        self._check_same_truth(np.zeros(len(truth), dtype=np.int32), truth)
         return self._permutation_importance(X, truth)
 
     def _new_member(self, **parameters: Any) -> DecisionTreeRegressor:

@@ -48,5 +48,6 @@ from .tables import N_VALUES as N_VALUES
 from .tables import NODE_WEIGHT as NODE_WEIGHT
 from .tables import THRESHOLD as THRESHOLD
 from .tables import TreeTables as TreeTables
+from .tables import fill_values as fill_values
 from .tables import write_node as write_node
 from .tables import write_split as write_split

@@ -182,4 +182,4 @@ def grow_best(
                 table, rules, rows.channels, rows.amounts, places[node, FIRST], places[node, END], memory.present,
                 memory.ends, memory.sums,
             )  # fmt: skip
-            write_leaf(rules, is_pure, node, memory.sums, tree.node_ints, tree.node_floats, tree.values, used)
+            write_leaf(rules, is_pure, memory.present[1], node, tree.node_ints, tree.node_floats, used)

@@ -4,6 +4,8 @@ A column's values are coded 0, 1, 2 ... in their order, a missing one by the num
 values from `low` to `high` that the training rows have. With `max_bins` the codes are quantile bins and fit a byte; a
 column with no more values than that, and every column in exact mode, has a code for each value. Thresholds lie between
 `high` of one code and `low` of a later one, so that trees are walked with raw values and no bins are needed then.
+
+Quantiles are weighted: a row of weight 2 counts as two rows, and one of weight 0 as none.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bools, Bytes, Ints, Longs, Singles, UsageError, is_whole, kernel, map_in_order
+from depthforest.base import Bools, Bytes, Floats, Ints, Longs, Singles, UsageError, is_whole, kernel, map_in_order
 from depthforest.ensemble.growth.columns import HIGH, LOW, N_CODES, START
 
 MAX_BINS = 255
@@ -21,6 +23,9 @@ MAX_BINS = 255
 
 _SAMPLE = 20_000
 """Rows that quantiles are taken from: about 80 a bin, so that a bin is off by a tenth of its size."""
+
+_ROUNDING = 1e-12
+"""Share by which summed fractions may fall short of the end of a bin."""
 
 _BLOCK = 16
 """Columns coded together: a cache line of float32 in every row, and their edges fit the first cache (16 x 1 KiB)."""
@@ -82,6 +87,7 @@ def bin_columns(
     *,
     max_bins: int | None,
     categorical: Bools | None = None,
+    weights: Floats | None = None,
     threads: int = 1,
 ) -> Binned:
     """Code the columns of a table.
@@ -94,22 +100,56 @@ def bin_columns(
         Quantile bins of a column with more values than that; None for a code for each value.
     categorical : (n_features,) bool, optional
         Columns of categories.
+    weights : (n_rows,) float64, optional
+        Of rows, 0 or more and not all 0. What rows of weight 0 hold changes nothing; their codes mean nothing.
     threads : int
     """
-    n_rows, n_features = x.shape
-    is_categorical = np.zeros(n_features, dtype=bool) if categorical is None else categorical
+    is_categorical = np.zeros(x.shape[1], dtype=bool) if categorical is None else categorical
     _check_categories(x, is_categorical)
-    rows: Any = slice(None)
-    if max_bins is not None and n_rows > _SAMPLE:
-        rows = np.sort(np.random.default_rng(0).choice(n_rows, _SAMPLE, replace=False))
+    if weights is None or weights.all():
+        return _bin(x, max_bins, is_categorical, weights, threads)
+    used = np.flatnonzero(weights)
+    return _among(_bin(x[used], max_bins, is_categorical, weights[used], threads), used, len(x))
+
+
+def _among(binned: Binned, used: Longs, n_rows: int) -> Binned:
+    """Return the codes of some rows in their places among all rows."""
+    n_features = len(binned.columns)
+    is_wide = len(binned.wide) > 0
+    codes = np.zeros((0, 0) if is_wide else (n_features, n_rows), dtype=np.uint8)
+    by_row = np.zeros(codes.shape[::-1], dtype=np.uint8)
+    wide = np.zeros((n_features, n_rows) if is_wide else (0, 0), dtype=np.int32)
+    if is_wide:
+        wide[:, used] = binned.wide
+    else:
+        codes[:, used], by_row[used] = binned.codes, binned.by_row
+    return binned._replace(codes=codes, by_row=by_row, wide=wide)
+
+
+def _bin(x: Singles, max_bins: int | None, is_categorical: Bools, weights: Floats | None, threads: int) -> Binned:
+    """Code the columns of a table whose rows all have weight."""
+    n_rows, n_features = x.shape
+    rows, own = (slice(None), None) if max_bins is None else _sampled(n_rows, weights)
+    is_part = not isinstance(rows, slice)
     blocks = [range(first, min(first + _BLOCK, n_features)) for first in range(0, n_features, _BLOCK)]
 
     def find(block: range) -> list[Singles]:
-        sample = np.sort(np.ascontiguousarray(x[rows, block.start : block.stop].T), axis=1)
-        return [
-            _category_edges(x[:, f]) if is_categorical[f] else _edges(x[:, f], sample[f - block.start], max_bins)
-            for f in block
-        ]
+        sample = np.ascontiguousarray(x[rows, block.start : block.stop].T)
+        order = None if own is None else np.argsort(sample, axis=1, kind="stable")
+        sample = np.sort(sample, axis=1) if order is None else np.take_along_axis(sample, order, axis=1)
+        few, counts = np.empty((len(block), _EDGES), dtype=np.float32), np.full(len(block), -1)
+        if not is_part:
+            _few_edges(sample, max_bins or 0, few, counts)
+        found = []
+        for k, f in enumerate(block):
+            if is_categorical[f]:
+                found.append(_category_edges(x[:, f]))
+            elif counts[k] >= 0:
+                found.append(few[k, : counts[k]])
+            else:
+                its = None if own is None or order is None else own[order[k]]
+                found.append(_edges(x[:, f], sample[k], its, max_bins, is_part=is_part))
+        return found
 
     edges = [e for found in map_in_order(find, blocks, threads=threads) for e in found]
     n_codes = np.array([len(e) + 1 for e in edges], dtype=np.int64)
@@ -140,17 +180,47 @@ def bin_columns(
     return Binned(codes, by_row, wide, columns, ranges)
 
 
-def _edges(column: npt.NDArray[Any], sample: npt.NDArray[Any], max_bins: int | None) -> Singles:
-    """Return the largest value of every code but the last, ascending; `sample` is sorted, NaN at its end."""
+def _sampled(n_rows: int, weights: Floats | None) -> tuple[Any, Floats | None]:
+    """Return the rows that quantiles are taken from, and what each of them weighs (None: all alike).
+
+    Large tables are sampled at places along the sum of their weights, one from each of equal stretches: rows of whole
+    weights give the same sample as rows that are repeated so often.
+    """
+    if weights is None:
+        weights = np.ones(n_rows)
+    total = float(weights.sum())
+    are_counts = bool((weights == np.floor(weights)).all())
+    if (total if are_counts else n_rows) <= _SAMPLE:
+        return slice(None), None if (weights == weights[0]).all() else weights
+    places = (np.arange(_SAMPLE) + np.random.default_rng(0).random(_SAMPLE)) * (total / _SAMPLE)
+    return np.minimum(np.searchsorted(np.cumsum(weights), places, side="right"), n_rows - 1), None
+
+
+def _edges(
+    column: npt.NDArray[Any],
+    sample: npt.NDArray[Any],
+    own: Floats | None,
+    max_bins: int | None,
+    *,
+    is_part: bool,
+) -> Singles:
+    """Return the largest value of every code but the last, ascending.
+
+    `sample` is sorted, NaN at its end; `own` are the weights of its rows, and `is_part` says that there are others.
+    """
     sample = sample[: np.searchsorted(sample, np.nan)]
     values = _distinct(sample)
     if max_bins is not None and len(values) > max_bins:
         # the value at the end of each of max_bins equal shares; equal ones merge
-        ends = np.arange(1, max_bins) * len(sample) // max_bins - 1
-        edges = sample[np.maximum(ends, 0)]
+        if own is None:
+            ends = -(-np.arange(1, max_bins) * len(sample) // max_bins) - 1
+        else:
+            reached = np.cumsum(own[: len(sample)])
+            ends = np.searchsorted(reached, np.arange(1, max_bins) * (reached[-1] / max_bins) * (1 - _ROUNDING))
+        edges = sample[ends]
         edges[edges == values[-1]] = values[-2]  # nothing lies above the largest value: it has the last bin
         return _distinct(edges)
-    if max_bins is not None and len(sample) < np.count_nonzero(~np.isnan(column)):
+    if max_bins is not None and is_part:
         every = np.sort(column)
         every = _distinct(every[: np.searchsorted(every, np.nan)])
         if len(every) > max_bins:  # values that the sample had not: the last bins take them
@@ -181,6 +251,28 @@ def _check_categories(x: npt.NDArray[Any], is_categorical: Bools) -> None:
                 f"categories must be whole numbers from 0 to {MAX_BINS - 1}; categorical column {f} has {bad[0]:g}: "
                 "encode it (sklearn.preprocessing.OrdinalEncoder), merge rare categories, or treat it as numbers"
             )
+
+
+@kernel
+def _few_edges(sample: Singles, max_bins: int, edges: Singles, counts: Longs) -> None:
+    """Fill in the edges of columns of up to `max_bins` values, and how many; leave the counts of others at -1.
+
+    `sample` (n_columns, n) is sorted, NaN at its end: `_edges` of wide tables, most of whose columns no node looks at.
+    """
+    for k in range(sample.shape[0]):
+        n_values = 0
+        for i in range(sample.shape[1]):
+            value = sample[k, i]
+            if value != value:
+                break
+            if n_values == 0 or value != edges[k, n_values - 1]:
+                if n_values == max_bins:
+                    n_values += 1
+                    break
+                edges[k, n_values] = value
+                n_values += 1
+        if n_values <= max_bins and max_bins > 0:
+            counts[k] = max(n_values - 1, 0)
 
 
 @kernel

@@ -196,7 +196,7 @@ def grow_deep(
             ):
                 split = no_split()
         if split.feature == NO_FEATURE:
-            write_leaf(rules, is_pure, node, memory.sums, tree.node_ints, tree.node_floats, tree.values, used)
+            write_leaf(rules, is_pure, memory.present[1], node, tree.node_ints, tree.node_floats, used)
             continue
         middle = divide(rules, binned, rows, first, last, split, memory.sides, memory)
         left, is_larger_left = used[N_NODES], middle - first > last - middle

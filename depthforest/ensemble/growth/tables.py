@@ -13,7 +13,7 @@ import numpy as np
 from depthforest.base import Floats, Ints, Longs, Words, bare
 from depthforest.ensemble.growth.columns import ABSENT, IS_CATEGORICAL, LEFT, Columns, Sides
 from depthforest.ensemble.growth.splits import Split
-from depthforest.ensemble.growth.sweeps import TOTALS, Rules
+from depthforest.ensemble.growth.sweeps import WEIGHT, Rules
 
 FEATURE, CHILD, MASK, N_ROWS, MISSING_LEFT, BEGIN = range(6)
 """Columns of `node_ints`. FEATURE is LEAF at leaves. CHILD is the left child, the right one follows it; at leaves the
@@ -38,8 +38,8 @@ class TreeTables(NamedTuple):
     ----------
     node_ints : (n_nodes, 6) int32
     node_floats : (n_nodes, 3) float64
-    values : (n_values, n_outputs) float64
-        What leaves predict; the first rows of classes are shared by pure leaves.
+    values : (n_values, 1) float64
+        What leaves of boosting predict; those of other trees are worked out when the tree is grown (`fill_values`).
     masks : (n_masks, 8) uint32
         Which categories go left; no rows where no column is categorical.
     used : (3,) int64
@@ -52,13 +52,12 @@ class TreeTables(NamedTuple):
     used: Longs
 
     @classmethod
-    def of(cls, n_leaves: int, n_channels: int, n_shared: int, *, has_categories: bool) -> TreeTables:
-        """Return memory for a tree of up to so many leaves, the first `n_shared` rows of its values filled in."""
+    def of(cls, n_leaves: int, n_values: int, n_shared: int, *, has_categories: bool) -> TreeTables:
+        """Return memory for a tree of up to so many leaves and values; `n_shared` rows of values count as taken."""
         n_nodes = 2 * n_leaves - 1
-        values = np.empty((n_leaves + n_shared, n_channels))
-        values[:n_shared] = np.eye(n_shared, n_channels)
         masks = np.empty((n_leaves if has_categories else 0, MASK_WORDS), dtype=np.uint32)
-        return cls(np.empty((n_nodes, 6), np.int32), np.empty((n_nodes, 3)), values, masks, np.array([1, n_shared, 0]))
+        used = np.array([1, n_shared, 0])
+        return cls(np.empty((n_nodes, 6), np.int32), np.empty((n_nodes, 3)), np.empty((n_values, 1)), masks, used)
 
     def taken(self) -> TreeTables:
         """Return the part of the memory that is written."""
@@ -80,29 +79,54 @@ def write_node(
 
 @bare
 def write_leaf(
-    rules: Rules,
-    is_pure: bool,
-    node: int,
-    sums: Floats,
-    node_ints: Ints,
-    node_floats: Floats,
-    values: Floats,
-    used: Longs,
+    rules: Rules, is_pure: bool, channel: int, node: int, node_ints: Ints, node_floats: Floats, used: Longs
 ) -> None:
-    """Make a node a leaf. The pure leaves of a class share one row of values."""
+    """Make a node a leaf, and give it a row of values; the pure leaves of a class, its channel, share one."""
     node_ints[node, FEATURE] = LEAF
     node_ints[node, MASK] = -1
     node_ints[node, MISSING_LEFT] = 1
     node_floats[node, THRESHOLD] = np.inf
     if is_pure and not rules.is_number:
-        for c in range(rules.n_channels):
-            if sums[TOTALS, c] > 0.0:
-                node_ints[node, CHILD] = c
+        node_ints[node, CHILD] = channel
         return
     node_ints[node, CHILD] = used[N_VALUES]
-    for c in range(rules.n_channels):
-        values[used[N_VALUES], c] = sums[TOTALS, c] / node_floats[node, NODE_WEIGHT]
     used[N_VALUES] += 1
+
+
+@bare
+def fill_values(
+    rules: Rules,
+    n_shared: int,
+    ids: Ints,
+    channels: Ints,
+    amounts: Floats,
+    truth: Floats,
+    tree: TreeTables,
+    out: Floats,
+) -> None:
+    """Fill in what leaves predict, `out` (n_values - n_shared, n_channels): shares of classes, or the mean of `truth`.
+
+    `truth` (n_table_rows,) are the targets as they came. Means are taken about one of them, so that a small one is not
+    lost beside large ones that are in other leaves, nor digits of large ones.
+    """
+    node_ints = tree.node_ints
+    for node in range(tree.used[N_NODES]):
+        row = node_ints[node, CHILD] - n_shared
+        if node_ints[node, FEATURE] != LEAF or row < 0:
+            continue
+        begin = node_ints[node, BEGIN]
+        weight, base = tree.node_floats[node, NODE_WEIGHT], truth[ids[begin]]
+        for c in range(rules.n_channels):
+            out[row, c] = 0.0
+        for i in range(begin, begin + node_ints[node, N_ROWS]):
+            if rules.is_number:
+                out[row, 0] += amounts[i, WEIGHT] * (truth[ids[i]] - base)
+            else:
+                out[row, channels[i]] += amounts[i, WEIGHT]
+        for c in range(rules.n_channels):
+            out[row, c] /= weight
+        if rules.is_number:
+            out[row, 0] += base
 
 
 @bare

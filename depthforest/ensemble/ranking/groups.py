@@ -6,12 +6,13 @@ has the rows from `starts[q]` to before `starts[q + 1]`.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Floats, Longs, UsageError
+from depthforest.base import DepthForestWarning, Floats, Longs, UsageError
 
 Starts = Longs
 
@@ -41,6 +42,18 @@ def query_starts(qid: Any, n_rows: int) -> Starts:
     starts = np.concatenate(([0], begins, [n_rows])).astype(np.int64)
     _check_together(ids, starts)
     return starts
+
+
+def fit_starts(qid: Any, n_rows: int) -> Starts:
+    """Return `query_starts` of rows to learn from; warn where no queries are given."""
+    if qid is None:
+        warnings.warn(
+            f"qid is not given: all {n_rows} rows count as one query, and each is ranked against all others; pass qid, "
+            "the query of each row",
+            DepthForestWarning,
+            stacklevel=3,
+        )
+    return query_starts(qid, n_rows)
 
 
 def _checked_ids(qid: Any) -> npt.NDArray[Any]:

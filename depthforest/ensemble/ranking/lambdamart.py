@@ -16,6 +16,7 @@ from depthforest.ensemble.ranking.groups import (
     check_learnable,
     check_relevance,
     check_scores,
+    fit_starts,
     query_starts,
 )
 from depthforest.ensemble.ranking.lambdas import METRICS, pair_targets
@@ -148,7 +149,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
             Relevance: whole numbers from 0. A query whose documents are all equally relevant, or that has only one,
             teaches nothing; at least one must be another.
         qid : (n,) array, optional
-            The query of each row; rows of a query stand together. None: one query.
+            The query of each row; rows of a query stand together. None: one query, with a warning.
         base_scores : (n,) array, optional
             Scores of another model to start from; `predict` must be given its scores too.
         X_val, y_val, qid_val, base_scores_val : optional
@@ -160,7 +161,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
         """
         table = fit_table(self, X, self.categorical_features)
         grades = self._grades(y, table)
-        starts = query_starts(qid, len(grades))
+        starts = fit_starts(qid, len(grades))
         scores = None if base_scores is None else check_scores(base_scores, len(grades))
         named = self._loss_by(self.metric)
         growth = self._growth(named, *table.shape)

@@ -18,8 +18,8 @@ from depthforest.ensemble.ranking.groups import (
     Starts,
     check_learnable,
     check_relevance,
+    fit_starts,
     gains_of,
-    query_starts,
 )
 from depthforest.ensemble.ranking.lambdas import PairTargets, pair_targets
 from depthforest.ensemble.ranking.layers import MAX_INPUT, Network, check_activation, hidden_sizes, new_network
@@ -41,7 +41,7 @@ class BaseRankNetwork(BaseRanker):
             Relevance: whole numbers from 0. A query whose documents are all equally relevant, or that has only one,
             teaches nothing; at least one must be another.
         qid : (n,) array, optional
-            The query of each row; rows of a query stand together. None: one query.
+            The query of each row; rows of a query stand together. None: one query, with a warning.
 
         Returns
         -------
@@ -52,7 +52,7 @@ class BaseRankNetwork(BaseRanker):
         _check_size(x)
         settings = self._settings(len(x))
         grades = check_relevance(grades, gain=self.gain)
-        starts = query_starts(qid, len(grades))
+        starts = fit_starts(qid, len(grades))
         rng = check_random_state(self.random_state)
         trained, judged = self._parts(len(starts) - 1, rng)
         check_learnable(grades, starts, trained)

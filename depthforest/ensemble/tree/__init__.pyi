@@ -2,12 +2,15 @@ from .checks import LARGEST as LARGEST
 from .estimators import CodedTable as CodedTable
 from .estimators import DecisionTreeClassifier as DecisionTreeClassifier
 from .estimators import DecisionTreeRegressor as DecisionTreeRegressor
+from .extratrees import ExtraTreeClassifier as ExtraTreeClassifier
+from .extratrees import ExtraTreeRegressor as ExtraTreeRegressor
 from .inputs import check_weights as check_weights
 from .inputs import encoded_table as encoded_table
 from .inputs import fit_classes as fit_classes
 from .inputs import fit_numbers as fit_numbers
 from .inputs import fit_table as fit_table
 from .inputs import predict_table as predict_table
+from .inputs import times_classes as times_classes
 from .inputs import weighed_classes as weighed_classes
 from .metadata import MAX_CATEGORIES as MAX_CATEGORIES
 from .metadata import MAX_FEATURES as MAX_FEATURES
@@ -24,8 +27,10 @@ from .parameters import NUMBER_CRITERIA as NUMBER_CRITERIA
 from .parameters import feature_count as feature_count
 from .parameters import growth_of as growth_of
 from .parameters import row_count as row_count
+from .paths import decision_paths as decision_paths
 from .planting import UNLIMITED as UNLIMITED
 from .planting import plant as plant
+from .shapley import shapley_values as shapley_values
 from .store import FORMAT_VERSION as FORMAT_VERSION
 from .store import KIND as KIND
 from .store import TREE_COLUMNS as TREE_COLUMNS

@@ -38,11 +38,11 @@ def check_tree(tree: Tree, n_features: int, is_categorical: Bools) -> None:
     _check_values(tree)
 
 
-def _none(is_bad: Bools, what: str, values: npt.NDArray[np.generic], name: str = "node") -> None:
-    """Raise ModelError for the first of the bad nodes, if there are any."""
+def _none(is_bad: Bools, what: str, values: npt.NDArray[np.generic], name: str = "node", first: int = 0) -> None:
+    """Raise ModelError for the first of the bad nodes, if there are any; `first` is the number of the first of all."""
     if is_bad.any():
         index = int(np.flatnonzero(is_bad)[0])
-        raise ModelError(f"{name} {index} {what}: {values[index].tolist()!r}"[:200])
+        raise ModelError(f"{name} {first + index} {what}: {values[index].tolist()!r}"[:200])
 
 
 def _check_links(tree: Tree) -> None:
@@ -61,7 +61,7 @@ def _check_links(tree: Tree) -> None:
 
 def _check_leaves(tree: Tree) -> None:
     """Leaves have a row of values: one that is shared, or one of their own."""
-    is_leaf, n_values = tree.is_leaf, len(tree.values)
+    is_leaf, n_values = tree.is_leaf, tree.n_shared + len(tree.own_values)
     _none(is_leaf & ~((tree.child >= 0) & (tree.child < n_values)), f"has no row of the {n_values} values", tree.child)
     n_uses = np.bincount(tree.child[is_leaf], minlength=n_values)
     n_uses[: tree.n_shared] = 1
@@ -101,16 +101,14 @@ def _check_amounts(tree: Tree) -> None:
 
 
 def _check_values(tree: Tree) -> None:
-    """Numbers are bounded; of classes the first rows are the classes themselves, the others their shares."""
-    values, n_shared = tree.values, tree.n_shared
+    """Numbers are bounded; those of classes are shares."""
+    values, n_shared = tree.own_values, tree.n_shared
     if not n_shared:
         weight = max(float(tree.weighted_n_node_samples[0]), 1.0)
         is_bad = np.any(~(np.abs(values) <= LARGEST / weight), axis=1)  # NaN is not <= either
         _none(is_bad, f"must be up to {LARGEST:g}, times the weight of the tree", values, "row of values")
         return
-    if not np.array_equal(values[:n_shared], np.eye(n_shared)):
-        raise ModelError(f"the first {n_shared} rows of values must be 1 for their own class and 0 for the others")
     with np.errstate(invalid="ignore", over="ignore"):
         sums = values.sum(axis=1)
         is_good = (values >= 0).all(axis=1) & (values <= 1 + TOLERANCE).all(axis=1) & (np.abs(sums - 1) <= TOLERANCE)
-    _none(~is_good, "must be shares from 0 to 1 that sum to 1", values, "row of values")
+    _none(~is_good, "must be shares from 0 to 1 that sum to 1", values, "row of values", n_shared)

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest.base import Floats, Longs, Singles
@@ -25,7 +25,8 @@ from depthforest.ensemble.tree.inputs import (
     predict_table,
     weighed_classes,
 )
-from depthforest.ensemble.tree.parameters import CLASS_CRITERIA, NUMBER_CRITERIA, growth_of
+from depthforest.ensemble.tree.parameters import CLASS_CRITERIA, NUMBER_CRITERIA, feature_count, growth_of
+from depthforest.ensemble.tree.paths import decision_path, pruning_path
 from depthforest.ensemble.tree.planting import plant
 from depthforest.ensemble.tree.store import CLASS_TREE, NUMBER_TREE, Categories, Columns, categorical_flags, save_trees
 from depthforest.ensemble.tree.trees import Tree
@@ -39,7 +40,8 @@ OF_COLUMNS = ("n_features_in_", "feature_names_in_", "is_categorical_", "categor
 class CodedTable:
     """A training table that is checked, encoded and binned once, for many trees of classes with the same parameters.
 
-    Inside this package `fit` and `predict` of `DecisionTreeClassifier` take it in place of X; the trees are the same.
+    Inside this package `fit` and `predict` of `DecisionTreeClassifier` take it in place of X. The trees are the same,
+    but all of them have the quantile bins of the first weights.
 
     Attributes
     ----------
@@ -54,12 +56,12 @@ class CodedTable:
     known: Mapping[str, Any]
 
     @classmethod
-    def of(cls, tree: DecisionTreeClassifier, X: Any) -> Self:
-        """Return the table X as trees with the parameters of this one see it."""
+    def of(cls, tree: DecisionTreeClassifier, X: Any, weights: Floats) -> Self:
+        """Return the table X, of rows of these weights, as trees with the parameters of this one see it."""
         first = clone(tree)
         table = fit_table(first, X, first.categorical_features)
         known = {name: getattr(first, name) for name in OF_COLUMNS if hasattr(first, name)}
-        return cls(table, first._bin(table), known)
+        return cls(table, first._bin(table, weights), known)
 
 
 class _BaseTree(BaseEstimator):  # type: ignore[misc]
@@ -81,19 +83,20 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         growth = growth_of(
             self,
-            n_rows=len(table),
+            n_rows=int(np.count_nonzero(weights)),
             n_features=table.shape[1],
             n_channels=n_channels,
             weight=float(weights.sum()),
         )
         alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
-        binned = self._bin(table) if binned is None else binned
+        binned = self._bin(table, weights) if binned is None else binned
         seed = int(check_random_state(self.random_state).randint(MAX_SEED))
         tree = plant(binned, channels, targets, weights, growth, seed=seed, offset=offset)
         self._set_tree(tree.without_branches(alpha) if alpha > 0 else tree)
 
-    def _bin(self, table: Table) -> Binned:
-        return bin_columns(table, max_bins=check_max_bins(self.max_bins), categorical=self.is_categorical_)
+    def _bin(self, table: Table, weights: Floats) -> Binned:
+        max_bins = check_max_bins(self.max_bins)
+        return bin_columns(table, max_bins=max_bins, categorical=self.is_categorical_, weights=weights)
 
     def _set_tree(self, tree: Tree) -> None:
         self.tree_ = replace(tree, category_values=self.categories_) if self.categories_ else tree
@@ -101,7 +104,34 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
 
     def apply(self, X: Any) -> Longs:
         """Return the leaf of every row, (n,): the number of a node of `tree_`."""
-        return self._walk.leaves(predict_table(self, X))[:, 0]
+        table = predict_table(self, X)
+        return self._walk.leaves(table)[:, 0]
+
+    def decision_path(self, X: Any) -> Any:
+        """Return the nodes that every row passes, a sparse matrix (n, n_nodes) of 0 and 1."""
+        return decision_path(self.tree_, self.apply(X))
+
+    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+        """Return what larger and larger `ccp_alpha` would leave of the tree that is grown on these rows.
+
+        Returns
+        -------
+        Bunch
+            `ccp_alphas` and `impurities`: of all leaves together, after each branch that is pruned.
+        """
+        return pruning_path(clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight).tree_)
+
+    @property
+    def max_features_(self) -> int:
+        """How many columns a node looks at."""
+        check_is_fitted(self)
+        return feature_count(self.max_features, self.n_features_in_)
+
+    @property
+    def n_outputs_(self) -> int:
+        """How many targets a row has: 1."""
+        check_is_fitted(self)
+        return 1
 
     def save(self, path: str | Path) -> None:
         """Write the tree to a file that `depthforest.ensemble.load` reads; equal trees give equal bytes."""
@@ -147,8 +177,8 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
 
     Parameters
     ----------
-    criterion : {"gini", "entropy"}, default="gini"
-        1 - sum p^2, or -sum p log2 p.
+    criterion : {"gini", "entropy", "log_loss"}, default="gini"
+        1 - sum p^2, or -sum p log2 p, which has two names.
     splitter : {"best", "random"}, default="best"
         The best threshold of a column, or one drawn uniformly between its smallest and largest value in the node.
     max_depth, max_leaf_nodes : int, optional
@@ -246,6 +276,12 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         self._grow(table, codes, np.ones(len(codes)), weights, len(self.classes_), binned=binned)
         return self
 
+    @property
+    def n_classes_(self) -> int:
+        """How many classes there are."""
+        check_is_fitted(self)
+        return len(self.classes_)
+
     def predict_proba(self, X: Any) -> Floats:
         """Return the shares of the classes in the leaf of every row, (n, n_classes)."""
         table = X.table if isinstance(X, CodedTable) else predict_table(self, X)
@@ -267,7 +303,8 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
 
     Parameters
     ----------
-    criterion : {"squared_error"}, default="squared_error"
+    criterion : {"squared_error", "friedman_mse"}, default="squared_error"
+        Two names of one criterion: both choose the same splits.
     All others
         As of `DecisionTreeClassifier`.
 
@@ -327,8 +364,8 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         self
         """
         table = fit_table(self, X, self.categorical_features)
-        targets, offset = fit_numbers(y, table)
         weights = check_weights(sample_weight, table)
+        targets, offset = fit_numbers(y, table, weights)
         self._grow(table, np.zeros(len(targets), dtype=np.int32), targets, weights, 1, offset)
         return self
 

@@ -24,7 +24,9 @@ from sklearn.utils.validation import (
 )
 
 from depthforest.base import Floats, Ints, Singles, UsageError
+from depthforest.ensemble.fitting import check_total
 from depthforest.ensemble.growth import MAX_BINS
+from depthforest.ensemble.tree.frames import NamedTable, frame_of
 
 Table = Singles
 
@@ -51,7 +53,7 @@ def fit_table(estimator: Any, x: Any, categorical_features: Any) -> Table:
     _refuse_sparse(x)
     validate_data(estimator, x, skip_check_array=True)
     n_features = estimator.n_features_in_
-    chosen = _categorical_columns(x, categorical_features, n_features)
+    chosen = _categorical_columns(frame_of(x), categorical_features, n_features)
     estimator.is_categorical_ = np.isin(np.arange(n_features), chosen)
     estimator.categories_ = {}
     for column in chosen:
@@ -68,18 +70,15 @@ def fit_table(estimator: Any, x: Any, categorical_features: Any) -> Table:
 
 def _refuse_text(x: Any, categorical_features: Any) -> None:
     """Raise where a DataFrame has a column of text that is not said to be categorical."""
-    if not hasattr(x, "dtypes") or not hasattr(x, "columns"):
+    frame = frame_of(x)
+    if frame is None:
         return
-    chosen = [] if categorical_features is None else _categorical_columns(x, categorical_features, len(x.columns))
-    for number, name in enumerate(x.columns):
-        column = x.iloc[:, number] if hasattr(x, "iloc") else x[name]
-        is_text = str(column.dtype) in ("category", "string", "str") or (
-            str(column.dtype) == "object" and any(isinstance(value, str) for value in column)
-        )
-        if is_text and number not in chosen:
+    chosen = [] if categorical_features is None else _categorical_columns(frame, categorical_features, len(frame.names))
+    for number, name in enumerate(frame.names):
+        if number not in chosen and frame.is_text(number):
             raise UsageError(
                 f"column {name!r} holds text or categories: name it in categorical_features "
-                "('from_dtype' takes pandas' categories), or encode it as numbers"
+                "('from_dtype' takes those of a categorical type), or encode it as numbers"
             )
 
 
@@ -110,7 +109,7 @@ def check_weights(sample_weight: Any, x: Table) -> Floats:
     weights = np.asarray(_check_sample_weight(sample_weight, x, dtype=np.float64))
     if (weights < 0).any():
         raise UsageError(f"sample_weight must be 0 or more, got {weights.min():g}")
-    return weights
+    return check_total("sample_weight", weights)
 
 
 def fit_classes(y: Any, table: Table) -> tuple[npt.NDArray[Any], Ints]:
@@ -129,7 +128,7 @@ def weighed_classes(weights: Floats, class_weight: Any, classes: npt.NDArray[Any
     Scaling changes no split, and keeps entropy, which is summed in fixed point, as fine as it is for whole numbers.
     """
     if class_weight is not None:
-        weights = weights * compute_sample_weight(class_weight, classes[codes])
+        weights = times_classes(weights, class_weight, classes, codes)
     if not weights.any():
         raise UsageError("class_weight leaves no row any weight: there would be nothing to learn from")
     if (weights != np.floor(weights)).any() or weights.sum() > MAX_WEIGHT:
@@ -137,30 +136,36 @@ def weighed_classes(weights: Floats, class_weight: Any, classes: npt.NDArray[Any
     return weights
 
 
-def fit_numbers(y: Any, table: Table) -> tuple[Floats, float]:
-    """Return targets about one of them in their middle, so that sums of squares do not cancel, and that one.
+def times_classes(weights: Floats, class_weight: Any, classes: npt.NDArray[Any], codes: Ints) -> Floats:
+    """Return the weights of rows times those of their classes."""
+    factors = compute_sample_weight(class_weight, classes[codes])
+    if not (factors >= 0).all():  # NaN is not >= either
+        row = int(np.flatnonzero(~(factors >= 0))[0])
+        raise UsageError(f"class_weight must be 0 or more, got {factors[row]:g} for class {classes[codes[row]]!s}")
+    return check_total("class_weight times sample_weight", weights * factors)
+
+
+def fit_numbers(y: Any, table: Table, weights: Floats) -> tuple[Floats, float]:
+    """Return targets, and one of them in the middle of those that weigh: about it, sums of squares do not cancel.
 
     A middle one, not their mean: differences of whole numbers stay whole, and weights change nothing.
     """
     targets = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
     check_consistent_length(table, targets)
-    values = np.unique(targets)
-    offset = float(values[len(values) // 2])
-    return targets - offset, offset
+    values = np.unique(targets[weights > 0])
+    return np.asarray(targets), float(values[len(values) // 2])
 
 
-def _categorical_columns(x: Any, categorical_features: Any, n_features: int) -> list[int]:
-    """Return the numbers of the categorical columns: of a mask, of numbers or names, or those of pandas' category."""
-    names = list(map(str, x.columns)) if hasattr(x, "columns") else None
+def _categorical_columns(frame: NamedTable | None, categorical_features: Any, n_features: int) -> list[int]:
+    """Return the numbers of the categorical columns: of a mask, of numbers or names, or by the types of a frame."""
+    names = None if frame is None else list(map(str, frame.names))
     if isinstance(categorical_features, str):
         if categorical_features != "from_dtype":
             raise UsageError(
                 "categorical_features must be None, 'from_dtype', a mask, or numbers or names of columns; got "
                 f"{categorical_features!r}"
             )
-        if names is None:
-            return []
-        return [i for i, dtype in enumerate(x.dtypes) if str(dtype) in ("category", "Categorical", "Enum")]
+        return [] if frame is None else [i for i in range(n_features) if frame.is_category(i)]
     chosen = np.asarray(categorical_features)
     if chosen.dtype == bool:
         if chosen.shape != (n_features,):
@@ -192,8 +197,9 @@ def _refuse_sparse(x: Any) -> None:
 
 
 def _column(x: Any, column: int) -> npt.NDArray[Any]:
-    """Return a column (n, 1) as it is: text, numbers or pandas' categories."""
-    values = x.iloc[:, column].to_numpy() if hasattr(x, "iloc") else np.asarray(x)[:, column]
+    """Return a column (n, 1) as it is: text, numbers or categories."""
+    frame = frame_of(x)
+    values = np.asarray(x)[:, column] if frame is None else frame.column(column)
     if values.dtype.kind == "O":
         values = np.array([np.nan if _is_missing(v) else v for v in values], dtype=object)
     return np.asarray(values).reshape(-1, 1)

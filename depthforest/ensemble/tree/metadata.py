@@ -20,6 +20,13 @@ from depthforest.ensemble.growth import MAX_BINS
 RUN_OPTIONS = ("n_jobs", "verbose")
 """Parameters that do not shape the result, and are not stored."""
 
+ADDED: Mapping[str, Mapping[str, Any]] = {
+    "GradientBoostingClassifier": {"class_weight": None},
+    "NewtonBoostingClassifier": {"min_samples_leaf": 1, "class_weight": None},
+    "NewtonBoostingRegressor": {"min_samples_leaf": 1},
+}
+"""Parameters that files of earlier versions lack, with the value that says what these meant."""
+
 LISTS = ("categorical_features", "monotonic_cst")
 """Parameters that may be lists."""
 
@@ -101,6 +108,8 @@ def _is_scalar(value: Any) -> bool:
 def unpack_parameters(content: Any, kind: type, codecs: Mapping[str, Codec] = NO_CODECS) -> dict[str, Any]:
     """Return the parameters of an estimator from what a file says."""
     names = stored_names(kind)
+    if isinstance(content, dict):
+        content = {**ADDED.get(kind.__name__, {}), **content}
     if not isinstance(content, dict) or set(content) != set(names):
         raise ModelError(f"parameters must be an object with {', '.join(names)}; got {shown(content)}")
     values = {name: content[name] for name in names}

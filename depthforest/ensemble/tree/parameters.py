@@ -9,8 +9,11 @@ from depthforest.base import UsageError, is_number, is_whole
 from depthforest.ensemble.fitting import number, whole
 from depthforest.ensemble.tree.planting import UNLIMITED, Growth
 
-CLASS_CRITERIA = ("gini", "entropy")
-NUMBER_CRITERIA = ("squared_error",)
+CLASS_CRITERIA = ("gini", "entropy", "log_loss")
+NUMBER_CRITERIA = ("squared_error", "friedman_mse")
+SAME_AS = {"log_loss": "entropy", "friedman_mse": "squared_error"}
+"""Names of the same criterion: Friedman's improvement w_l w_r / (w_l + w_r) (mean_l - mean_r)^2 is the fall of the
+squared error."""
 SPLITTERS = ("best", "random")
 
 
@@ -34,7 +37,7 @@ def growth_of(
         raise UsageError(f"splitter must be one of {', '.join(SPLITTERS)}; got {estimator.splitter!r}")
     max_depth, max_leaves = estimator.max_depth, estimator.max_leaf_nodes
     return Growth(
-        criterion=estimator.criterion,
+        criterion=SAME_AS.get(estimator.criterion, estimator.criterion),
         is_random=estimator.splitter == "random",
         n_channels=n_channels,
         max_features=feature_count(estimator.max_features, n_features),

@@ -33,6 +33,7 @@ from depthforest.ensemble.growth import (
     TreeTables,
     child_key,
     divide,
+    fill_values,
     find_split,
     grow_best,
     grow_deep,
@@ -133,7 +134,7 @@ def plant(
     growth : Growth
     seed : int
     offset : float
-        Added to what leaves predict: the mean that was taken off the targets.
+        A target in the middle of all, which is taken off them to judge splits: sums of their squares do not cancel.
     threads : int
         Within this tree; the result does not depend on it.
     """
@@ -144,22 +145,18 @@ def plant(
             np.argsort(channels[rows].astype(np.int16 if growth.n_channels < 2**15 else np.int32), kind="stable")
         ]
     amounts = np.empty((len(rows), 2))
-    amounts[:, TARGET], amounts[:, WEIGHT] = targets[rows], weights[rows]
+    amounts[:, TARGET], amounts[:, WEIGHT] = targets[rows] - offset, weights[rows]
     limits = Limits(
         growth.max_depth, growth.min_samples_split, float(growth.min_decrease), float(amounts[:, WEIGHT].sum())
     )
     rules = growth.rules(is_even=bool((amounts[:, WEIGHT] == 1.0).all()))
-    planting = _Planting(binned, growth, rules, limits, TreeRows(rows, channels[rows], amounts))
+    planting = _Planting(binned, growth, rules, limits, TreeRows(rows, channels[rows], amounts), targets)
     key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
     if growth.max_leaves is not None:
-        tree = planting.best_first(key)
-    elif threads > 1 and len(rows) >= 2 * _TOP_ROWS:
-        tree = planting.spread(key, threads)
-    else:
-        tree = planting.tree(planting.subtree(0, len(rows), 0, key))
-    if offset:
-        tree.values[:] += offset
-    return tree
+        return planting.best_first(key)
+    if threads > 1 and len(rows) >= 2 * _TOP_ROWS:
+        return planting.spread(key, threads)
+    return planting.tree(planting.subtree(0, len(rows), 0, key))
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +168,7 @@ class _Planting:
     rules: Rules
     limits: Limits
     rows: TreeRows
+    targets: Floats
 
     @property
     def _has_categories(self) -> bool:
@@ -180,13 +178,14 @@ class _Planting:
         return SplitMemory.of(n_rows, len(self.binned.columns), self.binned.n_codes, self.growth.n_channels)
 
     def _tables(self, n_leaves: int) -> TreeTables:
-        n_channels, n_shared = self.growth.n_channels, self.growth.n_shared
-        return TreeTables.of(n_leaves, n_channels, n_shared, has_categories=self._has_categories)
+        return TreeTables.of(n_leaves, 0, self.growth.n_shared, has_categories=self._has_categories)
 
     def tree(self, tables: TreeTables) -> Tree:
-        """Return what was grown."""
-        ids = self.rows.ids
-        return Tree.of(tables, self.growth.n_shared, ids if self.growth.keeps_rows else ids[:0])
+        """Return what was grown, with what its leaves predict."""
+        (ids, channels, amounts), n_shared = self.rows, self.growth.n_shared
+        values = np.empty((tables.used[N_VALUES] - n_shared, self.growth.n_channels))
+        fill_values(self.rules, n_shared, ids, channels, amounts, self.targets, tables, values)
+        return Tree.of(tables._replace(values=values), n_shared, ids if self.growth.keeps_rows else ids[:0])
 
     def subtree(self, begin: int, end: int, depth: int, key: np.uint64) -> TreeTables:
         """Grow the tree of the rows from `begin` to `end` on this thread."""
@@ -285,7 +284,7 @@ def _joined(top: TreeTables, roots: list[int], subtrees: list[TreeTables], n_sha
     """Return one table of the top of a tree and the subtrees that hang at some of its nodes."""
     node_ints = [top.node_ints[: top.used[N_NODES]].copy()]
     node_floats = [top.node_floats[: top.used[N_NODES]].copy()]
-    values, masks = [top.values[:n_shared]], [top.masks[: top.used[N_MASKS]]]
+    masks = [top.masks[: top.used[N_MASKS]]]
     n_nodes, n_values, n_masks = int(top.used[N_NODES]), n_shared, int(top.used[N_MASKS])
     for root, subtree in zip(roots, subtrees, strict=True):
         ints = subtree.node_ints[: subtree.used[N_NODES]].copy()
@@ -296,7 +295,6 @@ def _joined(top: TreeTables, roots: list[int], subtrees: list[TreeTables], n_sha
         node_ints[0][root], node_floats[0][root] = ints[0], floats[0]
         node_ints.append(ints[1:])
         node_floats.append(floats[1:])
-        values.append(subtree.values[n_shared : subtree.used[N_VALUES]])
         masks.append(subtree.masks[: subtree.used[N_MASKS]])
         n_nodes += len(ints) - 1
         n_values += int(subtree.used[N_VALUES]) - n_shared
@@ -304,7 +302,7 @@ def _joined(top: TreeTables, roots: list[int], subtrees: list[TreeTables], n_sha
     return TreeTables(
         np.concatenate(node_ints),
         np.concatenate(node_floats),
-        np.concatenate(values),
+        top.values,
         np.concatenate(masks),
         np.array([n_nodes, n_values, n_masks]),
     )

@@ -73,6 +73,8 @@ KEYS = ("categories", "classes", "estimator", "feature_names", "fitted", "n_feat
 ESTIMATORS = (
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
+    "ExtraTreeClassifier",
+    "ExtraTreeRegressor",
     "RandomForestClassifier",
     "RandomForestRegressor",
     "ExtraTreesClassifier",
@@ -165,7 +167,7 @@ def _pack_trees(trees: list[Tree], is_categorical: Bools) -> Columns:
     columns: Columns = {
         name: np.concatenate([getattr(tree, name) for tree in trees]) for name in (*NODE_COLUMNS, "values", "masks")
     }
-    counts = [(tree.node_count, len(tree.values), len(tree.masks)) for tree in trees]
+    counts = [(tree.node_count, tree.n_shared + len(tree.own_values), len(tree.masks)) for tree in trees]
     columns["ends"] = np.cumsum(counts, axis=0, dtype=np.int64)
     return columns
 
@@ -227,7 +229,7 @@ def _unpack_columns(columns: Columns, is_categorical: Bools, n_shared: int, kind
         own: dict[str, Any] = {name: columns[name][nodes].copy() for name in NODE_COLUMNS}
         tree = Tree(
             **own,
-            values=columns["values"][values].copy(),
+            own_values=_own_values(columns["values"][values], n_shared, number),
             masks=columns["masks"][masks].copy(),
             begins=none,
             rows=none,
@@ -237,6 +239,15 @@ def _unpack_columns(columns: Columns, is_categorical: Bools, n_shared: int, kind
         trees.append(tree)
         begin = end
     return trees
+
+
+def _own_values(values: npt.NDArray[np.float64], n_shared: int, number: int) -> npt.NDArray[np.float64]:
+    """Return the rows of values after those of the classes, which must be the classes themselves."""
+    if not np.array_equal(values[:n_shared], np.eye(n_shared, values.shape[1])):
+        raise ModelError(
+            f"tree {number}: the first {n_shared} rows of values must be 1 for their own class and 0 for the others"
+        )
+    return values[n_shared:].copy()
 
 
 def _check_ends(ends: npt.NDArray[np.int64], lengths: tuple[int, int, int], n_shared: int, kind: Any) -> None:

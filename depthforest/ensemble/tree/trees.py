@@ -50,9 +50,8 @@ class Tree:
         Of a categorical split the row of `masks`, else -1.
     impurity, weighted_n_node_samples : (n_nodes,) float64
     n_node_samples : (n_nodes,) int32
-    values : (n_values, n_outputs) float64
-        What leaves predict: shares of the classes, or a number. The first rows of a tree of classes are its pure
-        leaves', one for each class.
+    own_values : (n_values - n_shared, n_outputs) float64
+        What leaves predict that share no row of `values`: shares of the classes, or a number.
     masks : (n_masks, 8) uint32
         The bit of a category is set where it goes left.
     begins : (n_nodes,) int32
@@ -73,7 +72,7 @@ class Tree:
     impurity: Floats
     n_node_samples: Ints
     weighted_n_node_samples: Floats
-    values: Floats
+    own_values: Floats
     masks: Words
     begins: Ints
     rows: Ints
@@ -85,7 +84,7 @@ class Tree:
         """Return the tree of grown tables, numbered as if it had been grown depth first.
 
         Nodes that the root does not reach are left out. `n_shared` is the number of rows of values that leaves share,
-        those of pure classes; `rows` may be empty.
+        those of pure classes; `tables.values` has the others. `rows` may be empty.
         """
         grown, used = tables.taken(), np.array([1, n_shared, 0])
         out = TreeTables(
@@ -95,7 +94,6 @@ class Tree:
             np.empty_like(grown.masks),
             used,
         )
-        out.values[:n_shared] = grown.values[:n_shared]
         _renumber(grown, n_shared, out)
         ints = np.ascontiguousarray(out.node_ints[: used[N_NODES]].T)
         floats = np.ascontiguousarray(out.node_floats[: used[N_NODES]].T)
@@ -108,12 +106,22 @@ class Tree:
             impurity=floats[IMPURITY],
             n_node_samples=ints[N_ROWS],
             weighted_n_node_samples=floats[NODE_WEIGHT],
-            values=out.values[: used[N_VALUES]].copy(),
+            own_values=out.values[: used[N_VALUES] - n_shared].copy(),
             masks=out.masks[: used[N_MASKS]].copy(),
             begins=ints[BEGIN] if len(rows) else np.empty(0, dtype=np.int32),
             rows=rows,
             n_shared=n_shared,
         )
+
+    @property
+    def values(self) -> Floats:
+        """What leaves predict, (n_values, n_outputs), the rows of a class's pure leaves first, one for each class."""
+        return np.concatenate((np.eye(self.n_shared), self.own_values)) if self.n_shared else self.own_values
+
+    @property
+    def n_outputs(self) -> int:
+        """How many numbers a leaf predicts: the classes, or 1."""
+        return int(self.own_values.shape[1])
 
     @property
     def node_count(self) -> int:
@@ -164,9 +172,12 @@ class Tree:
     @cached_property
     def value(self) -> Floats:
         """What every node would predict, (n_nodes, 1, n_outputs): the mean of its leaves, by weight."""
-        sums = np.zeros((self.node_count, self.values.shape[1]))
+        sums = np.zeros((self.node_count, self.n_outputs))
         leaves = np.flatnonzero(self.is_leaf)
-        sums[leaves] = self.values[self.child[leaves]] * self.weighted_n_node_samples[leaves, None]
+        is_own = self.child[leaves] >= self.n_shared
+        own, pure = leaves[is_own], leaves[~is_own]
+        sums[own] = self.own_values[self.child[own] - self.n_shared] * self.weighted_n_node_samples[own, None]
+        sums[pure, self.child[pure]] = self.weighted_n_node_samples[pure]
         for node in np.flatnonzero(~self.is_leaf)[::-1]:  # children come after their parent
             sums[node] = sums[self.child[node]] + sums[self.child[node] + 1]
         return (sums / self.weighted_n_node_samples[:, None])[:, None, :]
@@ -210,15 +221,15 @@ class Tree:
         node_ints = np.empty((self.node_count, 6), dtype=np.int32)
         node_ints[:, FEATURE] = np.where(becomes_leaf, LEAF, self.feature)
         node_ints[:, CHILD] = self.child
-        node_ints[nodes, CHILD] = len(self.values) + np.arange(len(nodes))
+        node_ints[nodes, CHILD] = self.n_shared + len(self.own_values) + np.arange(len(nodes))
         node_ints[:, MASK] = np.where(becomes_leaf, -1, self.mask)
         node_ints[:, N_ROWS] = self.n_node_samples
         node_ints[:, MISSING_LEFT] = np.where(becomes_leaf, 1, self.missing_go_to_left)
         node_ints[:, BEGIN] = self.begins if len(self.begins) else 0
         threshold = np.where(becomes_leaf, np.inf, self.threshold)
         node_floats = np.stack((threshold, self.impurity, self.weighted_n_node_samples), axis=1)
-        values = np.concatenate((self.values, self.value[nodes, 0]))
-        used = np.array([self.node_count, len(values), len(self.masks)])
+        values = np.concatenate((self.own_values, self.value[nodes, 0]))
+        used = np.array([self.node_count, self.n_shared + len(values), len(self.masks)])
         return Tree.of(TreeTables(node_ints, node_floats, values, self.masks, used), self.n_shared, self.rows)
 
 
@@ -242,7 +253,7 @@ def _renumber(grown: TreeTables, n_shared: int, out: TreeTables) -> None:
             if child >= n_shared:
                 out_ints[new, CHILD] = used[N_VALUES]
                 for c in range(values.shape[1]):
-                    out_values[used[N_VALUES], c] = values[child, c]
+                    out_values[used[N_VALUES] - n_shared, c] = values[child - n_shared, c]
                 used[N_VALUES] += 1
             continue
         if node_ints[old, MASK] >= 0:

@@ -21,7 +21,8 @@ Table = Singles
 
 WALK_FEATURE, WALK_THRESHOLD, WALK_CHILD, WALK_MORE = range(4)
 """Columns of `nodes`, packed for walking; a growing tree has others (`growth.tables`). WALK_THRESHOLD holds the bits of
-a float32. WALK_MORE is 2 (mask + 1) + (missing values go left) of inner nodes, 2 (row of values) + 1 of leaves."""
+a float32. WALK_MORE is 2 (mask + 1) + (missing values go left) of inner nodes; of leaves it is 2 (row of values) + 1,
+where the first `n_shared` rows stand for the classes."""
 
 LANES = 16
 """Rows that walk a tree together."""
@@ -45,7 +46,7 @@ class Walk:
     nodes : (n_nodes, 4) int32
     roots : (n_trees,) int64
     values : (n_values, n_outputs) float64
-        The first `n_shared` rows are the classes'.
+        Of all leaves but the pure ones of classes.
     masks : (n_masks, 8) uint32
     n_shared : int
     """
@@ -63,7 +64,7 @@ class Walk:
         counts = np.array([tree.node_count for tree in trees])
         roots = np.concatenate(([0], np.cumsum(counts)[:-1])).astype(np.int64)
         nodes = np.empty((counts.sum(), 4), dtype=np.int32)
-        values, masks = [trees[0].values[:n_shared]], []
+        values, masks = [], []
         n_values, n_masks = n_shared, 0
         for tree, root in zip(trees, roots, strict=True):
             own = nodes[root : root + tree.node_count]
@@ -74,9 +75,9 @@ class Walk:
             row = np.where(tree.child < n_shared, tree.child, tree.child + n_values - n_shared)
             mask = np.where(tree.mask < 0, 0, tree.mask + n_masks + 1)
             own[:, WALK_MORE] = np.where(is_leaf, 2 * row + 1, 2 * mask + tree.missing_go_to_left)
-            values.append(tree.values[n_shared:])
+            values.append(tree.own_values)
             masks.append(tree.masks)
-            n_values += len(tree.values) - n_shared
+            n_values += len(tree.own_values)
             n_masks += len(tree.masks)
         return cls(nodes, roots, np.concatenate(values), np.concatenate(masks), n_shared)
 
@@ -202,7 +203,7 @@ def _add_block(
                     out[first + lane, row] += 1.0
                 else:
                     for c in range(out.shape[1]):
-                        out[first + lane, c] += values[row, c]
+                        out[first + lane, c] += values[row - n_shared, c]
 
 
 @kernel

@@ -330,7 +330,7 @@ def test_one_class_is_refused():
         ({"form": "real"}, "form must be one of 'odds', 'exponential', got 'real'"),
         ({"resample": 1}, "resample must be 'auto', True or False, got 1"),
         ({"weight_history": 2}, "weight_history must be True or False, got 2"),
-        ({"verbose": -1}, "verbose must be a whole number from 0, got -1"),
+        ({"verbose": 0.5}, "verbose must be a whole number, above 0 for a progress bar; got 0.5"),
         ({"estimator": Ridge()}, "AdaBoostClassifier needs a classifier as its estimator, got Ridge"),
         ({"estimator": GaussianNB}, "estimator must be an object, got the class GaussianNB: write GaussianNB()"),
         (

@@ -7,7 +7,8 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.metrics import mean_squared_error, r2_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import Pipeline
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -84,8 +85,9 @@ def test_probabilities_and_votes_are_not_mixed():
     np.testing.assert_allclose(shares, np.round(shares), atol=1e-9)
 
 
-@pytest.mark.parametrize("member", [DecisionTreeClassifier(), GaussianNB(), RidgeClassifier()])
+@pytest.mark.parametrize("member", [KNeighborsClassifier(), make_pipeline(GaussianNB())])
 def test_a_class_missing_in_a_bootstrap_keeps_its_column(member):
+    """Of members that take no weights; others know all classes (test_peers)."""
     labels = np.array(["common", "rare", "usual"])[np.where(np.arange(len(X)) == 3, 1, 2 * (Y > 0))]
     ensemble = classifier(member, 12).fit(X, labels)
     n_known = {len(fitted.classes_) for fitted in ensemble.estimators_}

@@ -51,6 +51,7 @@ def setup_of(**changes) -> members.MemberSetup:
         "output_sigma": None,
         "n_classes": 0,
         "weights": None,
+        "is_counted": False,
         "metadata": {},
     }
     return members.MemberSetup(**{**given, **changes})
@@ -64,6 +65,19 @@ def test_a_member_learns_its_rows_columns_weights_and_metadata():
     np.testing.assert_array_equal(seen_y, rows)
     np.testing.assert_array_equal(seen_weight, rows + 1)
     assert seen_tag == ["abcd"[row] for row in rows]
+
+
+def test_rows_drawn_twice_are_counted_and_classes_not_drawn_weigh_nothing():
+    plan = DrawPlan(4, 2, n_rows=4, replace=True, weights=None, n_columns=None, replace_columns=False)
+    setup = setup_of(plan=plan, y=np.array([0, 1, 2, 1]), n_classes=3, is_counted=True)
+    for seed in range(20):
+        rows = plan.rows(seed)
+        seen_table, seen_y, seen_weight, _ = members.fitted_member(setup, (0, seed)).seen
+        assert sorted(set(seen_y)) == [0, 1, 2]
+        assert dict(zip(seen_table[:, 0], seen_weight, strict=True)) == {
+            row: np.count_nonzero(rows == row) for row in seen_table[:, 0]
+        }
+        assert set(rows) <= set(seen_table[:, 0])
 
 
 def test_a_member_learns_noise_only_on_what_it_is_meant_for():

@@ -35,6 +35,8 @@ def boosted(xgboost, x, y, **changes):
     return model.predict(table, pred_leaf=True), model.predict(table, output_margin=True)
 
 
+ITS_OTHERS = {"learning_rate": 0.3, "max_leaf_nodes": None, "grow_policy": "depthwise", "min_samples_leaf": 1}
+
 PENALTIES = [{}, {"reg_lambda": 0.1}, {"reg_alpha": 2.0}, {"gamma": 5.0}, {"reg_alpha": 1.0, "gamma": 2.0}]
 
 
@@ -46,7 +48,7 @@ def test_trees_are_xgboosts(task, penalties, missing):
     xgboost = pytest.importorskip("xgboost")
     x, signal = make_rows(missing=missing)
     settings = {"n_estimators": N_ROUNDS, "max_depth": DEPTH, "min_child_weight": LEAST, "max_bins": None}
-    settings |= {"init": "zero"} | penalties
+    settings |= {"init": "zero"} | ITS_OTHERS | penalties
     if task == "squared":
         ours = NewtonBoostingRegressor(**settings).fit(x, signal)
         theirs = boosted(xgboost, x, signal, objective="reg:squarederror", base_score=0.0, **penalties)
@@ -74,7 +76,7 @@ def test_trees_of_more_classes_are_xgboosts(missing):
     y, least = np.digitize(signal, [-1.5, 1.0]), LEAST + 0.1
     ours = NewtonBoostingClassifier(
         n_estimators=N_ROUNDS, max_depth=DEPTH, min_child_weight=least, max_bins=None, init="zero", gamma=2.0,
-        reg_lambda=1.0,
+        reg_lambda=1.0, **ITS_OTHERS,
     ).fit(x, y)  # fmt: skip
     theirs = boosted(
         xgboost, x, y, objective="multi:softprob", num_class=3, base_score=0.0, eta=0.6, reg_lambda=2.0, gamma=1.0,
@@ -87,7 +89,9 @@ def test_trees_of_more_classes_are_xgboosts(missing):
 def test_the_tree_of_a_calculation_by_hand():
     """One split of four rows with squared error: G = -sum y from 0, H = n, lambda 1."""
     x, y = np.arange(4.0)[:, None], np.array([1.0, 1.0, 5.0, 5.0])
-    model = NewtonBoostingRegressor(n_estimators=1, learning_rate=1.0, max_depth=1, init="zero", reg_lambda=1.0)
+    model = NewtonBoostingRegressor(
+        n_estimators=1, learning_rate=1.0, max_depth=1, init="zero", reg_lambda=1.0, min_samples_leaf=1
+    )
     assert_allclose(model.fit(x, y).predict(x), [2 / 3, 2 / 3, 10 / 3, 10 / 3])
     gain = 2**2 / 3 + 10**2 / 3 - 12**2 / 5
     assert model.trees_[0].gains(1)[0] == pytest.approx(gain)
@@ -103,6 +107,36 @@ def test_min_child_weight_is_of_hessians():
         assert tree.weighted_n_node_samples[tree.is_leaf].min() >= 5.0
         # log loss has hessians of at most 1/4
         assert tree.n_node_samples[tree.is_leaf].min() >= 20
+
+
+@pytest.mark.parametrize("max_bins", [255, None])
+@pytest.mark.parametrize("weights", [None, "whole"])
+def test_min_samples_leaf_is_of_rows_or_their_weight(weights, max_bins):
+    """Squared error has hessians of 1 times the weight: shares of them are rows, exactly."""
+    x, signal = make_rows(missing=True, n=400)
+    weights = None if weights is None else np.arange(400) % 3 + 1.0
+    settings = {"n_estimators": 4, "max_bins": max_bins, "reg_lambda": 0.0}
+    for least in (2, 30, 0.1):
+        n_least = least if least > 1 else 40
+        model = NewtonBoostingRegressor(min_samples_leaf=least, **settings).fit(x, signal, weights)
+        found = min(tree.weighted_n_node_samples[tree.is_leaf].min() for tree in model.trees_)
+        assert n_least <= found < 2.5 * n_least + 3
+    for bad in (0, -1, 1.5, "few"):
+        with pytest.raises(UsageError, match="min_samples_leaf must be a whole number from 1, or a share"):
+            NewtonBoostingRegressor(min_samples_leaf=bad).fit(x, signal)
+
+
+def test_min_samples_leaf_counts_by_shares_of_hessians():
+    """Of each split both sides have at least their share: the rule, on the sums that trees keep."""
+    x, signal = make_rows(missing=False, n=400)
+    model = NewtonBoostingClassifier(n_estimators=6, min_samples_leaf=25).fit(x, signal > 0)
+    for tree in model.trees_:
+        inner = np.flatnonzero(~tree.is_leaf)
+        assert len(inner)
+        hessians, rows = tree.weighted_n_node_samples, tree.n_node_samples
+        for side in (0, 1):
+            share = hessians[tree.child[inner] + side] / hessians[inner]
+            assert (share * rows[inner] >= 25 * (1 - 1e-9)).all()
 
 
 def test_shares_of_columns():

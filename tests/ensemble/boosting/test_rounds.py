@@ -37,6 +37,11 @@ def assert_trees(trees, roots):
         naive.assert_same(tree, root)
 
 
+XGBOOSTS = {
+    "max_depth": 6, "max_leaf_nodes": None, "grow_policy": "depthwise", "min_child_weight": 1.0, "min_samples_leaf": 1,
+}  # fmt: skip
+"""Its defaults, which the twins know; `test_min_samples_leaf_is_its_twin` has the other."""
+
 NEWTON = {
     "plain": {},
     "penalties": {"reg_lambda": 2.0, "reg_alpha": 0.7, "gamma": 1.5, "min_child_weight": 2.0},
@@ -61,7 +66,8 @@ def twin_settings(model):
 
 
 def fitted(kind, x, y, weights, **changes):
-    model = kind(n_estimators=3, learning_rate=0.5, categorical_features=[2], **changes)
+    base = XGBOOSTS if kind in (NewtonBoostingClassifier, NewtonBoostingRegressor) else {}
+    model = kind(n_estimators=3, learning_rate=0.5, categorical_features=[2], **base | changes)
     return model.fit(x, y, weights), naive_columns.columns_of(x, max_bins=255, categorical=(2,))
 
 
@@ -130,7 +136,9 @@ def test_exact_splits_of_many_values_are_their_twins():
     rng = np.random.default_rng(4)
     x = rng.permutation(300).astype(np.float32)[:, None]
     y = np.sin(x[:, 0] / 40) + rng.normal(size=300) / 4
-    model = NewtonBoostingRegressor(n_estimators=2, max_depth=2, max_bins=None, init="zero").fit(x, y)
+    model = NewtonBoostingRegressor(
+        n_estimators=2, max_bins=None, init="zero", learning_rate=0.3, **XGBOOSTS | {"max_depth": 2}
+    ).fit(x, y)
     roots, _ = naive.boost(
         naive_columns.columns_of(x), y.tolist(), [1.0] * 300, naive.squared,
         naive.Settings(l2=1.0, min_weight=1.0, max_depth=2, is_exact=True), start=0.0, n_rounds=2, learning_rate=0.3,

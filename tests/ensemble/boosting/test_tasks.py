@@ -36,7 +36,7 @@ def test_labels_of_any_kind(kind, names):
     x, signal, _ = make_rows()
     codes = np.digitize(signal, np.quantile(signal, np.linspace(0, 1, len(names) + 1)[1:-1]))
     y = np.array(names)[codes]
-    model = kind(n_estimators=15).fit(x, y)
+    model = kind(n_estimators=15, min_samples_leaf=1).fit(x, y)
     assert_array_equal(model.classes_, np.unique(y))
     assert model.score(x, y) > 0.85
     assert_array_equal(model.predict(x), model.classes_[model.predict_proba(x).argmax(axis=1)])
@@ -79,7 +79,7 @@ def test_losses_without_probabilities(loss):
 def test_two_classes_by_the_multinomial_loss(kind):
     """A tree for each class; by symmetry their raw values are each other's opposite."""
     x, _, y = make_rows()
-    model = kind(n_estimators=10, loss="multinomial").fit(x, y > 0)
+    model = kind(n_estimators=10, loss="multinomial", min_samples_leaf=1).fit(x, y > 0)
     assert model.estimators_.shape == (10, 2)
     raw = model.decision_function(x)
     assert raw.shape == (120, 2)
@@ -144,7 +144,8 @@ def test_members_are_steps_and_leaves_are_theirs(kind, cuts):
     raw = model.decision_function(x) if cuts else model.predict(x)[:, None]
     assert_allclose(raw, total, atol=1e-12)
     leaves = model.apply(x)
-    assert leaves.shape == (120, 4, n_outputs)
+    assert leaves.shape == ((120, 4, 3) if cuts else (120, 4))
+    leaves = leaves.reshape(120, 4, -1)
     for r in range(4):
         for k in range(n_outputs):
             assert_array_equal(leaves[:, r, k], model.estimators_[r, k].apply(x))
@@ -232,3 +233,47 @@ def test_missing_values_tell_something(kind):
     assert model.feature_importances_[1] > 0.99
     found = model.predict([[0.0, np.nan], [0.0, 0.0]])
     assert found[0] > found[1]
+
+
+# -- weights of classes ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+@pytest.mark.parametrize("class_weight", [{0: 1.0, 1: 3.0, 2: 0.5}, {1: 2}, "balanced"], ids=str)
+def test_weights_of_classes_are_those_of_their_rows(kind, class_weight):
+    x, _, y = make_rows(cuts=(0.2, 0.9))
+    own = np.arange(120) % 3 + 1.0
+    if class_weight == "balanced":
+        factors = 120 / (3 * np.bincount(y))
+    else:
+        factors = np.array([class_weight.get(c, 1.0) for c in range(3)])
+    settings = {"n_estimators": 4, "min_samples_leaf": 5, "n_iter_no_change": 3, "random_state": 0}
+    comp = kind(class_weight=class_weight, **settings).fit(x, y, own)
+    ref = kind(**settings).fit(x, y, own * factors[y])
+    assert_array_equal(comp.predict_proba(x), ref.predict_proba(x))
+    assert_array_equal(comp.validation_score_, ref.validation_score_)
+    plain = kind(**settings).fit(x, y, own)
+    assert (comp.predict_proba(x) != plain.predict_proba(x)).any()
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_weights_of_classes_that_cannot_be(kind):
+    x, _, y = make_rows()
+    with pytest.raises(UsageError, match="class_weight must be 0 or more, got -2 for class 1"):
+        kind(class_weight={0: 1, 1: -2}).fit(x, y)
+    with pytest.raises(UsageError, match="class_weight leaves no row any weight"):
+        kind(class_weight=dict.fromkeys(np.unique(y).tolist(), 0)).fit(x, y)
+    with pytest.raises(ValueError, match="class_weight"):
+        kind(class_weight="even").fit(x, y)
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_weights_of_classes_are_saved(kind, tmp_path):
+    from depthforest.ensemble import load
+
+    x, _, y = make_rows()
+    model = kind(n_estimators=2, class_weight={0: 1.0, 1: 2.5}).fit(x, y)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.class_weight == {0: 1.0, 1: 2.5}
+    assert_array_equal(loaded.predict_proba(x), model.predict_proba(x))

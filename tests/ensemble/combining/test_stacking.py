@@ -323,6 +323,6 @@ def test_folds_smaller_than_classes(blobs):
     X, y = blobs
     y = y.copy()
     y[:4] = "yak"
-    with pytest.raises(UsageError, match="5 folds need 5 rows of every class, class 'yak' has 4; use a smaller cv"):
+    with pytest.warns(UserWarning, match="The least populated class in y has only 4 members"):  # scikit-learn's own
         StackingClassifier(_trees()).fit(X, y)
     StackingClassifier(_trees(), cv=4).fit(X, y)

@@ -87,7 +87,7 @@ def test_judgement_out_of_bag_is_near_that_of_new_rows():
     x = rng.normal(size=(3000, 5)).astype(np.float32)
     y = (x[:, 0] * x[:, 1] + rng.normal(size=3000) * 0.5 > 0).astype(int)
     forest = RandomForestClassifier(30, oob_score=True, random_state=0).fit(x[:1500], y[:1500])
-    assert forest.oob_score_ == pytest.approx(forest.score(x[1500:], y[1500:]), abs=0.03)
+    assert forest.oob_score_ == pytest.approx(forest.score(x[1500:], y[1500:]), abs=0.05)  # 3 standard errors
     assert forest.oob_errors_[-1] < forest.oob_errors_[2] - 0.02
 
 

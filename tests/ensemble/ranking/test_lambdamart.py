@@ -17,6 +17,8 @@ from depthforest.ensemble.boosting.rounds import Rounds
 from depthforest.ensemble.ranking import LambdaMART, cross_val_ndcg, group_ids, group_sizes, ndcg, read_letor
 from depthforest.ensemble.ranking.lambdas import METRICS, lambda_gradients
 
+pytestmark = pytest.mark.filterwarnings("ignore:qid is not given")  # test_peers reads the warning
+
 CHECKS = parametrize_with_checks([LambdaMART(n_estimators=5, min_samples_leaf=1)])
 
 
@@ -76,7 +78,7 @@ def test_rounds_are_those_of_the_twin(options, has_base):
         gain=model.gain,
     )  # fmt: skip
     assert min(map(len, grown)) > 1
-    assert [partition(leaves) for leaves in model.apply(x)[:, :, 0].T] == grown
+    assert [partition(leaves) for leaves in model.apply(x).T] == grown
     np.testing.assert_allclose(model.predict(x, base), ref, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(list(model.staged_predict(x))[-1] + base, ref, rtol=1e-9, atol=1e-12)
 
@@ -89,7 +91,7 @@ def test_a_leaf_is_the_sum_of_lambdas_over_that_of_hessians(k):
     options = {"n_estimators": 1, "learning_rate": 1.0, "reg_lambda": 2.0, "max_leaf_nodes": 12, "k": k}
     model = ranker(**options).fit(x, y, qid, base_scores=base)
     gradient, hessian = lambda_gradients(y, base, qid=qid, k=k, normalize=True)
-    leaves, score = model.apply(x)[:, 0, 0], model.predict(x, np.zeros(len(x)))
+    leaves, score = model.apply(x)[:, 0], model.predict(x, np.zeros(len(x)))
     assert len(np.unique(leaves)) > 6
     for leaf in np.unique(leaves):
         own = leaves == leaf
@@ -118,7 +120,7 @@ def test_lightgbm_grows_the_same_trees(options, its):
     )  # fmt: skip
     peer.fit(x, y, group=group_sizes(qid))
     its_leaves = peer.booster_.predict(x, pred_leaf=True).reshape(len(y), -1)
-    found = [partition(leaves) for leaves in model.apply(x)[:, :, 0].T]
+    found = [partition(leaves) for leaves in model.apply(x).T]
     assert found == [partition(leaves) for leaves in its_leaves.T]
     assert len(found[0]) > 4
     # its gradients have single precision

@@ -15,6 +15,8 @@ from depthforest.ensemble.ranking import LambdaRank, RankNet, cross_val_ndcg, ep
 from depthforest.ensemble.ranking.lambdas import lambda_gradients
 from depthforest.ensemble.ranking.layers import Adam, new_network
 
+pytestmark = pytest.mark.filterwarnings("ignore:qid is not given")  # test_peers reads the warning
+
 CHECKS = parametrize_with_checks([RankNet(max_iter=5), LambdaRank(max_iter=5)])
 
 

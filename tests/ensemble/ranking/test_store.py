@@ -15,6 +15,8 @@ from depthforest.ensemble.files import RANK_NETWORKS
 from depthforest.ensemble.ranking import RankNet
 from depthforest.ensemble.ranking.store import COLUMNS, FORMAT_VERSION, KEYS, KIND, unpack_ranker
 
+pytestmark = pytest.mark.filterwarnings("ignore:qid is not given")  # test_peers reads the warning
+
 NAMES = ("net", "rank")
 FUZZER, VALID = fuzz_tools()
 

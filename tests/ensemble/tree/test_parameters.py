@@ -27,7 +27,7 @@ def small(kind, **parameters):
 
 SHARES = ("a share above 0 and up to 1; got", [0, -1, 0.0, 1.5, True, "all", None, math.nan])
 BAD = {
-    "criterion": ("criterion must be one of", ["log_loss", None, 1]),
+    "criterion": ("criterion must be one of", ["absolute", None, 1]),
     "max_depth": ("max_depth must be a whole number from 1, got", [0, 2.0, True, "deep"]),
     "min_samples_split": ("min_samples_split must be a whole number from 2, or " + SHARES[0], [1, *SHARES[1]]),
     "min_samples_leaf": ("min_samples_leaf must be a whole number from 1, or " + SHARES[0], SHARES[1]),

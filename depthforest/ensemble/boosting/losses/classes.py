@@ -29,6 +29,12 @@ out rows of four sets, 100 rounds of 0.1: worse with 4 on all, much worse with 8
 rounds go on from there.
 """
 
+MAX_CLASS_STEP = 4.0
+"""The same for the multinomial loss, of several classes. Log loss over that of scikit-learn, which has no bound, with
+bounds of 2, 4, 8 and none: digits 1.09, 1.05, 1.06, 1.05; 26 classes of blobs 0.96, 0.99, 1.00, 1.01; three other
+tables within 0.015 of each other (two seeds). 4 has the least worst.
+"""
+
 LEAST_SHARE = 1e-12
 """Classes without weight start as if they had this share of it: logarithms stay finite."""
 
@@ -227,7 +233,7 @@ class Multinomial(Loss):
         output: int = 0,
         gradient: Floats | None = None,
     ) -> Floats:
-        """Return Friedman's one Newton step of every leaf, within `MAX_LOG_ODDS` of 0.
+        """Return Friedman's one Newton step of every leaf, within `MAX_CLASS_STEP` of 0.
 
         (K - 1) / K sum r / sum |r| (1 - |r|) with r = -gradient. Without `gradient` it is computed for all classes.
         """
@@ -240,7 +246,7 @@ class Multinomial(Loss):
         tiny = np.finfo(np.float64).tiny
         with np.errstate(over="ignore"):
             step = -(self.n_outputs - 1) / self.n_outputs * sums[:, 0] / np.maximum(sums[:, 1], tiny)
-        return np.asarray(np.clip(step, -MAX_LOG_ODDS, MAX_LOG_ODDS))
+        return np.asarray(np.clip(step, -MAX_CLASS_STEP, MAX_CLASS_STEP))
 
     def probabilities(self, raw: Floats) -> Floats:
         """Return the softmax of the raw values."""

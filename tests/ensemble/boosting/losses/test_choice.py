@@ -8,7 +8,7 @@ from support import naive_losses as naive
 
 from depthforest.base.errors import UsageError
 from depthforest.ensemble.boosting.losses.choice import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Loss, loss_of
-from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS
+from depthforest.ensemble.boosting.losses.classes import MAX_CLASS_STEP, MAX_LOG_ODDS
 from depthforest.ensemble.boosting.losses.derivatives import HESSIAN_FLOOR, fast_exp, softmax_derivatives
 
 REGRESSION = ("squared_error", "absolute_error", "huber", "quantile")
@@ -195,7 +195,7 @@ def test_multinomial_leaves_take_friedmans_step():
         for leaf in range(4):
             rows = leaf_of == leaf
             expected = naive.friedman_step(y[rows], raw.T[rows].tolist(), weights[rows], output)
-            assert found[leaf] == pytest.approx(np.clip(expected, -MAX_LOG_ODDS, MAX_LOG_ODDS), rel=1e-11)
+            assert found[leaf] == pytest.approx(np.clip(expected, -MAX_CLASS_STEP, MAX_CLASS_STEP), rel=1e-11)
         assert found[4] == 0
         given_gradient = _gradient(loss, y, raw)[output]
         np.testing.assert_array_equal(
