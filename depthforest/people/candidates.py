@@ -35,6 +35,9 @@ BODY_CELLS = 100
 MAX_OVERLAP = 0.3
 """Share of the smaller of two candidates' cells that both may have, if both are people."""
 
+CLOSE = 0.05
+"""Probabilities that differ by less, about, are the same."""
+
 PAIR_PROBABILITY, HELD_SHARE = 0.6, 0.8
 """A candidate that holds this share of two others, both at least as probable, is two people."""
 
@@ -59,10 +62,14 @@ class Candidates:
     columns: Floats
 
     def choose(self, probable: Floats, is_kept: npt.NDArray[np.bool_]) -> list[int]:
-        """Return the candidates that are kept and do not overlap, the most probable first."""
+        """Return the candidates that are kept and do not overlap, the most probable first.
+
+        Of those that are about as probable, the largest is taken: a person without legs looks like one, too.
+        """
         owner = np.zeros(self.shape[0] * self.shape[1], dtype=np.int64)
         chosen: list[int] = []
-        order = [k for k in np.argsort(-probable, kind="stable").tolist() if is_kept[k]]
+        order = np.flatnonzero(is_kept).tolist()
+        order.sort(key=lambda k: (-round(probable[k] / CLOSE), -len(self.places[k]), k))
         sure = [k for k in order if probable[k] >= PAIR_PROBABILITY]
         for k in order:
             if self._is_pair(k, sure):
@@ -73,7 +80,7 @@ class Candidates:
                 chosen.append(k)
                 own = self.places[k]
                 owner[own[owner[own] == 0]] = len(chosen)
-        return chosen
+        return sorted(chosen, key=lambda k: -probable[k])
 
     def _is_pair(self, k: int, sure: Sequence[int]) -> bool:
         """Tell whether a candidate holds two others that are surely people and share no cells: then it is neither."""

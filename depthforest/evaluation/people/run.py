@@ -9,7 +9,6 @@ import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +145,9 @@ def prepare_people(options: PeopleOptions) -> PeopleRun:
     finders: dict[str, ModelFinder | None] = {}
     for model in options.models:
         stem = Path(model).stem
-        name = next(n for n in (stem, *(f"{stem} ({i})" for i in count(2))) if n not in finders)
+        name = next(
+            n for n in (stem, *(f"{stem} ({i})" for i in range(2, len(options.models) + 2))) if n not in finders
+        )
         finders[name] = ModelFinder(load_person_model(model))
     return PeopleRun(options, _open_sources(options), {**finders} if finders else {PLAIN: None})
 
