@@ -18,10 +18,10 @@ from depthforest.frames import Frame
 from depthforest.people import Background, PeopleTracker, find_people
 from depthforest.people.background import SOMEBODY
 from depthforest.people.bodies import find_visitors
-from depthforest.people.candidates import find_candidates
 from depthforest.people.grid import DepthGrid
-from depthforest.people.looks import coarse_frame, look_at_cells
-from depthforest.people.model import body_forest, load_person_model
+from depthforest.people.judging.candidates import find_candidates
+from depthforest.people.judging.looks import coarse_frame, look_at_cells
+from depthforest.people.judging.model import body_forest, load_person_model
 from depthforest.people.outlines import outline_people
 from depthforest.people.room import LEARNED_EVERY, SURE_STEPS
 from depthforest.people.survey import survey

@@ -12,20 +12,14 @@ Modules, from the ground up:
   pieces is measured as their sum.
 - `faces`: flat faces of furniture, grown from where they are flattest. Normals on a face vary by noise alone; those on
   a trunk bend away.
-- `survey`: `Room`, what planes and faces take of a grid, and which way is up in it.
-- `looks`: what forests see in the cells of a grid: the scene forest in whole rooms, the body forest in a candidate.
+- `survey`: `SurveyedRoom`, what planes and faces take of a grid, and which way is up in it.
 - `touching`: separates people who touch, by their heads, each over its own trunk.
 - `bodies`: regions put together to bodies, by gaps and sizes.
-- `proposals`: bodies, and what else they may be: regions alone, trimmed bodies, two bodies as one.
-- `columns`: a candidate in numbers.
-- `treesum`: the trees that judge them, as plain arrays.
-- `candidates`: proposals with their columns, and the choice among those that overlap.
-- `model`: `PersonModel`, its file, and the shipped one.
+- `judging`: proposals of what may be people, described by what forests see in them, and `PersonModel`, which judges.
 - `outlines`: masks drawn to the pixel: each reading joins the surface that it lies on.
 - `background`: the empty room: depth and noise of every pixel. Farther readings soon replace the background, because
   nobody can see through a wall. Nearer ones do so after half a minute.
 - `finding`: `find_people`, with a background or without, and `People`, its result.
-- `learning`: labeled frames as what a person model learns from.
 - `sizes`: how large people are.
 - `room`: `LearnedRoom`: the background of a recording, learned while people are in it.
 - `tracks`: `PeopleTracker`: ids that persist over a recording, by overlap of masks and position in meters.

@@ -34,7 +34,7 @@ from depthforest.people.regions import (
     room_axes,
     roundness,
 )
-from depthforest.people.survey import Room
+from depthforest.people.survey import SurveyedRoom
 from depthforest.people.touching import part_bodies
 
 MAX_REGIONS, MAX_BODIES = 400, 200
@@ -126,7 +126,7 @@ CUT_MIN_CELLS = 5
 """Cells on the border of the picture from which a body is cut by it. A cut body may be less high and less long."""
 
 
-def find_bodies(grid: DepthGrid, room: Room, is_free: npt.NDArray[np.bool_]) -> list[Bytes]:
+def find_bodies(grid: DepthGrid, room: SurveyedRoom, is_free: npt.NDArray[np.bool_]) -> list[Bytes]:
     """Return what may be people, for others to judge: pictures of the cells, numbered from 1 without gaps; 0 = none.
 
     In the first picture regions are put together to bodies. In the second each is by itself, those aside that are a
@@ -135,7 +135,7 @@ def find_bodies(grid: DepthGrid, room: Room, is_free: npt.NDArray[np.bool_]) -> 
     Parameters
     ----------
     grid : DepthGrid
-    room : Room
+    room : SurveyedRoom
         Of the grid.
     is_free : array (rows, cols), bool
         Cells that may be somebody's.

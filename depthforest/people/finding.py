@@ -20,9 +20,9 @@ import numpy.typing as npt
 from depthforest.base import FrameError, UsageError, is_number, is_whole
 from depthforest.frames import Frame
 from depthforest.people.background import SOMEBODY, Background
-from depthforest.people.candidates import find_candidates, find_moved
 from depthforest.people.grid import DepthGrid
-from depthforest.people.model import PersonModel, body_forest, load_person_model
+from depthforest.people.judging.candidates import find_candidates, find_moved
+from depthforest.people.judging.model import PersonModel, body_forest, load_person_model
 from depthforest.people.outlines import outline_people
 
 Mask = npt.NDArray[np.bool_]

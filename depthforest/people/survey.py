@@ -1,4 +1,4 @@
-"""Room: what of a depth grid is floor, wall or flat furniture, which way is up, and how high the camera is.
+"""SurveyedRoom: what of a depth grid is floor, wall or flat furniture, which way is up, and how high the camera is.
 
 Planes of the room (`planes`) and the faces of furniture (`faces`) are taken away before people are looked for.
 """
@@ -23,7 +23,7 @@ MAX_ROOM_PLANES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Room:
+class SurveyedRoom:
     """The room of a grid.
 
     Parameters
@@ -50,7 +50,7 @@ class Room:
     floor: int
 
 
-def survey(grid: DepthGrid) -> Room:
+def survey(grid: DepthGrid) -> SurveyedRoom:
     """Return the room of a grid."""
     found = [plane for plane in find_planes(grid, n=MAX_ROOM_PLANES, least_area=ROOM_AREA) if plane.is_room]
     planes = plane_table(found)
@@ -60,5 +60,5 @@ def survey(grid: DepthGrid) -> Room:
     taken, planes = take_faces(grid, planes, axes[1], owner)
     floor = find_floor(found)
     if floor is None:
-        return Room(planes, owner, taken, axes, float("nan"), -1)
-    return Room(planes, owner, taken, axes, floor.offset, found.index(floor))
+        return SurveyedRoom(planes, owner, taken, axes, float("nan"), -1)
+    return SurveyedRoom(planes, owner, taken, axes, floor.offset, found.index(floor))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from depthforest.frames import Frame
 from depthforest.people.finding import BackgroundLike, People, as_background, check_count, find_people
-from depthforest.people.model import PersonModel, load_person_model
+from depthforest.people.judging.model import PersonModel, load_person_model
 from depthforest.people.room import LASTING_STEPS, LearnedRoom, Survey
 
 REMEMBERED = 45

@@ -51,6 +51,9 @@ USUAL_HEIGHT_M = 1.7
 NEAR_M, FAR_M = 0.45, 8.0
 """Meters: a median depth below or above is not that of a room with people in it."""
 
+TOO_NEAR_M = 0.3
+"""Meters: no depth camera has half of its readings nearer, whoever seems to be found there."""
+
 ROOM_M = (0.6, 6.0)
 """Meters within which the median depth of a room with people is."""
 
@@ -167,6 +170,9 @@ class Plausibility:
             return ()
         if not self._n_with_people:
             return (self._why_nobody(),)
+        medians = [median for median in self._medians if not math.isnan(median)]
+        if medians and float(np.median(medians)) < TOO_NEAR_M:
+            return (self._other_unit("", float(np.median(medians))),)
         is_sure = float(np.median(self._confidences)) >= SURE_TIMES * self.forest.person_confidence
         finding = None if is_sure else self._best_trial()
         if finding is None:
@@ -185,9 +191,7 @@ class Plausibility:
             )
         median = float(np.median(medians))
         if median < NEAR_M or median > FAR_M:
-            unit = self._unit_of(lambda times: ROOM_M[0] <= median * times <= ROOM_M[1])
-            where = f"half of the readings are {'within' if median < NEAR_M else 'beyond'} {median:.2g} m"
-            return Finding("scale", (found, f"{where}; the unit is probably another: pass ", *unit))
+            return self._other_unit(found, median)
         tried = self._best_trial()
         if tried is not None:
             return replace(tried, message=(found, *tried.message))
@@ -208,6 +212,12 @@ class Plausibility:
                 " tells people from a cluttered room",
             ),
         )
+
+    def _other_unit(self, found: str, median: float) -> Finding:
+        """Return that the unit is another, by a median depth that is not that of a room."""
+        unit = self._unit_of(lambda times: ROOM_M[0] <= median * times <= ROOM_M[1])
+        where = f"half of the readings are {'within' if median < NEAR_M else 'beyond'} {median:.2g} m"
+        return Finding("scale", (found, f"{where}; the unit is probably another: pass ", *unit))
 
     def _unit_of(self, fits: Callable[[float], bool]) -> Message:
         """Return the scale to pass, with which depths are so many times larger as fits."""

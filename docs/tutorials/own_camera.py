@@ -60,7 +60,7 @@ SHEET = {
     "right": ("frame.png", *CAMERA),
     "1  TUM units read as millimetres: he is missed": ("tum.png", *CAMERA),
     "2  focal length twice too long": ("frame.png", "--camera", "1050,1050,319.5,239.5"),
-    "3  focal length half of what it is: he is missed": ("frame.png", "--camera", "262.5,262.5,319.5,239.5"),
+    "3  focal length half of what it is": ("frame.png", "--camera", "262.5,262.5,319.5,239.5"),
     "4  mirrored: the left arm is called the right": ("mirrored.png", *CAMERA),
     "5  upside down: he is missed": ("upside_down.png", *CAMERA),
     "6  the room left in (--background-removed)": ("frame.png", *CAMERA, "--background-removed"),

@@ -1,10 +1,8 @@
 """`depthforest demo` with a model."""
 
 import re
-import shutil
 
 import numpy as np
-from support.labelcommand import MODEL
 
 import depthforest as df
 from depthforest.cli.commands import app
@@ -13,18 +11,13 @@ from depthforest.io.formats import read_labels
 from depthforest.joints.files import read_joints
 
 
-def test_the_demo_labels_with_a_shipped_model(tmp_path, monkeypatch, capsys):
-    """Until one is shipped, the golden forest stands in for it."""
-    (tmp_path / "models").mkdir()
-    shutil.copy(MODEL, tmp_path / "models" / "body31.safetensors")
-    monkeypatch.setattr("depthforest.base.resources.models_folder", lambda: tmp_path / "models")
-    monkeypatch.setattr("depthforest.forest.loading.models_folder", lambda: tmp_path / "models", raising=False)
+def test_the_demo_labels_with_a_shipped_model(tmp_path, capsys):
     app(["demo", "-o", str(tmp_path / "demo")], standalone_mode=False)
     from depthforest.base.resources import samples_folder
 
     samples = df.open_dataset(samples_folder())
     frame = samples[samples.names.index("two_people")]
-    forest = df.Forest.load(MODEL)
+    forest = df.load()
     expected = np.full(frame.shape, NO_PART, np.uint8)
     people = df.find_people(frame)
     assert len(people) == 2

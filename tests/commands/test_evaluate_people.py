@@ -23,11 +23,11 @@ def test_without_a_model(tmp_path, capsys):
 
 def test_with_a_model_and_marked_rooms(tmp_path, capsys):
     rooms = write_rooms(tmp_path / "rooms", {"empty/a.png": None, "people/b.png": boxes((1, 10, 50, 10, 30))})
-    words = ("evaluate", "body31-fast", "--people", "--rooms", rooms, "--data", samples_folder(), "--limit", 1)
+    words = ("evaluate", "person", "--people", "--rooms", rooms, "--data", samples_folder(), "--limit", 1)
     assert command(*words, "--threads", 1) == 0
     titles, *rows = capsys.readouterr().out.splitlines()
     assert titles.startswith("frames of")
-    assert [row.split()[:3] for row in rows] == [["_samples", "body31-fast", "1"], ["rooms", "body31-fast", "2"]]
+    assert [row.split()[:3] for row in rows] == [["_samples", "person", "1"], ["rooms", "person", "2"]]
 
 
 def test_a_recording_with_a_background(capsys):

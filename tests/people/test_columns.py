@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 from depthforest.frames.parts import BODY31
-from depthforest.people.columns import GROUPS, N_LOOKS, NAMES, QUANTILES, describe_looks, describe_shape, part_groups
-from depthforest.people.looks import SCENE
+from depthforest.people.judging.columns import (
+    GROUPS,
+    N_LOOKS,
+    NAMES,
+    QUANTILES,
+    describe_looks,
+    describe_shape,
+    part_groups,
+)
+from depthforest.people.judging.looks import SCENE
 from depthforest.people.regions import N_MEASURES
 
 

@@ -8,9 +8,9 @@ from depthforest.ensemble import RandomForestClassifier
 from depthforest.frames.camera import Camera
 from depthforest.frames.frame import Frame
 from depthforest.people import find_people
-from depthforest.people.columns import NAMES
-from depthforest.people.model import FORMAT_VERSION, KIND, PersonModel, load_person_model
-from depthforest.people.treesum import TreeSum
+from depthforest.people.judging.columns import NAMES
+from depthforest.people.judging.model import FORMAT_VERSION, KIND, PersonModel, load_person_model
+from depthforest.people.judging.treesum import TreeSum
 from depthforest.training.config import PeopleConfig, TrainConfigError
 from depthforest.training.people import train_people, tree_sum
 from synth import Config, Generator
@@ -111,8 +111,19 @@ def test_a_sum_takes_its_own_columns_only():
         stump().sums(np.zeros((1, 3)))
 
 
+def test_nobody_is_nearer_than_a_camera_sees(trained):
+    columns = np.ones((2, len(NAMES)))
+    columns[0, NAMES.index("distance")] = 0.2
+    assert (
+        trained.probabilities(columns)[0]
+        == trained.probabilities(columns, 9.0)[0]
+        == 0
+        < trained.probabilities(columns)[1]
+    )
+
+
 def test_prior_odds_shift_probabilities(trained):
-    columns = np.random.default_rng(1).normal(size=(20, len(NAMES)))
+    columns = np.abs(np.random.default_rng(1).normal(size=(20, len(NAMES)))) + 0.3
     plain, surer = trained.probabilities(columns), trained.probabilities(columns, 4.3)
     assert (surer >= plain).all()
     inside = (plain > 0) & (plain < 1)

@@ -7,12 +7,12 @@ from depthforest.base import UsageError
 from depthforest.frames.camera import Camera
 from depthforest.frames.frame import Frame
 from depthforest.labeling import shares_at
-from depthforest.people.candidates import Candidates, find_candidates
 from depthforest.people.grid import DepthGrid
-from depthforest.people.learning import cell_pixels, scene_frame, scene_table
-from depthforest.people.looks import SCENE, coarse_frame
-from depthforest.people.model import body_forest, load_person_model
-from depthforest.people.proposals import _trimmed, _unions, cells_by_number
+from depthforest.people.judging.candidates import PersonCandidates, find_candidates
+from depthforest.people.judging.learning import cell_pixels, scene_frame, scene_table
+from depthforest.people.judging.looks import SCENE, coarse_frame
+from depthforest.people.judging.model import body_forest, load_person_model
+from depthforest.people.judging.proposals import _trimmed, _unions, cells_by_number
 from synth import Config, Generator
 
 ROOMS = Generator(Config(n_bodies=3, n_poses=64, people_shares=(0.5, 0.5), furnished_share=1.0), seed=12, n=6)
@@ -51,7 +51,7 @@ def test_two_bodies_above_each_other_may_be_one():
 
 def test_of_candidates_that_overlap_the_most_probable_is_chosen():
     places = [np.arange(0, 10), np.arange(5, 15), np.arange(12, 20), np.arange(9, 12)]
-    found = Candidates(None, (4, 10), places, np.empty((4, 0)))
+    found = PersonCandidates(None, (4, 10), places, np.empty((4, 0)))
     assert found.choose(np.array([0.9, 0.8, 0.7, 0.6]), np.ones(4, bool)) == [0, 2]
     assert found.choose(np.array([0.9, 0.8, 0.7, 0.6]), np.array([False, True, True, True])) == [1]
     assert found.choose(np.zeros(4), np.zeros(4, bool)) == []

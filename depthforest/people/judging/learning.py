@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from depthforest.base import Bytes, Floats, Ints
 from depthforest.frames import BODY31, NO_PART, LabeledFrame
-from depthforest.people.candidates import find_candidates
 from depthforest.people.grid import DepthGrid
-from depthforest.people.looks import SCENE, coarse_frame
+from depthforest.people.judging.candidates import find_candidates
+from depthforest.people.judging.looks import SCENE, coarse_frame
 from depthforest.people.survey import survey
 from depthforest.trees import DepthTrees
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from depthforest.base import Floats, Ints, Longs, Singles, kernel
 from depthforest.frames import BODY31
-from depthforest.people.looks import SCENE
+from depthforest.people.judging.looks import SCENE
 from depthforest.people.regions import (
     AREA,
     BEFORE,

@@ -18,12 +18,12 @@ from depthforest.base import Bytes, Floats, Ints, Longs, Singles
 from depthforest.frames import Frame
 from depthforest.labeling import shares_at
 from depthforest.people.bodies import find_visitors
-from depthforest.people.columns import N_LOOKS, NAMES, describe_looks, describe_shape, part_groups
 from depthforest.people.grid import DepthGrid
-from depthforest.people.looks import coarse_frame, look_at_cells
-from depthforest.people.proposals import cells_by_number, propose
+from depthforest.people.judging.columns import N_LOOKS, NAMES, describe_looks, describe_shape, part_groups
+from depthforest.people.judging.looks import coarse_frame, look_at_cells
+from depthforest.people.judging.proposals import cells_by_number, propose
 from depthforest.people.regions import N_MEASURES, measure_regions
-from depthforest.people.survey import Room, survey
+from depthforest.people.survey import SurveyedRoom, survey
 from depthforest.trees import DepthTrees
 
 SMOOTH_CELLS = 5
@@ -43,12 +43,12 @@ PAIR_PROBABILITY, HELD_SHARE = 0.6, 0.8
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class PersonCandidates:
     """What may be people; candidates may overlap.
 
     Parameters
     ----------
-    room : Room
+    room : SurveyedRoom
     shape : (int, int)
         Rows and columns of the grid of `places`.
     places : list of array (n_cells,), int64
@@ -56,7 +56,7 @@ class Candidates:
     columns : array (n, len(columns.NAMES)), float64
     """
 
-    room: Room
+    room: SurveyedRoom
     shape: tuple[int, int]
     places: list[Longs]
     columns: Floats
@@ -69,7 +69,7 @@ class Candidates:
         owner = np.zeros(self.shape[0] * self.shape[1], dtype=np.int64)
         chosen: list[int] = []
         order = np.flatnonzero(is_kept).tolist()
-        order.sort(key=lambda k: (-round(probable[k] / CLOSE), -len(self.places[k]), k))
+        order.sort(key=lambda k: (-round(float(probable[k]) / CLOSE), -len(self.places[k]), k))
         sure = [k for k in order if probable[k] >= PAIR_PROBABILITY]
         for k in order:
             if self._is_pair(k, sure):
@@ -102,7 +102,7 @@ class Candidates:
         return cells.reshape(self.shape)
 
 
-def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_person: float) -> Candidates:
+def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_person: float) -> PersonCandidates:
     """Return what may be people in a room without a background.
 
     Parameters
@@ -120,10 +120,10 @@ def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_
     person = _smoothed(1 - looks[..., 0], is_open)
     places = _different(propose(grid, room, person, is_open, least_person))
     describe = _Describer(grid, room, coarse, is_open, looks, body)
-    return Candidates(room, grid.shape, places, describe.all(places))
+    return PersonCandidates(room, grid.shape, places, describe.all(places))
 
 
-def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees, body: DepthTrees) -> Candidates:
+def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees, body: DepthTrees) -> PersonCandidates:
     """Return what may be people before a background.
 
     Parameters
@@ -147,7 +147,7 @@ def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees,
     describe = _Describer(whole, room, coarse, is_open, looks, body)
     n = int(cells.max(initial=0))
     columns = describe.all([np.flatnonzero((seen == k + 1) & is_open) for k in range(n)])
-    return Candidates(room, grid.shape, list(cells_by_number(cells)), columns)
+    return PersonCandidates(room, grid.shape, list(cells_by_number(cells)), columns)
 
 
 def _smoothed(values: Singles, is_used: npt.NDArray[np.bool_]) -> Singles:
@@ -166,7 +166,7 @@ class _Describer:
     """Makes the columns of candidates; parameters as in `find_candidates`, places are cells of its grid."""
 
     def __init__(
-        self, grid: DepthGrid, room: Room, coarse: Frame, is_open: npt.NDArray[np.bool_], looks: Singles,
+        self, grid: DepthGrid, room: SurveyedRoom, coarse: Frame, is_open: npt.NDArray[np.bool_], looks: Singles,
         body: DepthTrees,
     ) -> None:  # fmt: skip
         self._grid, self._room, self._coarse, self._body = grid, room, coarse, body

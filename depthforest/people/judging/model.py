@@ -28,15 +28,18 @@ from depthforest.base import (
     resources,
 )
 from depthforest.forest import Forest, load
-from depthforest.people.columns import NAMES
-from depthforest.people.looks import SCENE
-from depthforest.people.treesum import SCHEMA as SUM_SCHEMA
-from depthforest.people.treesum import TreeSum
+from depthforest.people.judging.columns import NAMES
+from depthforest.people.judging.looks import SCENE
+from depthforest.people.judging.treesum import SCHEMA as SUM_SCHEMA
+from depthforest.people.judging.treesum import TreeSum
 from depthforest.trees import SCHEMA as TREE_SCHEMA
 from depthforest.trees import DepthTrees
 
 KIND = "person_model"
 FORMAT_VERSION = 1
+
+NEAREST_M = 0.3
+"""Meters: nobody is nearer on average, because no depth camera sees a person there; the unit is another."""
 
 DEFAULT_MODEL = "person"
 FOLDER = "people"
@@ -101,6 +104,7 @@ class PersonModel:
         `log_odds` is what else is known: how much more probable people are here than among the candidates of training.
         """
         probable = np.clip(self.judge.sums(columns), 0.0, 1.0)
+        probable[columns[:, NAMES.index("distance")] < NEAREST_M] = 0.0
         if log_odds == 0:
             return probable
         odds = math.exp(log_odds) * probable
