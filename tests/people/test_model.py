@@ -123,7 +123,7 @@ def test_nobody_is_nearer_than_a_camera_sees(trained):
 
 
 def test_prior_odds_shift_probabilities(trained):
-    columns = np.abs(np.random.default_rng(1).normal(size=(20, len(NAMES)))) + 0.3
+    columns = np.abs(np.random.default_rng(1).normal(size=(20, len(NAMES)))) + 0.35
     plain, surer = trained.probabilities(columns), trained.probabilities(columns, 4.3)
     assert (surer >= plain).all()
     inside = (plain > 0) & (plain < 1)

@@ -38,7 +38,7 @@ from depthforest.trees import DepthTrees
 KIND = "person_model"
 FORMAT_VERSION = 1
 
-NEAREST_M = 0.3
+NEAREST_M = 0.35
 """Meters: nobody is nearer on average, because no depth camera sees a person there; the unit is another."""
 
 DEFAULT_MODEL = "person"
