@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import UsageError, is_number, is_whole, map_in_order, thread_count
+from depthforest.base import UsageError, is_number, is_whole, kernel, map_in_order, thread_count
 from depthforest.frames import NO_PART, Camera, Frame, PartSet
 from depthforest.labeling.walks import PersonWalk
 from depthforest.trees import DepthTrees, Mask, check_smoothing, facings
@@ -221,14 +221,23 @@ def shares_at(
     if len(places) == 0:
         return np.empty((0, len(forest.part_set)), dtype=np.float32)
     walk = PersonWalk.start(forest, frame, mask, is_mirrored=mirror)
-    if (places < 0).any() or (places >= frame.shape).any():
-        raise UsageError(f"places must lie in the picture, {frame.shape[0]} rows and {frame.shape[1]} columns")
-    is_person = frame.depth_mm[places[:, 0], places[:, 1]] > 0
-    if mask is not None:
-        is_person &= mask[places[:, 0], places[:, 1]]
-    if not is_person.all():
-        raise UsageError(f"{np.count_nonzero(~is_person)} of {len(places)} places are not the person's, or no reading")
+    pixels = np.ones((1, 1), dtype=np.uint8) if mask is None else np.ascontiguousarray(mask).view(np.uint8)
+    n_wrong = _count_wrong(frame.depth_mm, pixels, mask is not None, places)
+    if n_wrong:
+        raise UsageError(f"{n_wrong} of {len(places)} places are off the picture, not the person's, or have no reading")
     return _shares(*walk.sums_at(places))
+
+
+@kernel
+def _count_wrong(depth: Any, mask: Any, is_masked: bool, places: npt.NDArray[np.int32]) -> int:
+    """Return how many places (n, 2) are off the picture, off the mask, or have no reading."""
+    n = 0
+    for i in range(len(places)):
+        row, col = places[i, 0], places[i, 1]
+        is_off = row < 0 or col < 0 or row >= depth.shape[0] or col >= depth.shape[1]
+        if is_off or depth[row, col] == 0 or (is_masked and mask[row, col] == 0):
+            n += 1
+    return n
 
 
 def label(

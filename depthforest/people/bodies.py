@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bytes, Floats, Singles
+from depthforest.base import Bytes, Floats, Longs, Singles, kernel
 from depthforest.people.faces import THING, give_back_faces
 from depthforest.people.grid import DepthGrid
 from depthforest.people.regions import (
@@ -152,25 +152,35 @@ def find_bodies(grid: DepthGrid, room: SurveyedRoom, is_free: npt.NDArray[np.boo
 
 def _regions_alone(labels: Labels, table: Floats, bodies: Bytes) -> Bytes:
     """Return the cells of regions that may be a person by themselves, but are a part of a body, or of several."""
-    flat, owners = labels.reshape(-1) + 1, bodies.reshape(-1)
     n = len(table) + 1
-    shared = np.bincount(flat.astype(np.intp) * 256 + owners, minlength=n * 256).reshape(n, 256)
-    sizes = np.bincount(owners, minlength=256)
+    is_large = np.array([_is_large(row, labels.size) for row in table])
+    if not is_large.any():
+        return np.zeros(labels.shape, dtype=np.uint8)
+    shared = np.zeros((n, 256), dtype=np.int64)
+    _count_shared(labels, bodies, shared)
+    sizes = shared.sum(axis=0)
     largest = shared[1:, 1:].argmax(axis=1) + 1
     # a body of which a region is nearly all is the same candidate
     is_same = shared[np.arange(1, n), largest] > ALONE_MAX_SHARE * sizes[largest]
-    is_alone = np.array([_is_large(row, labels.size) for row in table]) & ~is_same
-    chosen = np.flatnonzero(is_alone)[:MAX_BODIES]
+    chosen = np.flatnonzero(is_large & ~is_same)[:MAX_BODIES]
     renumber = np.zeros(n, dtype=np.uint8)
     renumber[chosen + 1] = np.arange(1, len(chosen) + 1)
-    return renumber[flat].reshape(labels.shape)
+    return renumber[labels + 1]
+
+
+@kernel
+def _count_shared(labels: Labels, bodies: Bytes, shared: Longs) -> None:
+    """Add up the cells (n_regions + 1, 256) of each region, from 1, and body."""
+    for row in range(labels.shape[0]):
+        for col in range(labels.shape[1]):
+            shared[labels[row, col] + 1, bodies[row, col]] += 1
 
 
 def _numbered(cells: Bytes) -> Bytes:
     """Return cells whose bodies are numbered without gaps."""
-    is_used = np.bincount(cells.reshape(-1), minlength=256) > 0
+    is_used = cv2.calcHist([cells], [0], None, [256], [0, 256]).ravel() > 0
     is_used[0] = False
-    return np.where(is_used, np.cumsum(is_used), 0).astype(np.uint8)[cells]
+    return np.asarray(cv2.LUT(cells, np.where(is_used, np.cumsum(is_used), 0).astype(np.uint8)))
 
 
 def find_visitors(grid: DepthGrid, up: Floats) -> Bytes:

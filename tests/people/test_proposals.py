@@ -126,9 +126,9 @@ def test_shares_of_some_pixels_are_those_of_all():
         shares_at(forest, frame, mask, everything, mirror=True), ref[everything[:, 0], everything[:, 1]], atol=1e-6
     )
     assert shares_at(forest, frame, mask, np.empty((0, 2), np.int32), mirror=True).shape == (0, 31)
-    with pytest.raises(UsageError, match="1 of 1 places are not the person's"):
+    with pytest.raises(UsageError, match="1 of 1 places are off the picture, not the person's"):
         shares_at(forest, frame, mask, np.argwhere(~mask)[:1], mirror=True)
-    with pytest.raises(UsageError, match="must lie in the picture"):
+    with pytest.raises(UsageError, match="1 of 1 places are off the picture"):
         shares_at(forest, frame, mask, np.array([[-1, 0]]), mirror=True)
     with pytest.raises(UsageError, match="rows and columns"):
         shares_at(forest, frame, mask, np.array([1, 2]), mirror=True)

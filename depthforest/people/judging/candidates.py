@@ -84,6 +84,8 @@ class PersonCandidates:
 
     def _is_pair(self, k: int, sure: Sequence[int]) -> bool:
         """Tell whether a candidate holds two others that are surely people and share no cells: then it is neither."""
+        if len(sure) < 2:
+            return False
         mask = np.zeros(self.shape[0] * self.shape[1], dtype=np.bool_)
         mask[self.places[k]] = True
         held = [
