@@ -1,4 +1,4 @@
-"""The commands about models: evaluate, compare, fit-joints, fit-leaves, import-pcl, info; a part of `cli`."""
+"""The commands about models: evaluate, compare, fit-joints, fit-leaves, train-people, import-pcl, info; see `cli`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def evaluate(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Models: files or names of shipped ones. The others are compared with the first. With --people they "
-            "may be omitted.",
+            help="Models: files or names of shipped ones. The others are compared with the first. With --people "
+            "they are person models, and may be omitted.",
             metavar="MODEL...",
         ),
     ] = None,

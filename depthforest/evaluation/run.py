@@ -221,9 +221,14 @@ class EvaluationRun:
             result.written.append(path)
         if self.options.json_path is not None:
             path = Path(self.options.json_path)
-            with replacing(path) as file:
-                file.write((json.dumps(result.to_dict(), indent=1) + "\n").encode())
+            write_figures(path, result.to_dict())
             result.written.append(path)
+
+
+def write_figures(path: Path, content: Mapping[str, Any]) -> None:
+    """Write figures as JSON."""
+    with replacing(path) as file:
+        file.write((json.dumps(content, indent=1) + "\n").encode())
 
 
 def prepare_evaluation(options: EvaluateOptions) -> EvaluationRun:

@@ -38,8 +38,6 @@ class SurveyedRoom:
         As in `regions.room_axes`.
     ground : float
         Meters from the floor up to the camera; NaN where no floor is seen.
-    floor : int
-        Its number among the planes; -1 where none is seen.
     """
 
     planes: Singles
@@ -47,7 +45,6 @@ class SurveyedRoom:
     taken: Bytes
     axes: Singles
     ground: float
-    floor: int
 
 
 def survey(grid: DepthGrid) -> SurveyedRoom:
@@ -59,6 +56,4 @@ def survey(grid: DepthGrid) -> SurveyedRoom:
     axes = room_axes(find_up(found))
     taken, planes = take_faces(grid, planes, axes[1], owner)
     floor = find_floor(found)
-    if floor is None:
-        return SurveyedRoom(planes, owner, taken, axes, float("nan"), -1)
-    return SurveyedRoom(planes, owner, taken, axes, floor.offset, found.index(floor))
+    return SurveyedRoom(planes, owner, taken, axes, float("nan") if floor is None else floor.offset)

@@ -90,7 +90,7 @@ CERTAINTY_KEPT = 0.9
 class _TrackedPerson:
     """Somebody: where he was in metres, where he was going in metres a frame, when he was last found; and his surface.
 
-    `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square metres. `start` is
+    `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square meters. `start` is
     where he was first, `stirred` the step of the room at which he last stirred, `certainty` the mean of his
     probabilities.
     """

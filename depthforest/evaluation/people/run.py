@@ -5,20 +5,19 @@ Everything that can be wrong with what was asked for is said by `prepare_people`
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from depthforest.base import UsageError, replacing, thread_count
+from depthforest.base import UsageError, thread_count
 from depthforest.evaluation.bench import BENCH_VERSION, PEOPLE, BenchFrames, chosen_names, open_bench
 from depthforest.evaluation.people.judging import EmptyRooms, PeopleJudge, Tracker, evaluate_finders
 from depthforest.evaluation.people.options import PeopleOptions
 from depthforest.evaluation.people.page import TITLES, JudgedSource, row_cells, write_people_report
 from depthforest.evaluation.people.rooms import MarkedRooms
-from depthforest.evaluation.run import bench_state, check_outputs, warn_of_other_frames
+from depthforest.evaluation.run import bench_state, check_outputs, warn_of_other_frames, write_figures
 from depthforest.frames import Frame
 from depthforest.io import FolderDataset, FrameSequence, JoinedFrames, ReadOptions, ZarrDataset, open_dataset
 from depthforest.people import Background, People, PeopleTracker, PersonModel, find_people, load_person_model
@@ -133,8 +132,7 @@ class PeopleRun:
             result.written.append(path)
         if self.options.json_path is not None:
             path = Path(self.options.json_path)
-            with replacing(path) as file:
-                file.write((json.dumps(result.to_dict(), indent=1) + "\n").encode())
+            write_figures(path, result.to_dict())
             result.written.append(path)
 
 

@@ -21,8 +21,6 @@ Places = npt.NDArray[np.int32]
 SCENE = PartSet(("room", "head", "torso", "arm", "hand", "leg", "foot"))
 """What the scene forest tells apart: the room and everything in it, and coarse parts of people."""
 
-MAX_DEPTH_MM = 65535
-
 
 def coarse_frame(grid: DepthGrid) -> Frame:
     """Return the cells of a grid as a depth picture."""

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from depthforest.base import Column, Floats, ModelError, kernel, modelfile
 
 MAX_TREES, MAX_NODES = 4096, 2**20
-MAX_DEPTH = 64
 
 SCHEMA = {
     "roots": Column("int32", ("trees",)),
