@@ -15,6 +15,7 @@ Rooms, from the ground up:
 - `adaboost`: AdaBoost over any member, or over a fixed pool.
 - `ranking`: learning to rank.
 - `plotting`: pictures of fitted learners.
+- `export`: fitted ensembles as ONNX graphs.
 - `analysis`: why an ensemble works.
 - `files`: a module: `load` for whatever `save` wrote, with the estimator from a fixed table. A loaded ensemble
   continues boosting as if it had never been saved. Custom losses cannot be saved, because files hold no code.

@@ -3,6 +3,7 @@ from . import plotting as plotting
 from . import ranking as ranking
 from .adaboost import AdaBoostClassifier as AdaBoostClassifier
 from .adaboost import AdaBoostPoolClassifier as AdaBoostPoolClassifier
+from .adaboost import AdaBoostRegressor as AdaBoostRegressor
 from .bagging import BaggingClassifier as BaggingClassifier
 from .bagging import BaggingRegressor as BaggingRegressor
 from .bagging import DiverseEnsembleClassifier as DiverseEnsembleClassifier
@@ -21,6 +22,7 @@ from .combining import StackingClassifier as StackingClassifier
 from .combining import StackingRegressor as StackingRegressor
 from .combining import VotingClassifier as VotingClassifier
 from .combining import VotingRegressor as VotingRegressor
+from .export import to_onnx as to_onnx
 from .files import load as load
 from .forests import ExtraTreesClassifier as ExtraTreesClassifier
 from .forests import ExtraTreesRegressor as ExtraTreesRegressor
@@ -33,3 +35,6 @@ from .tree import DecisionTreeClassifier as DecisionTreeClassifier
 from .tree import DecisionTreeRegressor as DecisionTreeRegressor
 from .tree import ExtraTreeClassifier as ExtraTreeClassifier
 from .tree import ExtraTreeRegressor as ExtraTreeRegressor
+from .tree import export_text as export_text
+from .tree import to_dot as to_dot
+from .tree import tree_frame as tree_frame

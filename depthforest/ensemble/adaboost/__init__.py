@@ -1,7 +1,7 @@
 """AdaBoost: members fitted to reweighted rows, and a variant over a fixed pool of members.
 
-A table, classes and any weak classifier come in; `AdaBoostClassifier` and `AdaBoostPoolClassifier` go out, and only
-they are for others.
+A table, classes and any weak classifier come in; `AdaBoostClassifier`, `AdaBoostPoolClassifier` and
+`AdaBoostRegressor` go out, and only they are for others.
 
 Modules, from the ground up:
 
@@ -11,6 +11,7 @@ Modules, from the ground up:
   and categories, so trees are rewritten in terms of all that the members know together; their answers stay the same.
 - `estimator`: `AdaBoostClassifier`: members fitted one after another, made as those of `bagging`, on weights or on
   drawn rows.
+- `regression`: `AdaBoostRegressor`: the same for numbers, on drawn rows; the answer is a weighted median.
 - `pool`: `AdaBoostPoolClassifier`: each round takes the best member of a fixed, named pool.
 """
 

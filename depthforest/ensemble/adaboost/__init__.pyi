@@ -1,2 +1,3 @@
 from .estimator import AdaBoostClassifier as AdaBoostClassifier
 from .pool import AdaBoostPoolClassifier as AdaBoostPoolClassifier
+from .regression import AdaBoostRegressor as AdaBoostRegressor

@@ -181,7 +181,7 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
         weights, rows = first_weights(sample_weight, len(codes))
         if rows is not None:
             table, codes = cut(table, rows, None), codes[rows]
-        setup = _setup(template, table, codes, weights, len(classes), is_drawn=is_drawn)
+        setup = member_setup(template, table, codes, weights, len(classes), is_drawn=is_drawn)
         self._boost(setup, weights, rows, len(y))
         return self
 
@@ -272,8 +272,8 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
         return tags
 
 
-def _setup(
-    template: Any, table: Any, codes: Indices, weights: Floats, n_classes: int, *, is_drawn: bool
+def member_setup(
+    template: Any, table: Any, truth: npt.NDArray[Any], weights: Floats, n_classes: int, *, is_drawn: bool
 ) -> MemberSetup:
     """Return what all members are fitted with; `weights` are those of the first round, others come round by round."""
     n_samples, n_features = table.shape
@@ -289,7 +289,7 @@ def _setup(
     return MemberSetup(
         template=template,
         X=table if is_drawn else _coded(template, table, weights),
-        y=codes,
+        y=truth,
         plan=plan,
         distributions=None,
         input_sigma=None,

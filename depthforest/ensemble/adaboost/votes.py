@@ -20,6 +20,15 @@ from depthforest.ensemble.adaboost.rounds import Ledger, error_bounds
 from depthforest.ensemble.fitting import Indices
 
 
+def weighed_importances(members: list[Any], weights: Floats) -> Floats:
+    """Return the mean importance of each column over the members by their weights, (n_features,)."""
+    without = [member for member in members if not hasattr(member, "feature_importances_")]
+    if without:
+        raise AttributeError(f"a member has no feature_importances_: {type(without[0]).__name__}")
+    each = np.array([member.feature_importances_ for member in members])
+    return np.asarray(weights @ each / weights.sum())
+
+
 class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
     """Answers of an ensemble that has `estimators_`, `estimator_weights_` and `classes_`.
 
@@ -174,11 +183,7 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
     def feature_importances_(self) -> Floats:
         """Mean importance of each column over the members by their weights, (n_features,); where all have it."""
         check_is_fitted(self)
-        without = [member for member in self.estimators_ if not hasattr(member, "feature_importances_")]
-        if without:
-            raise AttributeError(f"a member has no feature_importances_: {type(without[0]).__name__}")
-        each = np.array([member.feature_importances_ for member in self.estimators_])
-        return np.asarray(self.estimator_weights_ @ each / self.estimator_weights_.sum())
+        return weighed_importances(self.estimators_, self.estimator_weights_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return bool(getattr(self, "estimators_", None))

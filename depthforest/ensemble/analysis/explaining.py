@@ -119,7 +119,7 @@ def shap_values(estimator: Any, X: Any) -> Explanation:
     estimator
         `DecisionTree*`, `ExtraTree*`, `RandomForest*`, `ExtraTrees*`, `GradientBoosting*`, `NewtonBoosting*` or
         `LambdaMART`. Its own `n_jobs` says on how many threads.
-    X : (n, n_features) array or DataFrame
+    X : (n, n_features) array, sparse matrix or DataFrame
         Rows to explain.
 
     Returns
@@ -129,7 +129,7 @@ def shap_values(estimator: Any, X: Any) -> Explanation:
         `predict` (of a ranker without base scores).
     """
     trees, start, is_mean = _trees_of(estimator)
-    table = predict_table(estimator, X)
+    table = predict_table(estimator, X)[:]  # dense: there is a value for every cell
     n_outputs = len(start) if start is not None else trees[0].n_outputs
     threads = job_count(getattr(estimator, "n_jobs", None), in_threads=True)
     by_turns = 1 if start is None else n_outputs

@@ -172,7 +172,7 @@ def pyplot() -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError:
-        raise UsageError("plots need matplotlib: pip install 'depthforest[plots]'") from None
+        raise UsageError("plots need matplotlib, which is not installed: run pip install matplotlib") from None
     return plt
 
 

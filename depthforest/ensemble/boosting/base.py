@@ -82,7 +82,7 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, n_features) array or DataFrame
+        X : (n, n_features) array, sparse matrix or DataFrame
         y : (n,) array
         sample_weight : (n,) array, optional
         X_val, y_val, sample_weight_val : optional
@@ -203,7 +203,7 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
             raise UsageError(f"early stopping cannot set validation_fraction={share:g} aside: {error}") from None
         learned, judged = np.sort(learned), np.sort(judged)
         return tuple(  # type: ignore[return-value]
-            Rows(np.ascontiguousarray(table[rows]), truth[rows], weights[rows], loss) for rows in (learned, judged)
+            Rows(table[rows], truth[rows], weights[rows], loss) for rows in (learned, judged)
         )
 
     def _validation_share(self) -> float:
@@ -358,7 +358,7 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
 
 

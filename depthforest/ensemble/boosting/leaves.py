@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Floats, Ints, Words, kernel, map_in_order
+from depthforest.base import Floats, Ints, Singles, Words, kernel, map_in_order
 from depthforest.ensemble.boosting.losses.base import Loss
-from depthforest.ensemble.growth import LEAF
+from depthforest.ensemble.growth import LEAF, SparseTable
 from depthforest.ensemble.tree import WALK_CHILD, WALK_FEATURE, WALK_MORE, WALK_THRESHOLD, Table, Tree, Walk, goes_right
 
 _BLOCK = 8192
@@ -26,9 +26,13 @@ def add_grown(tree: Tree, raw: Floats) -> None:
 
 def add_walked(walk: Walk, table: Table, rows: Ints, raw: Floats, *, threads: int = 1) -> None:
     """Add what a tree says of some rows of a table to their raw values (n_table_rows,)."""
+    if isinstance(table, SparseTable):
+        raw[rows] += walk.mean(table[rows], threads=threads)[:, 0]
+        return
+    dense = table
 
     def add(first: int) -> None:
-        _walk_rows(table, rows[first : first + _BLOCK], walk.nodes, walk.masks, walk.values, raw)
+        _walk_rows(dense, rows[first : first + _BLOCK], walk.nodes, walk.masks, walk.values, raw)
 
     for _ in map_in_order(add, range(0, len(rows), _BLOCK), threads=threads if len(rows) > _BLOCK else 1):
         pass
@@ -100,7 +104,7 @@ def _fill_numbers(feature: Ints, child: Ints, begins: Ints, counts: Ints, rows: 
 
 
 @kernel
-def _walk_rows(x: Table, rows: Ints, nodes: Ints, masks: Words, values: Floats, raw: Floats) -> None:
+def _walk_rows(x: Singles, rows: Ints, nodes: Ints, masks: Words, values: Floats, raw: Floats) -> None:
     """Walk rows through one tree, and add its values to theirs."""
     thresholds = nodes.view(np.float32)
     for i in range(len(rows)):

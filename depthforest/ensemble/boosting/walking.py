@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from depthforest.base import Floats, Ints, Longs, Words, kernel
+from depthforest.base import Floats, Ints, Longs, Singles, Words, kernel
 from depthforest.ensemble.tree import LANES, WALK_MORE, Table, Walk, in_blocks, is_plain_table, walk_lanes
 
 
@@ -23,7 +23,7 @@ def add_trees(walk: Walk, x: Table, out: Floats, *, first: int = 0, last: int | 
 
 @kernel
 def _add_block(
-    x: Table,
+    x: Singles,
     nodes: Ints,
     roots: Longs,
     first_tree: int,

@@ -10,6 +10,7 @@ from .folds import routing_splitter as routing_splitter
 from .jobs import MAX_SEED as MAX_SEED
 from .jobs import Seeds as Seeds
 from .jobs import in_parallel as in_parallel
+from .jobs import is_on_cluster as is_on_cluster
 from .jobs import job_count as job_count
 from .jobs import member_seeds as member_seeds
 from .jobs import shown as shown

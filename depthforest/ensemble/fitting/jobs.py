@@ -37,8 +37,18 @@ def job_count(n_jobs: int | None, *, in_threads: bool = False) -> int:
 
 
 def member_seeds(random_state: Any, n: int) -> Seeds:
-    """Return a seed for each member, (n,) int64: the first ones are the same for every n, so that more can follow."""
+    """Return a seed for each member, (n,) int64: the first ones are the same for every n, so that more can follow.
+
+    `random_state` is None, a whole number, or numpy's RandomState or Generator, which goes on to other numbers.
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state.integers(MAX_SEED, size=n, dtype=np.int64)
     return np.asarray(check_random_state(random_state).randint(MAX_SEED, size=n), dtype=np.int64)
+
+
+def is_on_cluster() -> bool:
+    """Tell whether joblib's jobs go to a Dask cluster (`joblib.parallel_config("dask")`); trees go there too."""
+    return type(get_active_backend()[0]).__name__ == "DaskDistributedBackend"
 
 
 def in_parallel(function: Callable[[_T], _R], items: Iterable[_T], *, n_jobs: int | None = None) -> Iterator[_R]:

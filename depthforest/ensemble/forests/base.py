@@ -19,13 +19,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base import Floats, Ints, Longs, Singles, UsageError, is_whole, map_in_order
+from depthforest.base import Floats, Ints, Longs, UsageError, is_whole, map_in_order
 from depthforest.ensemble.fitting import (
     MemberSequence,
     Seeds,
     check_count,
     check_same,
     continued_seeds,
+    in_parallel,
+    is_on_cluster,
     job_count,
     kept_members,
     known_values,
@@ -42,6 +44,7 @@ from depthforest.ensemble.tree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     Layout,
+    Table,
     Tree,
     Walk,
     categorical_flags,
@@ -89,7 +92,7 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
 
     # -- fitting -------------------------------------------------------------------------------------------------------
 
-    def _fit(self, table: Singles, channels: Any, targets: Floats, weights: Floats, n_channels: int) -> None:
+    def _fit(self, table: Table, channels: Any, targets: Floats, weights: Floats, n_channels: int) -> None:
         """Grow the trees that are wanted and not there yet."""
         for name in OUT_OF_BAG:  # of the last fit
             self.__dict__.pop(name, None)
@@ -141,7 +144,7 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
 
     def _grown(
         self,
-        table: Singles,
+        table: Table,
         channels: Any,
         targets: Floats,
         weights: Floats,
@@ -166,7 +169,8 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
         binned = bin_columns(
             table, max_bins=max_bins, categorical=self.is_categorical_, weights=weights, threads=threads
         )
-        within = 1 if len(numbers) >= threads else threads
+        is_spread = is_on_cluster()
+        within = 1 if is_spread or len(numbers) >= threads else threads
 
         def grow(t: int) -> Tree:
             own = self._tree_weights(t, channels, weights)
@@ -177,7 +181,10 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
             )
             return tree.without_branches(alpha) if alpha > 0 else tree
 
-        trees = map_in_order(grow, numbers, threads=1 if within > 1 else threads)
+        if is_spread:
+            trees = in_parallel(grow, numbers, n_jobs=-1)
+        else:
+            trees = map_in_order(grow, numbers, threads=1 if within > 1 else threads)
         yield from shown(trees, n=len(numbers), title="growing trees", verbose=self.verbose)
 
     def _draw_count(self, n_rows: int) -> int:
@@ -317,5 +324,5 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags

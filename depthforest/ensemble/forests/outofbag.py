@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch
 
-from depthforest.base import Floats, Ints, Longs, Singles, UsageError, map_in_order
-from depthforest.ensemble.tree import Tree, Walk
+from depthforest.base import Floats, Ints, Longs, UsageError, map_in_order
+from depthforest.ensemble.tree import Table, Tree, Walk
 
-Table = Singles
 Unseen = Callable[[int], Longs]
 
 
@@ -116,7 +115,8 @@ def strength_and_correlation(
 
 def error_bound(strength: float, correlation: float) -> float:
     """Return Breiman's bound of the error, rho (1 - s^2) / s^2; infinite where the strength is not positive."""
-    return float("inf") if strength <= 0 else correlation * (1 - strength**2) / strength**2
+    square = strength * strength  # a power would raise an error for what a file may hold
+    return float("inf") if strength <= 0 or square == 0 else correlation * (1 - square) / square
 
 
 def permutation_importance(
@@ -140,7 +140,7 @@ def permutation_importance(
         rises = np.zeros(n_features)
         if len(rows) == 0:
             return rises
-        own, expected = table[rows], truth[rows]
+        own, expected = table[rows][:], truth[rows]  # dense: a column is shuffled in it
 
         def loss() -> float:
             answers = walk.mean(own)

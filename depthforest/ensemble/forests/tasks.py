@@ -27,6 +27,7 @@ from depthforest.ensemble.tree import (
     Columns,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    Table,
     Tree,
     check_weights,
     fit_classes,
@@ -49,7 +50,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, n_features) array or DataFrame
+        X : (n, n_features) array, sparse matrix or DataFrame
         y : (n,) array
         sample_weight : (n,) array, optional
 
@@ -67,7 +68,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
             self._judge_out_of_bag(table, codes)
         return self
 
-    def _judge_out_of_bag(self, table: npt.NDArray[np.float32], codes: npt.NDArray[np.int32]) -> None:
+    def _judge_out_of_bag(self, table: Table, codes: npt.NDArray[np.int32]) -> None:
         threads = job_count(self.n_jobs, in_threads=True)
         asked = ask(self.trees_, self._unseen_rows, table, codes, threads=threads)
         known = ~np.isnan(asked.means[:, 0])
@@ -153,7 +154,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, n_features) array or DataFrame
+        X : (n, n_features) array, sparse matrix or DataFrame
         y : (n,) array
         sample_weight : (n,) array, optional
 
@@ -186,7 +187,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, n_features) array or DataFrame
+        X : (n, n_features) array, sparse matrix or DataFrame
         quantiles : sequence of float, default=(0.05, 0.5, 0.95)
             From 0 to 1, in any order.
         """

@@ -10,6 +10,7 @@ Modules, from the ground up:
   its class, or the only one. Gini is then squared error of channels, and one sweep serves gini, entropy and squared
   error.
 - `columns`: the codes of a node's rows in one column, sorted or counted, and categories in an order that can be cut.
+- `sparse`: tables of mostly zeros, made dense only in blocks.
 - `binning`: columns as whole numbers: quantile bins in a byte, or one code for each value. A code remembers the values
   it stands for, so that trees are walked with raw values.
 - `splits`: what a split is, which rows go left, and which columns a node draws.

@@ -25,6 +25,7 @@ from .growing import may_split as may_split
 from .growing import weigh as weigh
 from .memory import SplitMemory as SplitMemory
 from .memory import TreeRows as TreeRows
+from .sparse import SparseTable as SparseTable
 from .splits import NO_FEATURE as NO_FEATURE
 from .splits import Split as Split
 from .splits import part_rows as part_rows

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from depthforest.base import Bools, Bytes, Floats, Ints, Longs, Singles, UsageError, is_whole, kernel, map_in_order
 from depthforest.ensemble.growth.columns import HIGH, LOW, N_CODES, START
+from depthforest.ensemble.growth.sparse import SparseTable
 
 MAX_BINS = 255
 """Codes of a column that fit a byte beside the one for a missing value."""
@@ -83,7 +84,7 @@ def check_max_bins(max_bins: Any) -> int | None:
 
 
 def bin_columns(
-    x: Singles,
+    x: Singles | SparseTable,
     *,
     max_bins: int | None,
     categorical: Bools | None = None,
@@ -94,8 +95,8 @@ def bin_columns(
 
     Parameters
     ----------
-    x : (n_rows, n_features) float32, C-contiguous
-        Finite or NaN (missing). Categories are whole numbers from 0 to 254.
+    x : (n_rows, n_features) float32, C-contiguous, or SparseTable
+        Finite or NaN (missing). Categories are whole numbers from 0 to 254; a sparse table has none.
     max_bins : int or None
         Quantile bins of a column with more values than that; None for a code for each value.
     categorical : (n_features,) bool, optional
@@ -126,7 +127,14 @@ def _among(binned: Binned, used: Longs, n_rows: int) -> Binned:
     return binned._replace(codes=codes, by_row=by_row, wide=wide)
 
 
-def _bin(x: Singles, max_bins: int | None, is_categorical: Bools, weights: Floats | None, threads: int) -> Binned:
+def _block_of(x: Singles | SparseTable, block: range) -> tuple[Singles, int]:
+    """Return a dense table that has some columns side by side, and where they begin in it."""
+    return (x.columns(block), 0) if isinstance(x, SparseTable) else (x, block.start)
+
+
+def _bin(
+    x: Singles | SparseTable, max_bins: int | None, is_categorical: Bools, weights: Floats | None, threads: int
+) -> Binned:
     """Code the columns of a table whose rows all have weight."""
     n_rows, n_features = x.shape
     rows, own = (slice(None), None) if max_bins is None else _sampled(n_rows, weights)
@@ -134,7 +142,8 @@ def _bin(x: Singles, max_bins: int | None, is_categorical: Bools, weights: Float
     blocks = [range(first, min(first + _BLOCK, n_features)) for first in range(0, n_features, _BLOCK)]
 
     def find(block: range) -> list[Singles]:
-        sample = np.ascontiguousarray(x[rows, block.start : block.stop].T)
+        part, at = _block_of(x, block)
+        sample = np.ascontiguousarray(part[rows, at : at + len(block)].T)
         order = None if own is None else np.argsort(sample, axis=1, kind="stable")
         sample = np.sort(sample, axis=1) if order is None else np.take_along_axis(sample, order, axis=1)
         few, counts = np.empty((len(block), _EDGES), dtype=np.float32), np.full(len(block), -1)
@@ -143,12 +152,12 @@ def _bin(x: Singles, max_bins: int | None, is_categorical: Bools, weights: Float
         found = []
         for k, f in enumerate(block):
             if is_categorical[f]:
-                found.append(_category_edges(x[:, f]))
+                found.append(_category_edges(part[:, at + k]))
             elif counts[k] >= 0:
                 found.append(few[k, : counts[k]])
             else:
                 its = None if own is None or order is None else own[order[k]]
-                found.append(_edges(x[:, f], sample[k], its, max_bins, is_part=is_part))
+                found.append(_edges(part[:, at + k], sample[k], its, max_bins, is_part=is_part))
         return found
 
     edges = [e for found in map_in_order(find, blocks, threads=threads) for e in found]
@@ -163,15 +172,17 @@ def _bin(x: Singles, max_bins: int | None, is_categorical: Bools, weights: Float
     wide = np.empty((n_features, n_rows) if is_wide else (0, 0), dtype=np.int32)
 
     def code(block: range) -> None:
+        part, at = _block_of(x, block)
         if is_wide:
-            for f in block:
-                wide[f] = np.where(np.isnan(x[:, f]), n_codes[f], np.searchsorted(edges[f], x[:, f]))
-                _find_ranges(x, f, int(starts[f]), int(n_codes[f]), wide[f], ranges)
+            for column, f in enumerate(block, at):
+                values = part[:, column]
+                wide[f] = np.where(np.isnan(values), n_codes[f], np.searchsorted(edges[f], values))
+                _find_ranges(part, column, int(starts[f]), int(n_codes[f]), wide[f], ranges)
             return
         table = np.full((len(block), _EDGES), np.inf, dtype=np.float32)
         for k, f in enumerate(block):
             table[k, : len(edges[f])] = edges[f]
-        _code_columns(x, block.start, table, columns, ranges, codes, by_row)
+        _code_columns(part, at, block.start, table, columns, ranges, codes, by_row)
 
     for _ in map_in_order(code, blocks, threads=threads):
         pass
@@ -241,7 +252,7 @@ def _category_edges(column: npt.NDArray[Any]) -> Singles:
     return np.arange(int(largest), dtype=np.float32)
 
 
-def _check_categories(x: npt.NDArray[Any], is_categorical: Bools) -> None:
+def _check_categories(x: Any, is_categorical: Bools) -> None:
     for f in np.flatnonzero(is_categorical):
         column = x[:, f]
         known = column[~np.isnan(column)]
@@ -291,6 +302,7 @@ def _search(edges: Singles, value: float) -> np.uint32:
 @kernel
 def _code_columns(
     x: Singles,
+    at: int,
     first: int,
     table: Singles,
     columns: Longs,
@@ -298,14 +310,14 @@ def _code_columns(
     codes: Bytes,
     by_row: Bytes,
 ) -> None:
-    """Code columns `first` on, as many as `table` has rows: a value's code is the number of edges below it."""
+    """Code columns `first` on, which begin at `at` in x, as many as `table` has rows: by the number of edges below."""
     n_columns = table.shape[0]
     block = np.empty((n_columns, _ROWS), dtype=np.float32)
     for start in range(0, x.shape[0], _ROWS):
         n = min(_ROWS, x.shape[0] - start)
         for r in range(n):
             for k in range(n_columns):
-                block[k, r] = x[start + r, first + k]
+                block[k, r] = x[start + r, at + k]
         for k in range(n_columns):
             edges, values, out = table[k], block[k], codes[first + k, start : start + n]
             for r in range(n):

@@ -1,7 +1,7 @@
 """Pictures of fitted learners, ours or scikit-learn's.
 
 Fitted learners come in; matplotlib axes go out. Users import the `plot_*` functions from here. matplotlib is imported
-when a function is called: `pip install 'depthforest[plots]'`.
+when a function is called: `pip install matplotlib`.
 
 Modules, from the ground up:
 

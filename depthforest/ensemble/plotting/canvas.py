@@ -34,7 +34,7 @@ def pyplot() -> ModuleType:
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:
-        raise UsageError("plots need matplotlib, which is not installed: run pip install depthforest[plots]") from error
+        raise UsageError("plots need matplotlib, which is not installed: run pip install matplotlib") from error
     return plt
 
 

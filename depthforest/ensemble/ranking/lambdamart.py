@@ -144,7 +144,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
 
         Parameters
         ----------
-        X : (n, n_features) array or DataFrame
+        X : (n, n_features) array, sparse matrix or DataFrame
         y : (n,) array
             Relevance: whole numbers from 0. A query whose documents are all equally relevant, or that has only one,
             teaches nothing; at least one must be another.
@@ -200,7 +200,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
 
         Parameters
         ----------
-        X : (n, n_features) array or DataFrame
+        X : (n, n_features) array, sparse matrix or DataFrame
         base_scores : (n,) array, optional
             Those of the model that the fit started from.
         """
@@ -293,4 +293,4 @@ class _Part:
         rows = np.repeat(queries, sizes)
         starts = np.concatenate(([0], np.cumsum(sizes[queries]))).astype(np.int64)
         scores = None if self.scores is None else self.scores[rows]
-        return _Part(np.ascontiguousarray(self.table[rows]), self.grades[rows], starts, scores)
+        return _Part(self.table[rows], self.grades[rows], starts, scores)

@@ -22,6 +22,11 @@ from depthforest.ensemble.tree import MAX_FEATURES
 
 SIZES_SUFFIX = ".query"
 
+MAX_CELLS = 2**26
+"""Of the table of a small file: 256 MB. A larger file may have `CELLS_PER_BYTE` more for each of its bytes."""
+
+CELLS_PER_BYTE = 16
+
 MAX_SHOWN = 40
 """Characters of a bad line that a message quotes."""
 
@@ -80,8 +85,14 @@ def read_letor(path: str | Path, *, n_features: int | None = None, zero_based: b
         raise DatasetError(
             f"{path}: has features up to number {table.shape[1]}, expected at most {min(width, MAX_FEATURES)}"
         )
+    if len(grades) * width > max(MAX_CELLS, CELLS_PER_BYTE * len(raw)):
+        raise DatasetError(
+            f"{path}: {len(grades)} rows of {width} features, nearly all 0, do not fit into a table; "
+            "leave out rare features, or number them without gaps"
+        )
     x = np.zeros((len(grades), width), dtype=np.float32)
-    x[:, : table.shape[1]] = table.toarray()
+    filled = table.tocoo()
+    x[filled.row, filled.col] = filled.data
     return RankingData(x, np.asarray(grades, dtype=np.float64), _ids(path, ids, len(grades)))
 
 

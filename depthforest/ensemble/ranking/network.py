@@ -168,7 +168,7 @@ class RankNet(BaseRankNetwork):
     activation_ : str
     n_iter_ : int
         Epochs that were run.
-    train_scores_, validation_scores_ : (n_iter_,) arrays
+    train_scores_, validation_scores_ : arrays, a number for each iteration
         NDCG after each epoch; the second is empty without early stopping.
     n_features_in_, feature_names_in_
         As in scikit-learn.

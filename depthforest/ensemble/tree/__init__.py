@@ -15,6 +15,7 @@ Modules, from the ground up:
 - `checks`: whether the columns of a tree form a tree, before a kernel walks it.
 - `store`: ensembles of trees in model files. Each family adds its own content.
 - `paths`: the nodes that rows pass, and what pruning would leave.
+- `listing`: a tree's rules as text, its nodes as a DataFrame.
 - `extratrees`: single trees of random thresholds.
 - `estimators`: `DecisionTreeClassifier` and `DecisionTreeRegressor`, and a table that is binned once for many trees.
 """

@@ -12,6 +12,9 @@ from .inputs import fit_table as fit_table
 from .inputs import predict_table as predict_table
 from .inputs import times_classes as times_classes
 from .inputs import weighed_classes as weighed_classes
+from .listing import export_text as export_text
+from .listing import to_dot as to_dot
+from .listing import tree_frame as tree_frame
 from .metadata import MAX_CATEGORIES as MAX_CATEGORIES
 from .metadata import MAX_FEATURES as MAX_FEATURES
 from .metadata import Codec as Codec

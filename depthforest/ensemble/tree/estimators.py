@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base import Floats, Longs, Singles
-from depthforest.ensemble.fitting import MAX_SEED, number
+from depthforest.base import Floats, Longs
+from depthforest.ensemble.fitting import member_seeds, number
 from depthforest.ensemble.growth import Binned, bin_columns, check_max_bins
 from depthforest.ensemble.tree.inputs import (
     Table,
@@ -45,7 +45,7 @@ class CodedTable:
 
     Attributes
     ----------
-    table : (n, n_features) float32
+    table : (n, n_features) float32, or SparseTable
     binned : Binned
     known : mapping
         `OF_COLUMNS`, those that there are.
@@ -73,7 +73,7 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
 
     def _grow(
         self,
-        table: Singles,
+        table: Table,
         channels: Any,
         targets: Floats,
         weights: Floats,
@@ -90,7 +90,7 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
         )
         alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
         binned = self._bin(table, weights) if binned is None else binned
-        seed = int(check_random_state(self.random_state).randint(MAX_SEED))
+        seed = int(member_seeds(self.random_state, 1)[0])
         tree = plant(binned, channels, targets, weights, growth, seed=seed, offset=offset)
         self._set_tree(tree.without_branches(alpha) if alpha > 0 else tree)
 
@@ -168,7 +168,7 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
 
 
@@ -199,7 +199,7 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         Columns with more values are split at the edges of so many quantile bins; None: anywhere.
     categorical_features : "from_dtype", mask, numbers or names of columns, optional
         Columns whose values have no order; up to 254 categories each, of any kind.
-    random_state : int, RandomState, optional
+    random_state : int, RandomState, Generator, optional
 
     Attributes
     ----------
@@ -256,7 +256,7 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, n_features) array or DataFrame
+        X : (n, n_features) array, sparse matrix or DataFrame
         y : (n,) array
         sample_weight : (n,) array, optional
 
@@ -355,7 +355,7 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (n, n_features) array or DataFrame
+        X : (n, n_features) array, sparse matrix or DataFrame
         y : (n,) array
         sample_weight : (n,) array, optional
 

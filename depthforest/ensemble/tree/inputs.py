@@ -25,19 +25,21 @@ from sklearn.utils.validation import (
 
 from depthforest.base import Floats, Ints, Singles, UsageError
 from depthforest.ensemble.fitting import check_total
-from depthforest.ensemble.growth import MAX_BINS
+from depthforest.ensemble.growth import MAX_BINS, SparseTable
 from depthforest.ensemble.tree.frames import NamedTable, frame_of
 
-Table = Singles
+Table = Singles | SparseTable
 
 FINITE = "allow-nan"
+
+_CHECKS = {"dtype": np.float32, "order": "C", "ensure_all_finite": FINITE, "accept_sparse": ["csr", "csc"]}
 
 MAX_WEIGHT = 2**31
 """Whole weights are counted exactly up to this sum."""
 
 
 def fit_table(estimator: Any, x: Any, categorical_features: Any) -> Table:
-    """Return the training table (n, n_features) float32, and keep the estimator's columns and categories.
+    """Return the training table (n, n_features), dense or sparse, and keep the estimator's columns and categories.
 
     Sets `n_features_in_`, `feature_names_in_` where there are names, `is_categorical_` (n_features,) bool and
     `categories_`, a dict from column to its categories in the order of their codes. What was fitted before is walked no
@@ -46,7 +48,7 @@ def fit_table(estimator: Any, x: Any, categorical_features: Any) -> Table:
     vars(estimator).pop("_walk", None)
     _refuse_text(x, categorical_features)
     if categorical_features is None:
-        table = validate_data(estimator, x, dtype=np.float32, order="C", ensure_all_finite=FINITE)
+        table = validate_data(estimator, x, **_CHECKS)
         estimator.is_categorical_ = np.zeros(table.shape[1], dtype=bool)
         estimator.categories_ = {}
         return _plain(table)
@@ -83,7 +85,7 @@ def _refuse_text(x: Any, categorical_features: Any) -> None:
 
 
 def predict_table(estimator: Any, x: Any) -> Table:
-    """Return a table to predict, (n, n_features) float32, encoded as the training table was."""
+    """Return a table to predict, (n, n_features), dense float32 or sparse, encoded as the training table was."""
     check_is_fitted(estimator)
     return encoded_table(estimator, x)
 
@@ -91,7 +93,7 @@ def predict_table(estimator: Any, x: Any) -> Table:
 def encoded_table(estimator: Any, x: Any) -> Table:
     """Return a table encoded as the training table is, which `fit_table` has seen."""
     if not estimator.categories_:
-        return _plain(validate_data(estimator, x, dtype=np.float32, order="C", ensure_all_finite=FINITE, reset=False))
+        return _plain(validate_data(estimator, x, reset=False, **_CHECKS))
     _refuse_sparse(x)
     validate_data(estimator, x, skip_check_array=True, reset=False)
     return _encoded(estimator, x)
@@ -99,6 +101,8 @@ def encoded_table(estimator: Any, x: Any) -> Table:
 
 def _plain(table: Any) -> Table:
     """Return a table as kernels are compiled for: read-only and unaligned ones, as memory maps are, are copied."""
+    if issparse(table):
+        return SparseTable(table)
     return np.require(table, dtype=np.float32, requirements=["C", "A", "W"])
 
 

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.base import Counters, Floats, Ints, Longs, Singles, Words, kernel, map_in_order
+from depthforest.ensemble.growth import SparseTable
 from depthforest.ensemble.tree.trees import Tree
 
-Table = Singles
+Table = Singles | SparseTable
 
 WALK_FEATURE, WALK_THRESHOLD, WALK_CHILD, WALK_MORE = range(4)
 """Columns of `nodes`, packed for walking; a growing tree has others (`growth.tables`). WALK_THRESHOLD holds the bits of
@@ -82,7 +83,7 @@ class Walk:
         return cls(nodes, roots, np.concatenate(values), np.concatenate(masks), n_shared)
 
     def mean(self, x: Table, *, threads: int = 1) -> Floats:
-        """Return the mean of all trees' predictions, (n, n_outputs); x is (n, n_features) float32, C-contiguous."""
+        """Return the mean of all trees' predictions, (n, n_outputs); a dense x is float32, C-contiguous."""
         out = np.zeros((len(x), self.values.shape[1]))
 
         def add(rows: slice) -> None:
@@ -107,7 +108,7 @@ def in_blocks(function: Callable[[slice], None], x: Table, out: npt.NDArray[Any]
     """Call a function for blocks of the rows of a table and of what is made of them."""
     n = len(x)
     row_bytes = x.itemsize * x.shape[1] + out.itemsize * out.shape[1]
-    size = max(_BLOCK, min(_BLOCK_BYTES // row_bytes, -(-n // threads)))
+    size = max(LANES if isinstance(x, SparseTable) else _BLOCK, min(_BLOCK_BYTES // row_bytes, -(-n // threads)))
     blocks = [slice(first, min(first + size, n)) for first in range(0, n, size)]
     for _ in map_in_order(function, blocks, threads=max(1, min(threads, len(blocks)))):
         pass
@@ -127,7 +128,7 @@ def goes_right(value, threshold, more, masks):  # type: ignore[no-untyped-def]  
 
 
 @kernel
-def is_plain_table(x: Table, masks: Words) -> bool:
+def is_plain_table(x: Singles, masks: Words) -> bool:
     """Return whether rows can be walked by comparing alone: nothing is missing, and no split is of categories."""
     if masks.shape[0] > 0:
         return False
@@ -140,7 +141,7 @@ def is_plain_table(x: Table, masks: Words) -> bool:
 
 @kernel
 def walk_lanes(
-    x: Table,
+    x: Singles,
     first: int,
     n: int,
     nodes: Ints,
@@ -181,7 +182,7 @@ def walk_lanes(
 
 @kernel
 def _add_block(
-    x: Table,
+    x: Singles,
     nodes: Ints,
     roots: Longs,
     values: Floats,
@@ -208,7 +209,7 @@ def _add_block(
 
 @kernel
 def _find_leaves(
-    x: Table,
+    x: Singles,
     nodes: Ints,
     roots: Longs,
     masks: Words,

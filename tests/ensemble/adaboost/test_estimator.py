@@ -101,8 +101,7 @@ def expected_failures(estimator):
     if estimator.form == "odds" and not estimator.resample and estimator.estimator is None:
         return {}
     reason = "drawn rows, or ties that rounding decides: equal in distribution only"
-    kinds = ("dense", "sparse") if estimator.estimator is not None else ("dense",)
-    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
 
 
 def listed(estimators):

@@ -237,7 +237,7 @@ def test_small_and_regressing_ensembles_have_fewer_panels() -> None:
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UsageError, match=r"plots need matplotlib: pip install 'depthforest\[plots\]'"):
+    with pytest.raises(UsageError, match=r"plots need matplotlib, which is not installed: run pip install matplotlib"):
         analysis.plot_voters(0.3)
 
 

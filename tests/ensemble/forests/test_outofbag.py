@@ -184,3 +184,10 @@ def test_quantiles_need_the_rows_of_the_leaves(table):
     forest.set_params(quantiles=True, n_estimators=5).fit(x, y)  # only the last tree has kept its rows
     with pytest.raises(UsageError, match="fit with quantiles=True"):
         forest.predict_quantiles(x)
+
+
+@pytest.mark.parametrize("strength", [1e-300, 1e200, -1e200, 5e-324, 0.0])
+def test_a_bound_of_any_strength_raises_nothing(strength):
+    """A file may hold any number: OverflowError."""
+    assert not error_bound(strength, 0.3) < 0 or strength > 1
+    assert error_bound(0.5, 0.3) == pytest.approx(0.9)

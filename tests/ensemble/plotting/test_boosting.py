@@ -58,7 +58,7 @@ def test_without_matplotlib_one_line_says_how_to_get_it(
     call: Any, boosted: AdaBoostClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UsageError, match=r"^plots need matplotlib.*pip install depthforest\[plots\]$"):
+    with pytest.raises(UsageError, match=r"^plots need matplotlib.*pip install matplotlib$"):
         call(boosted)
 
 

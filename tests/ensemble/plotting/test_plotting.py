@@ -70,7 +70,7 @@ def calls() -> list[Callable[[], object]]:
 def test_without_matplotlib_one_line_says_how_to_get_it(call: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plot = calls()[call]
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UsageError, match=r"^plots need matplotlib.*pip install depthforest\[plots\]$"):
+    with pytest.raises(UsageError, match=r"^plots need matplotlib.*pip install matplotlib$"):
         plot()
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from depthforest.base.errors import DatasetError, DepthForestError, UsageError
 from depthforest.ensemble.ranking import group_sizes, read_letor, write_letor
 from depthforest.ensemble.ranking.letor import read_group_sizes, write_group_sizes
+from depthforest.ensemble.tree import MAX_FEATURES
 
 
 def test_a_file_as_others_write_it(tmp_path):
@@ -151,3 +152,11 @@ def test_the_real_file(shared_data):
     assert data.X.shape == (3005, 300)
     assert len(group_sizes(data.qid)) == 201
     assert np.bincount(data.y.astype(int)).tolist() == [645, 1211, 858, 222, 69]
+
+
+def test_a_table_that_is_nearly_all_zeros_is_refused(tmp_path):
+    """A file of 11 kB asked for 6 GB."""
+    path = tmp_path / "wide"
+    path.write_text("".join(f"1 qid:{n} {MAX_FEATURES}:1\n" for n in range(700)))
+    with pytest.raises(DatasetError, match=rf"700 rows of {MAX_FEATURES} features, nearly all 0, do not fit"):
+        read_letor(path)

@@ -1,0 +1,38 @@
+"""Members, trees and folds under joblib's Dask backend: the same result as here."""
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier as TheirTree
+
+from depthforest.ensemble import BaggingClassifier, RandomForestClassifier, StackingClassifier
+
+distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RandomForestClassifier(n_estimators=5, random_state=1),
+        lambda: BaggingClassifier(TheirTree(max_depth=3), n_estimators=4, random_state=1, n_jobs=2),
+        lambda: StackingClassifier([("a", TheirTree(max_depth=2)), ("b", LogisticRegression())], n_jobs=2),
+    ],
+    ids=["trees", "members", "folds"],
+)
+@pytest.mark.usefixtures("client")
+def test_a_fit_under_dask_is_the_fit_here(make):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    here = make().fit(X, y).predict_proba(X)
+    with joblib.parallel_config("dask"):
+        there = make().fit(X, y).predict_proba(X)
+    assert np.array_equal(here, there)
