@@ -1,8 +1,8 @@
 """Depth files and data sets: files in, frames out, and back.
 
-Other rooms may use `read_depth` and `read_frames` for images, stacks, point clouds and streams, and `open_dataset`,
-`open_datasets`, `write_dataset` and `open_store` for the folder and Zarr formats of docs/CONVENTIONS.md. Files are
-untrusted: readers check headers before they take memory.
+Other rooms may use `read_depth` and `open_source` for images, stacks, point clouds, recordings and streams, and
+`open_dataset`, `open_datasets`, `write_dataset` and `open_store` for the folder and Zarr formats of
+docs/CONVENTIONS.md. Files are untrusted: readers check headers before they take memory.
 
 Modules, from the ground up:
 
@@ -11,8 +11,11 @@ Modules, from the ground up:
 - `pcd`: organized PCD point clouds as depth, with the camera fitted to the points.
 - `formats`: files to raw arrays, told apart by their first bytes. It decodes and never interprets. Pillow decodes PNG
   and TIFF; PGM is decoded here because Pillow rescales its values.
-- `reading`: `read_depth` for one file; `read_frames` for folders, globs, stacks and streams: lazy, in order, one frame
-  in memory. A sequence yields frames, or frames and errors by name for callers that continue after a bad one.
+- `recordings`: what depth cameras record, a module for each format; `recordings.opening` tells them apart.
+- `live`: cameras that are connected, a module for each kind behind one small protocol; `live.naming` tells them apart.
+- `reading`: `read_depth` for one file; `open_source` for folders, globs, stacks, recordings, streams and cameras: lazy,
+  in order, one frame in memory. A sequence yields frames, or frames and errors by name for callers that continue after
+  a bad one.
 - `writing`: labeled frames to disk in blocks, as a folder or a Zarr store. A complete block leaves a mark beside the
   identity of the run, so that a stopped run resumes and frames of different origin never mix.
 - `datasets`: labeled frames on disk as a `Sequence[LabeledFrame]`: the folder format and its Zarr twin. A data set can

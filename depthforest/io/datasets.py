@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import secrets
 import shutil
 import threading
@@ -92,6 +93,9 @@ class FolderDataset(FrameSource):
                     f"{path / missing}: lacks {odd[0]}.png ({len(odd)} files of depth and {kind} unpaired)"
                 )
 
+    def __reduce__(self) -> tuple[type[FolderDataset], tuple[Path]]:
+        return FolderDataset, (self.path.absolute(),)
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -128,6 +132,15 @@ class FolderDataset(FrameSource):
         return _read_joints(path, set(self.names)) if path.exists() else {}
 
 
+MAX_CHUNK_BYTES = 2**28
+"""Of one chunk of a Zarr store, decoded: it is in memory as a whole, whatever is asked of it."""
+
+MAX_ZARR_PEOPLE = 255
+"""People with joints in a frame: their ids are bytes."""
+
+MAX_ZARR_FRAMES = 2**22
+"""Frames of a Zarr store: each has a name in memory."""
+
 MAX_TOGETHER = 64
 """Frames of a Zarr store that are decoded together at most, however large its chunks are."""
 
@@ -160,12 +173,35 @@ class ZarrDataset(FrameSource):
         n = content.get("n_frames")
         if not is_whole(n) or any(not 0 <= n <= array.shape[0] for array in self._arrays.values()):
             raise DatasetError(f"{path}: says it has {n} frames, but its arrays have other lengths")
+        self._check_arrays(n)
         self.names = tuple(f"{i:06d}" for i in range(n))
         self._n_together = min(self._arrays["depth"].chunks[0], MAX_TOGETHER)
         self._decoded = threading.local()
 
+    def _check_arrays(self, n: int) -> None:
+        """Raise an error if an array is not of the camera's size, or would not fit into memory."""
+        if n > MAX_ZARR_FRAMES:
+            raise DatasetError(f"{self.path}: says it has {n} frames; at most {MAX_ZARR_FRAMES} can be read")
+        people = self._arrays["joints"].shape[1:2]
+        rests = {
+            "depth": self.camera.shape,
+            "parts": self.camera.shape,
+            "people": self.camera.shape,
+            "joints": (*people, len(JOINTS), 3),
+            "visible": (*people, len(JOINTS)),
+        }
+        for name, array in self._arrays.items():
+            has_crowd = name in ("joints", "visible") and array.shape[1:2] > (MAX_ZARR_PEOPLE,)
+            if array.shape[1:] != rests[name] or has_crowd:
+                raise DatasetError(f"{self.path}: {name} has shape {array.shape}, expected (n, {rests[name]})")
+            if array.dtype.kind not in "uif" or math.prod(array.chunks) * array.dtype.itemsize > MAX_CHUNK_BYTES:
+                raise DatasetError(
+                    f"{self.path}: {name} has chunks of {array.chunks} {array.dtype}; expected numbers, "
+                    f"at most {MAX_CHUNK_BYTES} bytes a chunk"
+                )
+
     def __reduce__(self) -> tuple[type[ZarrDataset], tuple[Path]]:
-        return ZarrDataset, (self.path,)
+        return ZarrDataset, (self.path.absolute(),)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -222,7 +258,11 @@ def write_dataset(
         if path.exists() and not (path.is_dir() and not any(path.iterdir())):
             raise DatasetError(f"{path}: exists already; name a new folder, or remove it first")
         temporary.mkdir(parents=True)
-        _write_blocks(open_store(temporary, "folder", identity=""), _named(frames, names))
+        store = open_store(temporary, "folder", identity="")
+        try:
+            _write_blocks(store, _named(frames, names))
+        finally:
+            store.unlock()
         shutil.rmtree(temporary / MARKS)
         temporary.replace(path)
     except OSError as error:
@@ -336,6 +376,8 @@ def _read_joints(path: Path, names: set[str]) -> dict[str, dict[int, Joints]]:
                 raise DatasetError(f"no joint is called {joint!r}; joints: {', '.join(JOINTS)}")
             if visible not in ("0", "1"):
                 raise DatasetError(f"visible is 0 or 1, got {visible!r}")
+            if not person.isdigit() or len(person) > 3:
+                raise DatasetError(f"a person is a whole number from 1 to 255, got {person[:20]!r}")
             its_joints = found.setdefault(frame, {}).setdefault(int(person), {})
             if joint in its_joints:
                 raise DatasetError(f"{joint} of person {person} in frame {frame} is given twice")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import math
 import re
 import struct
@@ -16,7 +17,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -47,12 +48,31 @@ _MAGIC = {
     b"\xff\xd8\xff": "jpeg",
     b"BM": "bmp",
     b"GIF8": "gif",
+    b"#ROSBAG V": "rosbag",
+    b"\x89MCAP0\r\n": "mcap",
+    b"SQLite format 3": "sqlite",
+    b"\x89HDF\r\n\x1a\n": "hdf5",
+    b"\x1aE\xdf\xa3": "mkv",
 }
 EIGHT_BIT_KINDS = ("jpeg", "bmp", "gif")
 """Pictures that are recognised, and cannot hold depth."""
 
+RECORDING_KINDS = ("rosbag", "mcap", "sqlite", "hdf5", "mkv")
+"""Files that `recordings` opens."""
+
+MAX_PAGES = 20_000
+"""Of a TIFF: Pillow compares each page with all before it. So many take it a second or two."""
+
+MAX_COLOR_PIXELS = 2**24
+"""Of a picture with channels, which is decoded to say what it is; depth has one channel."""
+
 MAX_VALUE_BYTES = 16
 """Bytes of one value of an array: a long double has the most."""
+
+_ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+"""First column and row, and steps of columns and rows, of the passes of an interlaced PNG."""
+
+_UNPACKED_AT_ONCE = 2**20
 
 _PGM_MAGIC = re.compile(rb"P[25][\s#]")
 _NPZ_NAMES = ("depth_mm", "depth")
@@ -60,22 +80,61 @@ _NPZ_NAMES = ("depth_mm", "depth")
 
 @dataclass(frozen=True)
 class Page:
-    """One raw picture and, where the file tells it, its camera, and whether x falls from column to column."""
+    """One raw picture and what its file tells of it.
+
+    Parameters
+    ----------
+    values : array (rows, cols)
+        As stored.
+    camera : Camera, optional
+    is_backwards : bool
+        Whether x falls from column to column.
+    time_s : float, optional
+        When it was taken, in seconds on the clock of the recording.
+    scale : float, optional
+        Meters per unit; None: the usual unit of such values.
+    """
 
     values: Raw
     camera: Camera | None = None
     is_backwards: bool = False
+    time_s: float | None = None
+    scale: float | None = None
+
+
+class Pictures(Protocol):
+    """What holds pictures: a file, or a recording."""
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether its pictures are told apart by their numbers."""
+
+    @property
+    def is_seekable(self) -> bool:
+        """Whether `page` finds any picture without decoding those before it."""
+
+    def count(self) -> int | None:
+        """Return how many pictures there are, without decoding them; None if that is not known."""
+
+    def pages(self) -> Iterator[Page]:
+        """Yield the pictures, one in memory at a time."""
+
+    def page(self, number: int) -> Page:
+        """Return one picture by its number from 0."""
 
 
 def sniff(path: Path) -> str:
     """Return the format of a file by its first bytes; "raw" if they say nothing."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise FrameError(f"{path}: is a pipe or a device, no file; pass - and feed it to standard input")
+    start = b""
     try:
-        with path.open("rb") as file:
-            start = file.read(16)
-    except OSError as error:
+        is_odd = path.exists() and not path.is_file() and not path.is_dir()
+        if not is_odd:
+            with path.open("rb") as file:
+                start = file.read(16)
+    except OSError as error:  # a name that is too long is one
         raise FrameError(f"{path}: cannot be read: {reason(error)}") from None
+    if is_odd:
+        raise FrameError(f"{path}: is a pipe or a device, no file; pass - and feed it to standard input")
     if not start:
         raise FrameError(f"{path}: is empty (0 bytes); was it copied or written to the end?")
     if _PGM_MAGIC.match(start):
@@ -91,6 +150,8 @@ class PictureFile:
     path : Path
     size : (width, height), optional
         Needed for plain dumps only.
+    kind : str, optional
+        The format, if it is known.
 
     Attributes
     ----------
@@ -98,14 +159,34 @@ class PictureFile:
         The format, as `sniff` tells it.
     """
 
-    def __init__(self, path: Path, size: Size | None = None) -> None:
-        self.path, self.size, self.kind = path, size, sniff(path)
+    def __init__(self, path: Path, size: Size | None = None, kind: str | None = None) -> None:
+        self.path, self.size, self.kind = path, size, kind or sniff(path)
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether there are several pictures."""
+        return self.count() > 1
+
+    @property
+    def is_seekable(self) -> bool:
+        """Whether `page` finds any picture without decoding those before it; a compressed stack has no way to."""
+        return self.kind != "npz"
+
+    def page(self, number: int) -> Page:
+        """Return one picture by its number from 0."""
+        if self.kind == "npy" and self.is_paged:
+            return Page(np.array(_open_npy(self.path)[number]))
+        if self.kind == "tiff":
+            return Page(next(_read_tiff(self.path, number)))
+        if self.kind == "raw":
+            return Page(next(_read_raw(self.path, self.size, number)))
+        return next(itertools.islice(self.pages(), number, None))
 
     def count(self) -> int:
         """Return how many pictures there are, without decoding them."""
         if self.kind == "tiff":
-            with _open_image(self.path, "TIFF") as image:
-                return _n_pages(image, self.path)
+            with _open_image(self.path, "TIFF"):
+                return _n_pages(self.path)
         if self.kind == "npy":
             return _n_pictures(_open_npy(self.path), self.path)
         if self.kind == "npz":
@@ -133,6 +214,8 @@ class PictureFile:
             yield Page(*read_pcd(self.path))
         elif self.kind == "raw":
             yield from map(Page, _read_raw(self.path, self.size))
+        elif self.kind in RECORDING_KINDS:
+            raise FrameError(f"{self.path}: is a recording, no picture; open_source reads it")
         else:
             raise FrameError(
                 f"{self.path}: is a {self.kind.upper()} picture of 8 bits a channel, which cannot hold depth; "
@@ -174,11 +257,11 @@ def read_labels(path: Path) -> npt.NDArray[np.uint8]:
 # -- pictures ----------------------------------------------------------------------------------------------------------
 
 
-def _open_image(path: Path, kind: str, file: IO[bytes] | None = None) -> Any:
+def _open_image(path: object, kind: str, file: IO[bytes] | None = None) -> Any:
     from PIL import Image
 
     try:
-        return Image.open(path if file is None else file, formats=[kind])
+        return Image.open(Path(str(path)) if file is None else file, formats=[kind])
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise FrameError(f"{path}: its header asks for too many pixels: {error}") from None
     except Exception as error:  # a decoder of untrusted bytes may raise anything
@@ -187,13 +270,16 @@ def _open_image(path: Path, kind: str, file: IO[bytes] | None = None) -> Any:
         ) from None
 
 
-def _damaged(path: Path, error: Exception) -> FrameError:
+def _damaged(path: object, error: Exception) -> FrameError:
     return FrameError(f"{path}: is truncated or damaged: {_first_line(error)}; copy it again, or leave it out")
 
 
-def _decoded(image: Any, path: Path) -> Raw:
+def _decoded(image: Any, path: object) -> Raw:
     width, height = image.size
     check_size(width, height, str(path), FrameError)
+    n_channels = len(image.getbands())
+    if n_channels > 1 and width * height > MAX_COLOR_PIXELS:
+        raise FrameError(f"{path}: has {n_channels} channels, a color picture of {width} x {height}; depth has one")
     try:
         return np.asarray(image)
     except Exception as error:  # as above
@@ -201,17 +287,47 @@ def _decoded(image: Any, path: Path) -> Raw:
 
 
 def _read_png(path: Path) -> Raw:
-    content = read_bytes(path, FrameError)
+    return decode_png(read_bytes(path, FrameError), path)
+
+
+def decode_png(content: bytes, path: object) -> Raw:
+    """Return the picture of a PNG in memory; messages call it `path`."""
     if len(content) < 33:
         raise FrameError(f"{path}: is truncated: {len(content)} bytes are no PNG")
     width, height = struct.unpack(">II", content[16:24])
     check_size(width, height, str(path), FrameError)
     _check_png(content, path)
     with _open_image(path, "PNG", io.BytesIO(content)) as image:
-        return _decoded(image, path)
+        values = _decoded(image, path)
+    # a decoder leaves rows empty that the data lack; whether they do is looked up only where rows are empty
+    if content[28] or not values[-1].any():
+        _check_rows(content, width, height, path)
+    return values
 
 
-def _check_png(content: bytes, path: Path) -> None:
+def _check_rows(content: bytes, width: int, height: int, path: object) -> None:
+    """Raise an error if the compressed data of a PNG hold fewer rows than its header says."""
+    bits = content[24] * {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}.get(content[25], 1)
+    passes = _ADAM7 if content[28] else ((0, 0, 1, 1),)
+    sizes = [(-(-(height - y) // dy), -(-(width - x) // dx)) for x, y, dx, dy in passes]
+    n_missing = sum(rows * (1 + -(-cols * bits // 8)) for rows, cols in sizes if rows > 0 and cols > 0)
+    unpacker, start = zlib.decompressobj(), 8
+    try:
+        while n_missing > 0 and start < len(content):
+            n_bytes, kind = struct.unpack(">I4s", content[start : start + 8])
+            packed = content[start + 8 : start + 8 + n_bytes] if kind == b"IDAT" else b""
+            while packed and n_missing > 0 and not unpacker.eof:
+                n_missing -= len(unpacker.decompress(packed, _UNPACKED_AT_ONCE))
+                packed = unpacker.unconsumed_tail
+            start += n_bytes + 12
+        n_missing -= len(unpacker.flush()) if n_missing > 0 else 0
+    except zlib.error as error:
+        raise _damaged(path, error) from None
+    if n_missing > 0:
+        raise FrameError(f"{path}: is damaged: fewer rows than its header says; copy it again, or leave it out")
+
+
+def _check_png(content: bytes, path: object) -> None:
     """Compare the check sums of all chunks: decoders let damaged pixels pass."""
     start, kind = 8, b""
     while kind != b"IEND":
@@ -226,17 +342,33 @@ def _check_png(content: bytes, path: Path) -> None:
         start = end + 4
 
 
-def _n_pages(image: Any, path: Path) -> int:
-    """Return how many pages an opened TIFF has; Pillow follows the chain of their headers, which may be damaged."""
+def _n_pages(path: Path) -> int:
+    """Return how many pages a TIFF has, following the chain of their headers, which may be damaged."""
+    seen: set[int] = set()
     try:
-        return int(image.n_frames)
-    except Exception as error:  # as above
+        with path.open("rb") as file:
+            start = file.read(16)
+            order = "<" if start[:2] == b"II" else ">"
+            is_big = struct.unpack_from(order + "H", start, 2)[0] == 43
+            count, link, entry = ("Q", "Q", 20) if is_big else ("H", "I", 12)
+            place = struct.unpack_from(order + link, start, 8 if is_big else 4)[0]
+            while place and place not in seen and len(seen) <= MAX_PAGES:
+                seen.add(place)
+                file.seek(place)
+                n_entries = struct.unpack(order + count, file.read(struct.calcsize(count)))[0]
+                file.seek(n_entries * entry, io.SEEK_CUR)
+                place = struct.unpack(order + link, file.read(struct.calcsize(link)))[0]
+    except (struct.error, OSError, OverflowError, ValueError) as error:
         raise _damaged(path, error) from None
+    if len(seen) > MAX_PAGES:
+        raise FrameError(f"{path}: has more than {MAX_PAGES} pages; split it, or write single files")
+    return len(seen)
 
 
-def _read_tiff(path: Path) -> Iterator[Raw]:
+def _read_tiff(path: Path, first: int = 0) -> Iterator[Raw]:
+    n_pages = _n_pages(path)
     with _open_image(path, "TIFF") as image:
-        for page in range(1 << 62):
+        for page in range(first, n_pages):
             try:
                 image.seek(page)
             except EOFError:
@@ -287,7 +419,8 @@ def _check_numpy(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> Non
     if dtype.kind not in "biuf" or dtype.itemsize > MAX_VALUE_BYTES:
         raise FrameError(f"{name}: expected an array of whole numbers or floats, got {dtype}; save a plain array")
     picture = shape[1:] if _is_stack(shape) else shape
-    if len(picture) not in (2, 3):
+    # a header may say True for a number
+    if len(picture) not in (2, 3) or any(type(n) is not int or n < 0 for n in shape):
         raise FrameError(f"{name}: expected shape (rows, cols) or (n, rows, cols), got {shape}")
     check_size(picture[1], picture[0] * math.prod(picture[2:]), name, FrameError)
 
@@ -389,10 +522,11 @@ def _raw_frame_bytes(path: Path, size: Size | None) -> int:
     return n_bytes
 
 
-def _read_raw(path: Path, size: Size | None) -> Iterator[Raw]:
-    _raw_frame_bytes(path, size)
+def _read_raw(path: Path, size: Size | None, first: int = 0) -> Iterator[Raw]:
+    n_bytes = _raw_frame_bytes(path, size)
     assert size is not None
     with path.open("rb") as file:
+        file.seek(first * n_bytes)
         yield from read_stream(file, size, str(path))
 
 

@@ -23,9 +23,12 @@ class JoinedFrames(FrameSource):
     """
 
     def __init__(self, sets: Sequence[FolderDataset | ZarrDataset], limit: int | None = None) -> None:
-        self.sets = tuple(sets)
+        self.sets, self._limit = tuple(sets), limit
         self.lengths = tuple(len(s) if limit is None else min(limit, len(s)) for s in sets)
         self._places = [(s, i) for s, n in enumerate(self.lengths) for i in range(n)]
+
+    def __reduce__(self) -> tuple[type[JoinedFrames], tuple[Sequence[FolderDataset | ZarrDataset], int | None]]:
+        return JoinedFrames, (self.sets, self._limit)
 
     def __len__(self) -> int:
         return len(self._places)

@@ -1,8 +1,9 @@
-"""Reading frames: one file with `read_depth`, folders, globs, stacks and streams with `read_frames`."""
+"""Reading frames: one file with `read_depth`; folders, stacks, recordings, streams, cameras with `open_source`."""
 
 from __future__ import annotations
 
 import glob
+import operator
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -16,13 +17,19 @@ from depthforest.base import (
     FrameError,
     Parameter,
     UsageError,
+    check_flag,
     is_folder,
     is_whole,
     natural_key,
     reason,
 )
 from depthforest.frames import Camera, CameraLike, Frame, Scale, check_rotation, check_scale, check_size, parse_size
-from depthforest.io.formats import DEPTH_SUFFIXES, RAW_SUFFIXES, Page, PictureFile, Size, read_stream
+from depthforest.io.formats import DEPTH_SUFFIXES, RAW_SUFFIXES, Page, PictureFile, Pictures, Size, read_stream
+from depthforest.io.live.callback import Callback, callback_source
+from depthforest.io.live.naming import CALLBACK, camera_stem, open_camera, split_camera
+from depthforest.io.live.source import LiveSource
+from depthforest.io.recordings.hdf5 import split_name
+from depthforest.io.recordings.opening import is_recording_folder, open_pictures
 
 PathLike: TypeAlias = str | Path
 STDIN = "-"
@@ -44,6 +51,8 @@ class ReadOptions:
         Turn clockwise by 90, 180 or 270 degrees.
     size : (width, height) or "WxH", optional
         Of plain 16-bit dumps and streams; omitted, the camera's.
+    topic : str, optional
+        Which stream of a recording: the name of a ROS topic, or of a data set in an HDF5 file. Omitted, the only one.
     """
 
     camera: CameraLike | None = None
@@ -51,14 +60,16 @@ class ReadOptions:
     flip: bool = False
     rotate: int = 0
     size: Size | str | None = None
+    topic: str | None = None
 
     def __post_init__(self) -> None:
         check_scale(self.scale)
         check_rotation(self.rotate)
+        check_flag("flip", self.flip)
         size = _checked_size(self.size)
         if self.camera is not None:
             # parsed at once, so that a broken camera is refused before the first frame; numbers may wait for a size
-            is_complete = not (isinstance(self.camera, str) and self.camera.count(",") == 3 and size is None)
+            is_complete = size is not None or not Camera.waits_for_size(self.camera)
             camera = Camera.parse(self.camera, size if is_complete else (1, 1))
             if is_complete:
                 object.__setattr__(self, "camera", camera)
@@ -95,7 +106,10 @@ class ReadOptions:
         if camera is None and page.camera is not None:
             # fitted to the picture as it was delivered; from_array wants the sensor's own
             camera = page.camera.flipped() if self.flip else page.camera
-        return Frame.from_array(page.values, camera, scale=self.scale, flip=self.flip, rotate=self.rotate, name=name)
+        scale = page.scale if self.scale is None else self.scale
+        return Frame.from_array(
+            page.values, camera, scale=scale, flip=self.flip, rotate=self.rotate, name=name, time_s=page.time_s
+        )
 
 
 def read_depth(
@@ -141,6 +155,45 @@ def read_depth(
     return options.frame(page, str(path))
 
 
+def open_source(
+    what: PathLike | Iterable[PathLike] | Callback,
+    camera: CameraLike | None = None,
+    *,
+    scale: Scale = None,
+    flip: bool = False,
+    rotate: int = 0,
+    size: Size | str | None = None,
+    topic: str | None = None,
+) -> FrameSequence:
+    """Open whatever delivers depth frames: images, stacks, folders of them (in natural order), recordings, cameras.
+
+    Parameters
+    ----------
+    what : str, Path, several of them, or a function
+        Files, folders and globs; docs/RECORDINGS.md lists the formats. ``"-"`` reads raw little-endian 16-bit pictures
+        of the given size from standard input. ``"realsense:"``, ``"orbbec:"``, ``"oak:"`` and ``"v4l2:"`` are live
+        cameras, the first that is connected or the one that is named after the colon. A function is called, in a thread
+        of its own, for the newest picture; it returns an array, a `Frame`, or None at the end.
+    camera, scale, flip, rotate, size
+        As in `read_depth`. A camera and a scale that are given win over what a recording tells. Of a live camera, size
+        chooses the mode.
+    topic : str, optional
+        Which stream of a recording, where there are several.
+
+    Returns
+    -------
+    FrameSequence
+        Iterate it for frames, in order. Each has its camera, its `name` and, where the source tells it, the time when
+        it was taken, `time_s`. Nothing is decoded before, and one frame is in memory at a time. Files have a `len`
+        and an index: ``source[100]``.
+    """
+    options = ReadOptions(camera, scale, flip, rotate, size, topic)
+    if callable(what):
+        name = f"{CALLBACK}:{getattr(what, '__name__', type(what).__name__)}"
+        return FrameSequence([name], options, live=callback_source(what, name))
+    return FrameSequence([what] if isinstance(what, str | Path) else list(what), options)
+
+
 def read_frames(
     source: PathLike | Iterable[PathLike],
     camera: CameraLike | None = None,
@@ -150,22 +203,8 @@ def read_frames(
     rotate: int = 0,
     size: Size | str | None = None,
 ) -> FrameSequence:
-    """Read frames one by one: of folders (in natural order), globs, multi-page TIFF, stacks, dumps, or a stream.
-
-    Parameters
-    ----------
-    source : str, Path, or several of them
-        ``"-"`` reads raw little-endian 16-bit pictures of the given size from standard input.
-    camera, scale, flip, rotate, size
-        As in `read_depth`.
-
-    Returns
-    -------
-    FrameSequence
-        Iterate it for frames. Nothing is decoded before, and one frame is in memory at a time.
-    """
-    sources = [source] if isinstance(source, str | Path) else list(source)
-    return FrameSequence(sources, ReadOptions(camera, scale, flip, rotate, size))
+    """Return the same as `open_source`: this is its name from the time before recordings."""
+    return open_source(source, camera, scale=scale, flip=flip, rotate=rotate, size=size)
 
 
 @dataclass(frozen=True)
@@ -185,20 +224,29 @@ class FrameName:
 
 
 class FrameSequence:
-    """A lazy sequence of frames of one size; see `read_frames`."""
+    """A lazy sequence of frames of one size; see `open_source`."""
 
-    def __init__(self, sources: list[PathLike], options: ReadOptions, stdin: IO[bytes] | None = None) -> None:
+    def __init__(
+        self,
+        sources: list[PathLike],
+        options: ReadOptions,
+        stdin: IO[bytes] | None = None,
+        live: LiveSource | None = None,
+    ) -> None:
         if not sources:
             raise UsageError("no input given; name files, folders, globs, or - for a stream on standard input")
         self._options = options
         self._stdin = stdin
-        self._sources: list[Path | str] = [s for source in sources for s in _listed(source)]
+        self._sets: dict[Path, str] = {}  # of HDF5 files
+        self._sources: list[Path | str] = [s for source in sources for s in _listed(self._without_set(source))]
+        self._counts: list[int | None] | None = None
+        self._live = live if live is not None else self._named_camera()
         if STDIN in self._sources and options.raw_size is None:
             raise UsageError("a stream on standard input has no header; give its size, as in 640x480, or the camera")
 
     @property
     def sources(self) -> tuple[Path | str, ...]:
-        """The files that are read, in order; ``"-"`` stands for standard input."""
+        """The files that are read, in order; text stands for a stream: ``"-"``, or the name of a live camera."""
         return tuple(self._sources)
 
     @property
@@ -207,17 +255,81 @@ class FrameSequence:
         return self._options
 
     @property
+    def is_live(self) -> bool:
+        """Whether it is a live camera: the newest frame wins."""
+        return self._live is not None
+
+    def check_camera(self) -> None:
+        """Raise FrameError if a live camera is not there; for other sources nothing happens."""
+        if self._live is not None:
+            self._live.check()
+
+    @property
+    def n_dropped(self) -> int:
+        """How many frames of a live camera nobody took in time."""
+        return 0 if self._live is None else self._live.n_dropped
+
+    @property
+    def n_lost(self) -> int:
+        """How often a live camera was lost and waited for."""
+        return 0 if self._live is None else self._live.n_lost
+
+    @property
+    def topics(self) -> list[str] | None:
+        """Which streams of recordings were asked for; None: the only ones."""
+        named = [self._options.topic, *self._sets.values()]
+        return [name for name in named if name is not None] or None
+
+    @property
     def total(self) -> int | None:
         """How many frames there are, as far as headers tell; None for a stream."""
         n = 0
         for source in self._sources:
-            if isinstance(source, str):
+            count = self._count(source)
+            if count is None:
                 return None
-            try:
-                n += PictureFile(source, self._options.size_for(source)).count()
-            except DepthForestError:
-                n += 1  # one failure to report
+            n += count
         return n
+
+    def names(self) -> Iterator[FrameName]:
+        """Yield the names of all frames, as far as headers tell; nothing is decoded."""
+        for source in self._sources:
+            pictures = self._opened(source)
+            for number in range(pictures.count() or 0):
+                yield FrameName(_path_of(source), number if pictures.is_paged else None)
+
+    def pictures(self, source: Path | str) -> Pictures:
+        """Open one of `sources` as raw pictures, for who goes back and forth in it."""
+        return self._opened(source)
+
+    def __len__(self) -> int:
+        """Return how many frames there are, as far as headers tell."""
+        total = self.total
+        if total is None:
+            raise TypeError("a stream has no length; iterate it")
+        return total
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getitem__(self, number: int) -> Frame:
+        """Return one frame by its number; a negative one counts from the end.
+
+        Files find it without decoding those before it where their format allows.
+        """
+        number = operator.index(number)
+        if self._counts is None:
+            self._counts = [self._count(source) for source in self._sources]
+        wanted = number + len(self) if number < 0 else number
+        for source, count in zip(self._sources, self._counts, strict=True):
+            if count is None:
+                raise UsageError(f"{source}: a stream has no frames by number; iterate it")
+            if 0 <= wanted < count:
+                pictures = self._opened(source)
+                name = FrameName(_path_of(source), wanted if pictures.is_paged else None)
+                return self._options.frame(pictures.page(wanted), str(name))
+            wanted -= count
+        raise IndexError(f"frame {number} of {sum(count or 0 for count in self._counts)}")
 
     def __iter__(self) -> Iterator[Frame]:
         """Yield the frames; raise at the first that cannot be read or has another size."""
@@ -259,18 +371,14 @@ class FrameSequence:
         self, source: Path | str, unless: Callable[[FrameName], bool] | None
     ) -> Iterator[tuple[FrameName, Page | DepthForestError]]:
         """Yield the raw pages of one source under the names that messages and outputs use."""
-        path = source if isinstance(source, Path) else Path("stdin")
+        path = _path_of(source)
         is_paged, number = isinstance(source, str), 0
         try:
-            if isinstance(source, str):
-                pages = self._streamed()
-            else:
-                file = PictureFile(source, self._options.size_for(source))
-                is_paged = file.count() > 1
-                if not is_paged and unless is not None and unless(FrameName(path)):
-                    return
-                pages = file.pages()
-            for page in pages:
+            pictures = self._opened(source)
+            is_paged = pictures.is_paged
+            if not is_paged and unless is not None and unless(FrameName(path)):
+                return
+            for page in pictures.pages():
                 name = FrameName(path, number if is_paged else None)
                 number += 1
                 # of a stack, a page is passed over after it was taken from the file, but before it is made a frame
@@ -279,10 +387,86 @@ class FrameSequence:
         except DepthForestError as error:
             yield FrameName(path, number if is_paged else None), error
 
-    def _streamed(self) -> Iterator[Page]:
-        assert self._options.raw_size is not None  # checked when the sequence was made
-        stream = self._stdin if self._stdin is not None else _standard_input()
-        return map(Page, read_stream(stream, self._options.raw_size, "stdin"))
+    def _named_camera(self) -> LiveSource | None:
+        """Return the live camera among the sources; it must be the only one, for it does not end."""
+        cameras = [source for source in self._sources if stream_name(source) not in (None, "stdin")]
+        if not cameras:
+            return None
+        if len(self._sources) > 1:
+            raise UsageError(f"{cameras[0]}: a live camera does not end; leave out the other inputs")
+        size = self._options.size
+        assert not isinstance(size, str)
+        return open_camera(str(cameras[0]), size)
+
+    def _without_set(self, source: PathLike) -> PathLike:
+        """Return the file of `file.h5:path`, and keep which data set is meant."""
+        named = split_name(str(source))
+        if named is None or Path(source).exists():
+            return source
+        path = Path(named[0])
+        if self._sets.setdefault(path, named[1]) != named[1]:
+            raise UsageError(f"{path}: is named with two data sets; read one after the other")
+        return path
+
+    def _opened(self, source: Path | str) -> Pictures:
+        options = self._options
+        if isinstance(source, Path):
+            return open_pictures(source, options.size_for(source), self._sets.get(source, options.topic))
+        if self._live is not None:
+            return self._live
+        assert options.raw_size is not None  # checked when the sequence was made
+        return _StandardInput(self._stdin if self._stdin is not None else _standard_input(), options.raw_size)
+
+    def _count(self, source: Path | str) -> int | None:
+        """Return how many frames a source has; None for a stream."""
+        if isinstance(source, str):
+            return None
+        try:
+            return self._opened(source).count()
+        except DepthForestError:
+            return 1  # one failure to report
+
+
+class _StandardInput:
+    """Pictures that come without an end."""
+
+    is_paged, is_seekable = True, False
+
+    def __init__(self, stream: IO[bytes], size: Size) -> None:
+        self._stream, self._size = stream, size
+
+    def count(self) -> None:
+        return None
+
+    def pages(self) -> Iterator[Page]:
+        return map(Page, read_stream(self._stream, self._size, "stdin"))
+
+    def page(self, number: int) -> Page:
+        raise UsageError(f"frame {number} of a stream cannot be looked up; iterate it")
+
+
+def is_recording(what: PathLike) -> bool:
+    """Tell whether a name means one source of frames: a file, a folder that is a recording, a data set of HDF5."""
+    named = split_name(str(what))
+    path = Path(what)
+    return (
+        path.is_file()
+        or (path.is_dir() and is_recording_folder(path))
+        or (named is not None and Path(named[0]).is_file())
+    )
+
+
+def stream_name(source: Path | str) -> str | None:
+    """Return what the frames of a stream are called, "stdin" or as the camera; None for files."""
+    if source == STDIN:
+        return "stdin"
+    is_camera = isinstance(source, str) and split_camera(source) is not None
+    return camera_stem(str(source)) if is_camera else None
+
+
+def _path_of(source: Path | str) -> Path:
+    """Return what the frames of a source are called by."""
+    return source if isinstance(source, Path) else Path(stream_name(source) or source)
 
 
 def _checked_size(size: Size | str | None) -> Size | None:
@@ -296,11 +480,11 @@ def _checked_size(size: Size | str | None) -> Size | None:
 
 def _listed(source: PathLike) -> list[Path | str]:
     """Return the files that one input means, in natural order."""
-    if source == STDIN:
-        return [STDIN]
+    if stream_name(source) is not None:
+        return [str(source)]
     path = Path(source)
     if is_folder(path, FrameError):
-        return list(_folder(path))
+        return [path] if is_recording_folder(path) else list(_folder(path))
     if not path.exists() and glob.has_magic(str(source)):
         names = glob.glob(str(source), recursive=True)  # noqa: PTH207  # Path.glob takes no absolute patterns
         files = [Path(n) for n in sorted(names, key=natural_key) if Path(n).is_file()]

@@ -80,6 +80,8 @@ class Store(ClaimedFolder):
     def begin(self, identity: str) -> None:
         """Claim the folder for a run, or go on with it."""
         record = self.record_of(identity)
+        self.check(_lines(record))  # before the folder is made: what is refused leaves no trace
+        self.lock()
         self.check(_lines(record))
         self.claim(record.encode())
 
@@ -193,8 +195,10 @@ class ZarrStore(Store):
         """Claim the folder for a run, or go on with it."""
         super().begin(identity)
         zarr = import_zarr()
-        with self._clear_errors():
+        try:
             self._group = zarr.open_group(self.path, mode="a")
+        except Exception as error:  # a broken store raises many kinds
+            raise DatasetError(f"{self.path}: cannot be opened as a Zarr store: {error}") from None
 
     def _prepare(self, n_frames: int, like: LabeledFrame) -> None:
         self._group.attrs.pop("dataset", None)
@@ -249,7 +253,7 @@ def import_zarr() -> Any:
     try:
         import zarr
     except ImportError:
-        raise DatasetError("Zarr stores need the zarr package: pip install 'depthforest[zarr]'") from None
+        raise DatasetError("Zarr stores need the package zarr, which is not installed: run pip install zarr") from None
     return zarr
 
 

@@ -12,6 +12,7 @@ from depthforest.base.errors import DatasetError
 from depthforest.base.resources import samples_folder
 from depthforest.frames.parts import BODY31, NO_PART
 from depthforest.io.formats import read_labels
+from depthforest.io.writing import open_store
 
 TOP = Path(__file__).resolve().parents[2]
 CAMERA = df.Camera(40.0, 41.5, 15.25, 12.1, 32, 24)
@@ -257,3 +258,50 @@ def test_the_bundled_samples_are_what_the_script_makes():
         for person, joints in made[name].joints.items():
             for joint, truth in joints.items():
                 np.testing.assert_allclose(sample.joints[person][joint].position, truth.position, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("depth", {"shape": [1_000, 48, 64]}, "depth has shape"),
+        ("parts", {"shape": [12, 9_000, 9_000]}, "parts has shape"),
+        ("joints", {"shape": [12, 100_000, 19, 3]}, "joints has shape|visible has shape"),
+        ("depth", {"chunk": [4096, 480, 640]}, "depth has chunks of .* at most 268435456 bytes"),
+        ("depth", {"data_type": "complex128", "fill_value": [0.0, 0.0]}, "expected numbers|cannot be opened"),
+    ],
+)
+def test_zarr_arrays_that_do_not_fit_are_refused_before_they_are_read(tmp_path, name, change, message):
+    """Small files promised arrays of gigabytes."""
+    pytest.importorskip("zarr")
+    store = open_store(tmp_path / "z", "zarr", identity="", max_people=3)
+    frames = [frame(i) for i in range(2)]
+    store.prepare(2, frames[0])
+    store.write(0, frames)
+    store.finish(2, frames[0])
+    store.unlock()
+    assert len(df.open_dataset(tmp_path / "z")) == 2
+    path = tmp_path / "z" / name / "zarr.json"
+    content = json.loads(path.read_text())
+    if "chunk" in change:
+        content["chunk_grid"]["configuration"]["chunk_shape"] = change["chunk"]
+    path.write_text(json.dumps(content | {k: v for k, v in change.items() if k != "chunk"}))
+    with pytest.raises(DatasetError, match=message):
+        df.open_dataset(tmp_path / "z")
+
+
+def test_endless_numbers_of_frames_are_refused(tmp_path):
+    pytest.importorskip("zarr")
+    store = open_store(tmp_path / "z", "zarr", identity="", max_people=3)
+    store.prepare(1, frame(0))
+    store.write(0, [frame(0)])
+    store.finish(1, frame(0))
+    store.unlock()
+    for path in (tmp_path / "z").rglob("zarr.json"):
+        content = json.loads(path.read_text())
+        if "shape" in content:
+            content["shape"][0] = 10**8
+        else:
+            content["attributes"]["dataset"]["n_frames"] = 10**8
+        path.write_text(json.dumps(content))
+    with pytest.raises(DatasetError, match="says it has 100000000 frames; at most 4194304 can be read"):
+        df.open_dataset(tmp_path / "z")

@@ -17,6 +17,7 @@ from support.clouds import pcd
 import depthforest as df
 from depthforest.base.errors import DepthForestWarning, FrameError
 from depthforest.frames.camera import Camera
+from depthforest.io import formats
 from depthforest.io.formats import PictureFile, read_labels, sniff
 from depthforest.io.lzf import decompress
 
@@ -409,3 +410,87 @@ def test_lzf_survives_any_bytes(packed, n_bytes):
         assert re.search("run|more|before|instead", str(error))  # noqa: PT017  # either outcome is right
     else:
         assert comp.tobytes() == naive.lzf_decompress(packed)
+
+
+def png_of(rows, width=9, height=8, *, bits=16, interlaced=0):
+    """Return a PNG whose header says more rows than its data hold."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, bits, 0, 0, 0, interlaced)
+    data = zlib.compress((b"\0" + b"\1" * (width * bits // 8)) * rows)
+    half = len(data) // 2
+    return b"".join(
+        (
+            b"\x89PNG\r\n\x1a\n",
+            chunk(b"IHDR", header),
+            chunk(b"IDAT", data[:half]),
+            chunk(b"IDAT", data[half:]),
+            chunk(b"IEND", b""),
+        )
+    )
+
+
+@pytest.mark.parametrize("rows", [0, 3, 7])
+def test_a_png_of_too_few_rows_is_refused(tmp_path, rows):
+    """The rows that were missing were read as no readings."""
+    (tmp_path / "a.png").write_bytes(png_of(rows))
+    with pytest.raises(FrameError, match=r"is (damaged: fewer rows than its header says|truncated or damaged)"):
+        pages(tmp_path / "a.png")
+    (tmp_path / "a.png").write_bytes(png_of(8))
+    assert (pages(tmp_path / "a.png")[0] == 257).all()
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 9, 17])
+@pytest.mark.parametrize("height", [1, 2, 5, 8])
+def test_pngs_with_empty_rows_are_read_interlaced_or_not(tmp_path, width, height):
+    """OpenCV writes no interlaced ones; ours are counted pass by pass."""
+    values = np.zeros((height, width), dtype=np.uint16)
+    Image.fromarray(values).save(tmp_path / "plain.png")
+    np.testing.assert_array_equal(pages(tmp_path / "plain.png")[0], values)
+    passes = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+    parts = [values[y::dy, x::dx] for x, y, dx, dy in passes]
+    rows = [b"\0" + row.tobytes() for part in parts if part.size for row in part]
+    content = png_of(0, width, height, interlaced=1)
+    for n, is_whole in ((len(rows), True), (len(rows) - 1, False)):
+        data = zlib.compress(b"".join(rows[:n]))
+        idat = struct.pack(">I", len(data)) + b"IDAT" + data + struct.pack(">I", zlib.crc32(b"IDAT" + data))
+        (tmp_path / "passes.png").write_bytes(content[:33] + idat + content[-12:])
+        if is_whole:
+            np.testing.assert_array_equal(pages(tmp_path / "passes.png")[0], values)
+        else:
+            with pytest.raises(FrameError, match="damaged"):
+                pages(tmp_path / "passes.png")
+
+
+@pytest.mark.parametrize("is_big", [False, True])
+def test_a_tiff_of_endless_pages_is_refused_at_once(tmp_path, is_big):
+    """Pillow compares every page with all before it."""
+    size = 16 if is_big else 6
+    start = b"II+\0\10\0\0\0" + struct.pack("<Q", 16) if is_big else b"II*\0" + struct.pack("<I", 8)
+    form = "<QQ" if is_big else "<HI"
+    chain = b"".join(struct.pack(form, 0, len(start) + size * (i + 1)) for i in range(100_000))
+    (tmp_path / "a.tif").write_bytes(start + chain)
+    with pytest.raises(FrameError, match=r"has more than 20000 pages|cannot be opened as TIFF"):
+        PictureFile(tmp_path / "a.tif").count()
+    with pytest.raises(FrameError, match="has more than 20000 pages"):
+        formats._n_pages(tmp_path / "a.tif")
+
+
+def test_big_tiffs_are_counted(tmp_path):
+    tifffile.imwrite(tmp_path / "a.tif", STACK, photometric="minisblack", bigtiff=True)
+    assert PictureFile(tmp_path / "a.tif").count() == 5
+
+
+def test_large_color_pictures_are_not_decoded(tmp_path):
+    Image.new("RGBA", (4097, 4096)).save(tmp_path / "a.png", compress_level=1)
+    with pytest.raises(FrameError, match="has 4 channels, a color picture of 4097 x 4096; depth has one"):
+        pages(tmp_path / "a.png")
+
+
+def test_a_copy_from_one_byte_before_the_start_is_refused():
+    """A literal byte, then a copy of three from two bytes back."""
+    with pytest.raises(ValueError, match="starts before the first byte"):
+        decompress(bytes((0, 65, 0b001_00000, 1)), 4)
+    assert bytes(decompress(bytes((0, 65, 0b001_00000, 0)), 4)) == b"AAAA"

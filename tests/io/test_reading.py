@@ -11,8 +11,8 @@ from PIL import Image
 
 import depthforest as df
 from depthforest.base.errors import CameraError, DepthForestError, FrameError, UsageError
-from depthforest.io import formats
 from depthforest.io.reading import FrameSequence, ReadOptions
+from depthforest.io.recordings import opening
 
 CAMERA = df.Camera(40.0, 41.0, 15.2, 12.1, 32, 24)
 STACK = np.random.default_rng(1).integers(500, 5000, (12, 24, 32)).astype(np.uint16)
@@ -250,7 +250,52 @@ def test_the_real_point_cloud_opens(shared_data):
 
 def test_the_format_of_a_file_is_found_out_once(folder, monkeypatch):
     sniffed = []
-    plain = formats.sniff
-    monkeypatch.setattr(formats, "sniff", lambda path: sniffed.append(path) or plain(path))
+    plain = opening.sniff
+    monkeypatch.setattr(opening, "sniff", lambda path: sniffed.append(path) or plain(path))
     frames = df.read_frames(folder, CAMERA)
-    assert len(list(frames)) == len(sniffed) == len(set(sniffed)) > 1
+    assert sum(1 for _ in frames) == len(sniffed) == len(set(sniffed)) > 1
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz", "a.tif", "a.raw"])
+def test_files_have_a_length_and_any_frame_by_its_number(tmp_path, name):
+    import tifffile
+
+    stack = np.arange(1000, 1005, dtype=np.uint16)[:, None, None] * np.ones((1, 24, 32), np.uint16)
+    path = tmp_path / name
+    writers = {
+        "a.npy": lambda: np.save(path, stack),
+        "a.npz": lambda: np.savez_compressed(path, depth=stack),
+        "a.tif": lambda: tifffile.imwrite(path, stack, photometric="minisblack"),
+        "a.raw": lambda: path.write_bytes(stack.tobytes()),
+    }
+    writers[name]()
+    np.save(tmp_path / "b.npy", stack[0] + 500)
+    source = df.open_source([path, tmp_path / "b.npy"], CAMERA)
+    assert len(source) == 6
+    assert [int(source[n].depth_mm[0, 0]) for n in (3, 0, -2, 5)] == [1003, 1000, 1004, 1500]
+    assert source[3].name == f"{path}#3"
+    assert source[5].name == str(tmp_path / "b.npy")
+    with pytest.raises(IndexError, match="frame 6 of 6"):
+        source[6]
+    with pytest.raises(IndexError, match="frame -7 of 6"):
+        source[-7]
+
+
+def test_a_stream_has_neither_length_nor_numbers():
+    source = FrameSequence(["-"], ReadOptions(CAMERA), stdin=io.BytesIO())
+    assert source
+    with pytest.raises(TypeError, match="a stream has no length"):
+        len(source)
+    with pytest.raises(UsageError, match="a stream has no frames by number"):
+        source[0]
+
+
+def test_masked_depth_of_ntu_is_a_folder_in_natural_order(tmp_path):
+    """NTU RGB+D: MDepth-00000001.png and so on, 512 x 424, 16-bit millimeters, 0 where nobody is."""
+    for number in (10, 9, 1):
+        depth = np.zeros((424, 512), np.uint16)
+        depth[100:300, 200:280] = 2000 + number
+        Image.fromarray(depth).save(tmp_path / f"MDepth-{number:08d}.png")
+    frames = list(df.open_source(tmp_path, "kinect_v2"))
+    assert [int(frame.depth_mm[200, 240]) for frame in frames] == [2001, 2009, 2010]
+    assert frames[0].camera == df.Camera.preset("kinect_v2")

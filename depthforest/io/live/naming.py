@@ -1,0 +1,57 @@
+"""Live cameras by name: `realsense:`, `realsense:SERIAL`, `orbbec:`, `oak:`, `v4l2:/dev/video0`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
+from depthforest.io.formats import Size
+from depthforest.io.live.source import DepthCamera, LiveSource
+from depthforest.io.recordings.packages import need
+
+DRIVERS = {
+    "realsense": ("pyrealsense2", "pip install pyrealsense2"),
+    # its requirements pin old versions of NumPy and PyAV, and a second OpenCV; reading depth needs none of them
+    "orbbec": ("pyorbbecsdk", "pip install --no-deps pyorbbecsdk2"),
+    "oak": ("depthai", "pip install depthai"),
+    "v4l2": ("av", "pip install av"),
+}
+"""Kind of a camera -> the module of its driver, and what installs that. Our own module is called as the kind."""
+
+CALLBACK = "callback"
+_NAME = re.compile(rf"({'|'.join((*DRIVERS, CALLBACK))}):(.*)", re.DOTALL)
+
+
+def split_camera(text: str) -> tuple[str, str] | None:
+    """Return kind and device of the name of a live camera; None if it is none."""
+    match = _NAME.fullmatch(text)
+    return (match[1], match[2]) if match else None
+
+
+def camera_stem(text: str) -> str:
+    """Return what the frames of a live camera are called, as if it were a file."""
+    kind, device = split_camera(text) or (text, "")
+    last = re.sub(r"[^\w.-]+", "_", re.split(r"[/\\]", device)[-1])
+    return f"{kind}_{last}" if last else kind
+
+
+def open_camera(text: str, size: Size | None) -> LiveSource:
+    """Return the live source of a name; its package must be installed.
+
+    Parameters
+    ----------
+    text : str
+        KIND: or KIND:DEVICE.
+    size : (width, height), optional
+        Which mode of the camera; omitted, its default.
+    """
+    named = split_camera(text)
+    assert named is not None  # checked by the caller
+    kind, device = named
+    module, install = DRIVERS[kind]
+    name = text if device else kind
+    need(module, install, name)
+    opener: Callable[..., DepthCamera] = import_module(f"depthforest.io.live.{kind}").open_device
+    return LiveSource(name, partial(opener, device, size))
