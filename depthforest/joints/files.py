@@ -14,24 +14,37 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from depthforest.base import DepthForestError, FrameError, UsageError, is_number, is_whole, read_bytes, replacing
-from depthforest.frames import JOINTS, Camera, Joint, Joints
+from depthforest.frames import JOINTS, Camera, Joint, Joints, Position
 from depthforest.io import JOINT_COLUMNS
-from depthforest.joints.tracks import JointLike
 
 FORMAT = "depthforest joints"
 VERSION = 1
 """Of the JSON. Raise it when a reader of the last version would misread a file."""
 
-CONFIDENCE = "confidence"
+CONFIDENCE, TIME = "confidence", "time"
 COLUMNS = (*JOINT_COLUMNS, CONFIDENCE)
+"""And `TIME` after them, where any frame has one."""
+
 NEEDED_COLUMNS = ("frame", "person", "joint", "x", "y", "z")
 
 
 class JointFileError(DepthForestError, ValueError):
     """A file of joints that is broken, of another kind or of an unknown version."""
+
+
+class JointLike(Protocol):
+    """A joint that was found, tracked or is the truth."""
+
+    @property
+    def position(self) -> Position:
+        """(x, y, z) in camera space, meters."""
+
+    @property
+    def confidence(self) -> float:
+        """0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +83,8 @@ class FrameJoints:
 def write_joints(path: str | Path, frames: Iterable[FrameJoints], *, confidence: bool = True) -> None:
     """Write the joints of frames, in their order; the ending of the name, .json or .csv, chooses the format.
 
-    The file is whole or not there. JSON keeps everything. CSV has a row for each joint: it keeps neither times nor
-    cameras nor frames in which there is nobody.
+    The file is whole or not there. JSON keeps everything. CSV has a row for each joint: it keeps neither cameras
+    nor frames in which there is nobody.
 
     Parameters
     ----------
@@ -80,8 +93,8 @@ def write_joints(path: str | Path, frames: Iterable[FrameJoints], *, confidence:
     frames : iterable of FrameJoints
         Their names are unique.
     confidence : bool
-        False leaves the last column of a CSV out: what stays is the `joints.csv` of a data set, whose joints are the
-        truth and have none. JSON always has it.
+        False leaves confidence and time out of a CSV: what stays is the `joints.csv` of a data set, whose joints are
+        the truth and have none. JSON always has it.
     """
     path = Path(path)
     ending = path.suffix.lower()
@@ -91,7 +104,9 @@ def write_joints(path: str | Path, frames: Iterable[FrameJoints], *, confidence:
     doubles = _first_double([frame.name for frame in frames])
     if doubles is not None:
         raise UsageError(f"{path}: two frames are called {doubles!r}; names must be unique")
-    content = _to_json(frames) if ending == ".json" else _to_csv(frames, COLUMNS if confidence else JOINT_COLUMNS)
+    has_times = any(frame.time is not None for frame in frames)
+    columns = (*COLUMNS, TIME)[: len(COLUMNS) + has_times] if confidence else JOINT_COLUMNS
+    content = _to_json(frames) if ending == ".json" else _to_csv(frames, columns)
     with replacing(path) as file:
         file.write(content.encode())
 
@@ -265,13 +280,15 @@ def _rows(frame: FrameJoints) -> Iterator[tuple[object, ...]]:
         for name, joint in joints.items():
             visible = int(getattr(joint, "is_visible", True))
             # repr: the shortest text that gives the same number back
-            yield frame.name, person, name, *map(repr, joint.position), visible, repr(joint.confidence)
+            time = "" if frame.time is None else repr(frame.time)
+            yield frame.name, person, name, *map(repr, joint.position), visible, repr(joint.confidence), time
 
 
 def _from_csv(text: str) -> list[FrameJoints]:
     """Return the frames of CSV text; errors begin with ": " or with the line of the mistake."""
     reader = csv.reader(io.StringIO(text, newline=""))
     found: dict[str, dict[int, dict[str, Joint]]] = {}
+    times: dict[str, float | None] = {}
     try:
         columns = _columns(next(reader, []))
         for row in filter(None, reader):
@@ -280,11 +297,14 @@ def _from_csv(text: str) -> list[FrameJoints]:
             values = dict(zip(columns, row, strict=True))
             joint = _parsed(values)
             person = _whole_number(values["person"], "")
+            time = _time(values.get(TIME, ""))
+            if times.setdefault(values["frame"], time) != time:
+                raise JointFileError(f": this frame has two times, {times[values['frame']]} and {time}")
             its_joints = found.setdefault(values["frame"], {}).setdefault(person, {})
             if values["joint"] in its_joints:
                 raise JointFileError(f": {values['joint']} of person {person} in this frame is given twice")
             its_joints[values["joint"]] = joint
-        return [FrameJoints(name, people) for name, people in found.items()]
+        return [FrameJoints(name, people, times[name]) for name, people in found.items()]
     except csv.Error as error:
         raise JointFileError(f", line {reader.line_num}: {error}") from None
     except JointFileError as error:
@@ -295,11 +315,21 @@ def _columns(header: Sequence[str]) -> list[str]:
     missing = [column for column in NEEDED_COLUMNS if column not in header]
     if missing:
         raise JointFileError(f": lacks the column {missing[0]}; expected {','.join(COLUMNS)}, got {_shown(header)}")
-    unknown = [column for column in header if column not in COLUMNS]
+    unknown = [column for column in header if column not in (*COLUMNS, TIME)]
     if unknown or _first_double(header) is not None:
         wrong = unknown[0] if unknown else _first_double(header)
         raise JointFileError(f": has the column {wrong!r} too much; expected {','.join(COLUMNS)}")
     return list(header)
+
+
+def _time(text: str) -> float | None:
+    try:
+        time = float(text) if text else None
+    except ValueError:
+        time = math.nan
+    if time is not None and not math.isfinite(time):
+        raise JointFileError(f": time must be a number of seconds, got {_shown(text)}")
+    return time
 
 
 def _parsed(values: Mapping[str, str]) -> Joint:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -16,9 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.base import Derived, FrameError, UsageError, kernel
-from depthforest.frames import BONES, JOINTS, Frame, Position
+from depthforest.frames import BONES, JOINTS, Frame, Joint, Position
+from depthforest.joints.conventions import Convention, convert
 from depthforest.joints.meanshift import MAX_MODES, MODE_FIELDS, Clusters, find_modes
+from depthforest.joints.moving import move_all
 from depthforest.joints.params import (
+    N_MOVE,
+    N_ODDS,
     ClusterParameters,
     JointParameters,
     cluster_parts,
@@ -102,6 +107,10 @@ class Joints(Mapping[str, FoundJoint]):
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def to(self, convention: str | Path | Convention) -> Mapping[str, Joint]:
+        """Return them as others name and place them: "itop", "kinect_v2", "coco", "smpl", or one's own convention."""
+        return convert(self, convention)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle through the constructor: a proxy cannot be."""
@@ -230,6 +239,9 @@ class Finder:
             evidence, confidence = parameters.evidence[name], parameters.confidence[name]
             self.evidence[JOINTS.index(name)] = evidence.bias, evidence.log_area, evidence.purity
             self.confidence[JOINTS.index(name)] = confidence.bias, confidence.evidence, confidence.set_cost
+        self.moves, self.odds = np.zeros((len(JOINTS), 3, N_MOVE)), np.zeros((len(JOINTS), N_ODDS))
+        for name, move in parameters.moves.items():
+            self.moves[JOINTS.index(name)], self.odds[JOINTS.index(name)] = move.steps, move.odds
         self.lengths, self.sds = np.ones(len(JOINTS)), np.ones(len(JOINTS))
         for parent, child in BONES:
             bone = parameters.bones[f"{parent}-{child}"]
@@ -258,22 +270,29 @@ class Finder:
         weight = self.parameters.bone_weight
         return float(choose_set(found, evidence, counts, self.lengths, self.sds, weight, costs))
 
+    def sure(self, evidence: npt.NDArray[np.float64], costs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the confidences (..., 19, M) of proposals before they are moved."""
+        bias, of_evidence, of_cost = self.confidence.T[..., None]
+        odds = np.clip(bias + of_evidence * evidence + of_cost * costs, -MAX_ODDS, MAX_ODDS)
+        return np.asarray(1 / (1 + np.exp(-odds)))
+
     def joints(self, modes: npt.NDArray[np.float32], n_modes: npt.NDArray[np.int64]) -> Joints:
         """Return the joints that modes lead to."""
         found, counts = self.proposals(modes, n_modes)
         places = found[:, :, :3]
         evidence, costs = np.zeros(found.shape[:2]), np.zeros(found.shape[:2])
         size = self.weigh(found, counts, evidence, costs)
-        bias, of_evidence, of_cost = self.confidence.T[..., None]
-        confidences = 1 / (1 + np.exp(-np.clip(bias + of_evidence * evidence + of_cost * costs, -MAX_ODDS, MAX_ODDS)))
+        confidences = self.sure(evidence, costs)
+        numbers = np.arange(found.shape[1])
+        is_there = numbers < counts[:, None]
+        chosen = np.argmin(np.where(is_there, costs, np.inf), axis=1)
+        if self.parameters.moves:
+            move_all(found, counts, chosen, evidence, costs, size, self.moves, self.odds, confidences)
         features = np.empty((*found.shape[:2], len(FEATURE_NAMES)), dtype=np.float32)
         features[:, :, 0] = confidences
         features[:, :, 1:3] = found[:, :, 3:5]
         features[:, :, 4] = found[:, :, 5]
         features[:, :, 8] = costs
-        numbers = np.arange(found.shape[1])
-        is_there = numbers < counts[:, None]
-        chosen = np.argmin(np.where(is_there, costs, np.inf), axis=1)
         describe(found, counts, chosen, self.lengths, size, features)
         features.setflags(write=False)
         scores = confidences + (numbers == chosen[:, None])

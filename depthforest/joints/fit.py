@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Floats, UsageError, map_in_order
+from depthforest.base import Floats, UsageError
+from depthforest.cluster import spread
 from depthforest.forest import Forest
 from depthforest.frames import JOINT_MIRROR, JOINTS, LabeledFrame, PartSet
 from depthforest.joints.finding import FAST, FAST_PIXELS, UNIT_AREA, Finder, pack_clusters, seek_modes, surface
+from depthforest.joints.learning import fit_moves
 from depthforest.joints.params import (
     ANCHORS,
     ClusterParameters,
@@ -45,6 +47,10 @@ PUSH_STEPS = (0.0, -0.005, 0.005, -0.01, 0.01)
 BONE_WEIGHTS = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
 """What bones weigh against evidence; 0 leaves them out. The best has the largest sum of mean average precision and the
 share of visible joints whose first proposal is right."""
+
+GRID_PEOPLE = 1500
+"""Of how many people, spread evenly, the grid is searched; everything after it is fitted on all. More hardly change
+what is chosen from so coarse a grid, and take minutes."""
 
 LEAST_PIXELS = 30
 """Readings of a person; people of fewer are left out."""
@@ -132,7 +138,7 @@ def gather_people(
         return found
 
     people = []
-    for found in map_in_order(one, range(len(data)), threads=threads):
+    for found in spread(one, range(len(data)), threads=threads):
         people += found
         if progress is not None:
             progress(1)
@@ -154,18 +160,19 @@ def fit_parameters(people: Sequence[PersonModes], part_set: PartSet) -> JointPar
     names = list(cluster_parts(part_set))
     modes, n_modes = np.stack([p.modes for p in people]), np.stack([p.n_modes for p in people])
     truth, is_visible = np.stack([p.truth for p in people]), np.stack([p.is_visible for p in people])
+    some = slice(None, None, max(1, len(people) // GRID_PEOPLE))
     chosen, clusters = {}, {}
     for name in names:
         sides = [side for side in dict.fromkeys((name, _mirrored(name))) if side in names]
         if sides[0] not in chosen:
             numbers = [names.index(side) for side in sides]
-            its = [(modes[:, :, c], n_modes[:, :, c]) for c in numbers]
+            its = [(modes[some, :, c], n_modes[some, :, c]) for c in numbers]
             if name in JOINTS:
                 joints = [JOINTS.index(side) for side in sides]
-                best = _best_cluster(its, [(truth[:, j], is_visible[:, j]) for j in joints])
+                best = _best_cluster(its, [(truth[some, j], is_visible[some, j]) for j in joints])
             else:
                 joints = [JOINTS.index(_carried(side, names)) for side in sides]
-                best = _best_anchor(its, [(truth[:, j], is_visible[:, j]) for j in joints])
+                best = _best_anchor(its, [(truth[some, j], is_visible[some, j]) for j in joints])
             for side in sides:
                 chosen[side] = best
         index, push = chosen[name]
@@ -182,7 +189,11 @@ def fit_parameters(people: Sequence[PersonModes], part_set: PartSet) -> JointPar
     finder = Finder(parameters)
     pairs = [finder.proposals(m, n) for m, n in zip(modes, n_modes, strict=True)]
     found, counts = np.stack([p[0] for p in pairs]), np.stack([p[1] for p in pairs])
-    return _fit_sets(parameters, found, counts, truth, is_visible)
+    parameters = _fit_sets(parameters, found, counts, truth, is_visible)
+    finder = Finder(parameters)
+    evidence, costs, sizes = _weighed(finder, found, counts)
+    sure = finder.sure(evidence, costs)
+    return fit_moves(parameters, found, counts, evidence, costs, sure, sizes, truth, is_visible)
 
 
 # -- clusters ---------------------------------------------------------------------------------------------------------
@@ -328,7 +339,7 @@ def _fit_sets(
     trials = []
     for weight in BONE_WEIGHTS:
         trial = replace(parameters, bone_weight=weight)
-        strength, costs = _weighed(Finder(trial), found, counts)
+        strength, costs, _ = _weighed(Finder(trial), found, counts)
         precisions = []
         for name, sides in pairs.items():
             used = is_there[:, sides]
@@ -345,9 +356,9 @@ def _fit_sets(
     return max(trials, key=lambda each: each[0])[1]
 
 
-def _weighed(finder: Finder, found: Floats, counts: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return evidence and set costs (n, 19, M) of all people's proposals."""
-    evidence, costs = np.zeros(found.shape[:3]), np.zeros(found.shape[:3])
+def _weighed(finder: Finder, found: Floats, counts: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+    """Return evidence and set costs (n, 19, M) of all people's proposals, and the people's sizes (n,)."""
+    evidence, costs, sizes = np.zeros(found.shape[:3]), np.zeros(found.shape[:3]), np.ones(len(found))
     for k in range(len(found)):
-        finder.weigh(found[k], counts[k], evidence[k], costs[k])
-    return evidence, costs
+        sizes[k] = finder.weigh(found[k], counts[k], evidence[k], costs[k])
+    return evidence, costs, sizes

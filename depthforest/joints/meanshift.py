@@ -25,6 +25,10 @@ MODE_FIELDS = ("x", "y", "z", "area", "purity", "spread")
 """What is told of a mode: its place in metres; the weight of the pixels that reach it, in square metres; their mean
 probability, by surface; their root mean square distance from it before they climbed, in metres."""
 
+MAX_PAIRS = 2**26
+"""Starts times pixels of a cluster, about: where a model's bandwidth makes them more, starts are taken farther apart.
+People in pictures of usual sizes come to a hundredth of it; a step over so many takes a few hundredths of a second."""
+
 FARTHEST = np.float32(16)
 """Squared distance in bandwidths from which on a pixel weighs exp(-16), a ten-millionth."""
 
@@ -82,7 +86,8 @@ def _make_starts(own: Singles, n: int, radius: np.float32, starts: Singles) -> i
 
     Pixels come in order; each joins the nearest leader within the radius, or becomes one. A start is the weighted mean
     of a leader's pixels. Radius 0: every pixel is a start. `starts` (9, n) is x, y, z, weight and surface of a start,
-    the weighted sum of its pixels' squared distances from the leader, and x, y, z of the leader.
+    the weighted sum of its pixels' squared distances from the leader, and x, y, z of the leader. Returns -1 where there
+    would be more starts than `MAX_PAIRS` allows.
     """
     starts[:6, :n] = 0
     n_starts = 0
@@ -96,6 +101,8 @@ def _make_starts(own: Singles, n: int, radius: np.float32, starts: Singles) -> i
                 if d2 <= nearest:
                     best, nearest = s, d2
         if best < 0:
+            if n_starts * n > MAX_PAIRS:
+                return -1
             best = n_starts
             n_starts += 1
             starts[6, best], starts[7, best], starts[8, best] = x, y, z
@@ -257,7 +264,11 @@ def find_modes(
     owner = np.empty(n, dtype=np.int64)
     for c in range(len(bandwidths)):
         n_own = _collect(points, areas, shares, members[firsts[c] : firsts[c + 1]], thresholds[c], own)
-        n_starts = _make_starts(own, n_own, spacing * bandwidths[c], starts)
+        apart = np.float32(spacing * bandwidths[c])
+        n_starts = _make_starts(own, n_own, apart, starts)
+        while n_starts < 0:
+            apart = max(np.float32(2) * apart, bandwidths[c])
+            n_starts = _make_starts(own, n_own, apart, starts)
         _climb(own, n_own, bandwidths[c], tolerance, max_steps, starts, n_starts, lanes, sums, ends)
         n_found = _merge(starts, ends, n_starts, bandwidths[c], owner, found)
         n_modes[c] = _keep_largest(found, n_found, modes[c])

@@ -17,8 +17,11 @@ import numpy.typing as npt
 from depthforest.base import ModelError, PartSetError, is_number, shown
 from depthforest.frames import BODY31, BODY31_TO_PCL25, BONES, JOINT_PARTS, JOINTS, PCL25, PartSet
 
-VERSION = 1
-"""Of the JSON form."""
+VERSION, MOVING_VERSION = 1, 2
+"""Of the JSON form: without and with joints that are moved by where the others are."""
+
+N_MOVE, N_ODDS = 4 * (len(JOINTS) - 1) + 6, 6 + len(JOINTS) - 1
+"""Columns of `Moves`; `moving` says what they are."""
 
 WITHOUT_PART = ("spine", "hip_l", "hip_r")
 """Joints that have no part of their own in any part set: they come from their neighbours' modes."""
@@ -181,6 +184,33 @@ class Offsets:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """How a joint's proposals are moved by where the other joints are, and how likely they are right after it.
+
+    Parameters
+    ----------
+    steps : array (3, N_MOVE), float64
+        Meters along x, y and z for each column of `moving`.
+    odds : array (N_ODDS,), float64
+        Weights of the logarithm of the odds.
+    """
+
+    steps: npt.NDArray[np.float64]
+    odds: npt.NDArray[np.float64]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Moves):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # compares by the content of arrays
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"steps": self.steps.tolist(), "odds": self.odds.tolist()}
+
+
 @dataclass(frozen=True)
 class JointParameters:
     """All parameters of the joint proposals of one part set.
@@ -198,6 +228,8 @@ class JointParameters:
         By "parent-child" as in `parts.BONES`; all of them.
     bone_weight : float
         What an unlikely bone counts against the evidence of proposals; 0: nothing.
+    moves : mapping of str to Moves
+        For every joint in `joints`, or empty: joints stay where their modes are.
     """
 
     part_set: PartSet
@@ -207,6 +239,7 @@ class JointParameters:
     confidence: Mapping[str, Confidence] = field(default_factory=dict)
     bones: Mapping[str, Bone] = field(default_factory=dict)
     bone_weight: float = 0.5
+    moves: Mapping[str, Moves] = field(default_factory=dict)
 
     @classmethod
     def default(cls, part_set: PartSet) -> JointParameters:
@@ -227,8 +260,8 @@ class JointParameters:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form that `Forest.joints` holds."""
-        return {
-            "version": VERSION,
+        content = {
+            "version": MOVING_VERSION if self.moves else VERSION,
             "clusters": {name: dict(vars(value)) for name, value in self.clusters.items()},
             "offsets": {name: value.to_dict() for name, value in self.offsets.items()},
             "evidence": {name: dict(vars(value)) for name, value in self.evidence.items()},
@@ -236,6 +269,7 @@ class JointParameters:
             "bones": {name: dict(vars(value)) for name, value in self.bones.items()},
             "bone_weight": self.bone_weight,
         }
+        return content | ({"moves": {name: its.to_dict() for name, its in self.moves.items()}} if self.moves else {})
 
     @classmethod
     def from_dict(cls, content: object, part_set: PartSet) -> JointParameters:
@@ -243,10 +277,12 @@ class JointParameters:
         if not isinstance(content, Mapping):
             raise ModelError(f"joints must be an object, got {shown(content)}")
         version = content.get("version")
-        if isinstance(version, bool) or version != VERSION:
-            raise ModelError(f"joints.version must be {VERSION}, got {shown(version)}; fit the joints again")
+        if isinstance(version, bool) or version not in (VERSION, MOVING_VERSION):
+            raise ModelError(
+                f"joints.version must be {VERSION} or {MOVING_VERSION}, got {shown(version)}; fit the joints again"
+            )
         keys = ("version", "clusters", "offsets", "evidence", "confidence", "bones", "bone_weight")
-        _check_keys(content, keys, "joints")
+        _check_keys(content, (*keys, "moves") if version == MOVING_VERSION else keys, "joints")
         names, joints = cluster_parts(part_set), known_joints(part_set)
         clusters, evidence, confidence, bones = {}, {}, {}, {}
         for name, its in _entries(content, "clusters", tuple(names)):
@@ -273,7 +309,13 @@ class JointParameters:
             for name, its in _entries(content, "offsets", tuple(n for n in joints if n not in names), is_whole=False)
         }
         weight = _number(content, "bone_weight", "joints", 0, MAX_WEIGHT)
-        return cls(part_set, clusters, offsets, evidence, confidence, bones, weight)
+        moves = {}
+        for name, its in _entries(content, "moves", joints) if version == MOVING_VERSION else []:
+            where = f"joints.moves.{name}"
+            _check_keys(its, ("steps", "odds"), where)
+            steps = _numbers(its["steps"], (3, N_MOVE), f"{where}.steps", MAX_WEIGHT)
+            moves[name] = Moves(steps, _numbers(its["odds"], (N_ODDS,), f"{where}.odds", MAX_WEIGHT))
+        return cls(part_set, clusters, offsets, evidence, confidence, bones, weight, moves)
 
 
 # -- what a part set has ----------------------------------------------------------------------------------------------
@@ -381,16 +423,16 @@ def _offsets(content: Any, anchors: tuple[str, ...], where: str) -> Offsets:
     return Offsets(anchors, means, covariances)
 
 
-def _numbers(content: object, shape: tuple[int, ...], where: str) -> npt.NDArray[np.float64]:
-    """Return nested lists as a read-only array of a shape, with values of at most `MAX_METRES`."""
-    expected = f"{where} must be lists of {' x '.join(map(str, shape))} numbers from {-MAX_METRES:g} to {MAX_METRES:g}"
+def _numbers(content: object, shape: tuple[int, ...], where: str, most: float = MAX_METRES) -> npt.NDArray[np.float64]:
+    """Return nested lists as a read-only array of a shape, with values of at most `most` in size."""
+    expected = f"{where} must be lists of {' x '.join(map(str, shape))} numbers from {-most:g} to {most:g}"
     flat = [content]
     for n in shape:
         if not all(isinstance(entry, list) and len(entry) == n for entry in flat):
             raise ModelError(f"{expected}, got {shown(content)}")
         flat = [value for entry in flat for value in entry]  # type: ignore[attr-defined]
     for value in flat:
-        if not is_number(value) or not abs(value) <= MAX_METRES:
+        if not is_number(value) or not abs(value) <= most:
             raise ModelError(f"{expected}, got {shown(value)}")
     array = np.array(flat, dtype=np.float64).reshape(shape)
     array.setflags(write=False)

@@ -10,23 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from statistics import median
-from typing import Protocol
 
 from depthforest.base import FrameError, UsageError, is_finite
-from depthforest.frames import Joint, Position
-
-
-class JointLike(Protocol):
-    """What the filter takes: a joint that was found, tracked or is the truth."""
-
-    @property
-    def position(self) -> Position:
-        """(x, y, z) in camera space, metres."""
-
-    @property
-    def confidence(self) -> float:
-        """0 to 1."""
+from depthforest.frames import Camera, Joint, Position
+from depthforest.joints.files import FrameJoints, JointLike
+from depthforest.joints.motion.bvh import write_bvh
+from depthforest.joints.motion.c3d import write_c3d
+from depthforest.joints.motion.gltf import write_gltf
+from depthforest.joints.motion.motion import Motion
+from depthforest.joints.motion.tables import write_angles, write_bones, write_wide
 
 
 @dataclass(frozen=True)
@@ -120,20 +114,32 @@ class JointTracks:
         False: ids are those of the frames, as `PeopleTracker` keeps them. True: ids of the frames mean nothing from one
         to the next, as those of `find_people` alone; people are known again by where their joints are, and numbered
         from 1.
+    keep : bool
+        Keep all frames in `frames`, so that motion can be written at the end. A live stream would grow without end.
     """
 
-    def __init__(self, fps: float = 30.0, settings: TrackSettings | None = None, *, match: bool = False) -> None:
+    def __init__(
+        self, fps: float = 30.0, settings: TrackSettings | None = None, *, match: bool = False, keep: bool = False
+    ) -> None:
         if not is_finite(fps) or fps <= 0:
             raise UsageError(f"fps must be frames a second, above 0; got {fps!r}")
         self.fps = float(fps)
         self.settings = settings if settings is not None else TrackSettings()
         self.match = match
+        self.keep = keep
+        self.frames: list[FrameJoints] = []
+        """The frames so far, filtered, if they are kept."""
         self._time: float | None = None
         self._people: dict[int, dict[str, _Track]] = {}
         self._n_people = 0
 
     def add(
-        self, people: Mapping[int, Mapping[str, JointLike]], *, time: float | None = None
+        self,
+        people: Mapping[int, Mapping[str, JointLike]],
+        *,
+        time: float | None = None,
+        name: str | None = None,
+        camera: Camera | None = None,
     ) -> dict[int, dict[str, TrackedJoint]]:
         """Take the joints of the next frame and return them filtered, with those that are bridged.
 
@@ -143,6 +149,10 @@ class JointTracks:
             Only what was found; nobody is an empty mapping.
         time : float, optional
             Of the frame in seconds, later than the last one's; omitted: 1 / fps after it.
+        name : str, optional
+            Of the frame, for what is kept; omitted: its number.
+        camera : Camera, optional
+            Of the frame, for what is kept.
 
         Returns
         -------
@@ -159,16 +169,52 @@ class JointTracks:
         filtered: dict[int, dict[str, TrackedJoint]] = {}
         for person in sorted({*self._people, *found}):
             tracks, its_joints = self._people.setdefault(person, {}), found.get(person, {})
-            for name, joint in its_joints.items():
-                if name not in tracks:
-                    tracks[name] = _Track(joint, time)
-            stepped = {name: tracks[name].step(its_joints.get(name), time, self.settings) for name in tracks}
-            known = {name: joint for name, joint in stepped.items() if joint is not None}
+            for own, joint in its_joints.items():
+                if own not in tracks:
+                    tracks[own] = _Track(joint, time)
+            stepped = {own: tracks[own].step(its_joints.get(own), time, self.settings) for own in tracks}
+            known = {own: joint for own, joint in stepped.items() if joint is not None}
             if known:
                 filtered[person] = known
             if all(time - track.seen_at > self.settings.person_memory_s for track in tracks.values()):
                 del self._people[person]
+        if self.keep:
+            called = f"{len(self.frames):06d}" if name is None else name
+            self.frames.append(FrameJoints(called, filtered, time, camera))
         return filtered
+
+    def motion(self, person: int | None = None) -> Motion:
+        """Return the motion of a person; omitted: the only one. Needs `keep`."""
+        if not self.frames:
+            raise UsageError("no frames are kept; make JointTracks(keep=True) and add frames first")
+        ids = sorted({known for frame in self.frames for known in frame.people})
+        if person is None and len(ids) != 1:
+            raise UsageError(f"name a person; ids: {', '.join(map(str, ids)) or 'none'}")
+        return Motion.of(self.frames, ids[0] if person is None else person)
+
+    def to_bvh(self, path: str | Path, person: int | None = None, *, fps: float | None = None) -> None:
+        """Write a person's motion as BVH, see `write_bvh`."""
+        write_bvh(path, self.motion(person), fps=fps)
+
+    def to_c3d(self, path: str | Path, person: int | None = None, *, fps: float | None = None) -> None:
+        """Write a person's joints as C3D, see `write_c3d`."""
+        write_c3d(path, self.motion(person), fps=fps)
+
+    def to_gltf(self, path: str | Path, person: int | None = None) -> None:
+        """Write a person's motion as binary glTF, see `write_gltf`."""
+        write_gltf(path, self.motion(person))
+
+    def to_angles(self, path: str | Path, person: int | None = None) -> None:
+        """Write a person's joint angles as CSV, see `write_angles`."""
+        write_angles(path, self.motion(person))
+
+    def to_bones(self, path: str | Path, person: int | None = None) -> None:
+        """Write a person's bone lengths as CSV, see `write_bones`."""
+        write_bones(path, self.motion(person))
+
+    def to_wide(self, path: str | Path, person: int | None = None) -> None:
+        """Write a person's joints as CSV with a row for each frame, see `write_wide`."""
+        write_wide(path, self.motion(person))
 
     def _next_time(self, time: float | None) -> float:
         if time is None:

@@ -40,7 +40,7 @@ def test_what_is_written_is_read_back(tmp_path_factory, content, is_timed):
     write_joints(folder / "j.json", frames)
     assert read_joints(folder / "j.json") == frames
     write_joints(folder / "j.csv", frames)
-    assert read_joints(folder / "j.csv") == [FrameJoints(f.name, f.people) for f in frames if f.people]
+    assert read_joints(folder / "j.csv") == [FrameJoints(f.name, f.people, f.time) for f in frames if f.people]
 
 
 def test_json_keeps_everything(tmp_path):

@@ -15,7 +15,17 @@ from support.naive_forest import random_forest
 import depthforest as df
 from depthforest.base.errors import FrameError, ModelError, PartSetError, UsageError
 from depthforest.frames.parts import BODY31, BONES, JOINT_MIRROR, JOINTS, NO_PART, PCL25, REGIONS15
-from depthforest.joints.finding import FAST, Finder, FoundJoint, Joints, Proposal, find_joints, seek_modes
+from depthforest.joints.finding import (
+    FAST,
+    Finder,
+    FoundJoint,
+    Joints,
+    Proposal,
+    find_joints,
+    joints_of_surface,
+    seek_modes,
+    surface,
+)
 from depthforest.joints.meanshift import MAX_MODES
 from depthforest.joints.params import Bone, JointParameters, Offsets, cluster_parts, known_joints
 from depthforest.joints.placing import Placer
@@ -407,9 +417,9 @@ def put(content, path, value):
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("version",), 2, r"joints.version must be 1, got 2; fit the joints again"),
-        (("version",), True, r"joints.version must be 1, got True"),
-        (("version",), ..., r"joints.version must be 1, got None"),
+        (("version",), 3, r"joints.version must be 1 or 2, got 3; fit the joints again"),
+        (("version",), True, r"joints.version must be 1 or 2, got True"),
+        (("version",), ..., r"joints.version must be 1 or 2, got None"),
         (("extra",), 1, r"joints must have exactly version, .* missing or unknown: 'extra'"),
         (("bones",), ..., r"joints must have exactly .* missing or unknown: 'bones'"),
         (("clusters",), [], r"joints.clusters must be an object, got \[\]"),
@@ -450,7 +460,7 @@ def test_wrong_parameters_are_refused(path, value, message):
 def test_a_model_with_wrong_parameters_says_so_when_joints_are_asked_for(frames):
     forest = replace(FOREST, joints={"version": 7})
     labeling = forest.label(frames[0], frames[0].people == 1)
-    with pytest.raises(ModelError, match=r"joints.version must be 1, got 7"):
+    with pytest.raises(ModelError, match=r"joints.version must be 1 or 2, got 7"):
         find_joints(frames[0], labeling)
     with pytest.raises(ModelError, match=r"joints must be an object, got \[\]"):
         JointParameters.from_dict([], BODY31)
@@ -485,3 +495,16 @@ def test_any_parameters_are_refused_or_give_finite_joints(seed, n):
         for proposal in joint.proposals:
             assert np.isfinite((*proposal.position, proposal.confidence, *proposal.features)).all()
             assert 0 <= proposal.confidence <= 1
+
+
+def test_the_fast_variant_asks_for_a_thousand_pixels():
+    """Fewer cost accuracy that no other test measures."""
+    frame = Generator(replace(SCENES, camera="kinect_v1@368x276"), seed=5, n=1)[0]
+    labeling = FOREST.label(frame, frame.people == 1, threads=1)
+    asked = [labeling.sample(n) for n in (1000, 700, None)]
+    assert len(asked[0].rows) > len(asked[1].rows)
+    assert len(asked[2].rows) > len(asked[0].rows)
+    chosen = surface(frame, asked[0])
+    expected = joints_of_surface(FOREST, *chosen, exact=False)
+    found = find_joints(frame, labeling)
+    assert {name: joint.position for name, joint in found.items()} == {n: j.position for n, j in expected.items()}

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from support import naive_joints as naive
 
 from depthforest.joints.finding import EXACT, FAST, pack_clusters, seek_modes
-from depthforest.joints.meanshift import LANES, MAX_MODES, MODE_FIELDS, _falloff
+from depthforest.joints.meanshift import LANES, MAX_MODES, MAX_PAIRS, MODE_FIELDS, _falloff, _make_starts
 from depthforest.joints.params import ClusterParameters
 
 
@@ -94,3 +94,18 @@ def test_no_pixels_no_modes():
     clusters = pack_clusters({"part": (0,)}, [ClusterParameters()])
     nothing = np.zeros((0, 3), np.float32), np.zeros(0, np.float32), np.zeros((0, 1), np.float32)
     assert seek_modes(*nothing, clusters, FAST)[1].tolist() == [0]
+
+
+def test_no_model_makes_the_work_endless():
+    """Threshold 0 and the least bandwidth: every pixel was a start that climbed over all others."""
+    rng = np.random.default_rng(0)
+    points = rng.uniform((-1, -1, 1.5), (1, 1, 2.5), (40_000, 3)).astype(np.float32)
+    areas, shares = np.full(len(points), 1e-5, np.float32), np.ones((len(points), 1), np.float32)
+    clusters = pack_clusters({"a": (0,)}, [ClusterParameters(0.005, 0.0)])
+    starts = np.empty((9, len(points)), dtype=np.float32)
+    own = np.concatenate((points.T, areas[None], areas[None]))
+    assert _make_starts(own, len(points), np.float32(0.001), starts) == -1
+    assert 0 < _make_starts(own, len(points), np.float32(0.5), starts) * len(points) <= MAX_PAIRS
+    modes, counts = seek_modes(points, areas, shares, clusters, (0.2, 0.0001, 2))
+    assert counts[0] == MAX_MODES
+    assert np.isfinite(modes).all()

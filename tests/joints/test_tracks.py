@@ -290,3 +290,10 @@ def test_bad_input_is_named_and_changes_nothing():
 def test_settings_are_checked(name, value, message):
     with pytest.raises(UsageError, match=message):
         TrackSettings(**{name: value})
+
+
+def test_half_of_the_lag_is_removed_by_default():
+    way = [(k / 30, 0, 2) for k in range(300)]
+    settings = TrackSettings(speed_gain=0.0, jump_m=1e6)
+    late = [way[-1][0] - follow(way, s)[-1].position[0] for s in (settings, dataclasses.replace(settings, lead=0.0))]
+    assert late[0] == pytest.approx(0.5 * late[1], rel=1e-6)
