@@ -7,12 +7,13 @@ from typing import TypeVar
 
 from depthforest.base import DepthForestError, ModelError, ModelFile, modelfile
 from depthforest.forest import sparserows
+from depthforest.forest.contextfile import CONTEXT, context_of, context_parts, context_schema
 from depthforest.frames import PartSet
 from depthforest.trees import SCHEMA, DepthTrees
 
 KIND = "depth_forest"
-FORMAT_VERSION, FACING_VERSION = 1, 2
-"""Version 1: plain forests. Version 2: facings, smoothing or person confidence."""
+FORMAT_VERSION, FACING_VERSION, OPTIONAL_VERSION = 1, 2, 3
+"""Version 1: plain forests. Version 2: facings, smoothing or person confidence. Version 3: what is optional as well."""
 
 UNITS = {"offsets": "m", "thresholds": "mm"}
 
@@ -22,7 +23,8 @@ _FACING_COLUMNS = {**{name: SCHEMA[name] for name in SCHEMA if name != "leaves"}
 
 _KEYS = ("background_mm", "config", "joints", "mirror", "parts", "scores", "units")
 _FACING_KEYS = ("person_confidence", "smooth_m")
-"""Metadata of both versions, and what version 2 adds."""
+_OPTIONAL_KEYS = ("calibration", CONTEXT)
+"""Metadata of all versions, what version 2 adds, and what version 3 may add."""
 
 Trees = TypeVar("Trees", bound=DepthTrees)
 
@@ -39,27 +41,37 @@ def write_trees(path: str | Path, trees: DepthTrees) -> None:
         "units": UNITS,
     }
     columns = {name: getattr(trees, name) for name in SCHEMA}
-    if trees.n_facings == 1 and not any(getattr(trees, name) for name in _FACING_KEYS):
+    optional = [name for name in _OPTIONAL_KEYS if getattr(trees, name) is not None]
+    if trees.n_facings == 1 and not any(getattr(trees, name) for name in _FACING_KEYS) and not optional:
         del columns["evidence"]
         modelfile.write(path, KIND, FORMAT_VERSION, content, columns)
-    else:
-        columns.update(sparserows.packed(columns.pop("leaves"), trees.n_facings))
-        content |= {name: getattr(trees, name) for name in _FACING_KEYS}
-        modelfile.write(path, KIND, FACING_VERSION, content, columns)
+        return
+    columns.update(sparserows.packed(columns.pop("leaves"), trees.n_facings))
+    content |= {name: getattr(trees, name) for name in (*_FACING_KEYS, *optional)}
+    if trees.context is not None:
+        content[CONTEXT], more = context_parts(trees.context)
+        columns.update(more)
+    modelfile.write(path, KIND, OPTIONAL_VERSION if optional else FACING_VERSION, content, columns)
 
 
 def trees_of(file: ModelFile, kind: type[Trees]) -> Trees:
     """Make the trees that a file holds, of the class `kind`; a ModelError names the file."""
-    has_facings = file.version != FORMAT_VERSION
-    version = FACING_VERSION if has_facings else FORMAT_VERSION
-    keys = _KEYS + _FACING_KEYS if has_facings else _KEYS
-    file.expect(KIND, version, _FACING_COLUMNS if has_facings else _PLAIN_COLUMNS, keys)
+    version = file.version if file.version in (FORMAT_VERSION, FACING_VERSION) else OPTIONAL_VERSION
+    has_facings = version != FORMAT_VERSION
+    keys: tuple[str, ...] = _KEYS + _FACING_KEYS if has_facings else _KEYS
+    schema = _FACING_COLUMNS if has_facings else _PLAIN_COLUMNS
+    if version == OPTIONAL_VERSION:
+        keys += tuple(name for name in _OPTIONAL_KEYS if name in file.content)
+        schema = schema | context_schema() if CONTEXT in keys else schema
+    file.expect(KIND, version, schema, keys)
     content, columns = file.content, dict(file.columns)
     try:
         if content["units"] != UNITS:
             raise ModelError(f"units must be {UNITS}, got {modelfile.shown(content['units'])}")
         part_set = PartSet.from_dict(content["parts"], "parts")
         options = {key: content[key] for key in keys if key not in ("parts", "units")}
+        if CONTEXT in keys:
+            options[CONTEXT] = context_of(content[CONTEXT], columns, part_set)
         if has_facings:
             columns["leaves"] = sparserows.unpacked(columns, len(part_set))
             columns = {name: columns[name] for name in SCHEMA}

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from depthforest.base import ModelFile, modelfile
+import numpy as np
+
+from depthforest.base import DepthForestWarning, ModelFile, modelfile
 from depthforest.forest.file import trees_of, write_trees
-from depthforest.frames import Frame
+from depthforest.frames import BODY31, PCL25, REGIONS15, Frame, PartSet
 from depthforest.labeling import Labeling, labeling
 from depthforest.trees import DepthTrees, Mask
+
+ROOM_M2 = 4.0
+"""Square meters of surface that are no one person: a body shows the camera less than one, a wall or a floor more."""
+
+_STEP = 4
+"""Every so many rows and columns are enough to tell."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,12 +50,14 @@ class Forest(DepthTrees):
         ----------
         frame : Frame
         mask : array (rows, cols), bool, optional
-            Which pixels are the person; omitted: all that have a reading.
+            Which pixels are the person, as `find_people` tells; omitted: all that have a reading, for frames without
+            their background. A forest of body parts warns if these are a whole room.
         mirror : bool, optional
             Walk a second time as in the mirrored picture, and take both together; omitted: as the model says.
         rule : "mean", "votes" or "purity"
             Combine trees by the mean of their leaves' distributions, by a vote of each for the most probable part of
-            its leaf, or by votes that weigh as much as that part is probable.
+            its leaf, or by votes that weigh as much as that part is probable. A context stage takes part in the mean;
+            votes are the first stage's alone.
         reject : float or "majority", optional
             Leave pixels unlabeled whose confidence is below this, or whose part has no more than half of all.
         smooth : float, optional
@@ -63,6 +74,8 @@ class Forest(DepthTrees):
         Labeling
             Parts, confidence, and probabilities on demand.
         """
+        if mask is None:
+            _doubt_one_person(self.part_set, frame)
         return labeling.label(
             self, frame, mask, mirror=mirror, rule=rule, reject=reject, smooth=smooth, exact=exact, threads=threads
         )
@@ -111,3 +124,18 @@ class Forest(DepthTrees):
     def from_file(cls, file: ModelFile) -> Forest:
         """Make the forest that a file holds."""
         return trees_of(file, cls)
+
+
+def _doubt_one_person(part_set: PartSet, frame: object) -> None:
+    """Warn if all readings of a frame are to be one person's body, and are far more than that."""
+    if not isinstance(frame, Frame) or part_set not in (BODY31, PCL25, REGIONS15):
+        return
+    some = frame.depth_mm[::_STEP, ::_STEP].astype(np.float64) / 1000
+    surface = float((some**2).sum()) * _STEP**2 / (frame.camera.fx * frame.camera.fy)
+    if surface > ROOM_M2:
+        warnings.warn(
+            f"without a mask, all readings are labeled as one person, and they are {surface:.0f} square meters of "
+            "surface, a room; df.find_people(frame) gives a mask for each person, df.track does all of it",
+            DepthForestWarning,
+            stacklevel=3,
+        )

@@ -1,6 +1,7 @@
 """Whole-frame inference: trees, a frame and a person's mask in, a `Labeling` out.
 
-Other rooms may use `labeling.label` and `labeling.label_many`, which `Forest` calls, and `leaves_of_person`.
+Other rooms may use `labeling.label` and `labeling.label_many`, which `Forest` calls, `leaves_of_person`, and
+`thumbnail`, what a context stage learns from.
 With `exact`, unsmoothed results equal those of the plain walk (`trees`) to the bit.
 
 Modules, from the ground up:
@@ -10,9 +11,11 @@ Modules, from the ground up:
 - `steps`: kernels in which 512 pixels take each step together, so that their waits for memory overlap. Rows of nodes
   are prefetched before they are needed.
 - `mixing`: kernels that mix the leaves of a person by facing, smooth sums over neighbors, and decide parts.
+- `calibrating`: from sums to probabilities that mean what they say, by the model's temperature.
 - `grid`: which pixels walk: a coarse grid, then finer ones where labels change; the others take the answer of a
   neighbor.
-- `walks`: `PersonWalk`: one person through a forest, grid after grid. It keeps the crop and the leaves, so a person is
+- `walks`: `PersonWalk`: one person through a forest, grid after grid; after the first grid, a context stage looks at
+  what was found. It keeps the crop and the leaves, so a person is
   cropped and walked once, whatever is asked later.
 - `labeling`: `label` for one person, `label_many` for streams of frames, and `Labeling`, their result.
 """

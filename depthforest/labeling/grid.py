@@ -27,14 +27,6 @@ Places = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int32]
 
 
-def grid_step(n_pixels: int, n: int) -> int:
-    """Return the step of the widest grid, a power of two, that leaves at least `n` of a person's pixels: up to 4 n."""
-    step = 1
-    while n_pixels >= n * (2 * step) ** 2:
-        step *= 2
-    return step
-
-
 @kernel
 def open_places(places: Places, numbers: Numbers) -> None:
     """Fill the map of numbers (rows, cols) of a crop: all pixels of the person are open."""
@@ -56,20 +48,6 @@ def _first_column(corner: tuple[int, int], n_cols: int, step: int) -> int:
 def _seam(corner: tuple[int, int], n_cols: int) -> int:
     """Return the column of the crop whose neighbor on the right is on all grids too; -1: there is none."""
     return max(n_cols // 2 - 1 - corner[1], -1) if n_cols % 2 == 0 else -1
-
-
-@kernel
-def find_grid(places: Places, corner: tuple[int, int], n_cols: int, step: int, chosen: npt.NDArray[np.int64]) -> int:
-    """Fill which of the places are on the grid of a step, in order; return how many."""
-    left = (n_cols - 1) // 2
-    n = 0
-    for i in range(len(places)):
-        across = places[i, 1] + corner[1]
-        away = left - across if across <= left else across - n_cols // 2
-        if ((places[i, 0] + corner[0]) | away) & (step - 1) == 0:
-            chosen[n] = i
-            n += 1
-    return n
 
 
 @kernel

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from depthforest.base import UsageError, is_number, is_whole, kernel, map_in_order, thread_count
 from depthforest.frames import NO_PART, Camera, Frame, PartSet
+from depthforest.labeling.calibrating import calibrate_rows, table_of
 from depthforest.labeling.walks import PersonWalk
 from depthforest.trees import DepthTrees, Mask, check_smoothing, facings
 
@@ -39,7 +40,8 @@ class Labeling:
     parts : array (rows, cols), uint8
         Labels; 255 off the mask, where there is no reading, and where a pixel was rejected.
     confidence : array (rows, cols), float32
-        Share of the part that won, 0 to 1; 0 where there is no label.
+        How probable the part that won is, 0 to 1: of a calibrated model, the share of such pixels that are labeled
+        rightly. Of other models, and where trees vote, the share of the trees' answers. 0 where there is no label.
     part_set : PartSet
         What the labels are.
     camera : Camera
@@ -79,6 +81,11 @@ class Labeling:
         assert self._walk.weights is not None
         return facings.mean_angle(self._walk.weights)
 
+    @property
+    def mean_share(self) -> float:
+        """The mean share of the pixels' labels before calibration, those that were rejected included."""
+        return self._walk.mean_share
+
     def probabilities(
         self, top: int | None = None
     ) -> npt.NDArray[np.float32] | tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
@@ -92,9 +99,9 @@ class Labeling:
         Returns
         -------
         array (rows, cols, n_parts), float32
-            Shares of all parts, which sum to 1; 0 off the mask and where there is no reading. With `top`: a pair of
-            arrays (rows, cols, top), the parts as uint8 and their shares, most probable first, the lowest of equals
-            first; 255 and 0 where there is nothing.
+            Probabilities of all parts, calibrated as `confidence` is, which sum to 1; 0 off the mask and where there is
+            no reading. With `top`: a pair of arrays (rows, cols, top), the parts as uint8 and their probabilities, most
+            probable first, the lowest of equals first; 255 and 0 where there is nothing.
         """
         n_parts = len(self.part_set)
         if top is not None and not is_whole(top, 1, n_parts):
@@ -102,6 +109,9 @@ class Labeling:
         walk = self._walk
         sums, whole = walk.sums()
         shares = _shares(sums, whole)
+        table = table_of(walk.forest, walk.rule, is_smoothed=walk.smooth_m > 0)
+        if table is not None:
+            calibrate_rows(sums, table, shares)
         shape = self.parts.shape
         rows, cols = walk.positions().T
         if top is None:
@@ -116,9 +126,9 @@ class Labeling:
         return parts, best
 
     def sample(self, n: int | None = None) -> Sample:
-        """Return the probabilities of labeled pixels on a grid: of a few, this is cheap.
+        """Return the shares of parts of labeled pixels on a grid: of a few, this is cheap.
 
-        They are not smoothed: whoever takes few pixels takes them together in another way.
+        They are neither smoothed nor calibrated: whoever takes few pixels takes them together in another way.
 
         Parameters
         ----------
@@ -150,7 +160,7 @@ class Sample:
     rows, cols : array (n,), int32
         Line by line.
     shares : array (n, n_parts), float32
-        Probabilities, which sum to 1.
+        Of the trees' answers, which sum to 1; not calibrated.
     step : int
         Every so many rows and columns there is a pixel; each stands for `step` * `step` of them.
     """
@@ -202,7 +212,11 @@ def leaves_of_person(
 def shares_at(
     forest: DepthTrees, frame: Frame, mask: Mask | None, places: npt.NDArray[np.int32], *, mirror: bool
 ) -> npt.NDArray[np.float32]:
-    """Return the probabilities (n, n_parts) of some of a person's pixels, which alone walk: of a few, this is cheap.
+    """Return the shares (n, n_parts) of some of a person's pixels, which alone walk: of a few, this is cheap.
+
+    Not calibrated: who learned from them, learned from these.
+
+    They are the first stage's: a context stage needs the whole person.
 
     Parameters
     ----------
@@ -263,8 +277,9 @@ def label(
     is_mirrored = forest.mirror if mirror is None else mirror
     smooth_m = forest.smooth_m if smooth is None else check_smoothing(smooth)
     walk = PersonWalk.start(
-        forest, frame, mask, is_mirrored=is_mirrored, rule=RULES.index(rule), smooth_m=smooth_m, is_exact=exact
-    )
+        forest, frame, mask, is_mirrored=is_mirrored, rule=RULES.index(rule), smooth_m=smooth_m, is_exact=exact,
+        has_context=forest.context is not None,
+    )  # fmt: skip
     walk, parts, confidence = _labeled(walk, frame.shape, least, n_threads)
     how = forest.part_set, frame.camera, forest.joints, rule, is_mirrored
     return Labeling(parts, confidence, *how, walk, frame)

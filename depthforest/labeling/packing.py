@@ -5,7 +5,7 @@ Each node is one row of 32 bytes that holds all that a step needs, so that a ste
     float32 x 4   u_x, u_y, v_x, v_y, metres
     float32       threshold, millimetres
     int32         which leaf it is, -1 for splits
-    int32         unused
+    int32         of a context stage: the channels of u and v, then those of the mirrored walk, a byte each
     int32         where its children are: the left one there, the right one behind it
 
 Siblings share a cache line, and a left child's children follow their parent's siblings (depth first): where most pixels
@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.base import Derived, kernel
-from depthforest.trees import DepthTrees
+from depthforest.trees import ContextTrees, DepthTrees
 
 N_COLUMNS = 8
-LEAF, CHILDREN = 5, 7
+LEAF, CHANNELS, CHILDREN = 5, 6, 7
 """Columns of a row that hold whole numbers."""
 
 LEAF_COLUMNS = 16
@@ -81,15 +81,19 @@ class PackedForest:
         return self.values.nbytes
 
 
-def pack(forest: DepthTrees) -> PackedForest:
-    """Pack a forest, which is checked as all DepthTrees are: the kernels that walk what is made here check nothing."""
+def pack(forest: DepthTrees | ContextTrees) -> PackedForest:
+    """Pack a forest, which is checked as all of them are: the kernels that walk what is made here check nothing."""
     node_rows, leaf_rows = np.empty(forest.n_nodes, np.int32), np.empty(forest.n_leaves, np.int32)
     stack = np.empty(forest.n_nodes + 1, dtype=np.int32)
     _number(forest.roots, forest.children, stack, node_rows, leaf_rows)
     n = 2 * (forest.n_nodes + forest.n_trees)
     values = aligned((n, N_COLUMNS), np.float32)
     links = values.view(np.int32)
-    _fill_rows(forest.offsets, forest.thresholds, forest.children, node_rows, leaf_rows, values, links)
+    offsets = forest.meters if isinstance(forest, ContextTrees) else forest.offsets
+    _fill_rows(offsets, forest.thresholds, forest.children, node_rows, leaf_rows, values, links)
+    if isinstance(forest, ContextTrees):
+        both = np.concatenate((forest.channels, forest.mirrored_channels), axis=1)
+        links[node_rows, CHANNELS] = np.ascontiguousarray(both).view("<i4")[:, 0]
     n_parts = forest.leaves.shape[1]
     leaves = aligned((len(forest.leaves), -(-n_parts // LEAF_COLUMNS) * LEAF_COLUMNS), np.uint8)
     leaves[:, :n_parts] = forest.leaves
@@ -104,6 +108,12 @@ def pack(forest: DepthTrees) -> PackedForest:
 def packed_forest(forest: DepthTrees) -> PackedForest:
     """Return a forest's nodes as kernels walk them, packed once."""
     return pack(forest)
+
+
+@Derived
+def packed_context(context: ContextTrees) -> PackedForest:
+    """Return a context stage's nodes as kernels walk them, packed once."""
+    return pack(context)
 
 
 def aligned(shape: tuple[int, int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:

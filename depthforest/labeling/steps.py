@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.base import kernel, prefetch
-from depthforest.labeling.packing import CHILDREN, LEAF, Nodes
+from depthforest.labeling.packing import CHANNELS, CHILDREN, LEAF, Nodes
 from depthforest.trees import clamped_offset
 
 LANES = 512
@@ -21,8 +21,9 @@ LANES = 512
 
 Lanes = npt.NDArray[np.float32]
 
-PersonArrays = tuple[npt.NDArray[np.uint16], int, npt.NDArray[np.int32], Lanes]
-"""The crop, flat; its number of columns; the pixels' places and scales."""
+PersonArrays = tuple[npt.NDArray[np.uint16], tuple[int, int], npt.NDArray[np.int32], Lanes]
+"""The crop, flat, or the channels of a thumbnail one after the other; rows and columns of one; the pixels' places and
+scales."""
 
 LaneScratch = tuple[Lanes, Lanes, npt.NDArray[np.int32], npt.NDArray[np.uint32]]
 """Of the lanes: `offsets` (4, LANES), `bounds` (6, LANES), `numbers` (4, LANES), `probes` (2, LANES)."""
@@ -88,6 +89,16 @@ def _find_both(
 
 
 @kernel
+def _add_channels(links: npt.NDArray[np.int32], rows: Any, n: int, size: int, walk: int, probes: Any) -> None:
+    """Move both probes of each lane to the channels that they read, each of `size` places."""
+    shift = np.uint32(16 * walk)
+    for i in range(np.uint64(n)):
+        both = np.uint32(links[np.uint64(rows[i]), np.uint64(CHANNELS)]) >> shift
+        probes[np.uint64(0), i] += np.uint32(np.uint32(both & np.uint32(255)) * np.uint32(size))
+        probes[np.uint64(1), i] += np.uint32(np.uint32((both >> np.uint32(8)) & np.uint32(255)) * np.uint32(size))
+
+
+@kernel
 def _advance(
     crop: npt.NDArray[np.uint16], ones: Any, others: Any, thresholds: Any, children: Any, values: Any, rows: Any, n: int
 ) -> bool:
@@ -132,10 +143,15 @@ def _new_lanes(n_lanes: int) -> LaneScratch:
 
 
 @kernel
-def _walk_tree(crop: npt.NDArray[np.uint16], n_cols: int, nodes: Nodes, tree: int, n: int, lanes: LaneScratch) -> None:
+def _walk_tree(
+    crop: npt.NDArray[np.uint16], shape: tuple[int, int], nodes: Nodes, tree: int, walk: int, n: int, lanes: LaneScratch
+) -> None:
     """Walk `n` lanes through one tree; `numbers[2]` of `lanes` holds the rows that they end in."""
+    n_cols, size = shape[1], shape[0] * shape[1]
+    has_channels = len(crop) > size
     values, links, tops, all_exits, n_steps = nodes
     top, exits = tops[tree], all_exits[tree]
+    top_links = top.view(np.int32)
     offsets, bounds, numbers, probes = lanes
     rows, own = numbers[2], numbers[3]
     n_inner, n_top = len(top), 0
@@ -145,6 +161,8 @@ def _walk_tree(crop: npt.NDArray[np.uint16], n_cols: int, nodes: Nodes, tree: in
     for _ in range(n_top):
         _gather_top(top, rows, n, offsets, numbers)
         _find_both(offsets, bounds, own, n_cols, n, probes)
+        if has_channels:
+            _add_channels(top_links, rows, n, size, walk, probes)
         _advance_top(crop, probes[0], probes[1], numbers[0], rows, n)
     for i in range(n):
         rows[i] = exits[rows[i] - n_inner]
@@ -152,6 +170,8 @@ def _walk_tree(crop: npt.NDArray[np.uint16], n_cols: int, nodes: Nodes, tree: in
     for _ in range(n_steps - n_top):
         _gather(values, links, rows, n, offsets, numbers)
         _find_both(offsets, bounds, own, n_cols, n, probes)
+        if has_channels:
+            _add_channels(links, rows, n, size, walk, probes)
         if not _advance(crop, probes[0], probes[1], numbers[0], numbers[1], values, rows, n):
             break
 
@@ -164,17 +184,17 @@ def find_leaves(
 
     `n_lanes` pixels walk in step.
     """
-    crop, n_cols, places, scales = person
+    crop, shape, places, scales = person
+    n_rows, n_cols = shape
     links, exits = nodes[1], nodes[3]
     lanes = _new_lanes(n_lanes)
     bounds, numbers = lanes[1], lanes[2]
-    n_rows = len(crop) // n_cols
     for first in range(begin, end, n_lanes):
         n = min(n_lanes, end - first)
         for walk in range(found.shape[1]):
             side = np.float32(-1 if walk else 1)
             _start(places, scales, first, n, side, n_rows, n_cols, bounds, numbers[3])
             for tree in range(len(exits)):
-                _walk_tree(crop, n_cols, nodes, tree, n, lanes)
+                _walk_tree(crop, shape, nodes, tree, walk, n, lanes)
                 for i in range(n):
                     found[first + i, walk, tree] = links[numbers[2, i], LEAF]

@@ -18,25 +18,29 @@ import numpy.typing as npt
 
 from depthforest.base import KEPT_BYTES, FrameError, Scratch, map_in_order
 from depthforest.frames import Frame
-from depthforest.labeling.grid import fill_cells, find_grid, grid_step, open_places, spread, take_open
+from depthforest.labeling.calibrating import calibrate_best, table_of
+from depthforest.labeling.grid import fill_cells, open_places, spread, take_open
 from depthforest.labeling.mixing import MEAN, VOTES, add_evidence, decide, mix_pixels, smooth_sums
-from depthforest.labeling.packing import PackedForest, packed_forest
+from depthforest.labeling.packing import PackedForest, packed_context, packed_forest
 from depthforest.labeling.steps import LANES, find_leaves
 from depthforest.trees import (
+    COARSE_PIXELS,
     LEAF_SUM,
     MAX_OFFSET_PX,
+    CoarseGrid,
     Crop,
     DepthTrees,
     Mask,
+    PartGroups,
+    combine,
     crop_person,
     facings,
+    find_grid,
     find_scales,
     focal_lengths,
+    grid_step,
+    share_rows,
 )
-
-COARSE_PIXELS = 1000
-"""At least so many pixels of a person walk first, at most four times as many: on a whole body they are 1 to 2 cm apart,
-whatever the camera."""
 
 PIECE = 2 * LANES
 """Pixels of one frame that a thread takes at a time: about half a millisecond's work."""
@@ -74,6 +78,14 @@ class PersonWalk:
         The number of the walked pixel that stands for each pixel of the person.
     weights : array (n_facings,), int32, optional
         Of the person's facings; of one facing they are known.
+    grid : CoarseGrid, optional
+        The pixels that a context stage looks at, if there is one.
+    seconds : array (n_grid, n_parts), uint16, optional
+        Its shares of each of them, as `share_rows` fills them.
+    nearest : array (n_walked,), int32, optional
+        Which of them each pixel that walked takes, see `CoarseGrid.nearest`.
+    mean_share : float
+        Mean share of the labels of all pixels, before it is calibrated; 0 without a pixel.
     """
 
     forest: DepthTrees
@@ -87,6 +99,10 @@ class PersonWalk:
     leaves: Leaves | None = None
     stand_ins: npt.NDArray[np.int32] | None = None
     weights: npt.NDArray[np.int32] | None = None
+    grid: CoarseGrid | None = None
+    seconds: npt.NDArray[np.uint16] | None = None
+    nearest: npt.NDArray[np.int32] | None = None
+    mean_share: float = 0.0
 
     @classmethod
     def start(
@@ -99,8 +115,9 @@ class PersonWalk:
         rule: int = MEAN,
         smooth_m: float = 0.0,
         is_exact: bool = False,
+        has_context: bool = False,
     ) -> PersonWalk:
-        """Check a frame and cut its person out; nobody has walked yet."""
+        """Check a frame and cut its person out; nobody has walked yet. With context, the second stage will look."""
         if not isinstance(frame, Frame):
             raise FrameError(f"expected a Frame, got {type(frame).__name__}; df.Frame(array, camera) makes one")
         if max(frame.shape) > MAX_OFFSET_PX:
@@ -108,8 +125,10 @@ class PersonWalk:
         focals = focal_lengths(frame.camera)
         weights = np.ones(1, dtype=np.int32) if forest.n_facings == 1 else None
         crop = crop_person(frame, mask, forest.background_mm)
-        step = 1 if is_exact else grid_step(len(crop.places), COARSE_PIXELS)
-        return cls(forest, crop, focals, frame.shape[1], is_mirrored, rule, smooth_m, step, weights=weights)
+        coarse = grid_step(len(crop.places), COARSE_PIXELS)
+        grid = CoarseGrid.of(crop, frame.camera, coarse) if has_context and rule == MEAN else None
+        step = 1 if is_exact else coarse
+        return cls(forest, crop, focals, frame.shape[1], is_mirrored, rule, smooth_m, step, weights=weights, grid=grid)
 
     @property
     def n(self) -> int:
@@ -124,6 +143,8 @@ class PersonWalk:
     @property
     def weight(self) -> int:
         """What a whole sum of a pixel is; 0: the sum itself."""
+        if self.grid is not None:
+            return 0
         n_walks = self.forest.n_trees * (2 if self.is_mirrored else 1)
         assert self.weights is not None
         return {MEAN: LEAF_SUM * n_walks * int(self.weights.sum()), VOTES: n_walks}.get(self.rule, 0)
@@ -137,9 +158,13 @@ class PersonWalk:
         run = _Levels(self, threads)
         run.go()
         stand_ins = np.empty(self.n, dtype=np.int32)
-        spread(self.crop.places, run.numbers, self.crop.corner, run.parts, run.shares, least, parts, shares, stand_ins)
+        sure = run.calibrated
+        spread(self.crop.places, run.numbers, self.crop.corner, run.parts, sure, least, parts, shares, stand_ins)
         leaves = run.leaves[: run.n_walked].copy() if self.leaves is None else self.leaves
-        return replace(self, leaves=leaves, stand_ins=stand_ins, weights=run.walk.weights)
+        nearest = None if run.nearest is None else run.nearest[: run.n_walked].copy()
+        mean = float(run.shares[stand_ins].mean(dtype=np.float64)) if self.n else 0.0
+        found = replace(self, seconds=run.seconds, nearest=nearest) if self.grid else self
+        return replace(found, leaves=leaves, stand_ins=stand_ins, weights=run.walk.weights, mean_share=mean)
 
     def sums(self) -> tuple[Sums, int | Sums]:
         """Return the sums (n, n_parts) of all pixels, smoothed, and what a whole sum is, or those of pixels.
@@ -162,9 +187,11 @@ class PersonWalk:
         step = 1 if n is None else grid_step(self.n, n)
         chosen = np.empty(self.n, dtype=np.int64)
         chosen = chosen[: find_grid(self.crop.places, self.crop.corner, self.n_cols, step, chosen)]
-        leaves = self.leaves[self.stand_ins[chosen]]
+        walked = self.stand_ins[chosen]
         sums = np.empty((len(chosen), self.packed.leaves.shape[1]), dtype=np.int32)
-        mix_pixels(*self.mixing, leaves, 0, len(chosen), sums)
+        mix_pixels(*self.mixing, self.leaves[walked], 0, len(chosen), sums)
+        if self.seconds is not None and self.nearest is not None:
+            combine(sums, self.seconds, self.nearest[walked], 0, len(chosen))
         sums = sums[:, : len(self.forest.part_set)]
         return self.positions(chosen), sums, self._whole(sums, False), step
 
@@ -199,7 +226,7 @@ class PersonWalk:
         scales = np.empty((len(places), 2), dtype=np.float32)
         find_scales(self.crop.depth, places, self.focals, scales)
         found = np.empty((len(places), 2 if self.is_mirrored else 1, self.forest.n_trees), dtype=np.int32)
-        person = self.crop.depth.reshape(-1), self.crop.depth.shape[1], places, scales
+        person = self.crop.depth.reshape(-1), self.crop.depth.shape, places, scales
         find_leaves(person, self.packed.nodes, 0, len(places), LANES, found)
         return found
 
@@ -234,9 +261,13 @@ class _Levels:
             ((n + 1, n_columns), np.int32),
         )  # fmt: skip
         self.smoothed = self._sums
+        self._table = table_of(walk.forest, walk.rule, is_smoothed=walk.smooth_m > 0)
+        self.calibrated = self.shares
+        if self._table is not None:
+            (self.calibrated,) = _scratch().take("calibrated", ((n,), np.float32))
         if walk.smooth_m > 0:
-            # where one level is all, what was not smoothed is not needed again
-            others = [((n + 1, n_columns), np.int32)] * (1 if walk.step == 1 else 2)
+            # where one level is all, what was not smoothed is not needed again, unless a second stage comes
+            others = [((n + 1, n_columns), np.int32)] * (1 if walk.step == 1 and walk.grid is None else 2)
             self._between, *other = _scratch().take("smoothing", *others)
             self.smoothed = other[0] if other else self._sums
             self._sums[n] = self._between[n] = 0
@@ -244,6 +275,8 @@ class _Levels:
             (self.leaves,) = _scratch().take("leaves", ((n, n_walks, walk.forest.n_trees), np.int32))
         else:
             self.leaves = walk.leaves
+        self.nearest = None if walk.grid is None else np.empty(n, dtype=np.int32)
+        self.seconds = walk.seconds
         open_places(walk.crop.places, self.numbers)
 
     def go(self) -> None:
@@ -254,6 +287,7 @@ class _Levels:
             self.n_walked = take_open(*frame, step, self.numbers, begin, self._places)
             if self.n_walked > begin or step == 1:  # a grid may pass by a thin shape
                 self._walk(begin, self.n_walked)
+                self._look_around(begin, self.n_walked, step)
                 self._decide(begin, self.n_walked, step)
             if step > 1:
                 fill_cells(crop.depth, *frame, step, self.parts, self.numbers)
@@ -264,7 +298,7 @@ class _Levels:
         walk, crop = self.walk, self.walk.crop
         find_scales(crop.depth, self._places[begin:end], walk.focals, self._scales[begin:end])
         if walk.leaves is None:
-            person = crop.depth.reshape(-1), crop.depth.shape[1], self._places, self._scales
+            person = crop.depth.reshape(-1), crop.depth.shape, self._places, self._scales
             nodes = walk.packed.nodes
             self._spread(lambda b, e: find_leaves(person, nodes, b, e, LANES, self.leaves), begin, end)
         if walk.weights is None:
@@ -274,6 +308,36 @@ class _Levels:
         mixing = walk.mixing
         self._spread(lambda b, e: mix_pixels(*mixing, self.leaves, b, e, self._sums), begin, end)
 
+    def first_planes(self, groups: PartGroups) -> npt.NDArray[np.uint16]:
+        """Walk the first level, and return the thumbnail of the person."""
+        walk = self.walk
+        self.n_walked = take_open(walk.crop.corner, walk.n_cols, walk.step, self.numbers, 0, self._places)
+        self._walk(0, self.n_walked)
+        return self._planes(0, self.n_walked, walk.step, groups)
+
+    def _planes(self, begin: int, end: int, step: int, groups: PartGroups) -> npt.NDArray[np.uint16]:
+        """Return the thumbnail of the person, from the smoothed sums of the first level."""
+        walk = self.walk
+        assert walk.grid is not None
+        assert walk.weights is not None
+        if walk.smooth_m > 0:
+            self._smooth(begin, end, step)
+        # on the first level every pixel of the grid walks, in the grid's order, or every pixel in the crop's
+        first = self.smoothed[walk.grid.chosen] if step < walk.grid.step else self.smoothed[:end]
+        return walk.grid.planes(first, groups, walk.weights, walk.forest.background_mm)
+
+    def _look_around(self, begin: int, end: int, step: int) -> None:
+        """Let the second stage look at the first level, and combine both in the sums of the pixels `begin` to `end`."""
+        if self.walk.grid is None or self.nearest is None:
+            return
+        if self.seconds is None:
+            assert self.walk.forest.context is not None
+            planes = self._planes(begin, end, step, self.walk.forest.context.groups)
+            self.seconds = _second_shares(self.walk, planes, self._threads)
+        grid, seconds, nearest = self.walk.grid, self.seconds, self.nearest
+        grid.find_nearest(self._places[begin:end], nearest[begin:end])
+        self._spread(lambda b, e: combine(self._sums, seconds, nearest, b, e), begin, end)
+
     def _decide(self, begin: int, end: int, step: int) -> None:
         """Smooth the sums of the pixels `begin` to `end` on the grid of a step, and decide their parts."""
         weight = self.walk.weight
@@ -281,6 +345,9 @@ class _Levels:
             weight = 0
             self._smooth(begin, end, step)
         self._spread(lambda b, e: decide(self.smoothed, weight, b, e, self.parts, self.shares), begin, end)
+        table = self._table
+        if table is not None:
+            self._spread(lambda b, e: calibrate_best(self.smoothed, table, b, e, self.calibrated), begin, end)
 
     def _smooth(self, begin: int, end: int, step: int) -> None:
         """Add the sums of neighbors, along rows and then along columns."""
@@ -292,17 +359,51 @@ class _Levels:
         self._spread(lambda b, e: smooth_sums(*rest, True, between, b, e, smoothed), begin, end)
 
     def _spread(self, run: Callable[[int, int], object], begin: int, end: int) -> None:
-        if begin == end:
-            return
-        if self._threads == 1 or end - begin <= PIECE:
-            run(begin, end)
-            return
-        pieces = [(first, min(first + PIECE, end)) for first in range(begin, end, PIECE)]
-        for _ in map_in_order(lambda piece: run(*piece), pieces, threads=self._threads):
-            pass
+        _spread(run, begin, end, self._threads)
+
+
+def _spread(run: Callable[[int, int], object], begin: int, end: int, threads: int) -> None:
+    """Run over pixels `begin` to `end`, in pieces if there are threads for them."""
+    if begin == end:
+        return
+    if threads == 1 or end - begin <= PIECE:
+        run(begin, end)
+        return
+    pieces = [(first, min(first + PIECE, end)) for first in range(begin, end, PIECE)]
+    for _ in map_in_order(lambda piece: run(*piece), pieces, threads=threads):
+        pass
+
+
+def _second_shares(walk: PersonWalk, planes: npt.NDArray[np.uint16], threads: int) -> npt.NDArray[np.uint16]:
+    """Return the context stage's shares (n_grid, n_parts) of the pixels of the grid."""
+    context, grid = walk.forest.context, walk.grid
+    assert context is not None
+    assert grid is not None
+    packed = packed_context(context)
+    found = np.empty((len(grid.chosen), 2 if walk.is_mirrored else 1, context.n_trees), dtype=np.int32)
+    person = planes.reshape(-1), planes.shape[1:], grid.places, grid.scales()
+    _spread(lambda b, e: find_leaves(person, packed.nodes, b, e, LANES, found), 0, len(found), threads)
+    sums = np.empty((len(found), packed.leaves.shape[1]), dtype=np.int32)
+    one = np.ones(1, dtype=np.int32)
+    mix_pixels(MEAN, packed.leaves, walk.forest.part_set.mirror_table, one, found, 0, len(found), sums)
+    shares = np.empty((len(found), len(walk.forest.part_set)), dtype=np.uint16)
+    share_rows(sums, shares.shape[1], shares)
+    return shares
 
 
 def _scratch() -> Scratch:
     if not hasattr(_local, "scratch"):
         _local.scratch = Scratch(KEPT_BYTES)
     return cast(Scratch, _local.scratch)
+
+
+def thumbnail(
+    forest: DepthTrees, frame: Frame, mask: Mask, groups: PartGroups
+) -> tuple[CoarseGrid, npt.NDArray[np.uint16]]:
+    """Return the pixels of a person that a context stage looks at, and the channels (n, rows, cols) that it reads.
+
+    They hold what the trees say as they label unless told otherwise: mirrored and smoothed as the model says.
+    """
+    walk = PersonWalk.start(forest, frame, mask, is_mirrored=forest.mirror, smooth_m=forest.smooth_m)
+    grid = CoarseGrid.of(walk.crop, frame.camera, walk.step)
+    return grid, _Levels(replace(walk, grid=grid), 1).first_planes(groups)

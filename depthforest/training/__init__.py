@@ -11,7 +11,7 @@ Modules, from the ground up:
 - `sampling`: people cropped out of frames, and the pixels drawn from them.
 - `probing`: kernels over the pixels of a shard: the bins of candidates, and the way down a tree.
 - `shards`: some frames and the state of their pixels. A shard answers with integer class counts, which are added, or,
-  for nodes of few pixels, with bins and labels. A distributed engine would attach here.
+  for nodes of few pixels, with bins and labels.
 - `sweeping`: the best splits of nodes of few pixels, where tables of counts would be mostly empty. 32 candidates go
   side by side through a sorting network.
 - `growing`: one tree, level by level over all shards. Splits come from tables of counts or, for nodes of few pixels,
@@ -25,6 +25,8 @@ Modules, from the ground up:
 - `checkpoints`: a folder that holds a run after every level. A new checkpoint is on disk before it replaces the old
   one. It stores splits only; on resume, pixels walk down the tree again.
 - `run`: `train`, which combines all of this. The first Ctrl-C waits until the current frame or batch is done.
+- `confidence`: `fit_confidence`: the temperatures that make the confidence of labels a probability.
+- `distributed`: a folder: growing on the workers of a Dask cluster, the same bytes.
 - `leaves`: a folder: `fit_leaves`, which refits the leaves of a grown forest on many more pixels.
 """
 

@@ -1,8 +1,13 @@
+from .checkpoints import begin_checkpoint as begin_checkpoint
 from .checkpoints import is_checkpoint as is_checkpoint
 from .checkpoints import last_news as last_news
 from .checkpoints import read_checkpoint as read_checkpoint
+from .checkpoints import remove_checkpoint as remove_checkpoint
+from .confidence import fit_confidence as fit_confidence
+from .config import ContextConfig as ContextConfig
 from .config import PeopleConfig as PeopleConfig
 from .config import TrainConfig as TrainConfig
+from .contextstage import train_context as train_context
 from .fingerprints import fingerprint as fingerprint
 from .fingerprints import frame_digest as frame_digest
 from .growing import GrowingTree as GrowingTree
@@ -19,5 +24,7 @@ from .pixeltables import pixel_responses as pixel_responses
 from .pixeltables import pixel_table as pixel_table
 from .pixeltables import table_pixels as table_pixels
 from .progress import Progress as Progress
+from .progress import shown_time as shown_time
+from .run import MEMORY_MB as MEMORY_MB
 from .run import train as train
 from .sampling import checked_frame as checked_frame

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.base import GOLDEN, Scratch, kernel, map_in_order, mix, thread_count
-from depthforest.training.config import PROBE_SHAPES, TrainConfig
-from depthforest.trees import probe_unit
+from depthforest.training.config import PROBE_SHAPES, ContextConfig, TrainConfig
+from depthforest.trees import FIRST_GROUP, FIRST_POSITION, NOTHING, POSITION_MIDDLE, probe_unit
 
 Keys = npt.NDArray[np.uint64]
 
@@ -88,14 +88,17 @@ class Candidates:
         Millimetres between thresholds, the same for all nodes.
     unit_m : float32
         Metres; a power of two, so that products with it are exact.
+    channels : array (n_nodes, 2, n) or (0, 2, 0), uint8
+        What u and v read; empty: depth.
     """
 
     probes: npt.NDArray[np.int16]
     lows: npt.NDArray[np.int16]
     steps: npt.NDArray[np.int32]
     unit_m: np.float32
+    channels: npt.NDArray[np.uint8]
 
-    BYTES = 10
+    BYTES = 12
     """Of one candidate of one node."""
 
     @property
@@ -117,27 +120,42 @@ def draw(
     n = last - first
     unit = probe_unit(config.probe_range_m)
     room = scratch or Scratch()
-    probes, lows = room.take("candidates", ((len(keys), 4, n), np.int16), ((len(keys), n), np.int16))
+    probes, lows, channels = room.take(
+        "candidates",
+        ((len(keys), 4, n), np.int16),
+        ((len(keys), n), np.int16),
+        (_channels_shape(len(keys), n, config), np.uint8),
+    )
     steps = steps_of(np.arange(first, last), config)
 
     def fill(ends: tuple[int, int]) -> None:
         some = slice(*ends)
-        _draw(keys[some], np.full(len(keys[some]), first), config, steps[None], unit, probes[some], lows[some])
+        firsts = np.full(len(keys[some]), first)
+        _draw(keys[some], firsts, config, steps[None], unit, probes[some], lows[some], channels[some])
 
     cuts = np.linspace(0, len(keys), thread_count(threads) + 1).astype(int)
     list(map_in_order(fill, pairwise(cuts.tolist()), threads=threads))
-    return Candidates(probes, lows, steps, unit)
+    return Candidates(probes, lows, steps, unit, channels)
+
+
+def _channels_shape(n_nodes: int, n: int, config: TrainConfig) -> tuple[int, int, int]:
+    return (n_nodes, 2, n) if config.n_groups else (0, 2, 0)
 
 
 def draw_chosen(
     keys: Keys, chosen: npt.NDArray[np.int64], config: TrainConfig
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return one candidate of each node by its number: probes (n, 4) in metres; lows and steps (n,), millimetres."""
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+    """Return one candidate of each node by its number.
+
+    Probes (n, 4) in metres; lows and steps (n,), millimetres; channels (n, 2).
+    """
     unit = probe_unit(config.probe_range_m)
     steps = steps_of(chosen, config)
     probes, lows = np.empty((len(keys), 4, 1), dtype=np.int16), np.empty((len(keys), 1), dtype=np.int16)
-    _draw(keys, chosen, config, steps[:, None], unit, probes, lows)
-    return probes[:, :, 0] * unit, lows[:, 0].astype(np.int32), steps
+    channels = np.zeros(_channels_shape(len(keys), 1, config), dtype=np.uint8)
+    _draw(keys, chosen, config, steps[:, None], unit, probes, lows, channels)
+    read = channels[:, :, 0] if config.n_groups else np.zeros((len(keys), 2), dtype=np.uint8)
+    return probes[:, :, 0] * unit, lows[:, 0].astype(np.int32), steps, read
 
 
 def _draw(
@@ -148,6 +166,7 @@ def _draw(
     unit: np.float32,
     probes: npt.NDArray[np.int16],
     lows: npt.NDArray[np.int16],
+    channels: npt.NDArray[np.uint8],
 ) -> None:
     zero = np.uint32(round(config.zero_share * 2**16))
     reach = np.float32(config.probe_range_m) / unit
@@ -156,6 +175,12 @@ def _draw(
         np.ascontiguousarray(keys), firsts.astype(np.uint32), shape, reach, zero, np.ascontiguousarray(steps),
         np.int32(config.thresholds), probes, lows,
     )  # fmt: skip
+    if isinstance(config, ContextConfig):
+        limits = np.cumsum(np.rint(np.array(config.shares) * 2**16)).astype(np.uint32)
+        _fill_channels(
+            np.ascontiguousarray(keys), firsts.astype(np.uint32), limits, np.uint32(config.n_groups),
+            np.ascontiguousarray(steps), np.int32(config.thresholds), probes, lows, channels,
+        )  # fmt: skip
 
 
 @kernel
@@ -248,3 +273,47 @@ def _fill_candidates(
         _fill_words(keys[node], firsts[node], 4, words[0])
         its_steps = steps[min(node, len(steps) - 1)]
         _fill_lows(words[0], zero, its_steps, n_thresholds, probes[node, 2], probes[node, 3], lows[node])
+
+
+@kernel
+def _fill_channels(
+    keys: Keys,
+    firsts: npt.NDArray[np.uint32],
+    limits: npt.NDArray[np.uint32],
+    n_groups: np.uint32,
+    steps: npt.NDArray[np.int32],
+    n_thresholds: np.int32,
+    probes: npt.NDArray[np.int16],
+    lows: npt.NDArray[np.int16],
+    channels: npt.NDArray[np.uint8],
+) -> None:
+    """Fill the channels of each node's candidates; what reads one place gets its ladder where readings are.
+
+    `limits` (4,) are the shares of kinds, summed, in 65,536ths: one group, one group twice, two groups, a position.
+    """
+    words = np.empty((2, lows.shape[1]), dtype=np.uint32)
+    n_positions = np.uint32(FIRST_GROUP - FIRST_POSITION)
+    for node in range(len(keys)):
+        its_steps = steps[min(node, len(steps) - 1)]
+        for k in range(2):
+            _fill_words(keys[node], firsts[node], 5 + k, words[k])
+        for i in range(lows.shape[1]):
+            kind, is_own = np.uint32(words[0, i] & _LOW_16), np.uint32(words[0, i] >> _16) < np.uint32(16_384)
+            one = np.uint32(np.uint32(np.uint32(words[1, i] & _LOW_16) * n_groups) >> _16)
+            other = np.uint32(np.uint32(np.uint32(words[1, i] >> _16) * n_groups) >> _16)
+            half = np.int32(np.int32(n_thresholds * its_steps[i]) >> np.int32(1))
+            if kind < limits[0]:
+                channels[node, 0, i], channels[node, 1, i] = FIRST_GROUP + one, NOTHING
+                lows[node, i] = np.int16(lows[node, i] + half)  # probabilities begin at 0
+                if is_own:
+                    probes[node, 0, i], probes[node, 1, i] = 0, 0
+            elif kind < limits[2]:
+                channels[node, 0, i] = FIRST_GROUP + one
+                channels[node, 1, i] = FIRST_GROUP + (one if kind < limits[1] else other)
+            elif kind < limits[3]:
+                one = np.uint32(np.uint32(np.uint32(words[1, i] & _LOW_16) * n_positions) >> _16)
+                channels[node, 0, i], channels[node, 1, i] = FIRST_POSITION + one, NOTHING
+                lows[node, i] = np.int16(lows[node, i] + POSITION_MIDDLE)
+                probes[node, 0, i], probes[node, 1, i] = 0, 0
+            else:
+                channels[node, 0, i], channels[node, 1, i] = 0, 0

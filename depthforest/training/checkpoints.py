@@ -36,8 +36,9 @@ from depthforest.base import (
     reason,
 )
 from depthforest.training.growing import GrowingTree
+from depthforest.trees import FIRST_GROUP
 
-FORMAT = 2
+FORMAT = 3
 """Of the folder and of the trainer: raise it whenever the same configuration and data give another forest."""
 
 KIND = "growing_tree"
@@ -45,6 +46,7 @@ IDENTITY, GROWING, LOG = "identity.json", "growing.safetensors", "log.jsonl"
 
 _SCHEMA = {
     "offsets": Column("float32", ("nodes", 4)),
+    "channels": Column("uint8", ("nodes", 2)),
     "thresholds": Column("int16", ("nodes",)),
     "children": Column("int32", ("nodes", 2)),
     "leaf_counts": Column("uint32", ("leaves", "parts")),  # a node has at most 2^31 pixels
@@ -165,6 +167,32 @@ def is_checkpoint(path: str | Path) -> bool:
     return (Path(path) / IDENTITY).is_file()
 
 
+def begin_checkpoint(path: str | Path, *, is_resumed: bool, is_forced: bool) -> None:
+    """Raise UsageError if an earlier run has left a checkpoint in a folder; if forced, remove that instead."""
+    if is_resumed and is_forced:
+        raise UsageError(Parameter("resume"), " goes on, ", Parameter("is_forced"), " starts again; leave one out")
+    if is_resumed or not is_checkpoint(path):
+        return
+    if not is_forced:
+        raise UsageError(
+            f"{path}: holds the checkpoint of a run that was stopped; ", Parameter("resume"), " goes on with it, ",
+            Parameter("is_forced"), " starts again",
+        )  # fmt: skip
+    remove_checkpoint(path)
+
+
+def remove_checkpoint(path: str | Path) -> None:
+    """Remove what a run has left in its folder, and the folder if nothing else is in it."""
+    folder = Path(path)
+    names = (GROWING, LOG, *(entry.name for entry in folder.glob("tree*.safetensors")), IDENTITY)
+    with contextlib.suppress(OSError):  # it is in nobody's way then
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+        for leftover in folder.glob(".*.part"):
+            leftover.unlink()
+        folder.rmdir()
+
+
 def read_checkpoint(path: str | Path) -> State:
     """Read the state of a run from its folder."""
     return _read_state(Path(path), _read_identity(Path(path)))
@@ -172,15 +200,16 @@ def read_checkpoint(path: str | Path) -> State:
 
 def _read_state(folder: Path, identity: Mapping[str, Any]) -> State:
     n_trees, n_parts = identity["config"]["trees"], len(identity["data"]["parts"]["names"])
+    n_channels = _n_channels(identity["config"])
     finished: list[GrowingTree] = []
     while len(finished) < n_trees and (file := folder / _tree_name(len(finished))).exists():
-        grown = read_tree(file, len(finished), n_parts)
+        grown = read_tree(file, len(finished), n_parts, n_channels)
         if grown is None or not grown.is_done:
             raise CheckpointError(f"{file}: is not the finished tree {len(finished)}; remove it to grow it again")
         finished.append(grown)
     growing = None
     if len(finished) < n_trees and (folder / GROWING).exists():
-        growing = read_tree(folder / GROWING, len(finished), n_parts)
+        growing = read_tree(folder / GROWING, len(finished), n_parts, n_channels)
     return State(identity, finished, growing)
 
 
@@ -215,7 +244,13 @@ def write_tree(path: Path, tree: int, grown: GrowingTree) -> None:
     modelfile.write(path, KIND, FORMAT, content, columns)
 
 
-def read_tree(path: Path, tree: int, n_parts: int) -> GrowingTree | None:
+def _n_channels(config: Mapping[str, Any]) -> int:
+    """Return how many channels the trees of a configuration read: depth, and those of a context stage."""
+    groups = config.get("groups", 0)
+    return FIRST_GROUP + groups if is_whole(groups, 1) else 1
+
+
+def read_tree(path: Path, tree: int, n_parts: int, n_channels: int = 1) -> GrowingTree | None:
     """Read a tree, whole or in the making; None if the file holds another tree than this number."""
     advice = "remove this file to grow the tree again"
     try:
@@ -233,7 +268,7 @@ def read_tree(path: Path, tree: int, n_parts: int) -> GrowingTree | None:
         return None
     grown = GrowingTree(content["root"], **columns, level=content["level"])
     try:
-        grown.check()
+        grown.check(n_channels)
     except UsageError as error:
         raise CheckpointError(f"{path}: {error}; {advice}") from None
     return grown

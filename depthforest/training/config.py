@@ -27,6 +27,10 @@ MAX_WEIGHT = 64
 """Largest class weight: a class that is 64 times rarer than the commonest still counts as much."""
 
 
+MAX_GROUPS = 64
+"""Groups of parts that a context stage reads, at most, as in `trees.channels`."""
+
+
 class TrainConfigError(UsageError):
     """A training configuration that cannot be used."""
 
@@ -38,6 +42,7 @@ class TrainConfig(TomlConfig):
     Parameters
     ----------
     trees : int
+        Trees of the forest.
     depth : int
         Splits between the root and the deepest leaf, at most.
     frames_per_tree : float
@@ -67,6 +72,7 @@ class TrainConfig(TomlConfig):
     min_gain : float
         A node is not split if its best gain is not above this: bits a pixel, or gini impurity.
     criterion : "entropy" or "gini"
+        What a split is chosen by: the impurity that it takes away.
     leaf_counts : "drawn"
         Leaves hold the parts as training pixels were drawn.
     leaf_smoothing : float
@@ -74,6 +80,7 @@ class TrainConfig(TomlConfig):
     background_mm : int
         What a probe reads off the person.
     seed : int
+        The same seed, data and numbers give the same forest.
     """
 
     ERROR = TrainConfigError
@@ -135,6 +142,11 @@ class TrainConfig(TomlConfig):
             )
 
     @property
+    def n_groups(self) -> int:
+        """How many groups of parts probes can read; 0: they read depth alone."""
+        return 0
+
+    @property
     def step_mm(self) -> int:
         """Millimetres between two thresholds of the widest ladder."""
         return max(1, -(-2 * self.threshold_range_mm // self.thresholds))
@@ -143,6 +155,61 @@ class TrainConfig(TomlConfig):
         """Return how many of `n_frames` frames each tree is grown on: at least one."""
         n = round(self.frames_per_tree * n_frames) if self.frames_per_tree <= 1 else int(self.frames_per_tree)
         return min(max(n, 1), n_frames)
+
+
+@dataclass(frozen=True)
+class ContextConfig(TrainConfig):
+    """What a context stage is grown with: `TrainConfig` with other defaults, and how often channels are tried.
+
+    What the shares leave is pairs of depth probes, as the first stage's.
+
+    Parameters
+    ----------
+    groups : int
+        Groups of parts of the first stage's answers; 0: as many as the part set has, which training fills in.
+    single_share : float, 0 to 1
+        Of the candidates read the probability of one group at one place.
+    pair_share : float, 0 to 1
+        Of the candidates compare the probabilities of one group at two places.
+    mixed_share : float, 0 to 1
+        Of the candidates compare those of two groups.
+    position_share : float, 0 to 1
+        Of the candidates read where the pixel is in the body's own frame.
+    leaf_balance : float, 0 to 1
+        In leaves, a part that is k times rarer counts k to this power as much: the first stage knows what is common.
+    """
+
+    trees: int = 2
+    depth: int = 18
+    frames_per_tree: float = 0.7
+    pixels_per_frame: int = 300
+    probe_range_m: float = 0.9
+    min_pixels: int = 200
+    groups: int = 0
+    single_share: float = 0.3
+    pair_share: float = 0.15
+    mixed_share: float = 0.1
+    position_share: float = 0.15
+    leaf_balance: float = 0.9
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names = (*self.SHARES, "leaf_balance")
+        self._check_ranges(("groups", 0, MAX_GROUPS), *((name, 0, 1) for name in names))
+        if sum(self.shares) > 1 + 1e-9:
+            raise TrainConfigError(f"{', '.join(self.SHARES)} must not sum to more than 1, got {sum(self.shares):g}")
+
+    SHARES = ("single_share", "pair_share", "mixed_share", "position_share")
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The shares of candidates, in the order of `SHARES`."""
+        return tuple(getattr(self, name) for name in self.SHARES)
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups of parts probes can read."""
+        return self.groups
 
 
 @dataclass(frozen=True)
@@ -166,6 +233,7 @@ class PeopleConfig(TomlConfig):
     false_people : float
         People a frame that are none: the limit of probability is set so that there are no more.
     seed : int
+        The same seed, data and numbers give the same model.
     """
 
     ERROR = TrainConfigError

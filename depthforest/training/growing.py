@@ -65,6 +65,8 @@ class GrowingTree:
     root : int
         0, ~0, or open.
     offsets : array (n_nodes, 4), float32
+    channels : array (n_nodes, 2), uint8
+        What the probes read; 0 is depth.
     thresholds : array (n_nodes,), int16
     children : array (n_nodes, 2), int32
         0 or more: node; below 0: leaf `~value`; from -2^31: open node.
@@ -77,6 +79,7 @@ class GrowingTree:
 
     root: int
     offsets: npt.NDArray[np.float32]
+    channels: npt.NDArray[np.uint8]
     thresholds: npt.NDArray[np.int16]
     children: npt.NDArray[np.int32]
     leaf_counts: Counts
@@ -89,6 +92,7 @@ class GrowingTree:
         return cls(
             int(_OPEN),
             np.zeros((0, 4), np.float32),
+            np.zeros((0, 2), np.uint8),
             np.zeros(0, np.int16),
             np.zeros((0, 2), np.int32),
             np.zeros((0, n_parts), np.int64),
@@ -105,8 +109,11 @@ class GrowingTree:
         """Whether nothing is left to grow."""
         return self.n_open == 0
 
-    def check(self) -> None:
-        """Raise UsageError unless each node, leaf and open node has one parent, and nodes come after their parents."""
+    def check(self, n_channels: int = 1) -> None:
+        """Raise UsageError unless each node, leaf and open node has one parent, and nodes come after their parents.
+
+        Probes read channels below `n_channels`.
+        """
         n_nodes, n_leaves = len(self.children), len(self.leaf_counts)
         links = np.concatenate(([self.root], self.children.ravel())).astype(np.int64)
         sources = np.concatenate(([-1], np.repeat(np.arange(n_nodes), 2)))
@@ -118,6 +125,8 @@ class GrowingTree:
             raise UsageError("its nodes are not in order")
         if not np.isfinite(self.offsets).all() or np.abs(self.offsets).max(initial=0) > MAX_OFFSET_M:
             raise UsageError("its probes are out of range")
+        if self.channels.max(initial=0) >= n_channels:
+            raise UsageError(f"its channels must be below {n_channels}")
         if self.leaf_counts.min(initial=0) < 0 or not 0 <= self.level <= MAX_DEPTH + 1:
             raise UsageError("its leaves or its level are out of range")
 
@@ -135,6 +144,7 @@ class GrowingTree:
         flat[where] = fates[flat[where] - _OPEN]
         self.children = np.concatenate((flat.reshape(-1, 2), _OPEN + splits.children[is_split])).astype(np.int32)
         self.offsets = np.concatenate((self.offsets, splits.probes[is_split]))
+        self.channels = np.concatenate((self.channels, splits.channels[is_split]))
         self.thresholds = np.concatenate((self.thresholds, splits.thresholds[is_split].astype(np.int16)))
         self.leaf_counts = np.concatenate((self.leaf_counts, counts[~is_split]))
         self.open_keys = child_keys(self.open_keys[is_split])
@@ -142,7 +152,7 @@ class GrowingTree:
 
     def place(self, shard: Shard) -> npt.NDArray[np.int32]:
         """Walk a shard's pixels from the root; put them at open nodes and return the leaf of each, -1 if open."""
-        ends = shard.walk(self.root, self.offsets, self.thresholds, self.children)
+        ends = shard.walk(self.root, self.offsets, self.channels, self.thresholds, self.children)
         is_open = ends <= _LAST_OPEN
         shard.nodes[:] = np.where(is_open, ends - _OPEN, OUT)
         return np.where(is_open, -1, ~ends).astype(np.int32)
@@ -158,6 +168,32 @@ class Level:
     n_evaluations: int
     gain: float
     """Mean over the training pixels that were split: bits, or gini impurity."""
+
+
+@dataclass(frozen=True)
+class FoundSplits:
+    """What the open nodes of a level become.
+
+    Parameters
+    ----------
+    splits : Splits
+    counts : array (n_open, n_parts), int64
+    gains : array (n_open,), float64
+    is_tried : array (n_open,), bool
+    """
+
+    splits: Splits
+    counts: Counts
+    gains: npt.NDArray[np.float64]
+    is_tried: npt.NDArray[np.bool_]
+
+    def level(self, n_candidates: int) -> Level:
+        """Return the figures of the level."""
+        totals, is_split = self.counts.sum(axis=1), self.splits.children[:, 0] >= 0
+        n_pixels = int(totals[self.is_tried].sum())
+        mean_gain = float((self.gains[is_split] * totals[is_split]).sum() / max(int(totals[is_split].sum()), 1))
+        n_tried, n_splits = int(np.count_nonzero(self.is_tried)), int(np.count_nonzero(is_split))
+        return Level(n_tried, n_splits, n_pixels, n_pixels * n_candidates, mean_gain)
 
 
 @dataclass
@@ -185,17 +221,29 @@ class Grower:
     on_batch: Callable[[], object] = field(default=lambda: None)
     _scratch: Scratch = field(default_factory=Scratch)
 
+    def place(self, tree: GrowingTree) -> None:
+        """Put all pixels where they are in a tree in the making."""
+        list(map_in_order(tree.place, self.shards, threads=self.threads))
+
     def grow_level(self, tree: GrowingTree, follow: Follow | None = None) -> Level:
         """Split the open nodes of a tree, or make leaves of them, and move the pixels of all shards.
 
         `follow` is called with the class counts (n_open, n_parts) of the open nodes and a function that moves the
         pixels of any other shard.
         """
+        found = self.find_splits(tree)
+        list(map_in_order(lambda shard: shard.apply(found.splits), self.shards, threads=self.threads))
+        if follow is not None:
+            follow(found.counts, lambda shard: shard.apply(found.splits))
+        tree.close_level(found.splits, found.counts)
+        return found.level(self.config.candidates)
+
+    def find_splits(self, tree: GrowingTree) -> FoundSplits:
+        """Return what the open nodes of a tree become; neither the tree nor any pixel is moved."""
         by_shard = list(map_in_order(lambda shard: shard.class_counts(tree.n_open), self.shards, threads=self.threads))
         counts = np.asarray(sum(by_shard))
         totals = counts.sum(axis=1)
-        is_tried = (totals >= self.config.min_pixels) & (np.count_nonzero(counts, axis=1) > 1)
-        is_tried &= tree.level < self.config.depth
+        is_tried = tried_nodes(counts, tree.level, self.config)
         tried = np.flatnonzero(is_tried)
         scores = np.full(tree.n_open, -np.inf)
         chosen = np.full((tree.n_open, 2), NO_SPLIT, dtype=np.int32)
@@ -207,15 +255,8 @@ class Grower:
             (self._score_dense if is_dense else self._score_sparse)(batch, its_own, first, its_scores, its_chosen)
             scores[nodes], chosen[nodes] = its_scores, its_chosen
             self.on_batch()
-        splits, gains = self._splits(tree, counts, scores, chosen)
-        is_split = splits.children[:, 0] >= 0
-        list(map_in_order(lambda shard: shard.apply(splits), self.shards, threads=self.threads))
-        if follow is not None:
-            follow(counts, lambda shard: shard.apply(splits))
-        n_pixels = int(totals[tried].sum())
-        tree.close_level(splits, counts)
-        mean_gain = float((gains[is_split] * totals[is_split]).sum() / max(int(totals[is_split].sum()), 1))
-        return Level(len(tried), int(is_split.sum()), n_pixels, n_pixels * self.config.candidates, mean_gain)
+        splits, gains = splits_of(tree.open_keys, counts, scores, chosen, self.weights, self.config)
+        return FoundSplits(splits, counts, gains, is_tried)
 
     def _batches(self, tried: Counts, totals: Counts) -> Iterator[tuple[Counts, int, int, bool]]:
         """Yield (nodes, first candidate, last candidate, whether dense) that fit the memory together."""
@@ -325,22 +366,42 @@ class Grower:
 
         list(map_in_order(score, list(pairwise(cuts.tolist())), threads=self.threads))
 
-    def _splits(
-        self, tree: GrowingTree, counts: Counts, scores: npt.NDArray[np.float64], chosen: npt.NDArray[np.int32]
-    ) -> tuple[Splits, npt.NDArray[np.float64]]:
-        """Return the splits that gain enough, their children numbered in order."""
-        n = tree.n_open
-        gains = np.zeros(n)
-        _fill_gains(
-            information_table(), criteria.is_gini(self.config.criterion), counts * self.weights, scores, chosen, gains
-        )
-        is_split = gains > self.config.min_gain
-        splits = Splits(np.zeros((n, 4), np.float32), np.zeros(n, np.int32), np.full((n, 2), OUT, dtype=np.int32))
-        where = np.flatnonzero(is_split)
-        splits.probes[where], lows, steps = draw_chosen(tree.open_keys[where], chosen[where, 0], self.config)
-        splits.thresholds[where] = lows + steps * (chosen[where, 1] + 1) - 1
-        splits.children[where] = np.arange(2 * len(where), dtype=np.int32).reshape(-1, 2)
-        return splits, gains
+
+def tried_nodes(counts: Counts, level: int, config: TrainConfig) -> npt.NDArray[np.bool_]:
+    """Tell which nodes of these class counts (n, n_parts) are tried: enough pixels, of two parts, and not too deep."""
+    is_tried = (counts.sum(axis=1) >= config.min_pixels) & (np.count_nonzero(counts, axis=1) > 1)
+    return np.asarray(is_tried & (level < config.depth))
+
+
+def splits_of(
+    keys: Keys,
+    counts: Counts,
+    scores: npt.NDArray[np.float64],
+    chosen: npt.NDArray[np.int32],
+    weights: Counts,
+    config: TrainConfig,
+) -> tuple[Splits, npt.NDArray[np.float64]]:
+    """Return the splits that gain enough, their children numbered in order, and all gains."""
+    n = len(keys)
+    gains = np.zeros(n)
+    _fill_gains(information_table(), criteria.is_gini(config.criterion), counts * weights, scores, chosen, gains)
+    is_split = gains > config.min_gain
+    splits = Splits(
+        np.zeros((n, 4), np.float32), np.zeros((n, 2), np.uint8), np.zeros(n, np.int32), numbered_children(is_split)
+    )
+    where = np.flatnonzero(is_split)
+    drawn = draw_chosen(keys[where], chosen[where, 0], config)
+    splits.probes[where], lows, steps, splits.channels[where] = drawn
+    splits.thresholds[where] = lows + steps * (chosen[where, 1] + 1) - 1
+    return splits, gains
+
+
+def numbered_children(is_split: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+    """Return the children (n, 2) of open nodes: numbered in order, OUT where a node becomes a leaf."""
+    children = np.full((len(is_split), 2), OUT, dtype=np.int32)
+    where = np.flatnonzero(is_split)
+    children[where] = np.arange(2 * len(where), dtype=np.int32).reshape(-1, 2)
+    return children
 
 
 def class_weights(counts: Counts, power: float) -> Counts:

@@ -45,6 +45,16 @@ def _find_probes(
 
 
 @kernel
+def _add_channels(
+    channels: npt.NDArray[np.uint8], size: np.uint32, ones: npt.NDArray[np.uint32], others: npt.NDArray[np.uint32]
+) -> None:
+    """Move probes to the channels (2, n) that they read, each of `size` places."""
+    for i in range(len(ones)):
+        ones[i] = np.uint32(ones[i] + np.uint32(np.uint32(channels[0, i]) * size))
+        others[i] = np.uint32(others[i] + np.uint32(np.uint32(channels[1, i]) * size))
+
+
+@kernel
 def _subtract(
     depth: npt.NDArray[np.uint16],
     start: np.uint64,
@@ -112,10 +122,14 @@ def fill_bins(
     lows: npt.NDArray[np.int16],
     inverses: npt.NDArray[np.float32],
     unit: np.float32,
+    channels: npt.NDArray[np.uint8],
     highest: np.float32,
     out: npt.NDArray[np.uint8],
 ) -> None:
-    """Fill the bins of all candidates of each pixel, image by image, so that depth is read from the cache."""
+    """Fill the bins of all candidates of each pixel, image by image, so that depth is read from the cache.
+
+    Where there are `channels`, an image is a stack of them, each of the crop's shape.
+    """
     n = probes.shape[2]
     ones, others, responses = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.int32)
     image = np.int64(-1)
@@ -133,20 +147,24 @@ def fill_bins(
         node = slots[p]
         _find_probes(probes[node, 0], probes[node, 1], x, y, row, col, n_rows, n_cols, ones)
         _find_probes(probes[node, 2], probes[node, 3], x, y, row, col, n_rows, n_cols, others)
+        if len(channels) > 0:
+            _add_channels(channels[node], np.uint32(n_rows * n_cols), ones, others)
         _subtract(depth, np.uint64(starts[p]), ones, others, responses)
         _find_bins(responses, lows[node], inverses, highest, out[ranks[p]])
         p = following
 
 
 @kernel
-def _goes_right(depth, start, shape, place, scale, pair, threshold):  # type: ignore[no-untyped-def]  # inlined
+def _goes_right(depth, start, shape, place, scale, pair, channels, threshold):  # type: ignore[no-untyped-def]  # inlined
     """Return whether a pixel's response to a pair of probes in metres is above a threshold."""
+    size = np.int64(shape[0]) * np.int64(shape[1])
     left, right = np.float32(-place[1]), np.float32(shape[1] - 1 - place[1])
     top, bottom = np.float32(-place[0]), np.float32(shape[0] - 1 - place[0])
     own = start + place[0] * shape[1] + place[1]
     one = clamped_offset(pair[1], scale[1], top, bottom) * shape[1] + clamped_offset(pair[0], scale[0], left, right)
     other = clamped_offset(pair[3], scale[1], top, bottom) * shape[1] + clamped_offset(pair[2], scale[0], left, right)
-    return np.int32(depth[own + one]) - np.int32(depth[own + other]) > threshold
+    one_at, other_at = own + one + size * np.int64(channels[0]), own + other + size * np.int64(channels[1])
+    return np.int32(depth[one_at]) - np.int32(depth[other_at]) > threshold
 
 
 @kernel
@@ -157,6 +175,7 @@ def move_pixels(
     places: npt.NDArray[np.int32],
     scales: npt.NDArray[np.float32],
     probes: npt.NDArray[np.float32],
+    channels: npt.NDArray[np.uint8],
     thresholds: npt.NDArray[np.int32],
     children: npt.NDArray[np.int32],
     nodes: npt.NDArray[np.int32],
@@ -173,7 +192,9 @@ def move_pixels(
         if starts[p] != image:
             image = starts[p]
             _prefetch_crop(depth, image, shapes[p, 0] * shapes[p, 1])
-        is_right = _goes_right(depth, starts[p], shapes[p], places[p], scales[p], probes[node], thresholds[node])
+        is_right = _goes_right(
+            depth, starts[p], shapes[p], places[p], scales[p], probes[node], channels[node], thresholds[node]
+        )
         nodes[p] = children[node, 1] if is_right else children[node, 0]
 
 
@@ -185,6 +206,7 @@ def walk_pixels(
     places: npt.NDArray[np.int32],
     scales: npt.NDArray[np.float32],
     offsets: npt.NDArray[np.float32],
+    channels: npt.NDArray[np.uint8],
     thresholds: npt.NDArray[np.int32],
     children: npt.NDArray[np.int32],
     ends: npt.NDArray[np.int32],
@@ -193,6 +215,8 @@ def walk_pixels(
     for p in range(len(ends)):
         node = ends[p]
         while node >= 0:
-            is_right = _goes_right(depth, starts[p], shapes[p], places[p], scales[p], offsets[node], thresholds[node])
+            is_right = _goes_right(
+                depth, starts[p], shapes[p], places[p], scales[p], offsets[node], channels[node], thresholds[node]
+            )
             node = children[node, 1] if is_right else children[node, 0]
         ends[p] = node

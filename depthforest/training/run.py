@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sys
 import time
@@ -9,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,17 +30,21 @@ from depthforest.base import (
     reason,
     thread_count,
 )
+from depthforest.cluster import Crew
 from depthforest.forest import Forest
 from depthforest.frames import FrameSource, LabeledFrame, PartSet
 from depthforest.training.checkpoints import Checkpoint
-from depthforest.training.config import TrainConfig
+from depthforest.training.config import ContextConfig, TrainConfig
 from depthforest.training.fingerprints import fingerprint
 from depthforest.training.growing import Grower, GrowingTree, class_weights
 from depthforest.training.outofbag import Judge, Votes
 from depthforest.training.progress import Outlook, Progress
 from depthforest.training.sampling import OUT_OF_BAG, checked_frame, frames_of_tree
 from depthforest.training.shards import Shard
-from depthforest.trees import quantise_leaves
+from depthforest.trees import SCHEMA, quantise_leaves
+
+if TYPE_CHECKING:
+    from depthforest.training.distributed.growing import ClusterGrower
 
 MEMORY_MB = 2048
 """Default budget of what training holds at once: half for the people's crops and the pixels' state, half for
@@ -68,6 +73,7 @@ def train(
     memory_mb: float = MEMORY_MB,
     checkpoint: str | Path | None = None,
     resume: bool = False,
+    client: Any = None,
 ) -> Forest:
     """Grow a forest on labeled frames.
 
@@ -90,6 +96,9 @@ def train(
         A folder that keeps the run after every level.
     resume : bool
         Go on from the checkpoint, if there is one.
+    client : dask.distributed.Client, optional
+        Grow on the workers of this cluster, which open the data set themselves by its path: the same bytes, and the
+        same checkpoints. `threads` and `memory_mb` are then those of this process, which reads the judging frames.
 
     Notes
     -----
@@ -97,17 +106,22 @@ def train(
     checkpoint holds the last whole level.
     """
     config = TrainConfig() if config is None else config
-    if not isinstance(config, TrainConfig):
+    if not isinstance(config, TrainConfig) or config.n_groups:
         raise UsageError(f"config must be a TrainConfig, got {type(config).__name__}")
+    with patient_interrupts() as check:
+        run = Run(source, config, reporter(progress), check, threads, shards, memory_mb, client)
+        return run.forest(*grow_trees(run, checkpoint, resume))
+
+
+def grow_trees(run: Run, checkpoint: str | Path | None, resume: bool) -> tuple[list[GrowingTree], list[Leaves]]:
+    """Grow the trees of a run; whatever stops it, a message says what is kept."""
     if resume and checkpoint is None:
         raise UsageError("resume needs the folder of a checkpoint")
     book = None
     try:
-        with patient_interrupts() as check:
-            run = _Run(source, config, _reporter(progress), check, threads, shards, memory_mb)
-            if checkpoint is not None:
-                book = Checkpoint(checkpoint, run.identity(), resume=resume)
-            return run.forest(book, is_resumed=resume)
+        if checkpoint is not None:
+            book = Checkpoint(checkpoint, run.identity(), resume=resume)
+        return run.grow(book, is_resumed=resume)
     except KeyboardInterrupt:
         if book is None:
             raise
@@ -143,7 +157,7 @@ class _GuardedFrames(FrameSource):
             raise DatasetError(f"frame {number} cannot be read: {reason(error)}") from None
 
 
-class _Run:
+class Run:
     """One call of `train`."""
 
     def __init__(
@@ -155,9 +169,16 @@ class _Run:
         threads: int | None,
         shards: int | None,
         memory_mb: float,
+        client: Any = None,
+        first_stage: Forest | None = None,
     ) -> None:
+        self.first_stage = first_stage
         self.config, self.report, self.check = config, report, check
-        self.threads = thread_count(threads)
+        self.threads, self.asked_shards, self.origin = thread_count(threads), shards, source
+        self.crew: Crew | None = None
+        if client is not None:
+            self.crew = Crew(client, check)
+            self.crew.wait_for_workers()
         self.n_shards = self.threads if shards is None else shards
         if not is_whole(self.n_shards, 1, 100_000):
             raise UsageError(f"shards must be a whole number from 1 to 100000, got {shards!r}")
@@ -181,10 +202,13 @@ class _Run:
 
     def identity(self) -> dict[str, Any]:
         """Return what makes the forest what it is: the configuration and a fingerprint of the data."""
-        return {"config": self.config.to_dict(), "data": fingerprint(self.source, threads=self.threads)}
+        config = self.config.to_dict()
+        if self.first_stage is not None:
+            config["first"] = _digest(self.first_stage)
+        return {"config": config, "data": fingerprint(self.source, threads=self.threads)}
 
-    def forest(self, book: Checkpoint | None, *, is_resumed: bool) -> Forest:
-        """Grow what is missing of the forest."""
+    def grow(self, book: Checkpoint | None, *, is_resumed: bool) -> tuple[list[GrowingTree], list[Leaves]]:
+        """Grow what is missing of the trees, and return all of them with their leaves."""
         finished: list[GrowingTree] = list(book.state.finished) if book else []
         if book and is_resumed:
             self._tell_state(book)
@@ -201,7 +225,7 @@ class _Run:
             grown = growing or GrowingTree.start(tree, len(self.part_set), self.config)
             leaves.append(self._grow_and_judge(tree, grown, book))
             finished.append(grown)
-        return self._assembled(finished, leaves)
+        return finished, leaves
 
     def _grow_and_judge(self, tree: int, grown: GrowingTree, book: Checkpoint | None) -> Leaves:
         """Grow a tree to its end, tell how good it is, and return its leaves."""
@@ -250,7 +274,8 @@ class _Run:
         keep = max(0, int(keep_bytes - state)) // max(len(pieces), 1)
 
         def make(piece: Counts) -> Shard:
-            return Shard(self.source, piece, stream, self.config, self.part_set, keep_bytes=keep)
+            first, what = self.first_stage, (self.source, piece, stream, self.config, self.part_set)
+            return Shard(*what, keep_bytes=keep, first=first)
 
         return list(map_in_order(make, pieces, threads=self.threads))
 
@@ -267,16 +292,11 @@ class _Run:
         frames, judges = frames_of_tree(len(self.source), tree, self.config)
         share = 1 - JUDGES_SHARE if len(judges) else 1.0
         self.report(self._news("reading", tree, text=f"reading {len(frames):,} frames ..."))
-        shards = self._shards(frames, tree, share * self.half_bytes)
-        self._check_memory(tree, shards, share, book)
-        counts = np.bincount(np.concatenate([s.labels for s in shards]), minlength=len(self.part_set))
+        grower, counts = (self._on_threads if self.crew is None else self._on_cluster)(tree, frames, share, book)
         self._check_pixels(tree, len(frames), counts, book)
-        weights = class_weights(counts, self.config.class_weights)
-        grower = Grower(
-            shards, self.config, weights, scratch_bytes=self.half_bytes, threads=self.threads, on_batch=self.check
-        )
+        grower.weights = class_weights(counts, self.config.class_weights)
         judge = self._judge(tree)
-        list(map_in_order(grown.place, shards, threads=self.threads))
+        grower.place(grown)
         if judge:
             judge.place(grown)
         self.outlook.start_tree(grown.level, time.perf_counter() - started)
@@ -298,6 +318,39 @@ class _Run:
                 left = self.outlook.seconds_left()
                 self._tell(self._news("level", tree, **figures, out_of_bag=accuracy, seconds_left=left), book)
         return judge
+
+    def _on_threads(
+        self, tree: int, frames: Counts, share: float, book: Checkpoint | None
+    ) -> tuple[Grower | ClusterGrower, Counts]:
+        """Read the frames of a tree; return what grows it in this process, and the class counts of its pixels."""
+        shards = self._shards(frames, tree, share * self.half_bytes)
+        self._check_memory(tree, shards, share, book)
+        counts = np.bincount(np.concatenate([s.labels for s in shards]), minlength=len(self.part_set))
+        grower = Grower(
+            shards, self.config, counts, scratch_bytes=self.half_bytes, threads=self.threads, on_batch=self.check
+        )
+        return grower, counts
+
+    def _on_cluster(
+        self, tree: int, frames: Counts, share: float, book: Checkpoint | None
+    ) -> tuple[Grower | ClusterGrower, Counts]:
+        """Let workers read the frames of a tree; return what grows it there, and the class counts of its pixels."""
+        from depthforest.training.distributed.growing import ClusterGrower
+        from depthforest.training.distributed.tasks import Origin
+
+        if self.crew is None:
+            raise UsageError("there is no cluster")
+        origin = Origin.of(self.origin, self.config, self.part_set)
+        grower = ClusterGrower(
+            self.crew, origin, frames, tree, n_shards=self.asked_shards, memory_bytes=int(share * self.half_bytes)
+        )
+        if not grower.facts.is_kept and tree == 0:
+            text = (
+                f"the people of a tree take {grower.facts.n_bytes / 2**20:,.0f} MB, more than workers keep, so frames "
+                "are read again at every level, which takes long; start more workers, or such with more memory"
+            )
+            self._tell(self._news("note", tree, text=text), book)
+        return grower, grower.facts.counts
 
     def _check_pixels(self, tree: int, n_frames: int, counts: Counts, book: Checkpoint | None) -> None:
         """Raise DatasetError if the pixels of a tree give nothing to learn; say so if they give little."""
@@ -344,36 +397,59 @@ class _Run:
             promised = n_bytes * self.config.trees // (tree + 1)
             if promised > modelfile.MAX_FILE_BYTES:
                 message = f"{self.config.trees} trees like these will take {promised:,} bytes, {fits}"
-                warnings.warn(message, DepthForestWarning, stacklevel=5)
+                warnings.warn(message, DepthForestWarning, stacklevel=6)
 
     def _leaves(self, grown: GrowingTree) -> Leaves:
-        return quantise_leaves(leaf_distributions(grown.leaf_counts, self.config.leaf_smoothing))
+        shares = leaf_distributions(grown.leaf_counts, self.config.leaf_smoothing)
+        if isinstance(self.config, ContextConfig):
+            totals = np.maximum(grown.leaf_counts.sum(axis=0), 1)
+            shares *= (totals.max() / totals) ** self.config.leaf_balance
+        return quantise_leaves(shares)
 
     def _vote(self, judge: Judge | None, grown: GrowingTree, leaves: Leaves) -> float | None:
         return judge.vote(grown, leaves, self.votes) if judge else None
 
-    def _assembled(self, trees: Sequence[GrowingTree], leaves: Sequence[Leaves]) -> Forest:
-        roots, children = [], []
-        n_nodes = n_leaves = 0
-        for grown in trees:
-            shift = np.where(grown.children >= 0, n_nodes, -n_leaves)
-            children.append((grown.children + shift).astype(np.int32))
-            roots.append(grown.root + n_nodes if grown.root >= 0 else grown.root - n_leaves)
-            n_nodes += len(grown.children)
-            n_leaves += len(grown.leaf_counts)
-        accuracy = self.votes.accuracy()
-        scores = {} if accuracy is None else {"out_of_bag": {"mean_class_accuracy": round(accuracy, 6)}}
+    def forest(self, trees: Sequence[GrowingTree], leaves: Sequence[Leaves]) -> Forest:
+        """Return the trees as a forest."""
+        roots, children = joined(trees)
         return Forest(
-            np.array(roots, dtype=np.int32),
+            roots,
             np.concatenate([t.offsets for t in trees]),
             np.concatenate([t.thresholds for t in trees]),
-            np.concatenate(children),
+            children,
             np.concatenate(leaves),
             self.part_set,
             self.config.background_mm,
             config=self.config.to_dict(),
-            scores=scores,
+            scores=self.scores(),
         )
+
+    def scores(self) -> dict[str, Any]:
+        """Return what the trees reached out of bag."""
+        accuracy = self.votes.accuracy()
+        return {} if accuracy is None else {"out_of_bag": {"mean_class_accuracy": round(accuracy, 6)}}
+
+
+def joined(trees: Sequence[GrowingTree]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Return the roots and children of all trees together."""
+    roots, children = [], []
+    n_nodes = n_leaves = 0
+    for grown in trees:
+        shift = np.where(grown.children >= 0, n_nodes, -n_leaves)
+        children.append((grown.children + shift).astype(np.int32))
+        roots.append(grown.root + n_nodes if grown.root >= 0 else grown.root - n_leaves)
+        n_nodes += len(grown.children)
+        n_leaves += len(grown.leaf_counts)
+    return np.array(roots, dtype=np.int32), np.concatenate(children)
+
+
+def _digest(forest: Forest) -> str:
+    """Return what tells a first stage from all others."""
+    digest = hashlib.sha256()
+    for name in SCHEMA:
+        digest.update(np.ascontiguousarray(getattr(forest, name)).tobytes())
+    digest.update(repr((forest.mirror, forest.smooth_m, forest.background_mm)).encode())
+    return digest.hexdigest()
 
 
 def leaf_distributions(counts: Counts, smoothing: float) -> npt.NDArray[np.float64]:
@@ -397,7 +473,8 @@ def _kept(book: Checkpoint | None) -> Message:
     return f"; what was grown is kept in {book.path}: ", Parameter("resume"), " goes on from there"
 
 
-def _reporter(progress: Callable[[Progress], object] | bool | None) -> Callable[[Progress], object]:
+def reporter(progress: Callable[[Progress], object] | bool | None) -> Callable[[Progress], object]:
+    """Return what is called with news: the callable itself, a printer, or nothing."""
     if callable(progress):
         return progress
     if progress is True:

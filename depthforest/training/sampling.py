@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,17 @@ import numpy.typing as npt
 
 from depthforest.base import DatasetError
 from depthforest.frames import NO_PART, LabeledFrame, PartSet
+from depthforest.labeling import thumbnail
 from depthforest.training.candidates import STREAM_FRAMES, STREAM_PIXELS, key_of, numbers
 from depthforest.training.config import TrainConfig
-from depthforest.trees import MAX_OFFSET_PX, crop_person, find_scales, focal_lengths
+from depthforest.trees import (
+    MAX_OFFSET_PX,
+    DepthTrees,
+    PartGroups,
+    crop_person,
+    find_scales,
+    focal_lengths,
+)
 
 OUT_OF_BAG = 2**32
 """Stream of the pixels that judge trees: no tree has this number."""
@@ -31,7 +39,7 @@ class Pixels:
     Parameters
     ----------
     depth : array (n,), uint16
-        All crops one after the other, row by row; millimetres.
+        All crops one after the other, row by row; millimetres. Of a context stage: all channels of all thumbnails.
     starts : array (n_pixels,), int64
         Where the pixel's crop begins in `depth`.
     shapes : array (n_pixels, 2), int32
@@ -56,11 +64,35 @@ class Pixels:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, writable(value))
+
+    def some(self, is_chosen: npt.NDArray[np.bool_]) -> Pixels:
+        """Return some of the pixels, with the crops that they need and no others; `per_frame` becomes their number."""
+        begins, first, which = np.unique(self.starts[is_chosen], return_index=True, return_inverse=True)
+        sizes = self.shapes[is_chosen][first].astype(np.int64).prod(axis=1)
+        depth = np.concatenate([self.depth[b : b + n] for b, n in zip(begins.tolist(), sizes.tolist(), strict=True)])
+        return Pixels(
+            depth,
+            (np.cumsum(sizes) - sizes)[which.reshape(-1)],
+            self.shapes[is_chosen],
+            self.places[is_chosen],
+            self.scales[is_chosen],
+            self.labels[is_chosen],
+            np.array([np.count_nonzero(is_chosen)], dtype=np.int64),
+        )
+
     @property
     def n_bytes(self) -> int:
         """Memory of all arrays."""
         arrays = (self.depth, self.starts, self.shapes, self.places, self.scales, self.labels)
         return sum(array.nbytes for array in arrays)
+
+
+def writable(value: object) -> object:
+    """Return an array that came in a message as one that can be written: kernels are compiled for those only."""
+    return np.require(value, requirements="W") if isinstance(value, np.ndarray) else value
 
 
 def frames_of_tree(
@@ -101,7 +133,13 @@ def quotas(available: npt.NDArray[np.int64], n: int, balance: float) -> npt.NDAr
     return quota
 
 
-def draw_pixels(frame: LabeledFrame, index: int, stream: int, config: TrainConfig) -> npt.NDArray[np.int64]:
+def draw_pixels(
+    frame: LabeledFrame,
+    index: int,
+    stream: int,
+    config: TrainConfig,
+    allowed: npt.NDArray[np.bool_] | None = None,
+) -> npt.NDArray[np.int64]:
     """Return the training pixels of a frame as flat positions, in rising order.
 
     Parameters
@@ -112,8 +150,11 @@ def draw_pixels(frame: LabeledFrame, index: int, stream: int, config: TrainConfi
     stream : int
         The tree, or `OUT_OF_BAG`.
     config : TrainConfig
+    allowed : array (rows, cols), bool, optional
+        Pixels to draw from; omitted: all.
     """
-    where = np.flatnonzero((frame.parts != NO_PART) & (frame.depth_mm > 0))
+    is_labeled = (frame.parts != NO_PART) & (frame.depth_mm > 0)
+    where = np.flatnonzero(is_labeled if allowed is None else is_labeled & allowed)
     labels = frame.parts.ravel()[where]
     available = np.bincount(labels, minlength=len(frame.part_set)).astype(np.int64)
     quota = quotas(available, config.pixels_per_frame, config.class_balance)
@@ -128,37 +169,42 @@ def draw_pixels(frame: LabeledFrame, index: int, stream: int, config: TrainConfi
     return where[(drawn <= limits[labels]) & (quota[labels] > 0)]
 
 
+@dataclass(frozen=True, eq=False)
+class _View:
+    """What the probes of a person's pixels read: the crop, or the thumbnail with all its channels."""
+
+    image: npt.NDArray[np.uint16]
+    shape: tuple[int, ...]
+    places: npt.NDArray[np.int32]
+    scales: npt.NDArray[np.float32]
+
+
 def read_pixels(
-    source: Sequence[LabeledFrame], indices: Sequence[int], stream: int, config: TrainConfig, part_set: PartSet
+    source: Sequence[LabeledFrame],
+    indices: Sequence[int],
+    stream: int,
+    config: TrainConfig,
+    part_set: PartSet,
+    first: DepthTrees | None = None,
 ) -> Pixels:
-    """Read frames of a data set, crop their people and draw their training pixels."""
+    """Read frames of a data set, crop their people and draw their training pixels.
+
+    With a `first` stage, pixels are those on the coarse grid, and their probes read its answers, too.
+    """
     depth: list[npt.NDArray[np.uint16]] = []
     columns: list[tuple[npt.NDArray[np.generic], ...]] = []
     per_frame = np.zeros(len(indices), dtype=np.int64)
     n_before = 0
     for i, index in enumerate(indices):
         frame = checked_frame(source, int(index), part_set)
-        chosen = draw_pixels(frame, int(index), stream, config)
-        per_frame[i] = len(chosen)
-        focals = focal_lengths(frame.camera)
-        rows, cols = np.divmod(chosen, frame.shape[1])
-        people = frame.people[rows, cols]
-        for person in np.unique(people):
-            mine = people == person
-            crop = crop_person(frame, frame.people == person, config.background_mm)
-            n = int(mine.sum())
-            place = np.stack((rows[mine] - crop.corner[0], cols[mine] - crop.corner[1]), axis=1).astype(np.int32)
-            scale = np.empty((n, 2), dtype=np.float32)
-            find_scales(crop.depth, place, focals, scale)
-            columns.append((
-                np.full(n, n_before, dtype=np.int64),
-                np.tile(np.array(crop.depth.shape, dtype=np.int32), (n, 1)),
-                place,
-                scale,
-                frame.parts[rows[mine], cols[mine]],
-            ))  # fmt: skip
-            depth.append(crop.depth.ravel())
-            n_before += crop.depth.size
+        where = frame, int(index), stream, config
+        for view, labels in _cropped(*where) if first is None else _thumbnails(*where, first):
+            n = len(labels)
+            per_frame[i] += n
+            shapes = np.tile(np.array(view.shape, dtype=np.int32), (n, 1))
+            columns.append((np.full(n, n_before, dtype=np.int64), shapes, view.places, view.scales, labels))
+            depth.append(view.image.ravel())
+            n_before += view.image.size
     if not columns:
         return Pixels(
             np.zeros(0, np.uint16), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), np.zeros((0, 2), np.int32),
@@ -166,6 +212,42 @@ def read_pixels(
         )  # fmt: skip
     starts, shapes, places, scales, labels = (np.concatenate(c) for c in zip(*columns, strict=True))
     return Pixels(np.concatenate(depth), starts, shapes, places, scales, labels, per_frame)
+
+
+def _cropped(
+    frame: LabeledFrame, index: int, stream: int, config: TrainConfig
+) -> Iterator[tuple[_View, npt.NDArray[np.uint8]]]:
+    """Yield the crop of each person with its drawn pixels, and their labels."""
+    rows, cols = np.divmod(draw_pixels(frame, index, stream, config), frame.shape[1])
+    people = frame.people[rows, cols]
+    for person in np.unique(people):
+        mine = people == person
+        crop = crop_person(frame, frame.people == person, config.background_mm)
+        places = np.stack((rows[mine] - crop.corner[0], cols[mine] - crop.corner[1]), axis=1).astype(np.int32)
+        scales = np.empty((len(places), 2), dtype=np.float32)
+        find_scales(crop.depth, places, focal_lengths(frame.camera), scales)
+        yield _View(crop.depth, crop.depth.shape, places, scales), frame.parts[rows[mine], cols[mine]]
+
+
+def _thumbnails(
+    frame: LabeledFrame, index: int, stream: int, config: TrainConfig, first: DepthTrees
+) -> Iterator[tuple[_View, npt.NDArray[np.uint8]]]:
+    """Yield the thumbnail of each person with its drawn pixels, all of the coarse grid, and their labels."""
+    groups = PartGroups.of(frame.part_set)
+    allowed, seen = np.zeros(frame.shape, dtype=np.bool_), []
+    is_labeled = (frame.parts != NO_PART) & (frame.depth_mm > 0)
+    for person in np.unique(frame.people[is_labeled]):
+        grid, planes = thumbnail(first, frame, frame.people == person, groups)
+        rows, cols = (grid.crop.places[grid.chosen] + np.array(grid.crop.corner)).T
+        allowed[rows, cols] = True
+        seen.append((grid, planes, rows, cols))
+    is_drawn = np.zeros(frame.shape, dtype=np.bool_)
+    is_drawn.ravel()[draw_pixels(frame, index, stream, config, allowed)] = True
+    for grid, planes, rows, cols in seen:
+        mine = is_drawn[rows, cols]
+        if mine.any():
+            view = _View(planes, planes.shape[1:], grid.places[mine], grid.scales()[mine])
+            yield view, frame.parts[rows[mine], cols[mine]]
 
 
 def checked_frame(source: Sequence[LabeledFrame], index: int, part_set: PartSet) -> LabeledFrame:

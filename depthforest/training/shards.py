@@ -2,11 +2,13 @@
 
 This is the seam where a distributed engine goes: a shard is asked with nodes' keys and a range of candidates, and
 answers with whole numbers: class histograms of large nodes, bins and labels of the pixels of small ones. Then it is
-told the splits. Where its pixels' crops don't fit the memory, it reads its frames again each time.
+told the splits. Where its pixels' crops don't fit the memory, it reads its frames again each time. `distributed` keeps
+shards on the workers of a cluster.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +20,8 @@ from depthforest.frames import LabeledFrame, PartSet
 from depthforest.training.candidates import Candidates
 from depthforest.training.config import TrainConfig
 from depthforest.training.probing import OUT, fill_bins, move_pixels, walk_pixels
-from depthforest.training.sampling import Pixels, read_pixels
+from depthforest.training.sampling import Pixels, read_pixels, writable
+from depthforest.trees import DepthTrees
 
 BLOCK_FRAMES = 32
 """Frames that are read together when a shard doesn't keep its pixels: a few MB."""
@@ -56,6 +59,8 @@ class Splits:
     ----------
     probes : array (n_open, 4), float32
         u_x, u_y, v_x, v_y of the chosen pair, metres.
+    channels : array (n_open, 2), uint8
+        What u and v read; 0 is depth.
     thresholds : array (n_open,), int32
         Millimetres.
     children : array (n_open, 2), int32
@@ -63,6 +68,7 @@ class Splits:
     """
 
     probes: npt.NDArray[np.float32]
+    channels: npt.NDArray[np.uint8]
     thresholds: npt.NDArray[np.int32]
     children: npt.NDArray[np.int32]
 
@@ -81,6 +87,8 @@ class Shard:
     part_set : PartSet
     keep_bytes : int, optional
         Keep the crops in memory if they need no more than this; otherwise read them again each time. Omitted: keep.
+    first : DepthTrees, optional
+        The first stage whose answers the pixels' probes read beside depth.
 
     Attributes
     ----------
@@ -102,7 +110,9 @@ class Shard:
         part_set: PartSet,
         *,
         keep_bytes: int | None = None,
+        first: DepthTrees | None = None,
     ) -> None:
+        self._first = first
         self._source, self._stream, self._config, self._part_set = source, stream, config, part_set
         self._blocks = [frames[i : i + BLOCK_FRAMES] for i in range(0, len(frames), BLOCK_FRAMES)]
         self._kept: list[Pixels] | None = None
@@ -123,8 +133,51 @@ class Shard:
         self._kept = kept
         self._scratch = Scratch()
 
+    @classmethod
+    def of_pixels(cls, pixels: list[Pixels], config: TrainConfig, part_set: PartSet) -> Shard:
+        """Return a shard of pixels that were read elsewhere; all start at open node 0."""
+        nothing: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        shard = cls((), nothing, 0, config, part_set)
+        shard._kept = pixels
+        shard.labels = np.concatenate([np.zeros(0, dtype=np.uint8), *(some.labels for some in pixels)])
+        shard.per_frame = np.concatenate([nothing, *(some.per_frame for some in pixels)])
+        shard.nodes = np.zeros(len(shard.labels), dtype=np.int32)
+        shard.n_bytes = sum(some.n_bytes for some in pixels)
+        return shard
+
+    def at(self, nodes: npt.NDArray[np.int32]) -> Shard:
+        """Return a shard of the same pixels at other nodes; it shares their crops, and no memory that is written."""
+        other = copy.copy(self)
+        other.nodes, other._scratch = nodes, Scratch()
+        return other
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_scratch": Scratch()}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update({name: writable(value) for name, value in state.items()})
+
+    def __sizeof__(self) -> int:
+        return self.labels.nbytes + self.nodes.nbytes + (self.n_bytes if self.is_kept else 0)
+
+    def pick(self, nodes: npt.NDArray[np.int64], n_open: int) -> tuple[list[Pixels], npt.NDArray[np.int32]]:
+        """Return the pixels of some open nodes with the crops that they need, and each one's place in `nodes`."""
+        slot, _ = self._slots(nodes, n_open)
+        picked, places = [], [np.zeros(0, dtype=np.int32)]
+        for part, pixels in self._pixels():
+            is_mine = slot[part] != OUT
+            if is_mine.any():
+                picked.append(pixels.some(is_mine))
+                places.append(slot[part][is_mine])
+        return picked, np.concatenate(places)
+
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts there are."""
+        return len(self._part_set)
 
     @property
     def is_kept(self) -> bool:
@@ -133,7 +186,7 @@ class Shard:
 
     def _read(self) -> Iterator[Pixels]:
         for block in self._blocks:
-            yield read_pixels(self._source, block.tolist(), self._stream, self._config, self._part_set)
+            yield read_pixels(self._source, block.tolist(), self._stream, self._config, self._part_set, self._first)
 
     def _pixels(self) -> Iterator[tuple[slice, Pixels]]:
         first = 0
@@ -196,10 +249,13 @@ class Shard:
 
     def _cells(self, batch: Batch) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
         """Return each pixel's place in the batch's nodes, OUT for those of others, and the nodes' class counts."""
-        slots = np.full(batch.n_open + 1, OUT, dtype=np.int32)  # the last entry is for pixels that are out
-        slots[batch.nodes] = np.arange(len(batch.nodes), dtype=np.int32)
+        return self._slots(batch.nodes, batch.n_open)
+
+    def _slots(self, nodes: npt.NDArray[np.int64], n_open: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+        slots = np.full(n_open + 1, OUT, dtype=np.int32)  # the last entry is for pixels that are out
+        slots[nodes] = np.arange(len(nodes), dtype=np.int32)
         slot, cells = self._scratch.take(
-            "cells", ((len(self.nodes),), np.int32), ((len(batch.nodes), len(self._part_set)), np.int64)
+            "cells", ((len(self.nodes),), np.int32), ((len(nodes), len(self._part_set)), np.int64)
         )
         np.take(slots, self.nodes, out=slot, mode="wrap")  # node -1 is the last
         cells[:] = 0
@@ -225,7 +281,7 @@ class Shard:
         for part, pixels in self._pixels():
             fill_bins(
                 pixels.depth, pixels.starts, pixels.shapes, pixels.places, pixels.scales, slot[part], ranks[part],
-                chosen.probes, chosen.lows, inverses, chosen.unit_m, highest, bins,
+                chosen.probes, chosen.lows, inverses, chosen.unit_m, chosen.channels, highest, bins,
             )  # fmt: skip
 
     def apply(self, splits: Splits) -> None:
@@ -233,13 +289,14 @@ class Shard:
         for part, pixels in self._pixels():
             move_pixels(
                 pixels.depth, pixels.starts, pixels.shapes, pixels.places, pixels.scales,
-                splits.probes, splits.thresholds, splits.children, self.nodes[part],
+                splits.probes, splits.channels, splits.thresholds, splits.children, self.nodes[part],
             )  # fmt: skip
 
     def walk(
         self,
         root: int,
         offsets: npt.NDArray[np.float32],
+        channels: npt.NDArray[np.uint8],
         thresholds: npt.NDArray[np.int16],
         children: npt.NDArray[np.int32],
     ) -> npt.NDArray[np.int32]:
@@ -249,7 +306,7 @@ class Shard:
         for part, pixels in self._pixels():
             walk_pixels(
                 pixels.depth, pixels.starts, pixels.shapes, pixels.places, pixels.scales,
-                offsets, wide, children, ends[part],
+                offsets, channels, wide, children, ends[part],
             )  # fmt: skip
         return ends
 

@@ -13,6 +13,11 @@ Modules, from the ground up:
   and exact sums give the mirrored image the mirrored weights.
 - `quantizing`: the distribution of a leaf over parts in 255ths, so that it fits bytes and sums are exact.
 - `columns`: the flat columns of a forest: types, limits, and the checks before a kernel walks them.
+- `channels`: what the probes of a context stage read: depth, positions in the body's frame, and groups of parts.
+- `thumbnails`: a person on the coarse grid, with all channels; where the grid's pixels are, and which of them a pixel
+  asks.
+- `contexttrees`: `ContextTrees`: the second stage as checked columns, and how its shares and the first stage's sums are
+  combined.
 - `plainwalk`: the plain walk, one pixel at a time. It is the reference for every faster one.
 - `depthtrees`: `DepthTrees`: the nodes and leaves of all trees as one checked value, with the plain walk.
 """

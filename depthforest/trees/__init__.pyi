@@ -1,4 +1,10 @@
 from . import facings as facings
+from .channels import FIRST_GROUP as FIRST_GROUP
+from .channels import FIRST_POSITION as FIRST_POSITION
+from .channels import NOTHING as NOTHING
+from .channels import POSITION_MIDDLE as POSITION_MIDDLE
+from .channels import POSITIONS as POSITIONS
+from .channels import PartGroups as PartGroups
 from .columns import MAX_DEPTH as MAX_DEPTH
 from .columns import MAX_FACING_TREES as MAX_FACING_TREES
 from .columns import MAX_NODES as MAX_NODES
@@ -6,6 +12,10 @@ from .columns import MAX_TREES as MAX_TREES
 from .columns import SCHEMA as SCHEMA
 from .columns import check_smoothing as check_smoothing
 from .columns import levels as levels
+from .contexttrees import CONTEXT_SCHEMA as CONTEXT_SCHEMA
+from .contexttrees import ContextTrees as ContextTrees
+from .contexttrees import combine as combine
+from .contexttrees import share_rows as share_rows
 from .cropping import Crop as Crop
 from .cropping import crop_person as crop_person
 from .cropping import find_scales as find_scales
@@ -22,3 +32,7 @@ from .features import probe_unit as probe_unit
 from .features import responses as responses
 from .quantizing import LEAF_SUM as LEAF_SUM
 from .quantizing import quantise_leaves as quantise_leaves
+from .thumbnails import COARSE_PIXELS as COARSE_PIXELS
+from .thumbnails import CoarseGrid as CoarseGrid
+from .thumbnails import find_grid as find_grid
+from .thumbnails import grid_step as grid_step

@@ -34,6 +34,10 @@ MAX_NODES = 2**24
 MAX_DEPTH = 64
 """Splits between a root and a leaf: three times what has been found useful, and it bounds the time of a walk."""
 
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0
+TEMPERATURES = "temperature", "temperature_unsmoothed"
+"""Of a calibration: powers from 1/20 to 20, of smoothed shares and of others."""
+
 MAX_SMOOTH_M = 0.25
 """Farther than the largest part reaches."""
 
@@ -53,8 +57,9 @@ def check_columns(columns: Mapping[str, npt.NDArray[Any]], n_parts: int) -> None
     if lengths["parts"] != n_parts:
         raise ModelError(f"leaves have {lengths['parts']} parts, the part set {n_parts}")
     _check_facings(columns["evidence"], lengths["rows"], lengths["trees"])
-    _check_links(columns["roots"], columns["children"], lengths["leaves"])
-    _check_values(columns["offsets"], columns["leaves"])
+    check_links(columns["roots"], columns["children"], lengths["leaves"])
+    _check_offsets(columns["offsets"])
+    check_rows(columns["leaves"])
 
 
 def levels(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32]) -> list[npt.NDArray[np.int32]]:
@@ -83,6 +88,21 @@ def check_confidence(value: object) -> float:
     return float(value) + 0.0  # -0.0 is 0.0
 
 
+def check_calibration(value: object) -> dict[str, float] | None:
+    """Return the calibration of shares, or raise UsageError."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or sorted(value) != sorted(TEMPERATURES):
+        raise UsageError(f"calibration must have exactly {' and '.join(TEMPERATURES)}, got {modelfile.shown(value)}")
+    for name in TEMPERATURES:
+        if not is_number(value[name]) or not MIN_TEMPERATURE <= value[name] <= MAX_TEMPERATURE:
+            raise UsageError(
+                f"calibration.{name} must be from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:g}, "
+                f"got {modelfile.shown(value[name])}"
+            )
+    return {name: float(value[name]) for name in TEMPERATURES}
+
+
 def _check_facings(evidence: npt.NDArray[np.int8], n_rows: int, n_trees: int) -> None:
     """Raise ModelError unless there are as many rows of leaves as leaves times facings, and sums fit in 32 bits."""
     n_leaves, n_facings = evidence.shape
@@ -96,7 +116,7 @@ def _check_facings(evidence: npt.NDArray[np.int8], n_rows: int, n_trees: int) ->
         raise ModelError(f"a forest with facings has at most {MAX_FACING_TREES} trees, got {n_trees}")
 
 
-def _check_links(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32], n_leaves: int) -> None:
+def check_links(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32], n_leaves: int) -> None:
     """Raise ModelError unless roots and children are trees that use every node and leaf exactly once."""
     n_nodes = len(children)
     if not 1 <= len(roots) <= MAX_TREES:
@@ -125,13 +145,17 @@ def _check_links(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32], 
         raise ModelError(f"node {int(np.flatnonzero(~is_found)[0])} is part of a cycle: no root leads to it")
 
 
-def _check_values(offsets: npt.NDArray[np.float32], leaves: Leaves) -> None:
+def _check_offsets(offsets: npt.NDArray[np.float32]) -> None:
     is_bad = ~(np.abs(offsets) <= MAX_OFFSET_M).all(axis=1)  # NaN is not <= either
     if is_bad.any():
         node = int(np.flatnonzero(is_bad)[0])
         raise ModelError(
             f"offsets of node {node} must be finite and at most {MAX_OFFSET_M:g} m, got {offsets[node].tolist()}"
         )
+
+
+def check_rows(leaves: Leaves) -> None:
+    """Raise ModelError unless every row is a distribution in 255ths."""
     leaf = _find_other_sum(leaves, LEAF_SUM)
     if leaf >= 0:
         total = leaves[leaf].sum(dtype=np.int64)

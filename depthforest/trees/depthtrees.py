@@ -16,10 +16,20 @@ import numpy.typing as npt
 from depthforest.base import DepthForestError, ModelError, plain
 from depthforest.frames import NO_PART, Frame, PartSet
 from depthforest.trees import facings
-from depthforest.trees.columns import SCHEMA, check_columns, check_confidence, check_smoothing, levels
+from depthforest.trees.columns import (
+    SCHEMA,
+    check_calibration,
+    check_columns,
+    check_confidence,
+    check_smoothing,
+    levels,
+)
+from depthforest.trees.contexttrees import ContextTrees, combine, share_rows
+from depthforest.trees.cropping import crop_person
 from depthforest.trees.features import BACKGROUND_MM, check_background, check_mask, focal_lengths, masked_depth
-from depthforest.trees.plainwalk import add_leaves, find_leaves
+from depthforest.trees.plainwalk import add_leaves, find_context_leaves, find_leaves
 from depthforest.trees.quantizing import LEAF_SUM, Leaves
+from depthforest.trees.thumbnails import CoarseGrid
 
 Mask = npt.NDArray[np.bool_]
 
@@ -59,7 +69,12 @@ class DepthTrees:
         `label` adds up what pixels say with their neighbors, up to this many meters away, unless told otherwise.
     person_confidence : float
         Mean confidence that nearly all people reach, as `label` labels them unless told otherwise: what is found with
-        less is taken for furniture. 0: nobody knows.
+        less is taken for furniture. Shares count before calibration and without a context stage. 0: nobody knows.
+    calibration : mapping, optional
+        What makes probabilities of shares: "temperature" for smoothed ones, "temperature_unsmoothed" for others
+        (`fit_confidence`); omitted: shares stay as they are.
+    context : ContextTrees, optional
+        A second stage that looks at what these trees found.
 
     Notes
     -----
@@ -80,6 +95,8 @@ class DepthTrees:
     evidence: npt.NDArray[np.int8] | None = None
     smooth_m: float = 0.0
     person_confidence: float = 0.0
+    calibration: Mapping[str, float] | None = None
+    context: ContextTrees | None = None
 
     def __post_init__(self) -> None:
         if self.evidence is None:
@@ -97,8 +114,13 @@ class DepthTrees:
             object.__setattr__(self, "background_mm", check_background(self.background_mm))
             object.__setattr__(self, "smooth_m", check_smoothing(self.smooth_m))
             object.__setattr__(self, "person_confidence", check_confidence(self.person_confidence))
+            object.__setattr__(self, "calibration", check_calibration(self.calibration))
         except DepthForestError as error:
             raise ModelError(str(error)) from None
+        if self.context is not None and not isinstance(self.context, ContextTrees):
+            raise ModelError(f"context must be ContextTrees, got {self.context!r}")
+        if self.context is not None and self.context.part_set != self.part_set:
+            raise ModelError("the context stage has another part set than the forest")
         for name in ("config", "joints", "scores"):
             value = getattr(self, name)
             if not isinstance(value, Mapping) and not (name == "joints" and value is None):
@@ -162,14 +184,16 @@ class DepthTrees:
     def __repr__(self) -> str:
         facing = f", {self.n_facings} facings" if self.n_facings > 1 else ""
         size = f"{self.n_trees} trees, depth {self.depth}, {self.n_leaves} leaves, {len(self.part_set)} parts"
-        return f"{type(self).__name__}({size}{facing})"
+        context = f", context of {self.context.n_leaves} leaves" if self.context else ""
+        return f"{type(self).__name__}({size}{facing}{context})"
 
     # -- the plain walk ------------------------------------------------------------------------------------------------
 
     def walk(self, frame: Frame, mask: Mask | None = None, *, mirror: bool | None = None) -> npt.NDArray[np.float32]:
         """Return the distribution over parts of every pixel of a person: the mean of the leaves it reaches.
 
-        Not smoothed over neighbors: what `label` gives with ``smooth=0``.
+        With a context stage, what both stages say together. Neither smoothed over neighbors nor calibrated: what
+        `label` gives with ``smooth=0`` if the model has no calibration.
 
         Parameters
         ----------
@@ -186,8 +210,8 @@ class DepthTrees:
             a reading has no features: it is not walked, and its row is 0.
         """
         is_mirrored = self.mirror if mirror is None else mirror
-        sums, _, weight = self._sums(frame, mask, is_mirrored)
-        return sums.astype(np.float32) / np.float32(weight)
+        sums, _, whole = self._sums(frame, mask, is_mirrored)
+        return np.asarray(sums.astype(np.float32) / whole.astype(np.float32), dtype=np.float32)
 
     def predict(self, frame: Frame, mask: Mask | None = None, *, mirror: bool | None = None) -> npt.NDArray[np.uint8]:
         """Return the most probable part of every pixel of a person by the plain walk, not smoothed over neighbors.
@@ -209,8 +233,10 @@ class DepthTrees:
         image[pixels] = labels
         return image
 
-    def _sums(self, frame: Frame, mask: Mask | None, is_mirrored: bool) -> tuple[npt.NDArray[np.int32], Mask, int]:
-        """Return the sums of the leaves (n_pixels, n_parts), the mask they belong to, and what a whole sum is."""
+    def _sums(
+        self, frame: Frame, mask: Mask | None, is_mirrored: bool
+    ) -> tuple[npt.NDArray[np.int32], Mask, npt.NDArray[np.int64]]:
+        """Return the sums of the pixels (n_pixels, n_parts), the mask they belong to, and what whole sums are."""
         pixels = np.ones(frame.shape, dtype=np.bool_) if mask is None else check_mask(mask, frame.shape)
         fx, fy = focal_lengths(frame.camera)
         image = masked_depth(frame, pixels)
@@ -225,10 +251,45 @@ class DepthTrees:
         sums = np.zeros((len(positions), len(self.part_set)), dtype=np.int32)
         for walk, its_leaves in enumerate(found):
             # its left is the person's right, and it faces the other side
-            labels = np.array(self.part_set.mirror if walk else range(len(self.part_set)), dtype=np.uint8)
             its_weights = weights[facings.mirrored(self.n_facings)] if walk else weights
-            add_leaves(its_leaves, its_weights, self.leaves, labels, sums)
-        return sums, pixels, LEAF_SUM * self.n_trees * len(found) * int(weights.sum())
+            add_leaves(its_leaves, its_weights, self.leaves, self._labels(walk), sums)
+        whole = np.array([[LEAF_SUM * self.n_trees * len(found) * int(weights.sum())]])
+        if self.context is not None:
+            is_read = image[positions[:, 0], positions[:, 1]] > 0
+            sums[is_read] = self._with_context(self.context, frame, pixels, is_mirrored, weights, sums[is_read])
+            whole = np.maximum(sums.sum(axis=1, keepdims=True, dtype=np.int64), 1)
+        return sums, pixels, whole
+
+    def _with_context(
+        self,
+        context: ContextTrees,
+        frame: Frame,
+        pixels: Mask,
+        is_mirrored: bool,
+        weights: npt.NDArray[np.int32],
+        sums: npt.NDArray[np.int32],
+    ) -> npt.NDArray[np.int32]:
+        """Return the sums of the pixels with a reading (n, n_parts), combined with what the second stage says."""
+        crop = crop_person(frame, pixels, self.background_mm)
+        grid = CoarseGrid.of(crop, frame.camera)
+        planes = grid.planes(sums[grid.chosen], context.groups, weights, self.background_mm)
+        second = np.zeros((len(grid.chosen), len(self.part_set)), dtype=np.int32)
+        for walk in range(2 if is_mirrored else 1):
+            found = np.empty((len(grid.chosen), context.n_trees), dtype=np.int32)
+            scales = grid.scales() * np.array([-1 if walk else 1, 1], dtype=np.float32)
+            channels = context.mirrored_channels if walk else context.channels
+            nodes = context.meters, context.thresholds, context.children
+            find_context_leaves(planes, grid.places, scales, context.roots, nodes, channels, found)
+            add_leaves(found, np.ones(1, dtype=np.int32), context.leaves, self._labels(walk), second)
+        shares = np.empty(second.shape, dtype=np.uint16)
+        share_rows(second, len(self.part_set), shares)
+        combined = sums.copy()
+        combine(combined, shares, grid.nearest(crop.places), 0, len(combined))
+        return combined
+
+    def _labels(self, walk: int) -> npt.NDArray[np.uint8]:
+        """Return the part that each entry of a leaf counts for; of the mirrored walk, left is the person's right."""
+        return np.array(self.part_set.mirror if walk else range(len(self.part_set)), dtype=np.uint8)
 
     def weigh_facings(
         self, leaves: npt.NDArray[np.int32], mirrored: npt.NDArray[np.int32] | None = None

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.base import CameraError, FrameError, UsageError, is_whole, kernel
+from depthforest.frames import MAX_FOCAL_PX as MAX_FOCAL_PX
 from depthforest.frames import Camera, DepthMM, Frame, LabeledFrame
 
 BACKGROUND_MM = 10_000
@@ -34,9 +35,6 @@ MAX_OFFSET_M = 10.0
 MAX_OFFSET_PX = 32_767
 """Pixel offsets are clamped to this, so that no sum of a pixel and an offset overflows; no image is that far from
 its own pixels but very long, thin ones."""
-
-MAX_FOCAL_PX = 1e6
-"""Largest focal length, pixels: far beyond any lens, and float32 stays finite at a depth of 1 mm."""
 
 MAX_UNITS = 32_767
 """Offsets of our forests are whole numbers of a unit that fit 16 bits, so that nodes pack small."""
@@ -271,10 +269,6 @@ def focal_lengths(camera: Camera) -> tuple[np.float32, np.float32]:
         raise CameraError(f"expected a Camera, got {camera!r}; Camera.parse takes names and numbers")
     if camera.distortion:
         raise CameraError("features need an ideal lens; Frame.from_array and read_depth undistort")
-    if max(camera.fx, camera.fy) > MAX_FOCAL_PX:
-        raise CameraError(
-            f"focal lengths above {MAX_FOCAL_PX:g} pixels are not supported, got fx={camera.fx:g}, fy={camera.fy:g}"
-        )
     return np.float32(camera.fx), np.float32(camera.fy)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.base import kernel
-from depthforest.trees.features import pixel_scale, scaled_response
+from depthforest.trees.contexttrees import read_channels
+from depthforest.trees.features import pixel_scale, scaled_offset, scaled_response
 
 Nodes = tuple[npt.NDArray[np.float32], npt.NDArray[np.int16], npt.NDArray[np.int32]]
 """Offsets, thresholds, children."""
@@ -51,6 +52,30 @@ def find_leaves(
         scales = pixel_scale(focals[0], image[row, col]), pixel_scale(focals[1], image[row, col])
         for tree in range(len(roots)):
             found[i, tree] = descend(image, row, col, scales, background, roots[tree], nodes)
+
+
+@kernel
+def find_context_leaves(
+    planes: npt.NDArray[np.uint16],
+    places: npt.NDArray[np.int32],
+    scales: npt.NDArray[np.float32],
+    roots: npt.NDArray[np.int32],
+    nodes: Nodes,
+    channels: npt.NDArray[np.uint8],
+    found: npt.NDArray[np.int32],
+) -> None:
+    """Fill the leaf of every pixel of a thumbnail in every tree of a context stage."""
+    offsets, thresholds, children = nodes
+    probe = np.empty(4, dtype=np.int32)
+    for i in range(len(places)):
+        for tree in range(len(roots)):
+            node = roots[tree]
+            while node >= 0:
+                for k in range(4):
+                    probe[k ^ 1] = scaled_offset(offsets[node, k], scales[i, k & 1])  # x, y to row, column
+                response = read_channels(planes, places[i, 0], places[i, 1], probe, channels[node])
+                node = children[node, 1] if response > thresholds[node] else children[node, 0]
+            found[i, tree] = ~node
 
 
 @kernel

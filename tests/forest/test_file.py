@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from support.smallforests import OPTIONS, PARTS, columns, facing, metadata, smal
 from depthforest.base import modelfile
 from depthforest.base.errors import DepthForestError, ModelError
 from depthforest.cli.info import describe
-from depthforest.forest.file import FACING_VERSION, FORMAT_VERSION, KIND
+from depthforest.forest.file import FACING_VERSION, FORMAT_VERSION, KIND, OPTIONAL_VERSION
 from depthforest.forest.forest import Forest
 from depthforest.trees.columns import SCHEMA
 
@@ -45,6 +46,48 @@ def test_a_file_with_facings_by_hand(tmp_path):
     lines = dict(describe(tmp_path / "m"))
     assert (lines["facings"], lines["smoothing"]) == ("2", "0.05 m")
     assert lines["kind"] == "depth_forest, format version 2"
+
+
+def test_a_calibrated_file(tmp_path):
+    calibration = {"temperature": 0.5, "temperature_unsmoothed": 0.75}
+    for make, lowest in ((small, 1), (facing, 2)):
+        forest = make()
+        forest.save(tmp_path / "plain")
+        assert modelfile.read(tmp_path / "plain").version == lowest, "only models that need version 3 are written as 3"
+        calibrated = replace(forest, calibration=calibration)
+        calibrated.save(tmp_path / "m")
+        assert modelfile.read(tmp_path / "m").version == OPTIONAL_VERSION
+        again = Forest.load(tmp_path / "m")
+        assert again == calibrated != forest
+        assert again.calibration == calibration
+    lines = dict(describe(tmp_path / "m"))
+    assert (lines["confidence"], lines["calibration.temperature"]) == ("calibrated", "0.5")
+    assert dict(describe(tmp_path / "plain"))["confidence"].startswith("not calibrated")
+
+
+BAD_CALIBRATIONS = {
+    "no object": (3, "calibration must have exactly temperature and temperature_unsmoothed, got 3"),
+    "one missing": ({"temperature": 1.0}, "calibration must have exactly temperature and temperature_unsmoothed"),
+    "too cold": (
+        {"temperature": 0.01, "temperature_unsmoothed": 1.0},
+        r"calibration\.temperature must be from 0\.05 to 20, got 0\.01",
+    ),
+    "too hot": (
+        {"temperature": 1.0, "temperature_unsmoothed": 21},
+        r"calibration\.temperature_unsmoothed must be from 0\.05 to 20, got 21",
+    ),
+    "no number": ({"temperature": True, "temperature_unsmoothed": 1.0}, "must be from 0.05 to 20, got "),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_CALIBRATIONS)
+def test_bad_calibrations_are_refused(tmp_path, bad):
+    value, message = BAD_CALIBRATIONS[bad]
+    content = metadata(smooth_m=0.05, person_confidence=0.2, calibration=value)
+    modelfile.write(tmp_path / "m", KIND, OPTIONAL_VERSION, content, facing_columns())
+    with pytest.raises(ModelError, match=message) as error:
+        Forest.load(tmp_path / "m")
+    assert str(tmp_path / "m") in str(error.value)
 
 
 BAD_FACINGS = {
@@ -168,7 +211,7 @@ def test_the_bytes_of_a_file_are_what_they_were(tmp_path):
         ({"background_mm": True}, "background_mm must be"),
         ({"mirror": "no"}, "mirror must be true or false"),
         ({"config": [1]}, "config must be a mapping, got list"),
-        ({"parts": {"names": ["a"], "x\ny": 1}}, "parts: unknown keys x[?]y; known are names"),
+        ({"parts": {"names": ["a"], "x\ny": 1}}, "parts: unknown keys x y; known are names"),
         ({"more": 1}, "has the unknown metadata key 'more'; expected background_mm"),
     ],
 )
@@ -195,8 +238,8 @@ def test_wrong_kinds_versions_and_columns(tmp_path):
     modelfile.write(path, "boosted_trees", FORMAT_VERSION, metadata(), columns())
     with pytest.raises(ModelError, match="of kind 'boosted_trees', expected 'depth_forest'"):
         Forest.load(path)
-    modelfile.write(path, KIND, 3, metadata(), columns())
-    with pytest.raises(ModelError, match="has format version 3, this depthforest reads 2; update depthforest"):
+    modelfile.write(path, KIND, 4, metadata(), columns())
+    with pytest.raises(ModelError, match="has format version 4, this depthforest reads 3; update depthforest"):
         Forest.load(path)
     modelfile.write(path, KIND, 2, metadata(), columns())
     with pytest.raises(ModelError, match="lacks the metadata key person_confidence, smooth_m; expected background_mm"):

@@ -3,10 +3,12 @@
 import pickle
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support.smallforests import OPTIONS, facing, small
 
-from depthforest.base import modelfile
+import depthforest as df
+from depthforest.base import DepthForestWarning, modelfile, samples_folder
 from depthforest.cli.info import describe
 from depthforest.forest.file import FACING_VERSION, FORMAT_VERSION
 from depthforest.forest.forest import Forest
@@ -60,3 +62,12 @@ def test_the_order_of_metadata_does_not_change_the_bytes(tmp_path):
     small(config={"b": 2, "a": 1}).save(tmp_path / "b")
     small(config={"b": 2, "a": 3}).save(tmp_path / "c")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() != (tmp_path / "c").read_bytes()
+
+
+def test_a_whole_room_without_a_mask_is_doubted():
+    frame = df.open_dataset(samples_folder())[0]
+    forest = df.load("body31-fast")
+    with pytest.warns(DepthForestWarning, match=r"labeled as one person, and they are \d+ square meters of surface"):
+        forest.label(frame)
+    alone = df.Frame(np.where(frame.people == 1, frame.depth_mm, 0).astype(np.uint16), frame.camera)
+    assert (forest.label(alone).parts < 31).sum() > 500  # and nothing is said

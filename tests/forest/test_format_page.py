@@ -91,7 +91,7 @@ def test_the_page_names_every_column_key_and_limit():
     for name, entry in {**SCHEMA, **sparserows.SCHEMA}.items():
         code = modelfile.CODES[entry.dtype]
         assert re.search(rf"^\| `{name}` \| {code} \|", text, re.MULTILINE), name
-    for key in (*metadata(), "kind", "format", "smooth_m", "person_confidence"):
+    for key in (*metadata(), "kind", "format", "smooth_m", "person_confidence", "calibration"):
         assert f"| `{key}` |" in text, key
     limits = dict(re.findall(r"^\| ([a-z].+?) \| (\d+)", text.partition("## Limits")[2], re.MULTILINE))
     assert {key: int(value) for key, value in limits.items()} == {

@@ -9,8 +9,8 @@ from support.randomframes import patchy_frame, random_frame
 import depthforest as df
 from depthforest.base.errors import UsageError
 from depthforest.labeling import walks
-from depthforest.labeling.grid import grid_step
 from depthforest.labeling.labeling import RULES
+from depthforest.trees import grid_step
 
 
 @pytest.fixture

@@ -69,6 +69,37 @@ def candidate(key: int, index: int, config: Any) -> tuple[tuple[Any, ...], list[
     return (*u, *v), [lowest + i * step for i in range(config.thresholds)]
 
 
+def context_candidate(
+    key: int, index: int, config: Any, n_groups: int, n_positions: int
+) -> tuple[tuple[Any, ...], list[int], list[int]]:
+    """Return the probes, thresholds and channels of a candidate of a context stage."""
+    (u_x, u_y, v_x, v_y), ladder = candidate(key, index, config)
+    low, high = key % 2**32, key >> 32
+
+    def word(number: int) -> int:
+        return hashed(hashed((low + (8 * index + number) * 0x9E3779B9) % 2**32) ^ high)
+
+    kind, which = word(5), word(6)
+    one, other = (bits * n_groups // 2**16 for bits in (which % 2**16, which >> 16))
+    ends = [0]
+    for share in (config.single_share, config.pair_share, config.mixed_share, config.position_share):
+        ends.append(ends[-1] + round(share * 2**16))
+    first_group = 2 + n_positions
+    step = max(1, config.step_mm >> (index % config.threshold_scales))
+    channels, shift = [0, 0], 0
+    if kind % 2**16 < ends[1]:
+        channels, shift = [first_group + one, 1], config.thresholds * step // 2
+        if kind >> 16 < 2**14:
+            u_x = u_y = F(0)
+    elif kind % 2**16 < ends[2]:
+        channels = [first_group + one, first_group + one]
+    elif kind % 2**16 < ends[3]:
+        channels = [first_group + one, first_group + other]
+    elif kind % 2**16 < ends[4]:
+        channels, shift, u_x, u_y = [2 + (which % 2**16) * n_positions // 2**16, 1], 1000, F(0), F(0)
+    return (u_x, u_y, v_x, v_y), [threshold + shift for threshold in ladder], channels
+
+
 def draw_pixels(frame: Any, index: int, stream: int, config: Any, quota: Any) -> list[tuple[int, int]]:
     """Return (row, col) of the pixels of each part with the lowest random numbers, `quota` of them."""
     key = key_of(3, config.seed, stream, index)

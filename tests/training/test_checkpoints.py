@@ -152,7 +152,7 @@ def test_another_version_is_refused(frames, tmp_path, monkeypatch):
         train(frames, CONFIG, checkpoint=tmp_path / "run", progress=stopping_after(1))
     before = {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()}
     monkeypatch.setattr(checkpoints, "FORMAT", 99)
-    with pytest.raises(CheckpointError, match="is a checkpoint of format 2, this depthforest goes on with 99"):
+    with pytest.raises(CheckpointError, match="is a checkpoint of format 3, this depthforest goes on with 99"):
         train(frames, CONFIG, checkpoint=tmp_path / "run", resume=True)
     assert {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()} == before
 
@@ -460,7 +460,7 @@ def test_info_says_how_far_a_run_is(frames, tmp_path):
     with pytest.raises(StoppedError):
         train(frames, CONFIG, checkpoint=folder, progress=stopping_after(3))
     lines = dict(describe(folder))
-    assert lines["kind"] == "checkpoint of a training run, format version 2"
+    assert lines["kind"] == "checkpoint of a training run, format version 3"
     assert lines["finished trees"] == "0 of 2"
     assert re.match(r"tree 1, 3 of 6 levels: 7 nodes, 0 leaves, 8 open$", lines["growing"])
     assert re.match(r"tree 1 of 2, level 2 of 6: 4 nodes, .* evaluations/s, gain .* left$", lines["last level"])

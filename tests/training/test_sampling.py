@@ -172,7 +172,7 @@ def test_candidates_are_drawn_as_the_twin_draws_them(shape):
             assert drawn.metres[node, :, i].tolist() == [float(p) for p in probes]
             step = drawn.steps[i]
             assert ladder == [drawn.lows[node, i] + step - 1 + k * step for k in range(6)]
-            chosen, low, its_step = draw_chosen(keys[node : node + 1], np.array([5 + i]), config)
+            chosen, low, its_step, _ = draw_chosen(keys[node : node + 1], np.array([5 + i]), config)
             assert (chosen[0].tolist(), low[0], its_step[0]) == ([float(p) for p in probes], drawn.lows[node, i], step)
 
 

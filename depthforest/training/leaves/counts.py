@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import DatasetError, Parameter, UsageError, kernel, map_in_order
+from depthforest.base import DatasetError, Parameter, UsageError, kernel
+from depthforest.cluster import spread
 from depthforest.forest import Forest
 from depthforest.frames import NO_PART, LabeledFrame
 from depthforest.labeling import leaves_of_person
@@ -78,7 +79,7 @@ def count_leaves(
 
     faced: list[int] = []
     kept: list[npt.NDArray[np.int32]] = []
-    for found in map_in_order(one, range(len(data)), threads=threads):
+    for found in spread(one, range(len(data)), threads=threads):
         for facing, leaves, labels in found:
             faced.append(facing)
             kept.append(leaves[:, ::FACING_STEP].copy())
@@ -157,6 +158,8 @@ def first_trees(forest: Forest, n: int) -> Forest:
         children=linked(forest.children[nodes]),
         leaves=forest.leaves[rows.ravel()],
         evidence=forest.facing_evidence[leaves],
+        context=None,
+        calibration=None,
     )
 
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import MAX_FILE_BYTES, Parameter, UsageError, is_whole, map_in_order
+from depthforest.base import MAX_FILE_BYTES, Parameter, UsageError, is_whole
+from depthforest.cluster import spread
 from depthforest.forest import Forest
 from depthforest.frames import NO_PART, LabeledFrame
 from depthforest.training.leaves.counts import Counts, count_leaves, first_trees, prune
@@ -71,8 +72,8 @@ def fit_leaves(
     Parameters
     ----------
     forest : Forest
-        Its splits stay, but for branches that fall away. Its parameters of joints are dropped: fit them again. Its
-        `config` gets an entry "fit_leaves" that says how it was fitted.
+        Its splits stay, but for branches that fall away. Joint parameters, calibration and context stage are dropped:
+        fit them again. Its `config` gets an entry "fit_leaves" that says how it was fitted.
     data : sequence of LabeledFrame
         Many frames, best such that the forest was not grown on; with joints where there are facings.
     n_facings : int
@@ -119,6 +120,7 @@ def fit_leaves(
     options = {"max_trees": max_trees, "max_leaves": max_leaves, "max_depth": max_depth, "mirror": mirror}
     fitted = {"frames": len(data), "facings": n_facings, "rounds": rounds, "smooth_m": smooth_m}
     fitted |= {name: value for name, value in options.items() if value is not None}
+    forest = replace(forest, joints=None, context=None, calibration=None, scores={})  # these are of the old leaves
     forest = replace(
         forest,
         roots=pruned.roots,
@@ -128,8 +130,6 @@ def fit_leaves(
         leaves=leaves,
         evidence=_stored(evidence),
         config={**forest.config, "fit_leaves": fitted},
-        joints=None,
-        scores={},
         mirror=forest.mirror if mirror is None else mirror,
         smooth_m=smooth_m,
     )
@@ -140,7 +140,7 @@ def fit_leaves(
 
 
 def person_confidence(forest: Forest, data: Sequence[LabeledFrame], *, threads: int | None = None) -> float:
-    """Return the mean confidence that nearly all people of labeled frames reach, all but the lowest `DOUBTFUL_SHARE`.
+    """Return the mean share that nearly all people of labeled frames reach, all but the lowest `DOUBTFUL_SHARE`.
 
     Parameters
     ----------
@@ -158,11 +158,11 @@ def person_confidence(forest: Forest, data: Sequence[LabeledFrame], *, threads: 
             labeling = forest.label(frame, frame.people == person, threads=1)
             is_labeled = labeling.parts != NO_PART
             if is_labeled.mean() >= LEAST_SEEN:
-                found.append(float(labeling.confidence[is_labeled].mean(dtype=np.float64)))
+                found.append(labeling.mean_share)
         return found
 
     chosen = np.unique(np.linspace(0, len(data) - 1, min(len(data), CONFIDENCE_FRAMES)).astype(np.int64))
-    means = [mean for found in map_in_order(one, chosen.tolist(), threads=threads) for mean in found]
+    means = [mean for found in spread(one, chosen.tolist(), threads=threads) for mean in found]
     return round(float(np.quantile(means, DOUBTFUL_SHARE)), 4) if means else 0.0
 
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import kernel, map_in_order
+from depthforest.base import kernel
+from depthforest.cluster import spread
 from depthforest.forest import Forest
 from depthforest.frames import LabeledFrame
 from depthforest.training.leaves.counts import faced_people
@@ -53,7 +54,7 @@ def share_leaves(
     def one(index: int) -> list[tuple[int, npt.NDArray[np.int32], npt.NDArray[np.uint8]]]:
         return list(faced_people(forest, checked_frame(data, index, forest.part_set), forest.n_facings))
 
-    for found in map_in_order(one, range(len(data)), threads=threads):
+    for found in spread(one, range(len(data)), threads=threads):
         for facing, leaves, labels in found:
             _deal_out(leaves, labels, mirrored, facing, forest.leaves, shares)
         if progress is not None:

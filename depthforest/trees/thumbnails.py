@@ -1,0 +1,341 @@
+"""Thumbnails: a person on a coarse grid, one small picture for each channel, which the context stage looks at.
+
+The grid is the one whose pixels walk first when a person is labeled: symmetric about the middle of the frame, so that a
+mirrored frame has the mirrored thumbnail. All sums are of whole numbers, for the same reason. The plain walk, labeling
+and training share what is here. Kernels check nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base import kernel
+from depthforest.frames import Camera
+from depthforest.trees.channels import (
+    FIRST_GROUP,
+    FIRST_POSITION,
+    POSITION_MAX,
+    POSITION_MIDDLE,
+    REACH_ZERO,
+    SHARE_UNIT,
+    PartGroups,
+)
+from depthforest.trees.cropping import Crop, find_scales
+from depthforest.trees.features import focal_lengths
+
+COARSE_PIXELS = 1000
+"""At least so many pixels of a person walk first, at most four times as many: on a whole body they are 1 to 2 cm apart,
+whatever the camera."""
+
+NEAR_MM = 60
+"""A pixel asks a neighbor on the grid that is no farther from its own depth: not the trunk behind an arm."""
+
+Places = npt.NDArray[np.int32]
+Sums = npt.NDArray[np.int32]
+
+
+def grid_step(n_pixels: int, n: int) -> int:
+    """Return the step of the widest grid, a power of two, that leaves at least `n` of a person's pixels: up to 4 n."""
+    step = 1
+    while n_pixels >= n * (2 * step) ** 2:
+        step *= 2
+    return step
+
+
+@kernel
+def find_grid(places: Places, corner: tuple[int, int], n_cols: int, step: int, chosen: npt.NDArray[np.int64]) -> int:
+    """Fill which of the places are on the grid of a step, in order; return how many."""
+    left = (n_cols - 1) // 2
+    n = 0
+    for i in range(len(places)):
+        across = places[i, 1] + corner[1]
+        away = left - across if across <= left else across - n_cols // 2
+        if ((places[i, 0] + corner[0]) | away) & (step - 1) == 0:
+            chosen[n] = i
+            n += 1
+    return n
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseGrid:
+    """The pixels of a person that are on the coarse grid.
+
+    Parameters
+    ----------
+    crop : Crop
+    camera : Camera
+        Of the frame.
+    step : int
+    chosen : array (n,), int64
+        Which of the crop's pixels, in order.
+    places : array (n, 2), int32
+        Row and column of each in the thumbnail, which has a border as crops have.
+    shape : (int, int)
+        Of the thumbnail, its border included.
+    numbers : array (rows, cols), int32
+        The number of the pixel at each place of the crop; -1: it is not on the grid.
+    """
+
+    crop: Crop
+    camera: Camera
+    step: int
+    chosen: npt.NDArray[np.int64]
+    places: Places
+    shape: tuple[int, int]
+    numbers: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, crop: Crop, camera: Camera, step: int | None = None) -> CoarseGrid:
+        """Find the pixels of a person on the coarse grid; omitted, its step is that of labeling."""
+        step = grid_step(len(crop.places), COARSE_PIXELS) if step is None else step
+        chosen = np.empty(len(crop.places), dtype=np.int64)
+        chosen = chosen[: find_grid(crop.places, crop.corner, camera.shape[1], step, chosen)]
+        places = np.empty((len(chosen), 2), dtype=np.int32)
+        numbers = np.full(crop.depth.shape, -1, dtype=np.int32)
+        n_rows, n_cols = _place(crop.places, crop.corner, camera.shape[1], step, chosen, places, numbers)
+        return cls(crop, camera, step, chosen, places, (n_rows, n_cols), numbers)
+
+    def scales(self) -> npt.NDArray[np.float32]:
+        """Return the places of the thumbnail per meter (n, 2) at each pixel, x and y."""
+        scales = np.empty((len(self.chosen), 2), dtype=np.float32)
+        find_scales(self.crop.depth, self.crop.places[self.chosen], focal_lengths(self.camera), scales)
+        return scales / np.float32(self.step)  # a power of two: exact
+
+    def nearest(self, places: Places) -> npt.NDArray[np.int32]:
+        """Return for pixels of the crop (n, 2) the number of the pixel on the grid that knows most of each, or -1."""
+        near = np.empty(len(places), dtype=np.int32)
+        self.find_nearest(places, near)
+        return near
+
+    def find_nearest(self, places: Places, near: npt.NDArray[np.int32]) -> None:
+        """Fill the same."""
+        _find_nearest(self.crop.depth, self.crop.corner, self.camera.shape[1], self.step, self.numbers, places, near)
+
+    def planes(
+        self, sums: Sums, groups: PartGroups, facing_weights: npt.NDArray[np.int32], background_mm: int
+    ) -> npt.NDArray[np.uint16]:
+        """Return the thumbnail (n_channels, rows, cols), see `channels`.
+
+        Parameters
+        ----------
+        sums : array (n, n_parts or more), int32
+            What the first stage says of each pixel on the grid.
+        groups : PartGroups
+        facing_weights : array (n_facings,), int32
+            The person's, as `facings.weigh` gives them.
+        background_mm : int
+        """
+        planes = np.zeros((groups.n_channels, *self.shape), dtype=np.uint16)
+        planes[0] = background_mm
+        if not len(self.chosen):
+            return planes
+        n, camera, pixels = len(self.chosen), self.camera, self.crop.places[self.chosen]
+        points, shares = np.empty((n, 3), dtype=np.int64), np.empty((n, groups.n), dtype=np.int64)
+        of_part, roles, reached = _group_table(groups), _roles(groups), np.zeros((3, 4), dtype=np.int64)
+        optics = float(camera.fx), float(camera.fy), float(camera.cx), float(camera.cy)
+        _survey(self.crop.depth, self.crop.corner, pixels, optics, sums, of_part, roles, points, shares, reached)
+        middle = _median(points)
+        centers = middle, _center(reached[0], middle), _center(reached[1], middle)
+        below = camera.shape[0] - 1 - self.crop.corner[0], float(camera.fy)
+        extent = int(reached[2, 0]), int(reached[2, 1])
+        around = centers, _own_left(tuple(facing_weights.tolist())), extent, below
+        _fill_planes(self.crop.depth, pixels, self.places, points, shares, *around, planes)
+        return planes
+
+
+@kernel
+def _place(
+    places: Places, corner: tuple[int, int], n_cols: int, step: int, chosen: npt.NDArray[np.int64], out: Places,
+    numbers: npt.NDArray[np.int32],
+) -> tuple[int, int]:  # fmt: skip
+    """Fill the places of the grid's pixels in the thumbnail, and their numbers in the crop; return its shape."""
+    left, right = (n_cols - 1) // 2, n_cols // 2
+    top = bottom = first = last = 0
+    for i in range(len(chosen)):
+        row, col = places[chosen[i], 0], places[chosen[i], 1]
+        numbers[row, col] = i
+        across = col + corner[1]
+        r = (row + corner[0]) // step
+        c = -((left - across) // step) if across <= left else (across - right) // step + (right - left)
+        out[i, 0], out[i, 1] = r, c
+        top, bottom = (r, r) if i == 0 else (min(top, r), max(bottom, r))
+        first, last = (c, c) if i == 0 else (min(first, c), max(last, c))
+    for i in range(len(chosen)):
+        out[i, 0] -= top - 1
+        out[i, 1] -= first - 1
+    return bottom - top + 3, last - first + 3
+
+
+@kernel
+def _find_nearest(
+    depth: npt.NDArray[np.uint16], corner: tuple[int, int], n_cols: int, step: int, numbers: npt.NDArray[np.int32],
+    places: Places, near: npt.NDArray[np.int32],
+) -> None:  # fmt: skip
+    """Fill the nearest of the four pixels of the grid around each pixel, on the same surface; -1: there is none.
+
+    Of equals the upper and the inner one, so that mirrored pixels have the mirrored neighbor.
+    """
+    left, right = (n_cols - 1) // 2, n_cols // 2
+    for i in range(len(places)):
+        row, col = places[i, 0], places[i, 1]
+        across = col + corner[1]
+        away, side = (left - across, -1) if across <= left else (across - right, 1)
+        up, inward = (row + corner[0]) % step, away % step
+        own = np.int32(depth[row, col])
+        best, least = np.int32(-1), 2 * step
+        for k in range(4):
+            if (k >= 2 and up == 0) or (k % 2 == 1 and inward == 0):
+                continue  # it lies on a line of the grid, which has two
+            d_row = -up if k < 2 else step - up
+            d_away = -inward if k % 2 == 0 else step - inward
+            r, c = row + d_row, col + side * d_away
+            if r < 0 or c < 0 or r >= depth.shape[0] or c >= depth.shape[1] or numbers[r, c] < 0:
+                continue
+            distance = abs(d_row) + abs(d_away)
+            if distance < least and abs(np.int32(depth[r, c]) - own) <= NEAR_MM:
+                best, least = numbers[r, c], distance
+        near[i] = best
+
+
+@kernel
+def _survey(
+    depth: npt.NDArray[np.uint16], corner: tuple[int, int], pixels: Places, optics: tuple[float, float, float, float],
+    sums: Sums, of_part: npt.NDArray[np.int64], roles: npt.NDArray[np.int64], points: npt.NDArray[np.int64],
+    shares: npt.NDArray[np.int64], reached: npt.NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Find where pixels are, what groups they are taken for, and what they say together of head, trunk and extent.
+
+    Parameters
+    ----------
+    roles : array (2, n_groups), int64
+        1 for the groups of the head, and of the trunk.
+    points : array (n, 3), int64
+        Filled: camera space, whole millimeters.
+    shares : array (n, n_groups), int64
+        Filled: the probability of each group in thousandths, rounded down.
+    reached : array (3, 4), int64
+        Filled: sums of the points of the head and of the trunk, weighed by the squares of their shares, and of the
+        weights; then the largest and the smallest y.
+    """
+    fx, fy, cx, cy = optics
+    for i in range(len(pixels)):
+        z = np.int64(depth[pixels[i, 0], pixels[i, 1]])
+        points[i, 0] = np.int64(np.rint((pixels[i, 1] + corner[1] - cx) * z / fx))
+        points[i, 1] = np.int64(np.rint((pixels[i, 0] + corner[0] - cy) * z / fy))
+        points[i, 2] = z
+        reached[2, 0] = points[i, 1] if i == 0 else max(reached[2, 0], points[i, 1])
+        reached[2, 1] = points[i, 1] if i == 0 else min(reached[2, 1], points[i, 1])
+        total = np.int64(0)
+        shares[i] = 0
+        for p in range(len(of_part)):
+            shares[i, of_part[p]] += sums[i, p]
+            total += sums[i, p]
+        for g in range(shares.shape[1]):
+            shares[i, g] = shares[i, g] * SHARE_UNIT // max(total, 1)
+        for role in range(2):
+            share = np.int64(0)
+            for g in range(shares.shape[1]):
+                share += roles[role, g] * shares[i, g]
+            weight = share * share
+            for axis in range(3):
+                reached[role, axis] += weight * points[i, axis]
+            reached[role, 3] += weight
+
+
+@lru_cache(maxsize=8)
+def _group_table(groups: PartGroups) -> npt.NDArray[np.int64]:
+    """Return the group of each part as an array."""
+    return np.array(groups.of_part, dtype=np.int64)
+
+
+@lru_cache(maxsize=8)
+def _roles(groups: PartGroups) -> npt.NDArray[np.int64]:
+    """Return the groups of the head and of the trunk as 1, the others as 0."""
+    roles = np.zeros((2, groups.n), dtype=np.int64)
+    roles[0, list(groups.head)] = 1
+    roles[1, list(groups.trunk)] = 1
+    return roles
+
+
+Point = tuple[int, int, int]
+
+
+def _median(points: npt.NDArray[np.int64]) -> Point:
+    """Return the median along each axis; of two in the middle, their mean toward 0."""
+    middle = (len(points) - 1) // 2, len(points) // 2
+    ordered = np.partition(points, middle, axis=0)
+    x, y, z = (_rounded(value, 2) for value in (ordered[middle[0]] + ordered[middle[1]]).tolist())
+    return x, y, z
+
+
+def _center(sums: npt.NDArray[np.int64], default: Point) -> Point:
+    """Return the mean of weighed points, (4,) as `_survey` sums them; the default where they say nothing."""
+    *of_axis, whole = sums.tolist()
+    if whole == 0:
+        return default
+    x, y, z = (_rounded(value, whole) for value in of_axis)
+    return x, y, z
+
+
+def _rounded(value: int, by: int) -> int:
+    """Return value / by toward 0, in whole numbers."""
+    return int(math.copysign(1, value)) * (abs(value) // by)
+
+
+@lru_cache(maxsize=1024)
+def _own_left(weights: tuple[int, ...]) -> tuple[float, float]:
+    """Return the direction to the person's left in the plane of the floor, x and z; of one facing, the camera's x."""
+    n = len(weights)
+    turns = [2 * math.pi * min(f, n - f) / n for f in range(n)]  # sines of k and n - k are then equal but for the sign
+    x = math.fsum(weight * math.cos(turn) for weight, turn in zip(weights, turns, strict=True))
+    sides = [1 if 2 * f < n else -1 if 2 * f > n else 0 for f in range(n)]
+    z = math.fsum(side * weight * math.sin(turn) for side, weight, turn in zip(sides, weights, turns, strict=True))
+    length = math.hypot(x, z)
+    return (x / length, z / length) if length > 1e-6 else (1.0, 0.0)
+
+
+@kernel
+def _position(mm: float) -> np.uint16:
+    """Return a position as channels hold it."""
+    held = POSITION_MIDDLE + np.int64(np.rint(mm / 2))
+    return np.uint16(0 if held < 0 else POSITION_MAX if held > POSITION_MAX else held)
+
+
+@kernel
+def _reach(mm: float) -> np.uint16:
+    """Return a distance that is never below 0 as channels hold it."""
+    held = REACH_ZERO + np.int64(np.rint(mm / 2))
+    return np.uint16(0 if held < 0 else POSITION_MAX if held > POSITION_MAX else held)
+
+
+@kernel
+def _fill_planes(
+    depth: npt.NDArray[np.uint16], pixels: Places, places: Places, points: npt.NDArray[np.int64],
+    shares: npt.NDArray[np.int64], centers: tuple[Point, Point, Point], own_left: tuple[float, float],
+    extent: tuple[int, int], below: tuple[int, float], planes: npt.NDArray[np.uint16],
+) -> None:  # fmt: skip
+    """Fill the channels of each pixel of the grid, in the order of `channels.POSITIONS`."""
+    body, head, trunk = centers
+    lx, lz = own_left
+    for i in range(len(places)):
+        row, col = places[i, 0], places[i, 1]
+        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        planes[0, row, col] = depth[pixels[i, 0], pixels[i, 1]]
+        at = FIRST_POSITION
+        planes[at, row, col], planes[at + 1, row, col] = _position(x - body[0]), _position(body[0] - x)
+        planes[at + 2, row, col] = _position(y - body[1])
+        planes[at + 3, row, col], planes[at + 4, row, col] = _position(x - head[0]), _position(head[0] - x)
+        planes[at + 5, row, col], planes[at + 6, row, col] = _position(y - head[1]), _position(z - head[2])
+        dx, dz = float(x - trunk[0]), float(z - trunk[2])
+        left = dx * lx + dz * lz
+        planes[at + 7, row, col], planes[at + 8, row, col] = _position(left), _position(-left)
+        planes[at + 9, row, col], planes[at + 10, row, col] = _position(dx * lz - dz * lx), _position(y - trunk[1])
+        planes[at + 11, row, col], planes[at + 12, row, col] = _reach(extent[0] - y), _reach(y - extent[1])
+        planes[at + 13, row, col] = _reach((below[0] - pixels[i, 0]) * z / below[1])
+        for g in range(shares.shape[1]):
+            planes[FIRST_GROUP + g, row, col] = shares[i, g]

@@ -1,0 +1,172 @@
+"""Growing on a cluster: the same bytes as on one machine."""
+
+import hashlib
+import os
+import shutil
+import signal
+import threading
+
+import numpy as np
+import pytest
+from support.striped import striped_frames
+
+from depthforest.base.errors import DatasetError, UsageError
+from depthforest.cluster.crew import ClusterError
+from depthforest.io.datasets import open_dataset, write_dataset
+from depthforest.training.config import TrainConfig
+from depthforest.training.distributed import growing, handing, tasks
+from depthforest.training.run import train
+from depthforest.training.sampling import read_pixels
+
+distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+
+CONFIG = TrainConfig(trees=2, depth=8, candidates=24, thresholds=9, pixels_per_frame=150, frames_per_tree=0.7, seed=3)
+
+
+def digest(forest, tmp_path):
+    forest.save(tmp_path / "model.safetensors")
+    return hashlib.sha256((tmp_path / "model.safetensors").read_bytes()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("striped") / "data"
+    write_dataset(path, striped_frames(12, seed=1))
+    return open_dataset(path)
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def local(data, tmp_path_factory):
+    return digest(train(data, CONFIG), tmp_path_factory.mktemp("local"))
+
+
+@pytest.mark.parametrize("shards", [None, 1, 11])
+def test_a_cluster_gives_the_same_bytes(data, client, local, shards, tmp_path):
+    assert digest(train(data, CONFIG, client=client, shards=shards), tmp_path) == local
+
+
+@pytest.mark.parametrize("limit", [1, 10**9])
+def test_bytes_are_the_same_whether_subtrees_are_handed_over_late_or_at_once(
+    data, client, local, limit, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(handing.Pixelware, "limit", limit)
+    assert digest(train(data, CONFIG, client=client), tmp_path) == local
+
+
+def test_bytes_are_the_same_for_small_messages_and_frames_that_are_read_again(
+    data, client, local, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(growing, "TABLE_BYTES", 2000)
+    monkeypatch.setattr(tasks, "BIN_BYTES", 3000)
+    monkeypatch.setattr(growing, "KEEP_SHARE", 0.0)
+    monkeypatch.setattr(growing, "FAN_IN", 2)
+    monkeypatch.setattr(handing.Pixelware, "limit", 100)
+    notes = []
+    forest = train(data, CONFIG, client=client, shards=5, progress=lambda news: notes.append(str(news)))
+    assert digest(forest, tmp_path) == local
+    assert any("more than workers keep, so frames are read again" in note for note in notes)
+
+
+class Stop(Exception):  # noqa: N818
+    pass
+
+
+@pytest.mark.parametrize("first_on_cluster", [True, False])
+def test_a_checkpoint_goes_on_where_the_other_engine_stopped(data, client, local, first_on_cluster, tmp_path):
+    def stop(news):
+        if news.event == "level" and (news.tree, news.level) == (1, 3):
+            raise Stop
+
+    engines = [client, None] if first_on_cluster else [None, client]
+    with pytest.raises(Stop):
+        train(data, CONFIG, client=engines[0], checkpoint=tmp_path / "kept", progress=stop)
+    forest = train(data, CONFIG, client=engines[1], checkpoint=tmp_path / "kept", resume=True)
+    assert digest(forest, tmp_path) == local
+
+
+def test_frames_that_workers_cannot_open_are_refused(client):
+    with pytest.raises(UsageError, match="give a data set that workers can open by its path"):
+        train(striped_frames(400), CONFIG, client=client)
+
+
+def test_a_path_that_workers_do_not_see_is_told(data, client, tmp_path, monkeypatch):
+    write_dataset(tmp_path / "elsewhere", striped_frames(1))
+    unseen = tasks.Origin.of(open_dataset(tmp_path / "elsewhere"), CONFIG, data.part_set)
+    shutil.rmtree(tmp_path / "elsewhere")
+    monkeypatch.setattr(tasks.Origin, "of", lambda *_: unseen)
+    with pytest.raises(DatasetError, match=r"is not a folder; .* \(on worker inproc://"):
+        train(data, CONFIG, client=client)
+
+
+def test_some_pixels_come_with_the_crops_that_they_need(data):
+    pixels = read_pixels(data, range(4), 0, CONFIG, data.part_set)
+    is_chosen = np.arange(len(pixels)) % 7 == 3
+    few = pixels.some(is_chosen)
+    assert few.depth.size <= pixels.depth.size
+    for new, old in enumerate(np.flatnonzero(is_chosen)):
+        size = int(np.prod(pixels.shapes[old]))
+        mine, theirs = int(few.starts[new]), int(pixels.starts[old])
+        assert np.array_equal(few.depth[mine : mine + size], pixels.depth[theirs : theirs + size])
+    assert few.some(np.ones(len(few), dtype=np.bool_)).n_bytes == few.n_bytes
+
+
+def test_narrow_counts_hold_what_they_must():
+    for most, dtype in ((255, np.uint8), (256, np.uint16), (65_535, np.uint16), (65_536, np.int32)):
+        tables = np.array([0, most], dtype=np.int32)
+        assert tasks.narrow(tables).dtype == dtype
+        assert np.array_equal(tasks.narrow(tables), tables)
+
+
+def test_bundles_hold_every_node_once_in_order():
+    nodes, totals = np.arange(3, 13), np.array([5, 1, 1, 9, 30, 2, 2, 2, 2, 2])
+    packed = handing.pack(nodes, totals, 10)
+    assert np.array_equal(np.concatenate(packed), nodes)
+    assert len(packed) > 2
+    assert handing.pack(nodes[:0], totals[:0], 10) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_bytes_are_the_same_after_a_kill_in_the_middle_of_a_level_and_with_a_late_joiner(
+    data, local, n_workers, tmp_path
+):
+    """Workers are processes; one dies by SIGKILL, its nanny starts it again, and another joins later."""
+    killed = []
+
+    def disturb(news):
+        if news.event != "level" or news.tree > 0:
+            return
+        if news.level == 1:
+            pid = min(cluster_client.run(os.getpid).values())
+            killed.append(pid)
+            threading.Timer(0.05, os.kill, (pid, signal.SIGKILL)).start()
+        if news.level == 3:
+            cluster.scale(n_workers + 1)
+
+    options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as cluster_client:
+        forest = train(data, CONFIG, client=cluster_client, progress=disturb, shards=2 * n_workers)
+        assert killed[0] not in cluster_client.run(os.getpid).values()
+    assert digest(forest, tmp_path) == local
+
+
+@pytest.mark.slow
+def test_a_cluster_that_dies_leaves_a_checkpoint_that_goes_on_here(data, local, tmp_path):
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as doomed:
+
+        def end(news):
+            if news.event == "level" and (news.tree, news.level) == (0, 2):
+                cluster.close()
+
+        with pytest.raises(ClusterError, match="the cluster has gone"):
+            train(data, CONFIG, client=doomed, progress=end, checkpoint=tmp_path / "kept")
+    forest = train(data, CONFIG, checkpoint=tmp_path / "kept", resume=True)
+    assert digest(forest, tmp_path) == local
