@@ -1,0 +1,2 @@
+from .options import ViewOptions as ViewOptions
+from .server import serve as serve

@@ -1,0 +1,93 @@
+// Files in and out: what is dropped or opened, screenshots, videos of the panes, joints.
+
+import { $, saveAs, say } from "./dom.js";
+import { address, app } from "./link.js";
+import { loadMarks } from "./marking.js";
+import { drawPanes, painter } from "./panes.js";
+
+const VIDEOS = ["video/webm;codecs=vp9", "video/webm", "video/mp4"];
+let recorder = null;
+
+export function startFiles(onUpload) {
+  const take = async (file) => { if (file && await upload(file)) onUpload(); };
+  $("open").onclick = () => $("file").click();
+  $("file").onchange = () => {
+    take($("file").files[0]);
+    $("file").value = "";
+  };
+  $("shot").onclick = screenshot;
+  $("record").onclick = toggleRecord;
+  $("record").hidden = !window.MediaRecorder;
+  $("joints").onclick = saveJoints;
+  const show = (isShown) => { $("drop").hidden = !isShown; };
+  document.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    show(true);
+  });
+  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) show(false); });
+  document.addEventListener("drop", (event) => {
+    event.preventDefault();
+    show(false);
+    take(event.dataTransfer.files[0]);
+  });
+}
+
+// tells whether a file was shown; a JSON file is taken for marks
+async function upload(file) {
+  if (file.name.toLowerCase().endsWith(".json")) {
+    await loadMarks(file);
+    return false;
+  }
+  say("");
+  try {
+    const answer = await fetch(address("upload", { name: file.name }), { method: "POST", body: file });
+    if (!answer.ok) say(await answer.text());
+    return answer.ok;
+  } catch {
+    say(`${file.name}: the upload broke off; it may be too large`);
+    return false;
+  }
+}
+
+// the panes and what is drawn over them; they are drawn again, because the GPU keeps no picture
+function paintOn(canvas) {
+  const pen = canvas.getContext("2d");
+  for (const layer of [painter.canvas, $("over")]) pen.drawImage(layer, 0, 0, canvas.width, canvas.height);
+}
+
+function composed() {
+  drawPanes();
+  const canvas = document.createElement("canvas");
+  Object.assign(canvas, { width: $("over").width, height: $("over").height });
+  paintOn(canvas);
+  return canvas;
+}
+
+export function screenshot() {
+  if (app.frame) composed().toBlob((blob) => saveAs(blob, `${app.frame.name}.png`), "image/png");
+}
+
+// a frame was just drawn
+export function recordFrame() { if (recorder) paintOn(recorder.canvas); }
+
+export function toggleRecord() {
+  if (recorder) {
+    recorder.media.stop();
+    recorder = null;
+  } else if (app.frame) {
+    const canvas = composed(), mimeType = VIDEOS.find((kind) => MediaRecorder.isTypeSupported(kind)), pieces = [];
+    const media = new MediaRecorder(canvas.captureStream(30), { mimeType, videoBitsPerSecond: 8e6 });
+    media.ondataavailable = ({ data }) => pieces.push(data);
+    media.onstop = () => saveAs(new Blob(pieces, { type: mimeType }), `${app.frame.name}.${mimeType.slice(6).split(";")[0]}`);
+    media.start(1000);
+    recorder = { canvas, media };
+  }
+  $("record").textContent = recorder ? "Stop" : "Record";
+  $("record").classList.toggle("on", Boolean(recorder));
+}
+
+async function saveJoints() {
+  const answer = await fetch(address("joints"));
+  if (answer.ok) saveAs(await answer.blob(), "joints.json");
+  else say(await answer.text());
+}

@@ -1,0 +1,66 @@
+// The websocket: JSON and binary frames in, small commands out. What all modules look at is here, too.
+
+export const app = {
+  hello: null, // what the server told once: models, joints, bones, cameras
+  state: null, // what is open, how it is read, whether it plays
+  frame: null, // the newest frame
+  chosen: new Set(), // parts that are not dimmed; empty: all
+  isDirty: true, // whether the panes must be drawn again
+  isMarking: false,
+};
+
+export function redraw() { app.isDirty = true; }
+
+let socket;
+
+export function connect({ onText, onFrame, onEnd }) {
+  const address = new URL("socket", location.href);
+  address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+  socket = new WebSocket(address);
+  socket.binaryType = "arraybuffer";
+  socket.onmessage = ({ data }) => (typeof data === "string" ? onText(JSON.parse(data)) : onFrame(unpack(data)));
+  socket.onclose = ({ reason }) => onEnd(reason);
+}
+
+export function ask(what, value) {
+  if (socket?.readyState !== WebSocket.OPEN) return;
+  socket.send(JSON.stringify(value === undefined ? { do: what } : { do: what, value }));
+}
+
+export function address(path, parameters = {}) {
+  const url = new URL(path, location.href);
+  url.search = new URLSearchParams({ session: app.hello.session, ...parameters });
+  return url;
+}
+
+// length of a JSON text, the text, then arrays: depth, parts, confidence, and those of the second model
+function unpack(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  const frame = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  const n = frame.width * frame.height;
+  let at = 4 + length;
+  const take = (Kind) => {
+    const values = new Kind(buffer, at, n);
+    at += values.byteLength;
+    return values;
+  };
+  frame.depth = take(Uint16Array);
+  frame.parts = take(Uint8Array);
+  frame.sure = take(Uint8Array);
+  if (frame.compared) {
+    frame.parts2 = take(Uint8Array);
+    frame.sure2 = take(Uint8Array);
+  }
+  frame.range = depthRange(frame.depth);
+  return frame;
+}
+
+// meters between which nearly all readings lie
+function depthRange(depth) {
+  const some = [];
+  for (let i = 0; i < depth.length; i += 97) if (depth[i]) some.push(depth[i]);
+  if (!some.length) return [0, 1];
+  some.sort((a, b) => a - b);
+  const at = (share) => some[Math.floor((some.length - 1) * share)] / 1000;
+  return [at(0.02), at(0.98)];
+}
