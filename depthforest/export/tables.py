@@ -1,0 +1,139 @@
+"""Tables: a forest as the bytes that the C code walks; `templates/label.h` reads what is written here.
+
+Nodes are rows of 16 bytes: four probe offsets as whole numbers of a unit, the threshold, and where the children are,
+the right one behind the left one. Row 2 t is the root of tree t. A leaf is a row that leads to itself, so that pixels
+walk side by side and nobody asks who has arrived; it holds where its record begins. A record holds what the leaf says
+about facings, how many parts each of its distributions has, and these parts with their shares in 255ths: no zeros.
+Offsets that are not whole numbers of one unit (forests made by others) stay floats, in rows of 24 bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base import ModelError
+from depthforest.trees import DepthTrees
+
+MAX_LEAF_BYTES = 2**31
+"""Of all records: a leaf's row has 31 bits for where its record begins."""
+
+BLOB_HEADER = 64
+"""Bytes before the nodes: the magic (16), the number of rows, the bytes of the records (4 each), zeros."""
+
+_UNITS = range(31)
+_MAX_UNITS = 32_767
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """A forest in bytes.
+
+    Attributes
+    ----------
+    nodes, leaves : bytes
+    n_rows : int
+        Rows of `nodes`.
+    unit : float
+        Meters of one unit of offsets: a power of two.
+    is_whole : bool
+        Whether offsets are int16; otherwise float32.
+    """
+
+    nodes: bytes
+    leaves: bytes
+    n_rows: int
+    unit: float
+    is_whole: bool
+
+    @property
+    def node_bytes(self) -> int:
+        """Bytes of a row."""
+        return 16 if self.is_whole else 24
+
+    @property
+    def magic(self) -> bytes:
+        """The first 16 bytes of the blob, which a header knows: other tables are refused."""
+        return b"DFBLOB1\0" + sha256(self.nodes + self.leaves).digest()[:8]
+
+    @property
+    def blob(self) -> bytes:
+        """Everything in one piece, as it is mapped into memory."""
+        lengths = np.array([self.n_rows, len(self.leaves)], dtype="<u4").tobytes()
+        return (self.magic + lengths).ljust(BLOB_HEADER, b"\0") + self.nodes + self.leaves
+
+
+def tables_of(forest: DepthTrees) -> Tables:
+    """Return a forest's tables; equal forests have equal ones."""
+    leaves, begins = _records(forest)
+    if len(leaves) > MAX_LEAF_BYTES:
+        raise ModelError(f"the leaves take {len(leaves)} bytes, at most {MAX_LEAF_BYTES} can be exported; cut branches")
+    node_rows, leaf_rows, lefts = _number(forest)
+    unit = _unit_of(forest.offsets)
+    n_rows = 2 * (forest.n_nodes + forest.n_trees)
+    offset_type = "<f4" if unit is None else "<i2"
+    row_type = np.dtype([("offsets", offset_type, 4), ("threshold", "<i2"), ("low", "<u2"), ("child", "<u4")])
+    rows = np.zeros(n_rows, dtype=row_type)
+    rows["child"] = np.arange(n_rows)  # leaves, and the unused row beside a root, lead to themselves
+    rows["threshold"][leaf_rows], rows["low"][leaf_rows] = begins >> 16, begins & 0xFFFF
+    rows["offsets"][node_rows] = forest.offsets if unit is None else np.rint(forest.offsets / unit)
+    rows["threshold"][node_rows], rows["child"][node_rows] = forest.thresholds, lefts
+    return Tables(rows.tobytes(), leaves, n_rows, 1.0 if unit is None else unit, unit is not None)
+
+
+def _unit_of(offsets: npt.NDArray[np.float32]) -> float | None:
+    """Return the largest power of two of which all offsets are whole numbers of 16 bits, or None."""
+    for power in _UNITS:
+        whole = offsets.astype(np.float64) * 2.0**power
+        if np.abs(whole).max(initial=0) > _MAX_UNITS:
+            return None
+        if np.array_equal(whole, np.rint(whole)):
+            return float(2.0**-power)
+    return None
+
+
+def _number(forest: DepthTrees) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the rows of nodes and of leaves, and the row of each node's left child.
+
+    The roots come first, each beside an unused row; then the children of nodes, depth first: where most pixels go,
+    memory is read in order, and children always lie behind their parent.
+    """
+    rows = {int(root): 2 * tree for tree, root in enumerate(forest.roots)}
+    lefts = np.zeros(forest.n_nodes, dtype=np.int64)
+    children, row = forest.children.tolist(), 2 * forest.n_trees
+    for root in forest.roots.tolist():
+        stack = [root] if root >= 0 else []
+        while stack:
+            node = stack.pop()
+            left, right = children[node]
+            rows[left], rows[right], lefts[node] = row, row + 1, row
+            row += 2
+            stack += [link for link in (right, left) if link >= 0]
+    links = np.fromiter(rows, dtype=np.int64, count=len(rows))
+    places = np.fromiter(rows.values(), dtype=np.int64, count=len(rows))
+    node_rows, leaf_rows = np.empty(forest.n_nodes, np.int64), np.empty(forest.n_leaves, np.int64)
+    node_rows[links[links >= 0]] = places[links >= 0]
+    leaf_rows[~links[links < 0]] = places[links < 0]
+    return node_rows, leaf_rows, lefts
+
+
+def _records(forest: DepthTrees) -> tuple[bytes, npt.NDArray[np.int64]]:
+    """Return the records of all leaves, and where each begins."""
+    n_leaves, n_facings = forest.n_leaves, forest.n_facings
+    lengths = np.count_nonzero(forest.leaves, axis=1).reshape(n_leaves, n_facings)
+    n_before = n_facings * (2 if n_facings > 1 else 1)  # evidence and lengths, or the one length
+    sizes = n_before + 2 * lengths.sum(axis=1)
+    begins = np.cumsum(sizes) - sizes
+    out = np.zeros(int(sizes.sum()), dtype=np.uint8)
+    facings = np.arange(n_facings)
+    if n_facings > 1:
+        out[begins[:, None] + facings] = forest.facing_evidence.view(np.uint8)
+    out[begins[:, None] + n_before - n_facings + facings] = lengths
+    rows, parts = np.nonzero(forest.leaves)
+    number = np.arange(len(rows)) - np.repeat(np.cumsum(lengths.sum(axis=1)) - lengths.sum(axis=1), lengths.sum(axis=1))
+    places = begins[rows // n_facings] + n_before + 2 * number
+    out[places], out[places + 1] = parts, forest.leaves[rows, parts]
+    return out.tobytes(), begins
