@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from depthforest.base import is_whole, map_in_order
-from depthforest.io import BLOCK, FolderDataset, ZarrDataset, open_dataset, open_store
+from depthforest.base import is_whole
+from depthforest.cluster import spread
+from depthforest.io import BLOCK, FolderDataset, Store, ZarrDataset, open_dataset, open_store
 from synth.config import ConfigError
 from synth.generator import Generator
 
@@ -40,8 +41,18 @@ def produce(
     if not is_whole(n, 1, len(generator)):
         raise ConfigError(f"the number of frames must be from 1 to {len(generator)}, got {n!r}")
     store = open_store(path, kind, identity=generator.identity(), max_people=generator.config.max_people)
+    try:
+        _fill(store, generator, n, threads, progress)
+    finally:
+        store.unlock()
+    return open_dataset(path)
+
+
+def _fill(
+    store: Store, generator: Generator, n: int, threads: int | None, progress: Callable[[int], object] | None
+) -> None:
     if store.n_finished() >= n:
-        return open_dataset(path)
+        return
     like = generator[0]
     store.prepare(n, like)
 
@@ -51,8 +62,8 @@ def produce(
             store.write(block, [generator[i] for i in frames])
         return len(frames)
 
-    for n_done in map_in_order(complete, range(-(-n // BLOCK)), threads=threads):
+    # on a cluster, workers write their blocks into the store themselves: no chunk is in two blocks
+    for n_done in spread(complete, range(-(-n // BLOCK)), threads=threads, block=1):
         if progress is not None:
             progress(n_done)
     store.finish(n, like)
-    return open_dataset(path)

@@ -1,3 +1,5 @@
+from .acting import fall_stretch as fall_stretch
+from .acting import sit_stretch as sit_stretch
 from .angles import LIMITS as LIMITS
 from .angles import curl_fingers as curl_fingers
 from .bvh import MocapError as MocapError
@@ -12,6 +14,7 @@ from .mocap import clip_files as clip_files
 from .mocap import clip_name as clip_name
 from .mocap import clip_subject as clip_subject
 from .mocap import load_poses as load_poses
+from .motion import KEYS_PER_S as KEYS_PER_S
 from .motion import Lane as Lane
 from .motion import Stretch as Stretch
 from .motion import Trajectory as Trajectory

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -77,12 +77,19 @@ class Stretch:
         From this key to the next: how far the hips go to the person's left and forward, in leg lengths.
     turns : array (k,), float64
         From this key to the next: how far the hips turn to the person's left, radians.
+    held : array (k,), bool
+        Whether whoever leads the person leaves the direction alone: who falls is not turned. Omitted: nowhere.
     """
 
     rotations: Singles
     clearance: Singles
     steps: Floats
     turns: Floats
+    held: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+
+    def __post_init__(self) -> None:
+        if len(self.held) != len(self.rotations):
+            object.__setattr__(self, "held", np.zeros(len(self.rotations), dtype=np.bool_))
 
     def __len__(self) -> int:
         return len(self.rotations)
@@ -90,7 +97,7 @@ class Stretch:
     def part(self, start: int, stop: int | None = None) -> Stretch:
         """Return the keys from `start` to `stop`."""
         keys = slice(start, stop)
-        return Stretch(self.rotations[keys], self.clearance[keys], self.steps[keys], self.turns[keys])
+        return Stretch(self.rotations[keys], self.clearance[keys], self.steps[keys], self.turns[keys], self.held[keys])
 
 
 @dataclass(frozen=True)
@@ -245,7 +252,7 @@ def gesture_stretch(rng: np.random.Generator) -> Stretch:
     for pose in range(n_poses - 1):
         moving = round(rng.uniform(0.5, 1.2) * KEYS_PER_S)
         resting = round(rng.uniform(0.0, 0.6) * KEYS_PER_S)
-        spans.append(pose + _eased(np.arange(1, moving + 1) / moving))
+        spans.append(pose + eased(np.arange(1, moving + 1) / moving))
         spans.append(np.full(resting, pose + 1.0))
     at = np.concatenate(spans)
     low = np.minimum(at.astype(np.int64), n_poses - 2)
@@ -255,7 +262,7 @@ def gesture_stretch(rng: np.random.Generator) -> Stretch:
     return Stretch(turned.astype(np.float32), still.astype(np.float32), np.stack((still, still), axis=1), still)
 
 
-def _eased(share: Floats) -> Floats:
+def eased(share: Floats) -> Floats:
     """Return shares from 0 to 1 that start and end slowly."""
     return np.asarray(share * share * (3 - 2 * share))
 
@@ -263,7 +270,7 @@ def _eased(share: Floats) -> Floats:
 def blended(first: Stretch, second: Stretch) -> Stretch:
     """Return two stretches as one: the end of the first passes over into the start of the second."""
     n = BLEND_KEYS
-    share = _eased(np.arange(1, n + 1) / (n + 1))
+    share = eased(np.arange(1, n + 1) / (n + 1))
 
     def mixed(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
         weight = share.reshape(-1, *[1] * (a.ndim - 1))
@@ -278,6 +285,7 @@ def blended(first: Stretch, second: Stretch) -> Stretch:
         joined(first.clearance, second.clearance).astype(np.float32),
         joined(first.steps, second.steps).astype(np.float64),
         joined(first.turns, second.turns).astype(np.float64),
+        np.concatenate((first.held[:-n], first.held[-n:] | second.held[:n], second.held[n:])),
     )
 
 
@@ -315,6 +323,7 @@ def join(
         np.concatenate([stretch.clearance for stretch in done]),
         np.concatenate([stretch.steps for stretch in done]),
         np.concatenate([stretch.turns for stretch in done]),
+        np.concatenate([stretch.held for stretch in done]),
     )
     places = _lead(whole, rng, lane, leg, facing, n_keys)
     return Trajectory(whole.rotations[:n_keys], whole.clearance[:n_keys], places)
@@ -342,7 +351,7 @@ def _lead(whole: Stretch, rng: np.random.Generator, lane: Lane, leg: float, faci
             share = TURN_SHARE
         else:
             wanted, now, share = facing, yaw, STANDING_TURN_SHARE
-        missing = share * math.remainder(wanted - now, 2 * math.pi)
+        missing = 0.0 if whole.held[key] else share * math.remainder(wanted - now, 2 * math.pi)
         yaw += float(whole.turns[key]) + min(max(missing, -TURN_RATE), TURN_RATE)
         left, forward = steps[key].tolist()
         cos, sin = math.cos(yaw), math.sin(yaw)

@@ -7,6 +7,8 @@ from .analytic import cast as cast
 from .composing import VOXEL as VOXEL
 from .composing import compose as compose
 from .composing import compose_empty as compose_empty
+from .composing import seat_under as seat_under
+from .furniture import turn_about_y as turn_about_y
 from .inventory import Inventory as Inventory
 from .rendering import Canvas as Canvas
 from .rendering import Rendered as Rendered
@@ -17,3 +19,4 @@ from .stage import PROBED_EVERY as PROBED_EVERY
 from .stage import Person as Person
 from .stage import PlacedPerson as PlacedPerson
 from .stage import Scene as Scene
+from .stage import View as View

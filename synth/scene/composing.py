@@ -257,10 +257,16 @@ def _seat(
     rng: np.random.Generator, config: Config, placed: PlacedPerson, probes: Singles, others: Sequence[PlacedPiece]
 ) -> PlacedPiece | None:
     """Return something under a person who sits, fitted to seat and back; None for others."""
-    posed = placed.person.posed
-    if not is_sitting(posed) or rng.random() > config.seat_share:
+    if not is_sitting(placed.person.posed) or rng.random() > config.seat_share:
         return None
-    sitter = _sitter(posed)
+    return seat_under(rng, placed, probes, others)
+
+
+def seat_under(
+    rng: np.random.Generator, placed: PlacedPerson, probes: Singles, others: Sequence[PlacedPiece]
+) -> PlacedPiece | None:
+    """Return a seat that fits under somebody and touches neither probes nor other pieces; None if there is no room."""
+    sitter = _sitter(placed.person.posed)
     if sitter.height < LOWEST_SEAT:
         return None
     for make in (*(SEATS[int(i)] for i in rng.permutation(len(SEATS))), pedestal):

@@ -248,8 +248,6 @@ def render(
 def _check_view(camera: Camera, meshes: Sequence[Mesh], near: float, far: float) -> None:
     if camera.distortion:
         raise CameraError("only an ideal lens can be rendered; take camera.without_distortion()")
-    if max(camera.fx, camera.fy, abs(camera.cx), abs(camera.cy)) > MAX_COORDINATE:
-        raise CameraError(f"focal lengths and principal point must be within {MAX_COORDINATE:g} pixels, got {camera}")
     if not MIN_NEAR <= near < far:
         raise MeshError(f"near and far must be metres with {MIN_NEAR:g} <= near < far, got {near!r} and {far!r}")
     for mesh in meshes:

@@ -144,3 +144,73 @@ def test_bad_numbers_are_refused():
         Recording(SMALL, seed=-1)
     assert "recording at 30.0 frames a second" in Recording(SMALL, n=1).identity()
     assert isinstance(Recording(SMALL, n=1)._actors[0].trajectory.at(0.0)[0], Pose)
+
+
+# -- sitting down and falling ------------------------------------------------------------------------------------------
+
+HEAD, NECK, HIP = (JOINTS.index(name) for name in ("head", "neck", "hip_l"))
+
+
+def heights(recording, joint, seconds, step=0.2):
+    """Return how high a joint of the first person is over time, meters above the floor."""
+    return np.array([joints_of(recording, round(t * recording.fps))[0, joint, 1] for t in np.arange(0, seconds, step)])
+
+
+def test_who_falls_lies_on_the_floor_and_stands_up():
+    alone = dataclasses.replace(SMALL, people_shares=(1.0,))
+    recording = Recording(alone, seed=1, n=120, fps=10, acts=("fall",))
+    head = heights(recording, HEAD, 12)
+    assert head.max() > 1.2
+    assert head.min() < 0.5
+    down = int(np.argmax(head < 0.5))
+    assert head[max(0, down - 6)] > 1.0  # 1.2 s before, at most, still up
+    assert (head[down:] > 1.2).any()
+    for t in (0.0, down * 0.2, 6.0):
+        scene, _, _ = recording.scene(round(t * 10))
+        assert scene.people[0].extent[0, 1] > -0.06  # nobody sinks into the floor
+
+
+def test_who_sits_has_a_seat_that_does_not_depend_on_the_number_of_frames():
+    alone = dataclasses.replace(SMALL, people_shares=(1.0,))
+    recording = Recording(alone, seed=4, n=100, fps=10, acts=("sit",))
+    hip = heights(recording, HIP, 8)
+    assert hip[0] > 0.7
+    assert 0.25 < hip.min() < 0.65
+    plain = Recording(alone, seed=4, n=1, fps=10)
+    scene, short = recording.scene(0)[0], Recording(alone, seed=4, n=1, fps=10, acts=("sit",))
+    assert len(scene.pieces) == len(plain.scene(0)[0].pieces) + 1
+    assert short[0] == recording[0]
+    # the feet stay where they are while the hips go down
+    places = np.stack([joints_of(recording, index)[0] for index in range(0, 40, 5)])
+    feet = places[:, [JOINTS.index("ankle_l"), JOINTS.index("ankle_r")]][..., [0, 2]].mean(axis=1)
+    assert np.ptp(feet, axis=0).max() < 0.15
+    assert np.ptp(places[:, HIP, [0, 2]], axis=0).max() > 0.2
+
+
+def test_acts_are_checked_and_part_of_what_a_recording_is():
+    with pytest.raises(ConfigError, match="acts are some of walk, gesture, sit, fall; got dance"):
+        Recording(SMALL, acts=("dance",))
+    usual = Recording(SMALL, seed=5, n=1)
+    assert "people who" not in usual.identity()
+    mixed = Recording(SMALL, seed=5, n=1, acts=("walk", "sit", "fall"))
+    assert "of people who walk, sit, fall\n" in mixed.identity()
+    assert pickle.loads(pickle.dumps(mixed)).acts == ("walk", "sit", "fall")
+
+
+def test_several_cameras_see_the_same_people_at_the_same_time():
+    config = Config(camera="kinect_v1@160x120", sensor="ideal", people_shares=(1.0,), furnished_share=0.0)
+    first = Recording(config, seed=2, n=30, fps=10)
+    second = first.seen_from(90, start_s=0.5, height=1.5, tilt=5.0)
+    assert len(second) == 25
+    rotation, translation = second.pose
+    frame, other = first[7], second[2]  # both at 0.7 s
+    for name, joint in other.joints[1].items():
+        np.testing.assert_allclose(rotation @ joint.position + translation, frame.joints[1][name].position, atol=1e-6)
+    # what both cameras see of the body is one surface: from the side, it is as deep as wide
+    inside = [np.median(f.points()[f.people == 1], axis=0) for f in (frame, other)]
+    assert np.linalg.norm(rotation @ inside[1] + translation - inside[0]) < 0.35
+    again = pickle.loads(pickle.dumps(second))
+    np.testing.assert_array_equal(again[2].depth_mm, other.depth_mm)
+    assert (again.identity(), len(again)) == (second.identity(), len(second)) != (first.identity(), len(first))
+    with pytest.raises(ConfigError, match="distance and height must be above 0"):
+        first.seen_from(90, distance=0)

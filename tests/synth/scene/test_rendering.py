@@ -473,8 +473,6 @@ def test_an_impossible_view_is_refused() -> None:
     mesh = triangle((0, 0, 1), (1, 0, 1), (0, 1, 1))
     with pytest.raises(CameraError, match="ideal lens"):
         render(Camera(500, 500, 320, 240, 640, 480, (0.1, 0, 0, 0)), [mesh])
-    with pytest.raises(CameraError, match="within 1e\\+06 pixels"):
-        render(Camera(1e300, 500, 320, 240, 640, 480), [mesh])
     for near, far in ((0, 1), (-1, 1), (2, 1), (1, 1), (math.nan, 1), (0.1, math.nan), (math.inf, math.inf)):
         with pytest.raises(MeshError, match="near and far must be metres"):
             render(SMALL, [mesh], near=near, far=far)

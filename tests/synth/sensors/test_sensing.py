@@ -496,7 +496,7 @@ def test_own_parameters_are_taken() -> None:
         ({"facing": np.ones((1, 320), np.float32)}, "facing must have the camera's shape"),
         ({"rng": 7}, "rng must be a numpy.random.Generator, got int"),
         ({"camera": "kinect_v1"}, "camera must be a Camera, got str"),
-        ({"camera": replace(SMALL, fx=1e9)}, "fx may be at most 16 times the sensor's focal length of 365.456 px"),
+        ({"camera": replace(SMALL, fx=1e6)}, "fx may be at most 16 times the sensor's focal length of 365.456 px"),
         ({"camera": replace(SMALL, distortion=(0.1, 0.0, 0.0, 0.0))}, "without distortion"),
     ],
 )
