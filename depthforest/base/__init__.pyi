@@ -9,6 +9,7 @@ from .arrays import Ints as Ints
 from .arrays import Longs as Longs
 from .arrays import Singles as Singles
 from .arrays import Words as Words
+from .checks import check_flag as check_flag
 from .checks import check_range as check_range
 from .checks import is_finite as is_finite
 from .checks import is_number as is_number
@@ -39,6 +40,7 @@ from .errors import ModelError as ModelError
 from .errors import Parameter as Parameter
 from .errors import PartSetError as PartSetError
 from .errors import UsageError as UsageError
+from .errors import tame as tame
 from .errors import text_of as text_of
 from .files import check_writable as check_writable
 from .files import is_folder as is_folder
@@ -50,6 +52,8 @@ from .files import read_json as read_json
 from .files import reason as reason
 from .files import replacing as replacing
 from .files import write_json as write_json
+from .interrupts import check_interrupt as check_interrupt
+from .interrupts import heed_terminations as heed_terminations
 from .interrupts import patient_interrupts as patient_interrupts
 from .kernels import add_pair as add_pair
 from .kernels import bare as bare

@@ -42,6 +42,12 @@ def check_range(
         raise error_type(f"{name} must be from {low:{style}} to {high:{style}}, got {value:{style}}")
 
 
+def check_flag(name: str, value: object) -> None:
+    """Raise UsageError if a value is neither True nor False: "no" would count as true."""
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):  # numpy's
+        raise UsageError(f"{name} must be True or False, got {value!r}")
+
+
 def check_choice(
     name: str, value: object, known: Sequence[str], *, error_type: type[DepthForestError] = UsageError
 ) -> None:

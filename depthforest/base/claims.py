@@ -8,6 +8,9 @@ its record holds, which files are foreign to it, and how it refuses.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -15,6 +18,17 @@ from typing import Any, ClassVar, NamedTuple
 
 from depthforest.base.errors import DepthForestError
 from depthforest.base.files import make_folder, read_json, reason, replacing
+
+try:
+    import fcntl
+except ImportError:  # Windows: runs are not kept apart there
+    fcntl = None  # type: ignore[assignment]
+
+_LEFTOVER = re.compile(r"\.[0-9a-f]+\.part(\.\w+)?")
+"""What `files.replacing` and the writer of videos call a file that is not whole yet."""
+
+_locked: dict[Path, int] = {}
+"""Folders that this process has to itself, and the open descriptors that keep them so."""
 
 
 class Change(NamedTuple):
@@ -75,6 +89,34 @@ class ClaimedFolder(ABC):
                 return Change(key, old.get(key), identity.get(key))
         return None
 
+    def lock(self) -> None:
+        """Keep the runs of other processes out of the folder, which is made, until `unlock` or this process ends."""
+        place = make_folder(self.path).resolve()
+        if fcntl is None or place in _locked:
+            return
+        try:
+            # the folder itself: a file for it would stay behind
+            descriptor = os.open(place, os.O_RDONLY)
+        except OSError as error:
+            raise self.ERROR(f"{self.path}: cannot be read: {reason(error)}") from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise self.ERROR(
+                f"{self.path}: another run is writing there; wait until it has ended, or name another folder"
+            ) from None
+        except OSError:  # a file system without locks
+            os.close(descriptor)
+            return
+        _locked[place] = descriptor
+
+    def unlock(self) -> None:
+        """Let other runs have the folder again."""
+        descriptor = _locked.pop(self.path.resolve(), None)
+        if descriptor is not None:
+            os.close(descriptor)
+
     def claim(self, record: bytes, *, is_durable: bool = False) -> None:
         """Make the folder and write its record; from then on it is this run's."""
         make_folder((self.path / self.RECORD).parent)
@@ -91,8 +133,13 @@ class ClaimedFolder(ABC):
 
     def remove_leftovers(self) -> None:
         """Remove what a run that was killed had half written."""
-        for leftover in self.path.glob("**/.*.part"):
-            leftover.unlink(missing_ok=True)
+        self._remove_leftovers(self.path.glob("**/.*.part*"))
+
+    def _remove_leftovers(self, paths: Iterable[Path]) -> None:
+        for path in paths:
+            if _LEFTOVER.fullmatch(path.name):
+                with contextlib.suppress(OSError):  # none of our business then
+                    path.unlink()
 
     def _read_record(self) -> Any:
         """Return the record, or raise an error if it is none."""

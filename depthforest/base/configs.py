@@ -70,7 +70,7 @@ class TomlConfig:
         """Build a configuration from TOML text; what it leaves out has its default."""
         try:
             content = tomllib.loads(text)
-        except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
+        except (ValueError, RecursionError) as error:  # TOMLDecodeError, a number of thousands of digits, deep lists
             raise cls.ERROR(f"{name}: is not valid TOML: {error}") from None
         return cls.from_dict(content, name)
 

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+MAX_TEXT = 1000
+"""Characters of a message; a longer one, which quotes something endless from outside, loses its middle."""
+
 Message: TypeAlias = tuple[object, ...]
 """Texts and parameters, one after the other."""
 
@@ -37,8 +40,22 @@ class Parameter:
 def text_of(message: object, written: Callable[[Parameter], str] = str) -> str:
     """Return the text of an error, a warning or anything else; `written` says how its parameters read."""
     if isinstance(message, DepthForestError | DepthForestWarning):
-        return "".join(text_of(part, written) for part in message.args)
+        return tame("".join(text_of(part, written) for part in message.args))
     return written(message) if isinstance(message, Parameter) else str(message)
+
+
+def tame(text: str) -> str:
+    """Return a text in one line of bounded length, with everything that could steer a terminal escaped.
+
+    The one place for that: names of files, keys and values come from outside.
+    """
+    if len(text) > MAX_TEXT:
+        text = f"{text[: MAX_TEXT * 2 // 3]} ... {text[-MAX_TEXT // 3 :]}"
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return " " if character.isspace() else character.encode("unicode_escape").decode()
 
 
 class DepthForestError(Exception):

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -32,6 +33,9 @@ def reason(error: OSError) -> str:
 def read_bytes(path: Path, error_type: type[DepthForestError]) -> bytes:
     """Return a file's bytes, or raise `error_type` with one clear line."""
     try:
+        # looked at before it is opened, because opening a pipe waits for a writer
+        if stat.S_ISFIFO(path.stat().st_mode):
+            raise error_type(f"{path}: is a pipe, no file; write it to a file first")
         content = path.read_bytes()
     except OSError as error:
         raise error_type(f"{path}: cannot be read: {reason(error)}") from None

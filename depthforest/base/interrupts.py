@@ -10,6 +10,9 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+_is_asked = threading.Event()
+"""Whether Ctrl-C was remembered by the block of `patient_interrupts` that runs."""
+
 NOTICE = b"\nstopping at the next safe point; Ctrl-C again stops at once\n"
 
 
@@ -24,6 +27,7 @@ def patient_interrupts() -> Iterator[Callable[[], None]]:
 
     def remember(_number: int, _frame: FrameType | None) -> None:
         is_asked.set()
+        _is_asked.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         with contextlib.suppress(OSError, ValueError, AttributeError):
             if sys.stderr.isatty():
@@ -46,4 +50,33 @@ def patient_interrupts() -> Iterator[Callable[[], None]]:
         # one that came after the last safe point must not be lost
         check()
     finally:
+        _is_asked.clear()
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def check_interrupt() -> None:
+    """Raise KeyboardInterrupt if `patient_interrupts` has remembered one: for what waits long inside its block."""
+    if _is_asked.is_set():
+        raise KeyboardInterrupt
+
+
+def heed_terminations() -> list[int]:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, for commands; returns a list that takes the signals as they come.
+
+    What is ignored stays so, as SIGHUP under nohup.
+    """
+    came: list[int] = []
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler):
+            handler(number, frame)
+        else:  # a shell lets its background jobs ignore Ctrl-C
+            raise KeyboardInterrupt
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, pass_on)
+    return came

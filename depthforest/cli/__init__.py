@@ -11,7 +11,10 @@ Modules, from the ground up:
 - `info`: what a model file or a checkpoint is, as lines of text.
 - `terminal`: what commands show: a live line or bar on a terminal, plain lines in a log, errors in one line.
 - `warming`: tasks that compile what commands need, done in processes side by side before the first of them.
-- `modelcommands`: the commands about models: `evaluate`, `compare`, `fit-joints`, `fit-leaves`, `import-pcl`, `info`.
+- `modelcommands`: the commands about models: `evaluate`, `compare`, `fit-joints`, `fit-confidence`, `fit-leaves`,
+  `import-pcl`, `export`, `info`.
+- `contextcommand`: `train-context`.
+- `cameras`: the commands for several cameras: `calibrate`, `fuse`.
 - `startup`: how a command starts and ends sooner.
 - `commands`: all other commands, and `main`.
 """

@@ -13,14 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
 
 from depthforest import __version__
-from depthforest.base import DepthForestError, DepthForestWarning, UsageError, check_writable
+from depthforest.base import DepthForestError, DepthForestWarning, UsageError, check_writable, heed_terminations, tame
+from depthforest.cli.cameras import cameras
+from depthforest.cli.contextcommand import contexts
 from depthforest.cli.modelcommands import models
 from depthforest.cli.options import (
     BackgroundOption,
     BackgroundRemovedOption,
+    BodiesOption,
     CameraOption,
+    DaskOption,
     DoubtfulOption,
     ExactOption,
     FlipOption,
@@ -33,17 +38,23 @@ from depthforest.cli.options import (
     PeopleOption,
     PersonModelOption,
     RejectOption,
+    RestartOption,
     RotateOption,
     RuleOption,
     ScaleOption,
+    SensorOption,
     SizeOption,
     SmoothOption,
     StdoutOption,
     ThreadsOption,
+    TopicOption,
     TrackOption,
+    WorldOption,
     WriteOption,
     with_fields_of,
 )
+from depthforest.cli.recipes import refuse_others, train_by_recipe
+from depthforest.cli.recording import recordings
 from depthforest.cli.startup import leave_garbage, spare_linear_algebra
 from depthforest.cli.terminal import (
     EXIT_INTERRUPTED,
@@ -52,11 +63,13 @@ from depthforest.cli.terminal import (
     end_with,
     frame_table,
     live_lines,
+    on_cluster,
     print_table,
     progress_bar,
     report,
     sample_table,
     status,
+    tell_drops,
     warn_in_one_line,
 )
 from depthforest.cli.warming import OTHERS, TRAIN, compile_first, compile_tasks, label_tasks
@@ -65,15 +78,32 @@ from depthforest.pipeline import LabelOptions
 if TYPE_CHECKING:
     from depthforest.pipeline import LabelRun, LabelSummary
 
+
+class _Commands(typer.core.TyperGroup):
+    """The list of commands with what each says of itself, wrapped instead of cut."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a line or two for each command."""
+        named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, " ".join((found.help or "").split())) for name, found in named if found and not found.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 app = typer.Typer(
     name="depthforest",
+    cls=_Commands,
     help="Label every pixel of a depth image with a body part, on a CPU.",
     no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 PREVIEW_FRAMES = 24
+MAX_LISTED = 20
+"""Frames of `label` that are listed with the number of people in each; of more, only the sum is told."""
+
 TRAIN_FRAMES = 2000
 
 
@@ -125,22 +155,27 @@ def show(
     flip: FlipOption = False,
     rotate: RotateOption = 0,
     size: SizeOption = None,
+    topic: TopicOption = None,
 ) -> None:
     """Open depth frames and draw them shaded: see whether units, camera and orientation are read rightly."""
     from depthforest.cli.pictures import draw_frames
-    from depthforest.io import read_frames
+    from depthforest.io import open_source
+    from depthforest.pipeline import doubt_depth
 
-    frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
+    frames = open_source(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size, topic=topic)
     _check_apart(inputs, output)
-    table = frame_table()
+    table, medians = frame_table(), []
     with progress_bar(frames.total) as advance:
         n_drawn, n_listed, failures = draw_frames(
-            frames, output, lambda name, frame: add_frame(table, name, frame), advance
+            frames, output, lambda name, frame: medians.append(add_frame(table, name, frame)), advance
         )
     if n_drawn:
         print_table(table)
         listed = f", the first {n_listed} are listed" if n_drawn > n_listed else ""
         print(f"frames drawn into {output}: {n_drawn}{listed}")
+    doubt = doubt_depth(medians, frames.options)
+    if doubt is not None:
+        complain("warning", doubt.warning())
     end_with(failures)
 
 
@@ -154,6 +189,7 @@ def label(
     flip: FlipOption = False,
     rotate: RotateOption = 0,
     size: SizeOption = None,
+    topic: TopicOption = None,
     mask: MaskOption = LabelOptions.mask,
     background: BackgroundOption = LabelOptions.background,
     is_background_removed: BackgroundRemovedOption = LabelOptions.is_background_removed,
@@ -161,6 +197,7 @@ def label(
     is_doubtful_kept: DoubtfulOption = LabelOptions.is_doubtful_kept,
     person_model: PersonModelOption = LabelOptions.person_model,
     is_tracked: TrackOption = LabelOptions.is_tracked,
+    is_world: WorldOption = LabelOptions.is_world,
     mirror: MirrorOption = LabelOptions.mirror,
     smooth: SmoothOption = LabelOptions.smooth,
     exact: ExactOption = LabelOptions.exact,
@@ -171,12 +208,14 @@ def label(
     stdout: StdoutOption = False,
     force: ForceOption = False,
     threads: ThreadsOption = None,
+    dask: DaskOption = None,
 ) -> None:
     """Label the body parts of depth frames; run it again to go on after an interruption."""
     _check_labels_go_somewhere(output, write, stdout)
-    from depthforest.io import read_frames
+    from depthforest.io import open_source
 
-    frames = read_frames(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size)
+    frames = open_source(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size, topic=topic)
+    frames.check_camera()  # before the model is read and kernels are compiled
     with status("reading the model ..."):
         spare_linear_algebra()
         from depthforest.forest import load
@@ -191,6 +230,7 @@ def label(
             is_doubtful_kept=is_doubtful_kept,
             person_model=person_model,
             is_tracked=is_tracked,
+            is_world=is_world,
             mirror=mirror,
             smooth=smooth,
             exact=exact,
@@ -208,7 +248,72 @@ def label(
         return
     _check_apart(inputs, output)
     run = partial(LabelRun, forest, frames, output, options, outputs=kinds, is_forced=force, threads=threads)
-    _label_into(output, run, frames.total, is_stream="-" in inputs, has_video="video" in kinds, n_asked=n_people)
+    is_whole, is_stream = "video" in kinds or is_tracked, frames.total is None
+    with on_cluster(dask):
+        _label_into(output, run, frames.total, is_stream=is_stream, is_whole=is_whole, n_asked=n_people)
+    tell_drops(frames)
+
+
+@app.command()
+def view(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(help="Frames, folders, recordings; - for a raw stream; omitted: samples.", metavar="IN"),
+    ] = None,
+    model: ModelOption = None,
+    compare: Annotated[
+        str | None, typer.Option(help="A second model, shown beside the first.", metavar="NAME|FILE")
+    ] = None,
+    camera: CameraOption = None,
+    scale: ScaleOption = None,
+    flip: FlipOption = False,
+    rotate: RotateOption = 0,
+    size: SizeOption = None,
+    topic: TopicOption = None,
+    background: BackgroundOption = None,
+    is_background_removed: BackgroundRemovedOption = False,
+    n_people: Annotated[int | None, typer.Option("--people", help="Look for at most so many people.", min=1)] = None,
+    is_tracked: TrackOption = False,
+    fps: Annotated[
+        float | None, typer.Option(help="Frames a second; omitted: the recording's, else 30.", min=0.1, max=1000)
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 lets the network in.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen at; 0: any that is free.")] = 0,
+    is_opened: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+) -> None:
+    """Look at frames, a recording or a live source in the browser: depth, parts, confidence, joints, in 3D."""
+    from depthforest.io import ReadOptions
+    from depthforest.view import ViewOptions, serve
+
+    options = ViewOptions(
+        sources=tuple(sources or ()),
+        reading=ReadOptions(camera, scale, flip, rotate, size, topic),
+        model=model,
+        compare=compare,
+        background=background,
+        is_background_removed=is_background_removed,
+        n_people=n_people,
+        is_tracked=is_tracked,
+        fps=fps,
+        host=host,
+        port=port,
+    )
+    compile_first(label_tasks())
+    serve(options, show=partial(_show_address, options.is_local), tell=_tell_refusal, is_opened=is_opened)
+
+
+def _show_address(is_local: bool, address: str) -> None:
+    print(address, flush=True)
+    if not is_local:
+        complain(
+            "warning",
+            "anyone on the network who has this address can look and upload; it holds a secret token, and what is sent "
+            "is not encrypted",
+        )
+
+
+def _tell_refusal(line: str) -> None:
+    complain("warning", line)
 
 
 def _check_labels_go_somewhere(output: Path | None, write: str | None, is_stdout: bool) -> None:
@@ -226,7 +331,7 @@ def _label_into(
     total: int | None,
     *,
     is_stream: bool,
-    has_video: bool,
+    is_whole: bool,
     n_asked: int | None,
 ) -> None:
     """Label all frames of a run under a bar of progress, and tell what came of it."""
@@ -236,8 +341,8 @@ def _label_into(
             summary = make_run(progress=advance).run()
     except KeyboardInterrupt:
         goes_on = "; the same command goes on with what is in it"
-        if has_video:
-            goes_on = "; the same command labels all frames again, because the video needs them"
+        if is_whole:
+            goes_on = "; the same command labels all frames again, because a recording is one whole"
         complain("warning", f"stopped; what was labeled is in {output}{'' if is_stream else goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     # of a single frame it would tell how long everything takes to start
@@ -249,6 +354,10 @@ def _label_into(
         print(f"people found: {summary.n_people}, in {summary.n_with_people} of {summary.n_labeled} frames")
     elif summary.n_labeled:
         print(f"people found: 0 in {summary.n_labeled} of {summary.n_labeled} frames")
+    if 1 < summary.n_labeled <= MAX_LISTED:
+        print("\n".join(f"  {tame(name)}: {n}" for name, n in summary.people_by_frame.items()))
+    if summary.world is not None:
+        print(summary.world)
     _tell_findings(summary, None if summary.failures else n_asked)
     end_with(summary.failures)
 
@@ -269,12 +378,20 @@ def synth(
     seed: Annotated[int, typer.Option(help="The same seed gives the same frames.", min=0)] = 0,
     config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
     camera: CameraOption = None,
-    sensor: Annotated[str | None, typer.Option(help="ideal, kinect_v1, tof, stereo, ...")] = None,
-    bodies: Annotated[str | None, typer.Option(help="procedural, makehuman or both.")] = None,
+    sensor: SensorOption = None,
+    bodies: BodiesOption = None,
     mocap: Annotated[str | None, typer.Option(help="Folder of BVH clips.")] = None,
-    kind: Annotated[str, typer.Option("--format", help="folder or zarr.")] = "folder",
+    kind: Annotated[str, typer.Option("--format", help="Of the data set.", metavar="folder|zarr")] = "folder",
+    recording: Annotated[
+        bool, typer.Option("--recording", help="One recording: the same people move about one room.")
+    ] = False,
+    fps: Annotated[float, typer.Option(help="Frames a second of a recording.", min=0.1, max=1000)] = 30.0,
+    acts: Annotated[
+        str, typer.Option(help="What people do in a recording: of walk, gesture, sit, fall, with commas.")
+    ] = "walk,gesture",
     preview: Annotated[bool, typer.Option("--preview", help="Write a contact sheet beside the data.")] = False,
     threads: ThreadsOption = None,
+    dask: DaskOption = None,
     show_config: Annotated[bool, typer.Option("--show-config", help="Print the configuration and stop.")] = False,
 ) -> None:
     """Make labeled frames of synthetic people in rooms; run it again to go on after an interruption."""
@@ -288,15 +405,19 @@ def synth(
     from depthforest.io import check_claim
     from synth import provenance
 
-    check_claim(output, kind, identity=provenance.identity(chosen, seed))
+    if not recording:  # at once, before bodies are read; a recording tells its own below
+        check_claim(output, kind, identity=provenance.identity(chosen, seed))
     with status("reading bodies and poses, compiling ..."):
-        from synth import Generator, produce
+        from synth import Generator, Recording, produce
 
-        generator = Generator(chosen, seed, n=frames)
-        generator[0]
+        made = Generator(chosen, seed, n=frames)
+        if recording:
+            made = Recording(chosen, seed, n=frames, fps=fps, acts=tuple(acts.split(",")))
+        check_claim(output, kind, identity=made.identity())
+        made[0]
     try:
-        with progress_bar(frames) as advance:
-            data = produce(generator, output, frames, kind=kind, threads=threads, progress=advance)
+        with on_cluster(dask), progress_bar(frames) as advance:
+            data = produce(made, output, frames, kind=kind, threads=threads, progress=advance)
     except KeyboardInterrupt:
         complain("warning", f"stopped; the same command goes on with what is in {output}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -321,37 +442,62 @@ def train(
     frames: Annotated[int | None, typer.Option(help="How many synthetic frames; default 2000.", min=1)] = None,
     synth_config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
     camera: CameraOption = None,
-    sensor: Annotated[str | None, typer.Option(help="Of synthetic frames: ideal, kinect_v1, tof, stereo, ...")] = None,
-    bodies: Annotated[str | None, typer.Option(help="Of synthetic frames: procedural, makehuman or both.")] = None,
+    sensor: SensorOption = None,
+    bodies: BodiesOption = None,
     mocap: Annotated[str | None, typer.Option(help="Folder of BVH clips for synthetic frames.")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with any of the numbers below.")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder that keeps the run; default MODEL.checkpoint.")
+        Path | None,
+        typer.Option(
+            help="Folder that keeps the run; default MODEL.checkpoint, which is removed when MODEL is written."
+        ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    force: RestartOption = False,
     threads: ThreadsOption = None,
     shards: Annotated[
         int | None, typer.Option(help="Parts that the frames are cut into; default one a thread.")
     ] = None,
     memory: Annotated[float | None, typer.Option(help="Budget in MB beside the frames.")] = None,
+    dask: DaskOption = None,
+    recipe: Annotated[
+        Path | None, typer.Option(help="Do all that this TOML file says, from frames to the card.", metavar="FILE")
+    ] = None,
+    scale: Annotated[float, typer.Option(help="With --recipe: times its frames and leaves.")] = 1.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --recipe: list the steps and stop.")] = False,
+    steps: Annotated[
+        Path | None, typer.Option(help="With --recipe: folder that keeps its steps; default MODEL.steps.")
+    ] = None,
     **numbers: Any,
 ) -> None:
     """Train a forest on labeled frames: your own data set, or synthetic people made on the fly."""
+    if recipe is not None:
+        refuse_others(
+            {"data": data, "frames": frames, "synth_config": synth_config, "camera": camera, "sensor": sensor}
+            | {"config": config, "checkpoint": checkpoint, "resume": resume, "shards": shards}
+            | {name: value is not None for name, value in numbers.items()}
+        )
+        if not dry_run:
+            compile_first(TRAIN)
+        train_by_recipe(
+            recipe, output, scale=scale, is_dry=dry_run, folder=steps, mocap=mocap, bodies=bodies,
+            options={"threads": threads, "memory_mb": memory}, dask=dask,
+        )  # fmt: skip
+        return
+    if scale != 1 or dry_run or steps is not None:
+        raise UsageError("--scale, --dry-run and --steps are about recipes; name one with --recipe")
     from dataclasses import replace
 
     from depthforest.training import TrainConfig
 
     with status("compiling ..."):
-        from depthforest.training import is_checkpoint
+        from depthforest.training import begin_checkpoint, is_checkpoint, remove_checkpoint
         from depthforest.training import train as train_forest
     base = TrainConfig.load(config) if config is not None else TrainConfig()
     chosen = replace(base, **{name: value for name, value in numbers.items() if value is not None})
     check_writable(output)
     folder = checkpoint if checkpoint is not None else output.with_name(f"{output.name}.checkpoint")
-    if not resume and is_checkpoint(folder):
-        raise UsageError(
-            f"{folder}: holds a checkpoint already; --resume goes on with it; remove it to start again, or name another"
-        )
+    begin_checkpoint(folder, is_resumed=resume, is_forced=force)
     given: dict[str, Any] = {"camera": camera, "sensor": sensor, "bodies": bodies, "mocap": mocap}
     source = _training_frames(data, frames, synth_config, given, chosen.seed)
     if not data:
@@ -360,7 +506,8 @@ def train(
     if memory is not None:
         options["memory_mb"] = memory
     try:
-        with live_lines() as tell:
+        with on_cluster(dask) as client, live_lines() as tell:
+            options["client"] = client
             forest = train_forest(source, chosen, progress=tell, checkpoint=folder, resume=resume, **options)
     except KeyboardInterrupt:
         goes_on = f"; the same command with --resume goes on from {folder}" if is_checkpoint(folder) else ""
@@ -370,6 +517,8 @@ def train(
         forest.save(output)
     except DepthForestError as error:
         raise DepthForestError(*error.args, f"; the same command with --resume writes it again from {folder}") from None
+    if checkpoint is None:  # one that was named is kept
+        remove_checkpoint(folder)
     print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
 
 
@@ -426,27 +575,39 @@ def _synth_config(config: Path | None, given: dict[str, Any]) -> Any:
 
 
 def _check_apart(inputs: list[str], output: Path) -> None:
-    """Raise UsageError if outputs would mix with inputs."""
+    """Raise UsageError if outputs would mix with inputs, or an input is meant for a flag."""
+    for given in inputs:
+        if given.lower() in ("true", "false", "yes", "no", "on", "off") and not Path(given).exists():
+            raise UsageError(f"{given!r} is no file; flags take no value: write --flip alone, or leave it out")
     if any(Path(given).resolve() == output.resolve() for given in inputs):
         raise UsageError(f"{output}: is an input; name another folder for what is made of it")
 
 
-app.registered_commands += models.registered_commands
+app.registered_commands += [
+    *recordings.registered_commands,
+    *cameras.registered_commands,
+    *models.registered_commands,
+    *contexts.registered_commands,
+]
 
 
 def main() -> None:
-    """Run the command line; exit 0, 1 for failure, 2 for misuse, 130 when interrupted."""
+    """Run the command line; exit 0, 1 for failure, 2 for misuse, 130 when interrupted, 143 when terminated."""
     is_debugging = os.environ.get("DEPTHFOREST_DEBUG", "") not in ("", "0")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name in letters that the terminal lacks must not stop us
     leave_garbage()
+    stopped_by = heed_terminations()
     warnings.simplefilter("always", DepthForestWarning)
     warnings.showwarning = warn_in_one_line(set())
     try:
         code = app(standalone_mode=False, prog_name="depthforest")
+        sys.stdout.flush()  # while a failure can still be told
     except Exception as error:
         if is_debugging:
             raise
         code = report(error)
+    if code == EXIT_INTERRUPTED and stopped_by:
+        code = 128 + stopped_by[0]
     sys.exit(code if isinstance(code, int) else 0)

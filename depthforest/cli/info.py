@@ -20,15 +20,35 @@ Lines = list[tuple[str, str]]
 MAX_VALUE_CHARS = 200
 """A longer value is cut: the lines are for reading."""
 
+GROUPS = ("calibration", "config", "context.config", "joints", "scores")
+"""What has so many entries that they are counted, not shown, unless everything is asked for."""
 
-def describe(path: str | Path) -> Lines:
+
+def describe(path: str | Path, *, everything: bool = True) -> Lines:
     """Return what a model file holds, as (name, value) lines; everything in it has been checked.
 
     Parameters
     ----------
     path : str or Path
         A model file of a kind in `_DESCRIBERS`, or the checkpoint folder of a training run.
+    everything : bool
+        False: of configuration, joints and scores, how many entries there are, so that a screen is enough.
     """
+    lines = _described(path)
+    if everything:
+        return lines
+    short: Lines = []
+    for name, value in lines:
+        group = next((group for group in GROUPS if name.startswith(f"{group}.")), None)
+        if group is None:
+            short.append((name, value))
+        elif group not in dict(short):
+            n = sum(other.startswith(f"{group}.") for other, _ in lines)
+            short.append((group, f"{n} entries; --all shows them"))
+    return short
+
+
+def _described(path: str | Path) -> Lines:
     if is_checkpoint(path):
         return _describe_checkpoint(path)
     file = modelfile.read(path)
@@ -97,10 +117,22 @@ def _describe_forest(file: ModelFile) -> Lines:
         ("facings", str(forest.n_facings) if forest.n_facings > 1 else "none: each pixel by itself"),
         ("smoothing", f"{forest.smooth_m:g} m" if forest.smooth_m else "none"),
         ("confidence of people", f"{forest.person_confidence:.0%} and more" if forest.person_confidence else "unknown"),
+        ("context", _context_of(forest)),
+        ("confidence", "calibrated" if forest.calibration else "not calibrated: shares of the trees' answers"),
+        *_entries("calibration", forest.calibration or {}),
         *_entries("config", forest.config),
+        *(_entries("context.config", forest.context.config) if forest.context else ()),
         *_entries("joints", forest.joints or {}),
         *_entries("scores", forest.scores),
     ]
+
+
+def _context_of(forest: Forest) -> str:
+    context = forest.context
+    if context is None:
+        return "none: one stage"
+    channels = f"{context.groups.n_channels} channels"
+    return f"{context.n_trees} trees, depth {context.depth}, {context.n_leaves:,} leaves, {channels}"
 
 
 def _describe_person_model(file: ModelFile) -> Lines:

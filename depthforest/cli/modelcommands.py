@@ -1,4 +1,4 @@
-"""The commands about models: evaluate, compare, fit-joints, fit-leaves, train-people, import-pcl, info; see `cli`."""
+"""The commands about models: evaluate, compare, fit-..., train-people, import-pcl, export, info; see `cli`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,25 @@ from typing import Annotated, Any
 import typer
 
 from depthforest.base import Parameter, UsageError, check_writable
-from depthforest.cli.options import CameraOption, MirrorOption, ThreadsOption, with_fields_of
-from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, end_with, live_lines, print_table, progress_bar, status
+from depthforest.cli.options import (
+    CameraOption,
+    DaskOption,
+    MirrorOption,
+    OverwriteOption,
+    RestartOption,
+    ThreadsOption,
+    with_fields_of,
+)
+from depthforest.cli.terminal import (
+    EXIT_INTERRUPTED,
+    complain,
+    end_with,
+    live_lines,
+    on_cluster,
+    print_table,
+    progress_bar,
+    status,
+)
 
 models = typer.Typer()
 
@@ -22,7 +39,7 @@ def evaluate(
         typer.Argument(
             help="Models: files or names of shipped ones. The others are compared with the first. With --people "
             "they are person models, and may be omitted.",
-            metavar="MODEL...",
+            metavar="MODEL",
         ),
     ] = None,
     data: Annotated[
@@ -66,7 +83,9 @@ def evaluate(
     marks: Annotated[
         Path | None, typer.Option(help="JSON with marked points and joints of real frames.", metavar="FILE")
     ] = None,
-    frames: Annotated[Path | None, typer.Option(help="Folder of the marked frames.", metavar="DIR")] = None,
+    frames: Annotated[
+        Path | None, typer.Option(help="Folder of the marked frames, or a recording.", metavar="DIR|FILE")
+    ] = None,
     camera: CameraOption = None,
     json: Annotated[Path | None, typer.Option(help="All figures as JSON.", metavar="FILE")] = None,
     joints: Annotated[bool, typer.Option("--joints/--no-joints", help="Place and judge joints.")] = True,
@@ -77,6 +96,7 @@ def evaluate(
     mirror: MirrorOption = None,
     limit: Annotated[int | None, typer.Option(help="Only so many frames.", min=1)] = None,
     threads: ThreadsOption = None,
+    dask: DaskOption = None,
 ) -> None:
     """Measure models on labeled frames: parts, joints, calibration, speed; or, with --people, who is found."""
     of_people = {"rooms": rooms, "background": background, "empty_room": empty_room, "recording": recording}
@@ -102,7 +122,7 @@ def evaluate(
         else:
             own = {"marks": marks, "frames": frames, "camera": camera, "mirror": mirror, "exact": exact}
             run = prepare_evaluation(EvaluateOptions(**shared, **own, joints=joints))
-    with progress_bar(run.total) as advance:
+    with on_cluster(dask), progress_bar(run.total) as advance:
         result = run.run(advance)
     print("\n".join(result.lines()))
     for path in result.written:
@@ -210,6 +230,17 @@ def _result_table(records: list[dict[str, Any]]) -> Any:
     return table
 
 
+def _check_overwriting(model: str, output: Path, is_forced: bool) -> None:
+    """Raise UsageError if a model would be written over itself, unless that is wanted."""
+    from depthforest.forest import find_model
+
+    if not is_forced and output.exists() and Path(find_model(model)).resolve() == output.resolve():
+        raise UsageError(
+            f"{output}: is the model that is read; name another file with ", Parameter("output"), ", or pass ",
+            Parameter("force", True), " to overwrite it",
+        )  # fmt: skip
+
+
 @models.command("fit-joints")
 def fit_joints(
     model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
@@ -218,20 +249,80 @@ def fit_joints(
         typer.Option(help="Labeled frames with joints that the model has not seen; may be given again.", metavar="DIR"),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    force: OverwriteOption = False,
     threads: ThreadsOption = None,
+    dask: DaskOption = None,
 ) -> None:
     """Learn how a model's labels become joints (bandwidths, thresholds, offsets, bone lengths), stored with it."""
     check_writable(output)
+    _check_overwriting(model, output, force)
     with status("reading the model, compiling ..."):
         from depthforest.forest import load
         from depthforest.io import open_datasets
         from depthforest.joints import fit_joints
 
         forest, frames = load(model), open_datasets(data)
-    with progress_bar(len(frames)) as advance:
+    with on_cluster(dask), progress_bar(len(frames)) as advance:
         fitted = fit_joints(forest, frames, threads=threads, progress=advance)
     fitted.save(output)
     print(f"joint parameters of {len(frames)} frames in {output}")
+
+
+@models.command("fit-convention")
+def fit_convention(
+    joints: Annotated[
+        Path, typer.Argument(help="Joints of the frames, as label --write joints writes them.", metavar="JOINTS")
+    ],
+    marks: Annotated[
+        Path,
+        typer.Argument(
+            help="JSON: frame names, each with the marked joints of one person: name to [x, y, z] in meters.",
+            metavar="MARKS",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The convention to write.", metavar="FILE.json")],
+    base: Annotated[
+        str | None,
+        typer.Option(help="What the marked joints are: itop, kinect_v2, coco, smpl, or a saved convention."),
+    ] = None,
+) -> None:
+    """Learn from a few marked frames where others put joints: joints.to("FILE.json") puts them there."""
+    check_writable(output)
+    from depthforest.joints import fit_convention, people_of_marks
+
+    found, marked = people_of_marks(joints, marks)
+    convention = fit_convention(found, marked, base=base)
+    convention.save(output)
+    print(f"offsets of {len(convention.offsets)} joints from {len(found)} frames in {output}")
+
+
+@models.command("fit-confidence")
+def fit_confidence(
+    model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
+    data: Annotated[
+        list[Path],
+        typer.Option(help="Labeled frames that the model has not seen; may be given again.", metavar="DIR"),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
+    force: OverwriteOption = False,
+    threads: ThreadsOption = None,
+) -> None:
+    """Calibrate a model: its confidence becomes the share of labels that are right. Labels stay as they are."""
+    check_writable(output)
+    _check_overwriting(model, output, force)
+    with status("reading the model, compiling ..."):
+        from depthforest.forest import load
+        from depthforest.io import open_datasets
+        from depthforest.training import fit_confidence
+
+        forest, frames = load(model), open_datasets(data, limit)
+    with progress_bar(len(frames)) as advance:
+        fitted = fit_confidence(forest, frames, threads=threads, progress=advance)
+    fitted.save(output)
+    assert fitted.calibration is not None
+    smoothed, other = fitted.calibration["temperature"], fitted.calibration["temperature_unsmoothed"]
+    print(f"temperature {smoothed:g}, unsmoothed {other:g}, of {len(frames)} frames in {output}")
 
 
 @models.command("fit-leaves")
@@ -256,10 +347,13 @@ def fit_leaves(
         int | None, typer.Option(help="Times that leaves are then fitted together, over all frames; default 2.", min=0)
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
+    force: OverwriteOption = False,
     threads: ThreadsOption = None,
+    dask: DaskOption = None,
 ) -> None:
     """Count a model's leaves again on many frames, by the way people face; its splits stay. Then fit joints."""
     check_writable(output)
+    _check_overwriting(model, output, force)
     with status("reading the model, compiling ..."):
         from depthforest.forest import load
         from depthforest.io import open_datasets
@@ -267,7 +361,7 @@ def fit_leaves(
 
         forest, frames = load(model), open_datasets(data, limit)
         n_rounds = ROUNDS if rounds is None else rounds
-    with progress_bar(len(frames) * (1 + n_rounds)) as advance:
+    with on_cluster(dask), progress_bar(len(frames) * (1 + n_rounds)) as advance:
         fitted = fit_leaves(
             forest,
             frames,
@@ -299,6 +393,7 @@ def train_people(
         Path | None, typer.Option(help="Folder that keeps the scene forest; default MODEL.checkpoint.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    force: RestartOption = False,
     limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
     threads: ThreadsOption = None,
     **numbers: Any,
@@ -314,13 +409,10 @@ def train_people(
     folder = checkpoint if checkpoint is not None else output.with_name(f"{output.name}.checkpoint")
     with status("reading data, compiling ..."):
         from depthforest.io import open_datasets
-        from depthforest.training import is_checkpoint, train_people
+        from depthforest.training import begin_checkpoint, is_checkpoint, remove_checkpoint, train_people
 
         frames = open_datasets(data, limit)
-    if not resume and is_checkpoint(folder):
-        raise UsageError(
-            f"{folder}: holds a checkpoint already; --resume goes on with it; remove it to start again, or name another"
-        )
+    begin_checkpoint(folder, is_resumed=resume, is_forced=force)
     try:
         with live_lines() as tell:
             model = train_people(
@@ -331,6 +423,8 @@ def train_people(
         complain("warning", f"stopped{goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     model.save(output)
+    if checkpoint is None:  # one that was named is kept
+        remove_checkpoint(folder)
     print(f"{model.scores['candidates']} candidates, {model.scores['people']} of them people; written: {output}")
 
 
@@ -355,6 +449,55 @@ def import_pcl(
 
 
 @models.command()
+def export(
+    model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The header to write; with --wasm NAME.wasm, with --page NAME.html.",
+            metavar="NAME.h",
+        ),
+    ],
+    blob: Annotated[
+        bool, typer.Option("--blob", help="Write the tables to NAME.bin, to be mapped into memory.")
+    ] = False,
+    joints: Annotated[bool, typer.Option("--joints", help="Write NAME_joints.h too, which finds joints.")] = False,
+    example: Annotated[
+        bool, typer.Option("--example", help="Write NAME_example.c too, a program that labels a PGM file.")
+    ] = False,
+    wasm: Annotated[bool, typer.Option("--wasm", help="Write a WebAssembly module instead.")] = False,
+    page: Annotated[
+        bool, typer.Option("--page", help="Write a web page instead, which labels dropped pictures without a server.")
+    ] = False,
+    name: Annotated[
+        str | None, typer.Option(help="What functions begin with; default: as the header is called.", metavar="NAME")
+    ] = None,
+) -> None:
+    """Write a model as code that labels without Python: one C header, a WebAssembly module, a web page."""
+    of_headers = {"blob": blob, "joints": joints, "example": example, "name": name is not None}
+    given = next((key for key, value in of_headers.items() if value), None)
+    if (wasm or page) and given is not None:
+        raise UsageError(Parameter(given), " is about headers; leave it out, or leave out ", Parameter("wasm"))
+    if wasm and page:
+        raise UsageError("give ", Parameter("wasm"), " or ", Parameter("page"), ", not both")
+    with status("reading the model, writing ..."):
+        from depthforest.export import export_c, export_page, export_wasm
+        from depthforest.forest import load
+
+        forest = load(model)
+        if wasm:
+            written = [export_wasm(forest, output)]
+        elif page:
+            written = [export_page(forest, output, title=Path(model).stem)]
+        else:
+            written = export_c(forest, output, name=name, blob=blob, joints=joints, example=example)
+    for path in written:
+        print(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB)")
+
+
+@models.command()
 def info(
     model: Annotated[
         str,
@@ -362,6 +505,9 @@ def info(
             help="A model file, the name of a shipped one, or the checkpoint folder of a training run.", metavar="MODEL"
         ),
     ],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also every number of its configuration, joints and scores.")
+    ] = False,
 ) -> None:
     """Print what a model or a checkpoint is; everything in it is checked on the way."""
     from rich.console import Console
@@ -374,6 +520,6 @@ def info(
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in describe(find_model(model)):
+    for name, value in describe(find_model(model), everything=everything):
         table.add_row(escape(name), escape(value))
     Console(highlight=False).print(table)

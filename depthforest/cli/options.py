@@ -16,7 +16,9 @@ from depthforest.base import Parameter
 
 OPTION_NAMES = {
     "is_background_removed": "--background-removed",
+    "force": "--force",
     "is_forced": "--force",
+    "is_tracked": "--track",
     "max_depth": "--depth",
     "max_leaves": "--leaves",
     "max_trees": "--trees",
@@ -51,7 +53,12 @@ def complete_scale(incomplete: str) -> list[str]:
 
 # the options of every command that reads frames
 Inputs = Annotated[
-    list[str], typer.Argument(help="Frames, folders, globs; - for a raw gray16le stream.", metavar="IN...")
+    list[str],
+    typer.Argument(
+        help="Frames, folders, globs, recordings; realsense:, orbbec:, oak:, v4l2: for a camera; - for a raw gray16le "
+        "stream.",
+        metavar="IN",
+    ),
 ]
 CameraOption = Annotated[
     str | None,
@@ -67,7 +74,17 @@ ScaleOption = Annotated[
 FlipOption = Annotated[bool, typer.Option("--flip", help="The pictures are mirrored: turn them back.")]
 RotateOption = Annotated[int, typer.Option(help="Turn the pictures clockwise by 90, 180 or 270 degrees.")]
 ThreadsOption = Annotated[int | None, typer.Option(help="Omitted: one for each core.")]
-SizeOption = Annotated[str | None, typer.Option(help="WxH of raw dumps and streams.")]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Run on a Dask cluster: tcp://HOST:PORT, tls://..., a scheduler file (.json), or local.",
+        metavar="ADDRESS|local",
+    ),
+]
+SizeOption = Annotated[str | None, typer.Option(help="WxH of raw dumps, of streams, and of a camera's mode.")]
+TopicOption = Annotated[
+    str | None, typer.Option(help="Which stream of a recording: a ROS topic, a track, a data set.", metavar="NAME")
+]
 
 # the options of every command that labels frames
 ModelOption = Annotated[
@@ -112,6 +129,14 @@ TrackOption = Annotated[
         help="The frames are a recording: people keep their ids, the room is learned, joints are smoothed over time.",
     ),
 ]
+WorldOption = Annotated[
+    bool,
+    typer.Option(
+        "--world",
+        help="Write joints in meters above the floor too (joints_world.csv), and say how the camera stands; it does "
+        "not move.",
+    ),
+]
 MirrorOption = Annotated[
     bool | None, typer.Option("--mirror/--no-mirror", help="Label the mirrored frame too; omitted: as the model says.")
 ]
@@ -132,12 +157,29 @@ RejectOption = Annotated[
 WriteOption = Annotated[
     str | None,
     typer.Option(
-        help="Of parts, overlay, confidence, probabilities, json, joints, video, with commas; omitted: parts,overlay.",
+        help="Of parts, overlay, confidence, probabilities, json, joints, ply, video, and with --track bvh, c3d, gltf, "
+        "angles, bones, wide; commas between them. Omitted: parts,overlay.",
     ),
 ]
 FpsOption = Annotated[float, typer.Option(help="Frames a second of a recording, and of the video.", min=0.1, max=1000)]
 StdoutOption = Annotated[
     bool, typer.Option("--stdout", help="Write the parts of the only frame as PNG to standard output.")
+]
+SensorOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Of synthetic frames: ideal, kinect_v1, kinect_v1_wide, kinect_v1_registered, tof, kinect_v2, azure, "
+        "stereo, realsense; omitted: kinect_v1.",
+        metavar="NAME",
+    ),
+]
+BodiesOption = Annotated[
+    str | None,
+    typer.Option(help="Of synthetic frames; omitted: procedural.", metavar="procedural|makehuman|both"),
+]
+OverwriteOption = Annotated[bool, typer.Option("--force", help="Overwrite the model that is read.")]
+RestartOption = Annotated[
+    bool, typer.Option("--force", help="Start again, and remove the checkpoint of a run that was stopped.")
 ]
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Label again what is done, and replace what other options made.")
@@ -147,19 +189,24 @@ ForceOption = Annotated[
 def with_fields_of(config: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command one option for each field of a config dataclass, so that none can be forgotten.
 
-    The field's first line in the class's docstring is the option's help; omitted options arrive as None.
+    What the docstring of the class, or of one that it stands on, says of the field is the option's help, with its
+    default; words in quotes are the choices. Omitted options arrive as None.
     """
     module, _, name = config.rpartition(".")
     config_type = getattr(import_module(module), name)
-    helps = dict(re.findall(r"^    (\w+) : .*\n        (.+)$", config_type.__doc__ or "", re.MULTILINE))
+    helps: dict[str, tuple[list[str], str]] = {}
+    for described in reversed(config_type.__mro__):  # a config may stand on another
+        helps |= _described_fields(described.__doc__ or "")
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
         given = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
         added = []
         for entry in fields(config_type):
-            text = f"{helps.get(entry.name, '').rstrip('.:')} [default: {entry.default}]".strip()
-            option = typer.Option(f"--{entry.name.replace('_', '-')}", help=text, show_default=False)
+            choices, said = helps[entry.name]
+            text = f"{said}  [default: {entry.default}]"
+            flag = f"--{entry.name.replace('_', '-')}"
+            option = typer.Option(flag, help=text, show_default=False, metavar="|".join(choices) or None)
             annotation: Any = Annotated[Optional[cast(Any, type(entry.default))], option]  # noqa: UP045
             kind = inspect.Parameter.KEYWORD_ONLY
             added.append(inspect.Parameter(entry.name, kind, default=None, annotation=annotation))
@@ -169,3 +216,15 @@ def with_fields_of(config: str) -> Callable[[Callable[..., None]], Callable[...,
         return command
 
     return decorate
+
+
+def _described_fields(docstring: str) -> dict[str, tuple[list[str], str]]:
+    """Return for each field of a numpydoc docstring its choices, where it names any in quotes, and its description."""
+    entries = re.findall(r"^    (\w+(?:, \w+)*)(?: : (.*))?\n((?:        .+\n)+)", docstring, re.MULTILINE)
+    found = {}
+    for names, kind, text in entries:
+        # the command line has no use for the quotes of code
+        said = " ".join(text.split()).replace("`", "")
+        for name in names.split(", "):
+            found[name] = re.findall(r'"(\w+)"', kind), said
+    return found

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
+import errno
+import math
 import os
 import sys
 import time
@@ -11,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from depthforest.base import DepthForestError, DepthForestWarning, text_of
+from depthforest.base import DepthForestError, DepthForestWarning, reason, tame, text_of
 from depthforest.cli.options import as_option
 
 if TYPE_CHECKING:
     from depthforest.cli.pictures import SampleFigures
     from depthforest.frames import Frame
+    from depthforest.io import FrameSequence
 
 EXIT_INTERRUPTED = 130
 """What shells expect of a program that Ctrl-C has stopped: 128 + SIGINT."""
@@ -84,6 +88,18 @@ def _log_lines(total: int | None) -> Callable[[int], None]:
 
 
 @contextlib.contextmanager
+def on_cluster(address: str | None) -> Iterator[Any]:
+    """Connect to a Dask cluster, on which frames are worked at inside the block; yields its client, or None."""
+    if address is None:
+        yield None
+        return
+    with status("connecting to the cluster ..."):
+        from depthforest.cluster import connect, using
+    with connect(address) as client, using(client):
+        yield client
+
+
+@contextlib.contextmanager
 def status(text: str) -> Iterator[None]:
     """Show on a terminal what takes a while."""
     from rich.console import Console
@@ -118,15 +134,18 @@ def frame_table() -> Any:
     return table
 
 
-def add_frame(table: Any, name: str, frame: Frame) -> None:
-    """Add the size and the depths of a frame to a table."""
+def add_frame(table: Any, name: str, frame: Frame) -> float:
+    """Add the size and the depths of a frame to a table; return the median depth in meters, NaN without a reading."""
     import numpy as np
     from rich.markup import escape
 
     readings = frame.depth_mm[frame.depth_mm > 0]
-    spans = np.percentile(readings, (0, 50, 100)) / 1000 if readings.size else ()
+    spans = (np.percentile(readings, (0, 50, 100)) / 1000).tolist() if readings.size else []
     size = f"{frame.camera.width} x {frame.camera.height}"
-    table.add_row(escape(name), size, f"{readings.size / frame.depth_mm.size:.0%}", *(f"{m:.2f} m" for m in spans))
+    table.add_row(
+        escape(tame(name)), size, f"{readings.size / frame.depth_mm.size:.0%}", *(f"{m:.2f} m" for m in spans)
+    )
+    return float(spans[1]) if spans else math.nan
 
 
 def sample_table(figures: Mapping[str, SampleFigures]) -> Any:
@@ -168,8 +187,14 @@ def print_table(table: Any) -> None:
 
 def complain(kind: str, message: object) -> None:
     """Print one line on standard error; parameters that it names are written as options."""
-    text = " ".join(text_of(message, as_option).split()) or type(message).__name__
+    text = tame(" ".join(text_of(message, as_option).split())) or type(message).__name__
     print(f"depthforest: {kind}: {text}", file=sys.stderr)
+
+
+def tell_drops(frames: FrameSequence) -> None:
+    """Say how many frames of a live camera were missed, if any were."""
+    if frames.n_dropped:
+        print(f"frames that came too fast and were dropped: {frames.n_dropped}")
 
 
 def end_with(failures: Sequence[object]) -> None:
@@ -188,18 +213,55 @@ def report(error: Exception) -> int:
     if hasattr(error, "format_message"):  # typer's own complaints about options and arguments
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "depthforest"
-        if error.format_message():  # empty when help was shown because nothing else was asked for
-            complain("error", f"{error.format_message()} (see {command} --help)")
+        if type(error).__name__ == "NoArgsIsHelpError":  # nothing was asked for; its message is the help
+            print(error.format_message())
+        elif error.format_message():
+            text = _unknown_option(error) if hasattr(error, "option_name") and context else error.format_message()
+            complain("error", f"{text.rstrip('.')} (see {command} --help)")
         return 2
     if isinstance(error, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads: let the last flush succeed
+        _drop_output()  # nobody reads
         return 1
     if isinstance(error, typer.Abort):
         is_interrupted = isinstance(error.__cause__, KeyboardInterrupt)  # as some versions of typer report it
         complain("error", "stopped" if is_interrupted else "aborted")
         return EXIT_INTERRUPTED if is_interrupted else 1
+    if isinstance(error, OSError):
+        complain("error", _system_error(error))
+        return 1
     complain("error", f"internal: {type(error).__name__}: {error}; DEPTHFOREST_DEBUG=1 shows where")
     return 1
+
+
+def _unknown_option(error: Any) -> str:
+    """Return which option was not known, and what was probably meant: an option that is spelled much like it."""
+    if not hasattr(error, "possibilities"):  # an option that is known, and used wrongly
+        return str(error.format_message())
+    given, options = error.option_name, {}
+    for parameter in error.ctx.command.params:
+        options.update(dict.fromkeys([*parameter.opts, *parameter.secondary_opts], parameter))
+    near = difflib.get_close_matches(given, [name for name in options if name.startswith("--")], n=2, cutoff=0.75)
+    kind = given.lstrip("-")
+    if not near and "--write" in options and kind in str(options["--write"].help):
+        return f"no option is called {given}; did you mean --write {kind}?"
+    return f"no option is called {given}" + (f"; did you mean {' or '.join(near)}?" if near else "")
+
+
+def _drop_output() -> None:
+    """Let the last flush succeed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _system_error(error: OSError) -> str:
+    """Return what the system refused, with the path where it names one."""
+    if error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {reason(error)}"
+    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO):  # of files, it is told where they are written
+        _drop_output()
+        return f"standard output: cannot be written: {reason(error)}"
+    if isinstance(error, FileNotFoundError):
+        return "the working folder is gone; change to another and run this again"
+    return f"the system refused: {reason(error)}"
 
 
 def warn_in_one_line(said: set[str]) -> Any:

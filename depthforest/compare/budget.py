@@ -73,6 +73,7 @@ class CompareSettings:
     held_out : float
         Share of the frames that judges where there is no test set.
     seed : int
+        The same seed draws the same pixels and frames.
     """
 
     pixels: int = 100_000

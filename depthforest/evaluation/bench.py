@@ -231,6 +231,14 @@ class BenchFrames(FrameSource):
             self._digests[number] = _content_digest(frame)
         return frame
 
+    def digest_of(self, number: int) -> bytes | None:
+        """Return the digest of a frame that was made."""
+        return self._digests.get(number)
+
+    def take_digest(self, number: int, digest: bytes) -> None:
+        """Take the digest of a frame that was made elsewhere."""
+        self._digests[number] = digest
+
     @cached_property
     def _generator(self) -> Generator:
         from synth import Generator

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bools, Floats, PartSetError, UsageError, map_in_order, thread_count
+from depthforest.base import Bools, Floats, PartSetError, UsageError, thread_count
+from depthforest.cluster import spread
 from depthforest.evaluation.figures import Evaluation, JointScores, LevelScores, Speed
 from depthforest.evaluation.options import TIMED_FRAMES, JointFinder, JudgeOptions
 from depthforest.evaluation.partmaps import GROUPINGS, ComparisonLevel, comparable
@@ -122,7 +123,7 @@ def evaluate_many(
     part_set = first.part_set
     judges = [ForestJudge(forest, part_set, options) for forest in forests]
 
-    def look(index: int) -> list[tuple[PersonView, list[JudgedPerson]]]:
+    def look(index: int) -> tuple[list[tuple[PersonView, list[JudgedPerson]]], bytes | None]:
         frame = data[index]
         if frame.part_set.names != part_set.names:
             raise UsageError(f"frame {index} has other parts than the first; evaluate one part set at a time")
@@ -131,10 +132,15 @@ def evaluate_many(
             mask = frame.people == person
             view = PersonView.of(frame, index, person, mask, "" if sensors is None else sensors[index])
             looked.append((view, [judge.answer(frame, person, mask) for judge in judges]))
-        return looked
+        # frames of a test set that were made on a cluster are held against the committed hash too
+        digest_of = getattr(data, "digest_of", None)
+        return looked, None if digest_of is None else digest_of(index)
 
     views: list[PersonView] = []
-    for looked in map_in_order(look, range(n_frames), threads=options.threads):
+    take = getattr(data, "take_digest", None)
+    for index, (looked, digest) in enumerate(spread(look, range(n_frames), threads=options.threads)):
+        if take is not None and digest is not None:
+            take(index, digest)
         for view, answers in looked:
             for judge, answer in zip(judges, answers, strict=True):
                 judge.add(len(views), answer)

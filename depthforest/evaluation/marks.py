@@ -40,7 +40,7 @@ from depthforest.evaluation.scores import Calibration, count_pairs
 from depthforest.evaluation.views import PersonView, touches_border
 from depthforest.forest import Forest
 from depthforest.frames import JOINTS, NO_PART, REGIONS15, CameraLike, Frame, PartSet
-from depthforest.io import read_depth
+from depthforest.io import is_recording, open_source, read_depth
 
 MAX_SIDE_PX = 1 << 16
 
@@ -49,16 +49,25 @@ KEPT_FRAMES = 8
 
 
 class MarkedFrames(Mapping[str, Frame]):
-    """The depth frames of a folder by their names without ending, read when they are asked for."""
+    """The depth frames of a folder by their names without ending, read when they are asked for.
+
+    Frames of a stack or a recording are called by its name and their number from 0, as in `walk_000017`.
+    """
 
     def __init__(self, folder: str | Path, camera: CameraLike | None = None) -> None:
+        if is_recording(folder):
+            source = open_source(folder, camera)
+            numbers = {name.stem: number for number, name in enumerate(source.names())}
+            self._files: dict[str, Path] = dict.fromkeys(numbers, Path(folder))
+            self._read = lru_cache(KEPT_FRAMES)(lambda name: source[numbers[name]])
+            return
         try:
             files = [f for f in Path(folder).iterdir() if f.is_file() and not f.name.startswith(".")]
         except OSError as error:
             raise UsageError(f"{folder}: cannot be read as the folder of the marked frames: {reason(error)}") from None
         # the endings of pictures win over those of notes beside them
         order = sorted(files, key=lambda f: (f.suffix.lower() in (".json", ".md", ".txt"), natural_key(f.name)))
-        self._files: dict[str, Path] = {}
+        self._files = {}
         for file in order:
             self._files.setdefault(file.stem, file)
         self._read = lru_cache(KEPT_FRAMES)(lambda name: read_depth(self._files[name], camera))

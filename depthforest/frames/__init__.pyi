@@ -1,7 +1,9 @@
 from . import drawing as drawing
+from .camera import MAX_FOCAL_PX as MAX_FOCAL_PX
 from .camera import PRESETS as PRESETS
 from .camera import Camera as Camera
 from .camera import CameraLike as CameraLike
+from .camera import at_most_pixels as at_most_pixels
 from .camera import check_rotation as check_rotation
 from .camera import check_size as check_size
 from .camera import parse_size as parse_size

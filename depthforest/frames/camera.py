@@ -7,7 +7,9 @@ the picture spans -0.5 to height - 0.5, and scaling by s sends a centre c to (c 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import CameraError, Floats, is_finite, read_json
+from depthforest.base import CameraError, Floats, is_finite, read_json, shown
 
 MAX_PIXELS = 2**26
 """Largest picture that is opened: 8192 x 8192. A larger header is taken for a broken or hostile file."""
+
+_most_pixels: ContextVar[int] = ContextVar("most_pixels", default=MAX_PIXELS)
+
+MIN_FOCAL = 0.02
+"""Of the picture's shorter side: a view of 175 degrees. Less is a focal length in meters or millimeters."""
+
+MAX_FOCAL_PX = 1e6
+"""Largest focal length and place of the principal point, pixels: far beyond any lens, and float32 stays finite at a
+depth of 1 mm."""
 
 DISTORTION_LENGTHS = (0, 4, 5, 8)
 """OpenCV's coefficient vectors: none; k1 k2 p1 p2; with k3; with k4 k5 k6 (rational)."""
@@ -56,6 +67,18 @@ class Camera:
         for name in ("width", "height"):
             object.__setattr__(self, name, _whole(name, getattr(self, name)))
         check_size(self.width, self.height, "camera", CameraError)
+        if max(self.fx, self.fy) > MAX_FOCAL_PX:
+            raise CameraError(
+                f"focal lengths above {MAX_FOCAL_PX:g} pixels are not supported, got fx={self.fx:g}, fy={self.fy:g}"
+            )
+        if min(self.fx, self.fy) < MIN_FOCAL * min(self.width, self.height):
+            raise CameraError(
+                f"focal lengths are in pixels, at least {MIN_FOCAL:g} of the picture's shorter side; got "
+                f"fx={self.fx:g}, fy={self.fy:g} for {self.width} x {self.height} (in meters or millimeters, divide by "
+                "the pixel pitch)"
+            )
+        if max(abs(self.cx), abs(self.cy)) > MAX_FOCAL_PX:
+            raise CameraError(f"the principal point is in pixels, near the picture; got cx={self.cx:g}, cy={self.cy:g}")
         coefficients = self.distortion
         if isinstance(coefficients, str) or not isinstance(coefficients, Sequence | np.ndarray):
             raise CameraError(f"distortion must be a list of coefficients, got {coefficients!r}")
@@ -83,9 +106,10 @@ class Camera:
 
         Parameters
         ----------
-        value : Camera, str, Path or mapping
+        value : Camera, str, Path, mapping or array
             A camera; a preset as in `preset`; numbers ``"fx,fy,cx,cy"`` or ``"fx,fy,cx,cy,WxH"``; the path of a JSON
-            file with the fields of this class; or a mapping with these fields.
+            file with the fields of this class; a mapping with these fields; or the 3 x 3 matrix K of OpenCV and ROS,
+            for pictures of any size.
         size : (width, height), optional
             Size of the picture it belongs to, for numbers that come without one.
         """
@@ -99,10 +123,19 @@ class Camera:
             return cls._from_numbers(value, size)
         if isinstance(value, Path) or (isinstance(value, str) and value.lower().endswith(".json")):
             return cls.from_json(value)
+        if isinstance(value, np.ndarray | list | tuple):
+            if size is None:
+                raise CameraError("a camera matrix has no picture size; use Camera.from_matrix(K, width, height)")
+            return cls.from_matrix(value, *size)
         raise CameraError(
-            f"{value!r} is no camera; name a preset ({', '.join(PRESETS)}), a preset scaled as in kinect_v1@320x240, "
-            "numbers fx,fy,cx,cy[,WxH], or a .json file"
+            f"{shown(value)} is no camera; name a preset ({', '.join(PRESETS)}), a preset scaled as in "
+            "kinect_v1@320x240, numbers fx,fy,cx,cy[,WxH], or a .json file; in Python also a 3 x 3 matrix K"
         )
+
+    @staticmethod
+    def waits_for_size(value: object) -> bool:
+        """Tell whether what a user named is a camera only together with the size of a picture: numbers, or a K."""
+        return (isinstance(value, str) and value.count(",") == 3) or isinstance(value, np.ndarray | list | tuple)
 
     @classmethod
     def _from_numbers(cls, text: str, size: tuple[int, int] | None) -> Camera:
@@ -124,9 +157,12 @@ class Camera:
     @classmethod
     def from_matrix(cls, matrix: npt.ArrayLike, width: int, height: int, distortion: Sequence[float] = ()) -> Camera:
         """Build a camera from the 3 x 3 matrix that OpenCV and ROS call K."""
-        k = np.asarray(matrix, dtype=np.float64)
+        try:
+            k = np.asarray(matrix, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise CameraError(f"a camera matrix is 3 x 3 numbers, got {shown(matrix)}") from None
         if k.shape != (3, 3) or (k[[1, 2, 2], [0, 0, 1]] != 0).any() or k[2, 2] != 1 or k[0, 1] != 0:
-            raise CameraError(f"a camera matrix is [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], got {k.tolist()}")
+            raise CameraError(f"a camera matrix is [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], got {shown(k.tolist())}")
         return cls(float(k[0, 0]), float(k[1, 1]), float(k[0, 2]), float(k[1, 2]), width, height, tuple(distortion))
 
     @classmethod
@@ -302,8 +338,25 @@ def check_rotation(degrees: int) -> int:
 
 def check_size(width: int, height: int, name: str, error_type: type[Exception]) -> None:
     """Raise `error_type` unless the size is one of a picture that can be opened."""
-    if width < 1 or height < 1 or width * height > MAX_PIXELS:
-        raise error_type(f"{name}: {width} x {height} pixels; expected 1 to {MAX_PIXELS} pixels in all")
+    most = _most_pixels.get()
+    if width < 1 or height < 1 or width * height > most:
+        raise error_type(f"{name}: {width} x {height} pixels; expected 1 to {most} pixels in all")
+
+
+@contextmanager
+def at_most_pixels(n: int) -> Iterator[None]:
+    """Let readers refuse larger pictures inside the block, by their headers: nothing of them is decoded.
+
+    Parameters
+    ----------
+    n : int
+        Pixels of a picture. The limit holds for the thread that enters the block.
+    """
+    before = _most_pixels.set(min(n, MAX_PIXELS))
+    try:
+        yield
+    finally:
+        _most_pixels.reset(before)
 
 
 def parse_size(text: str) -> tuple[int, int]:
@@ -318,7 +371,7 @@ def parse_size(text: str) -> tuple[int, int]:
 
 def _finite(name: str, value: object) -> float:
     if not is_finite(value):
-        raise CameraError(f"{name} must be a finite number, got {value!r}")
+        raise CameraError(f"{name} must be a finite number, got {shown(value)}")
     return float(value)
 
 
@@ -336,7 +389,7 @@ def _last_axis(values: npt.ArrayLike, n: int, name: str) -> Floats:
     return array
 
 
-CameraLike = Camera | str | Path | Mapping[str, Any]
+CameraLike = Camera | str | Path | Mapping[str, Any] | npt.NDArray[Any] | Sequence[Sequence[float]]
 """What `Camera.parse` takes."""
 
 _KINECT_V1 = Camera(525.0, 525.0, 319.5, 239.5, 640, 480)

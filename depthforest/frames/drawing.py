@@ -90,7 +90,7 @@ def overlay(
     return painted(shaded, parts, part_set.color_table, opacity)
 
 
-def draw_skeletons(
+def with_skeletons(
     picture: Picture,
     joints_by_person: Mapping[int, Mapping[str, Any]],
     camera: Camera,
@@ -98,7 +98,9 @@ def draw_skeletons(
     ids: bool = False,
     least: float = 0,
 ) -> Picture:
-    """Return a picture with skeletons: bones of the person's left warm, of the right cool, of the middle white.
+    """Return a copy of a picture with skeletons: bones of the left warm, of the right cool, of the middle white.
+
+    Sides are the person's own.
 
     Colours fade with confidence. A joint that the frame does not show (`is_visible` is False: hidden, or bridged by
     `JointTracks`) is a hollow dot, its bones are dashed.
@@ -141,9 +143,9 @@ def draw_skeletons(
 
 
 def draw_joints(picture: Picture, camera: Camera, people: Mapping[int, Joints] | Iterable[Joints]) -> Picture:
-    """Return a picture with true skeletons, as `draw_skeletons` draws them, of people with or without ids."""
+    """Return a picture with true skeletons, as `with_skeletons` draws them, of people with or without ids."""
     by_person = people if isinstance(people, Mapping) else dict(enumerate(people, start=1))
-    return draw_skeletons(picture, by_person, camera)
+    return with_skeletons(picture, by_person, camera)
 
 
 def _pixels_of(joints: Mapping[str, Any], camera: Camera) -> dict[str, tuple[int, int]]:

@@ -14,7 +14,16 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import CameraError, DepthForestWarning, FrameError, Parameter, PartSetError, is_whole
+from depthforest.base import (
+    CameraError,
+    DepthForestWarning,
+    FrameError,
+    Parameter,
+    PartSetError,
+    check_flag,
+    is_finite,
+    is_whole,
+)
 from depthforest.frames.camera import Camera, CameraLike, check_rotation, check_size
 from depthforest.frames.parts import BODY31, JOINTS, NO_PART, PartSet
 from depthforest.frames.units import MAX_MM, DepthMM, Scale, to_millimetres
@@ -67,12 +76,20 @@ class Frame:
     camera : Camera
         Without lens distortion (`from_array` and `read_depth` remove it). If it is of another size, it is scaled where
         the aspect fits.
+    time_s : float, optional
+        When it was taken, in seconds on the clock of its recording; None: unknown.
+    name : str
+        Where it comes from, as messages call it. Neither name nor time count when frames are compared.
     """
 
     depth_mm: DepthMM
     camera: Camera
+    time_s: float | None = field(default=None, kw_only=True)
+    name: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.time_s is not None and not is_finite(self.time_s):
+            raise FrameError(f"time_s must be a finite number of seconds or None, got {self.time_s!r}")
         depth_mm = np.asarray(self.depth_mm)
         if depth_mm.dtype == np.uint16 and depth_mm.ndim == 2:
             # millimetres by definition, on the path of every frame: from_array is where units are doubted
@@ -98,6 +115,7 @@ class Frame:
         flip: bool = False,
         rotate: int = 0,
         name: str = "depth",
+        time_s: float | None = None,
     ) -> Frame:
         """Make a frame of what a camera driver delivers.
 
@@ -105,7 +123,7 @@ class Frame:
         ----------
         raw : array (rows, cols)
             Integers in millimetres or floats in metres, unless `scale` says otherwise.
-        camera : Camera, str, Path or mapping, optional
+        camera : Camera, str, Path, mapping or 3 x 3 matrix, optional
             As in `Camera.parse`. It describes the sensor itself: upright in its own housing, not mirrored. None guesses
             a preset by the size of the picture and warns.
         scale : float or str, optional
@@ -116,8 +134,11 @@ class Frame:
             The sensor is mounted on its side: turn the picture clockwise by 90, 180 or 270 degrees to make it upright.
         name : str
             What messages call the picture.
+        time_s : float, optional
+            When it was taken, in seconds.
         """
         check_rotation(rotate)
+        check_flag("flip", flip)
         depth_mm = to_millimetres(raw, scale=scale, name=name)
         if flip:
             depth_mm = depth_mm[:, ::-1]
@@ -135,7 +156,8 @@ class Frame:
                 stacklevel=2,
             )
         depth_mm = sensor.undistort(np.ascontiguousarray(depth_mm))
-        return Frame(np.rot90(depth_mm, -rotate // 90), sensor.without_distortion().rotated(rotate))
+        turned = sensor.without_distortion().rotated(rotate)
+        return Frame(np.rot90(depth_mm, -rotate // 90), turned, time_s=time_s, name=name)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -149,13 +171,14 @@ class Frame:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(_same(value, getattr(other, key)) for key, value in vars(self).items())
+        content = (entry.name for entry in fields(self) if not entry.kw_only)
+        return all(_same(getattr(self, key), getattr(other, key)) for key in content)
 
     __hash__ = None  # type: ignore[assignment]  # compares by the content of arrays
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle through the constructor, so that the copy is checked and read-only as well."""
-        return type(self), tuple(_plain(getattr(self, entry.name)) for entry in fields(self))
+        return _made, (type(self), {entry.name: _plain(getattr(self, entry.name)) for entry in fields(self)})
 
     def __repr__(self) -> str:
         share = np.count_nonzero(self.depth_mm) / self.depth_mm.size
@@ -220,6 +243,8 @@ class LabeledFrame(Frame):
             people=_frozen(people),
             joints=MappingProxyType({person: MappingProxyType(its) for person, its in joints.items()}),
             part_set=BODY31,
+            time_s=None,
+            name="",
         )
         return frame
 
@@ -317,6 +342,11 @@ def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     array = np.ascontiguousarray(array)
     array.setflags(write=False)
     return array
+
+
+def _made(kind: type[Frame], content: dict[str, Any]) -> Frame:
+    """Return a frame of its fields, for copies and pickles."""
+    return kind(**content)
 
 
 def _plain(value: Any) -> Any:

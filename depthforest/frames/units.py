@@ -196,6 +196,8 @@ def _warn_if_implausible(values: npt.NDArray[Any], unit: _Unit, name: str) -> No
     if readings.size == 0:
         return
     median_m = float(np.median(readings.astype(np.float64))) * unit.metres
+    if median_m > MAX_MM / 1000:
+        return  # refused in a moment, for a better reason
     near_m = float(np.quantile(readings.astype(np.float64), 0.1)) * unit.metres
     hint: Message = ()
     if values.dtype.kind == "f" and np.nanmax(values) == 1:

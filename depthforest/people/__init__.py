@@ -1,7 +1,8 @@
 """Who is in a frame: a depth frame in, one mask for each person out.
 
 Other rooms may use `find_people`, with a `Background` or without one, the `People` it returns, `PeopleTracker`, which
-keeps ids over a recording, `measure_people`, and `PersonModel`; training also what it learns from (`learning`).
+keeps ids over a recording, `measure_people`, `find_world`, and `PersonModel`; training also what it learns from
+(`learning`).
 
 Modules, from the ground up:
 
@@ -20,6 +21,7 @@ Modules, from the ground up:
 - `background`: the empty room: depth and noise of every pixel. Farther readings soon replace the background, because
   nobody can see through a wall. Nearer ones do so after half a minute.
 - `finding`: `find_people`, with a background or without, and `People`, its result.
+- `world`: `find_world`: up and the camera's height from the floor, and joints in meters above it.
 - `sizes`: how large people are.
 - `room`: `LearnedRoom`: the background of a recording, learned while people are in it.
 - `tracks`: `PeopleTracker`: ids that persist over a recording, by overlap of masks and position in meters.

@@ -1,4 +1,5 @@
 from .background import Background as Background
+from .finding import BackgroundLike as BackgroundLike
 from .finding import People as People
 from .finding import check_count as check_count
 from .finding import find_people as find_people
@@ -11,6 +12,11 @@ from .judging.model import PersonModel as PersonModel
 from .judging.model import body_forest as body_forest
 from .judging.model import load_person_model as load_person_model
 from .judging.treesum import TreeSum as TreeSum
+from .planes import FittedPlane as FittedPlane
 from .sizes import PersonSize as PersonSize
 from .sizes import measure_people as measure_people
 from .tracks import PeopleTracker as PeopleTracker
+from .world import World as World
+from .world import find_world as find_world
+from .world import floor_of as floor_of
+from .world import world_of as world_of

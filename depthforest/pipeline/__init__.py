@@ -1,7 +1,8 @@
 """The inside of `depthforest label`: sources in, answers out, resumable.
 
 Other rooms may use `LabelRun` with its `LabelOptions` and `LabelSummary`, `label_one` for a single frame,
-`label_people` for all people of a frame, and `check_frames`, which judges whether frames were read rightly.
+`label_people` for all people of a frame, `Tracker` and `track` for live loops, and `check_frames`, which judges
+whether frames were read rightly.
 
 Modules, from the ground up:
 
@@ -10,6 +11,7 @@ Modules, from the ground up:
 - `merging`: every person of a frame labeled separately, and the answers merged into one image.
 - `peoplemaps`: who is where in the frames of a run: given masks, people that are searched for, or all readings.
 - `plausibility`: whether unit, camera and orientation of frames are right, judged by the people in them.
+- `tracking`: `Tracker`: everyone in a frame with ids, parts and joints, followed from frame to frame.
 - `outputs`: what is written for a frame, each file whole or not at all, and the video.
 - `outfolder`: the output folder. It gives every input a unique name, knows what is done, and refuses to mix models or
   options. `label.json` records which input each name belongs to; a file's existence alone could belong to another

@@ -5,6 +5,12 @@ from .outputs import panels as panels
 from .outputs import parse_outputs as parse_outputs
 from .plausibility import Finding as Finding
 from .plausibility import check_frames as check_frames
+from .plausibility import doubt_depth as doubt_depth
+from .recordings import joints_of_recording as joints_of_recording
 from .run import LabelRun as LabelRun
 from .run import LabelSummary as LabelSummary
 from .run import label_one as label_one
+from .tracking import SeenPeople as SeenPeople
+from .tracking import SeenPerson as SeenPerson
+from .tracking import Tracker as Tracker
+from .tracking import track as track

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,8 @@ class PeopleLabels:
         Which way people face, see `Labeling.facing`.
     confidences : mapping of person id to float
         Mean confidence of each person's labels.
+    mean_shares : mapping of person id to float
+        The same before calibration.
     """
 
     frame: Frame
@@ -51,6 +54,7 @@ class PeopleLabels:
     joints: Mapping[int, Mapping[str, JointLike]] | None = None
     facings: Mapping[int, float | None] = field(default_factory=dict)
     confidences: Mapping[int, float] = field(default_factory=dict)
+    mean_shares: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def ids(self) -> list[int]:
@@ -70,6 +74,7 @@ def label_people(
     *,
     top: int | None = None,
     joints: bool = False,
+    took: dict[str, float] | None = None,
     **options: Any,
 ) -> PeopleLabels:
     """Label every person of a frame by itself.
@@ -83,6 +88,8 @@ def label_people(
         How many of the most probable parts to keep.
     joints : bool
         Find the joints too.
+    took : dict of str to float, optional
+        The seconds that parts and joints took are put into it, as "parts" and "joints".
     **options
         Of `Forest.label`: mirror, rule, reject, smooth, exact, threads.
     """
@@ -92,24 +99,33 @@ def label_people(
     found: dict[int, Mapping[str, JointLike]] = {}
     ways: dict[int, float | None] = {}
     means: dict[int, float] = {}
+    shares: dict[int, float] = {}
     best = None
     if k is not None:
         best = np.full((*frame.shape, k), NO_PART, np.uint8), np.zeros((*frame.shape, k), np.float32)
+    times = [time.perf_counter()]
     for person in sorted(people.ids):
         is_person = people.map == person
         labeling = forest.label(frame, is_person, **options)
         np.copyto(parts, labeling.parts, where=is_person)
         np.copyto(confidence, labeling.confidence, where=is_person)
         ways[person] = labeling.facing
+        shares[person] = labeling.mean_share
         n_labeled = int(np.count_nonzero(labeling.parts != NO_PART))
         means[person] = float(labeling.confidence.sum(dtype=np.float64)) / max(n_labeled, 1)
+        times.append(time.perf_counter())
         if joints:
             found[person] = find_joints(frame, labeling)
+        times.append(time.perf_counter())
         if best is not None:
             best_parts, probabilities = labeling.probabilities(top=k)
             np.copyto(best[0], best_parts, where=is_person[..., None])
             np.copyto(best[1], probabilities, where=is_person[..., None])
-    return PeopleLabels(frame, people, parts, confidence, best, forest.part_set, found if joints else None, ways, means)
+    if took is not None:
+        spans = np.diff(times)
+        took |= {"parts": float(spans[::2].sum()), "joints": float(spans[1::2].sum())}
+    its_joints = found if joints else None
+    return PeopleLabels(frame, people, parts, confidence, best, forest.part_set, its_joints, ways, means, shares)
 
 
 def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:

@@ -29,6 +29,8 @@ class LabelOptions:
         Keep whatever was looked at, however improbable it is that it is a person.
     is_tracked : bool
         The frames are a recording: people keep their ids, and joints are smoothed over time.
+    is_world : bool
+        The joints are written in meters above the floor as well; the camera does not move.
     mirror, smooth, exact, rule, reject
         As in `Forest.label`.
     fps : float
@@ -42,6 +44,7 @@ class LabelOptions:
     person_model: str | None = None
     is_doubtful_kept: bool = False
     is_tracked: bool = False
+    is_world: bool = False
     mirror: bool | None = None
     smooth: float | None = None
     exact: bool = False

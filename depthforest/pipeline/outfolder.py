@@ -25,12 +25,12 @@ from depthforest.base import (
     Parameter,
     UsageError,
     json_bytes,
-    make_folder,
     natural_key,
     reason,
 )
-from depthforest.io import STDIN, FrameName
-from depthforest.pipeline.outputs import ENDINGS, JOINTS_TABLE, VIDEO_FILE, frame_outputs, output_path
+from depthforest.io import FrameName, stream_name
+from depthforest.pipeline.motions import clear_motions
+from depthforest.pipeline.outputs import ENDINGS, JOINTS_TABLE, MOTION, VIDEO_FILE, frame_outputs, output_path
 
 RECORD = "label.json"
 SCHEMA = 1
@@ -66,7 +66,7 @@ class OutputFolder(ClaimedFolder):
     kinds : sequence of str
         Outputs that are asked for.
     sources : sequence of Path or str
-        Files of the frames; "-" for standard input.
+        Files of the frames; "-" for standard input, or the name of a live camera.
     identity : mapping
         What shapes the answers, as JSON holds it.
     others : iterable of Path
@@ -91,9 +91,12 @@ class OutputFolder(ClaimedFolder):
         self._kinds = tuple(kinds)
         self._identity = json.loads(json.dumps(identity))
         self._is_forced = is_forced
-        self._places = [(self.path / entry).resolve() for entry in (*ENDINGS, JOINTS_TABLE, VIDEO_FILE, RECORD)]
+        self._seen = self._content()
+        entries = (*ENDINGS, *MOTION, JOINTS_TABLE, VIDEO_FILE, RECORD)
+        self._places = [(self.path / entry).resolve() for entry in entries]
         given = list(dict.fromkeys(map(_absolute, sources)))
-        self._record = self._checked_record(STDIN in given)
+        streams = {source for source in given if isinstance(source, str)}
+        self._record = self._checked_record(bool(streams))
         self._earlier = set(self._record["sources"])
         self._inputs = [source for source in given if isinstance(source, str) or not self._is_ours(source)]
         self.n_ignored = len(given) - len(self._inputs)
@@ -104,7 +107,7 @@ class OutputFolder(ClaimedFolder):
                 raise UsageError(f"{other}: may be overwritten, for outputs go there; name another folder for them")
         # what is removed before the first output: everything of another identity, or an earlier stream, which may have
         # been longer than the one that takes its names
-        self._stale = {name for name, source in self._record["sources"].items() if source == STDIN and STDIN in given}
+        self._stale = {name for name, source in self._record["sources"].items() if source in streams}
         if self.change(self._record, self._identity) is not None:
             self._record, self._earlier, self._stale = self._new_record(), set(), self._earlier
         self._names = self._plan()
@@ -119,11 +122,27 @@ class OutputFolder(ClaimedFolder):
         with self._lock:
             if self._is_begun:
                 return
-            make_folder(self.path)
+            self.lock()
+            if self._content() != self._seen:
+                raise UsageError(f"{self.path}: another run has written there since this one began; run it again")
+            self.remove_leftovers()
             if self._stale:
                 self._clear(self._stale)
             self.claim(json_bytes(self._record))
             self._is_begun = True
+
+    def remove_leftovers(self) -> None:
+        """Remove what a run that was killed had half written, where outputs go; the folder may hold other things."""
+        self._remove_leftovers(self.path.glob(".*.part*"))
+        for kind in (*ENDINGS, *MOTION):
+            self._remove_leftovers((self.path / kind).rglob(".*.part*"))
+
+    def _content(self) -> bytes | None:
+        """Return the bytes of the record, None if there is none or it cannot be read."""
+        try:
+            return (self.path / RECORD).read_bytes()
+        except OSError:
+            return None
 
     def name(self, frame: FrameName) -> str | None:
         """Return the name of a frame's outputs, with slashes between folders; None if it is an output itself."""
@@ -150,7 +169,7 @@ class OutputFolder(ClaimedFolder):
 
     def is_video_done(self, inputs: Iterable[Path]) -> bool:
         """Tell whether the video holds the frames of this run and is not older than their files."""
-        is_same = self._record["video"] == self._video_digest() and STDIN not in self._names
+        is_same = self._record["video"] == self._video_digest() and not any(isinstance(s, str) for s in self._names)
         return is_same and not self._is_forced and _is_newer([self.path / VIDEO_FILE], inputs)
 
     def note_video(self) -> None:
@@ -165,7 +184,7 @@ class OutputFolder(ClaimedFolder):
         earlier = self.check(self._identity)
         if earlier is None:
             return self._new_record()
-        if not self._is_forced and is_stream and STDIN in earlier["sources"].values():
+        if not self._is_forced and is_stream and any(map(stream_name, earlier["sources"].values())):
             raise UsageError(
                 f"{self.path}: holds the labels of an earlier stream; name another folder, or ",
                 Parameter("is_forced", True),
@@ -193,7 +212,7 @@ class OutputFolder(ClaimedFolder):
         )
 
     def _refuse_others(self) -> None:
-        foreign = [entry for entry in (*ENDINGS, VIDEO_FILE) if self.has(entry)]
+        foreign = [entry for entry in (*ENDINGS, *MOTION, VIDEO_FILE) if self.has(entry)]
         if foreign:
             raise UsageError(
                 f"{self.path / foreign[0]}: is there already, and not from label (there is no {RECORD}); "
@@ -209,6 +228,8 @@ class OutputFolder(ClaimedFolder):
                     if name in names or (page and page[1] in names):
                         output_path(self.path, kind, name).unlink()
             (self.path / VIDEO_FILE).unlink(missing_ok=True)
+            for kind in MOTION:
+                clear_motions(self.path, kind)
         except OSError as error:
             raise DepthForestError(f"{self.path}: cannot be cleared: {reason(error)}") from None
 
@@ -253,9 +274,9 @@ class OutputFolder(ClaimedFolder):
             return source.as_posix()
 
     def _base_name(self, frame: FrameName) -> str | None:
-        # what standard input delivers is called as if it were a file
-        source = STDIN if STDIN in self._names and frame.path == Path("stdin") else _absolute(frame.path)
-        return self._names.get(source)
+        # what a stream delivers is called as if it were a file
+        streams = (source for source in self._names if stream_name(source) == str(frame.path))
+        return self._names.get(next(streams, _absolute(frame.path)))
 
     def _is_ours(self, path: Path) -> bool:
         """Tell whether a path is where outputs go; nothing there is ever an input."""
@@ -264,12 +285,14 @@ class OutputFolder(ClaimedFolder):
 
 
 def _absolute(source: Path | str) -> Path | str:
-    return STDIN if source == STDIN else Path(os.path.abspath(source))  # noqa: PTH100  # takes .. out, keeps links
+    if stream_name(source) is not None:
+        return str(source)
+    return Path(os.path.abspath(source))  # noqa: PTH100  # takes .. out, keeps links
 
 
 def _bases(sources: Iterable[Path | str]) -> dict[Path | str, str]:
     """Return what inputs are called: without their ending, but for those that only their ending tells apart."""
-    bases = {source: "stdin" if isinstance(source, str) else safe_name(source.stem) for source in sources}
+    bases = {source: safe_name(Path(stream_name(source) or source).stem) for source in sources}
     whole = {s: safe_name(f"{s.stem}_{s.suffix[1:]}") for s in bases if isinstance(s, Path) and s.suffix}
     uses = Counter((s.parent, _key(name)) for s in whole for name in (bases[s], whole[s]))
     for source, name in whole.items():

@@ -1,21 +1,17 @@
-"""What `label` writes of a frame: pictures, probabilities and figures, each in a folder of its own; and one video."""
+"""What `label` writes of a frame: pictures, probabilities and figures, each in a folder of its own."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-import cv2
 import numpy as np
 
-from depthforest.base import DepthForestError, Parameter, UsageError, make_folder, reason, replacing
-from depthforest.frames import drawing
-from depthforest.joints import FrameJoints, read_joints, write_joints
+from depthforest.base import Parameter, UsageError, make_folder, replacing
+from depthforest.frames import NO_PART, drawing
+from depthforest.joints import TO_UP, FrameJoints, read_joints, write_joints
 from depthforest.pipeline.merging import PeopleLabels, summary
 
 SCHEMA = 1
@@ -35,15 +31,20 @@ ENDINGS = {
     "probabilities": ".npz",
     "json": ".json",
     JOINTS: ".json",
+    "ply": ".ply",
 }
 """Output of a frame -> ending of its file; the folder is called as the output."""
 
+MOTION = {"bvh": ".bvh", "c3d": ".c3d", "gltf": ".glb", "angles": ".csv", "bones": ".csv", "wide": ".csv"}
+"""Output of a tracked person -> ending of its file; the folder is called as the output."""
+
 VIDEO = "video"
 VIDEO_FILE = "video.mp4"
-VIDEO_CODEC = "mp4v"
-"""MPEG-4 part 2: every build of OpenCV with a video writer encodes it, whereas H.264 is missing in those of PyPI."""
 
 DEFAULT = ("parts", "overlay")
+
+_POINT = np.dtype([("place", "<f4", 3), ("color", "u1", 3), ("part", "u1"), ("person", "u1")])
+"""A point of a PLY file."""
 
 
 def parse_outputs(text: str | None) -> tuple[str, ...]:
@@ -51,7 +52,7 @@ def parse_outputs(text: str | None) -> tuple[str, ...]:
     if text is None:
         return DEFAULT
     named = [word.strip() for word in text.split(",") if word.strip()]
-    known = (*ENDINGS, VIDEO)
+    known = (*ENDINGS, *MOTION, VIDEO)
     for word in named:
         if word not in known:
             raise UsageError(
@@ -68,8 +69,8 @@ def output_path(folder: Path, kind: str, name: str) -> Path:
 
 
 def frame_outputs(kinds: Iterable[str]) -> list[str]:
-    """Return the outputs that each frame has: all but the video."""
-    return [kind for kind in kinds if kind != VIDEO]
+    """Return the outputs that each frame has: neither motion nor the video."""
+    return [kind for kind in kinds if kind in ENDINGS]
 
 
 def picture(labels: PeopleLabels) -> drawing.Picture:
@@ -83,7 +84,7 @@ def panels(labels: PeopleLabels) -> list[drawing.Picture]:
     parts = drawing.overlay(labels.frame, labels.parts, labels.part_set, shaded=shaded)
     if labels.joints is not None:
         camera, is_crowd = labels.frame.camera, len(labels.joints) > 1
-        shaded = drawing.draw_skeletons(shaded, labels.joints, camera, ids=is_crowd, least=drawing.DRAWN_CONFIDENCE)
+        shaded = drawing.with_skeletons(shaded, labels.joints, camera, ids=is_crowd, least=drawing.DRAWN_CONFIDENCE)
     return [shaded, parts]
 
 
@@ -124,10 +125,13 @@ def write_outputs(
             _write_probabilities(path, labels)
         elif kind == JOINTS:
             assert labels.joints is not None  # asked for with this output
-            write_joints(path, [FrameJoints(name, labels.joints, camera=labels.frame.camera)])
+            write_joints(path, [FrameJoints(name, labels.joints, labels.frame.time_s, labels.frame.camera)])
+        elif kind == "ply":
+            _write_cloud(path, labels)
         else:
-            camera = labels.frame.camera.to_dict()
-            content = {"schema": SCHEMA, "name": name, **(origin or {}), "camera": camera, "people": summary(labels)}
+            camera, time_s = labels.frame.camera.to_dict(), labels.frame.time_s
+            head = {"schema": SCHEMA, "name": name, **({} if time_s is None else {"time_s": time_s}), **(origin or {})}
+            content = {**head, "camera": camera, "people": summary(labels)}
             with replacing(path) as file:
                 file.write((json.dumps(content, indent=1) + "\n").encode())
 
@@ -136,88 +140,32 @@ def _write_probabilities(path: Path, labels: PeopleLabels) -> None:
     assert labels.top is not None  # asked for with this output
     parts, probabilities = labels.top
     names = np.array(labels.part_set.names)
+    arrays: dict[str, Any] = {"parts": parts, "probabilities": probabilities.astype(np.float16), "names": names}
+    if labels.frame.time_s is not None:
+        arrays["time_s"] = np.array(labels.frame.time_s)
     with replacing(path) as file:
-        np.savez_compressed(file, parts=parts, probabilities=probabilities.astype(np.float16), names=names)
+        np.savez_compressed(file, **arrays)
+
+
+def _write_cloud(path: Path, labels: PeopleLabels) -> None:
+    """Write the labeled pixels as points of motion space, y up, in the colors of their parts: binary PLY."""
+    is_labeled = labels.parts != NO_PART
+    points = np.empty(int(np.count_nonzero(is_labeled)), dtype=_POINT)
+    points["place"] = labels.frame.points()[is_labeled] * TO_UP
+    points["color"] = np.array(labels.part_set.colors, dtype=np.uint8)[labels.parts[is_labeled]]
+    points["part"], points["person"] = labels.parts[is_labeled], labels.people.map[is_labeled]
+    time = "" if labels.frame.time_s is None else f"comment time_s {labels.frame.time_s!r}\n"
+    names = "".join(f"comment part {number} {name}\n" for number, name in enumerate(labels.part_set.names))
+    columns = [("float", axis) for axis in "xyz"]
+    columns += [("uchar", name) for name in ("red", "green", "blue", "part", "person")]
+    head = f"ply\nformat binary_little_endian 1.0\ncomment meters, y up, z towards the camera\n{time}{names}"
+    head += f"element vertex {len(points)}\n" + "".join(f"property {kind} {name}\n" for kind, name in columns)
+    with replacing(path) as file:
+        file.write(f"{head}end_header\n".encode())
+        file.write(points.tobytes())
 
 
 def write_table(folder: Path, names: Iterable[str]) -> None:
     """Write the table of all joints from the files of the frames with these names."""
     frames = (frame for name in names for frame in read_joints(output_path(folder, JOINTS, name)))
     write_joints(folder / JOINTS_TABLE, frames)
-
-
-class VideoFile:
-    """An MP4 of pictures that takes its place when the block ends well and at least one picture was added.
-
-    Parameters
-    ----------
-    path : Path
-        In a folder that exists.
-    fps : float
-        Pictures a second.
-
-    Notes
-    -----
-    The video is as large as its first picture, rounded up to even numbers. Pictures of other sizes are scaled to fit,
-    with black borders.
-    """
-
-    def __init__(self, path: Path, fps: float) -> None:
-        self._path = path
-        self._fps = fps
-        # OpenCV knows the container by the ending
-        self._temporary = path.with_name(f".{secrets.token_hex(6)}.part{path.suffix}")
-        self._writer: Any = None
-        self._size = 0, 0
-        self.n_resized = 0
-
-    def __enter__(self) -> VideoFile:
-        return self
-
-    def add(self, picture: drawing.Picture) -> None:
-        """Add an RGB picture."""
-        if self._writer is None:
-            self._size = picture.shape[1] + picture.shape[1] % 2, picture.shape[0] + picture.shape[0] % 2
-            code = cv2.VideoWriter.fourcc(*VIDEO_CODEC)
-            self._writer = cv2.VideoWriter(str(self._temporary), code, self._fps, self._size)
-            if not self._writer.isOpened():
-                raise DepthForestError(
-                    f"{self._path}: OpenCV cannot write MP4 here (codec {VIDEO_CODEC}); leave video out of ",
-                    Parameter("outputs"),
-                    ", and make it of the pictures in overlay/ with another program",
-                )
-        fitted, is_resized = letterboxed(picture, self._size)
-        self.n_resized += is_resized
-        self._writer.write(cv2.cvtColor(fitted, cv2.COLOR_RGB2BGR))
-
-    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        try:
-            if self._writer is None:
-                return
-            self._writer.release()
-            if kind is None:
-                # OpenCV tells nothing about a full disk
-                if not self._temporary.is_file() or self._temporary.stat().st_size == 0:
-                    raise DepthForestError(f"{self._path}: OpenCV has written no video; is the disk full?")
-                self._temporary.replace(self._path)
-        except OSError as error:
-            raise DepthForestError(f"{self._path}: cannot be written: {reason(error)}") from None
-        finally:
-            with contextlib.suppress(OSError):
-                self._temporary.unlink(missing_ok=True)
-
-
-def letterboxed(picture: drawing.Picture, size: tuple[int, int]) -> tuple[drawing.Picture, bool]:
-    """Return a picture at the size (width, height), centred on black, and whether it had to be scaled."""
-    width, height = size
-    is_same = (picture.shape[1] + picture.shape[1] % 2, picture.shape[0] + picture.shape[0] % 2) == size
-    if not is_same:
-        scale = min(width / picture.shape[1], height / picture.shape[0])
-        fitting = max(1, int(picture.shape[1] * scale)), max(1, int(picture.shape[0] * scale))
-        picture = np.asarray(
-            cv2.resize(picture, fitting, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_NEAREST)
-        )
-    canvas = np.zeros((height, width, 3), dtype=np.uint8)
-    top, left = (height - picture.shape[0]) // 2, (width - picture.shape[1]) // 2
-    canvas[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
-    return canvas, not is_same

@@ -103,7 +103,7 @@ class Glance:
     people : People
         Who was found, and looks like a person.
     confidence : float
-        Mean confidence of the labels of the surest of them; 0 if there is nobody.
+        Mean share of the labels of the surest of them, before calibration; 0 if there is nobody.
     median_m : float
         Median depth; NaN without a reading.
     """
@@ -119,7 +119,7 @@ class Glance:
         some = labels.frame.depth_mm[::4, ::4]
         readings = some[some > 0]
         median_m = float(np.median(readings)) / 1000 if readings.size else math.nan
-        return cls(labels.frame, labels.people, max(labels.confidences.values(), default=0.0), median_m)
+        return cls(labels.frame, labels.people, max(labels.mean_shares.values(), default=0.0), median_m)
 
 
 @dataclass
@@ -140,6 +140,8 @@ class Plausibility:
     is_tried: bool = True
 
     def __post_init__(self) -> None:
+        # with context, what is turned or has a wrong camera is labeled as surely as people are
+        self._first = replace(self.forest, context=None)
         self._n = 0
         self._tried: list[Glance] = []
         self._confidences: list[float] = []
@@ -150,7 +152,10 @@ class Plausibility:
 
     def add(self, glance: Glance) -> None:
         """Take note of one more frame."""
-        if self._n & (self._n - 1) == 0:  # 0, 1, 2, 4, 8, ...
+        is_kept = self._n & (self._n - 1) == 0  # 0, 1, 2, 4, 8, ...
+        if self.forest.context is not None and len(glance.people) and (is_kept or self._n_measured < MAX_MEASURED):
+            glance = Glance.at(label_people(self._first, glance.frame, glance.people, threads=1))
+        if is_kept:
             self._tried = [*self._tried, glance][-MAX_TRIED:]
         self._n += 1
         if len(self._medians) < MAX_MEASURED:
@@ -172,7 +177,7 @@ class Plausibility:
             return (self._why_nobody(),)
         medians = [median for median in self._medians if not math.isnan(median)]
         if medians and float(np.median(medians)) < TOO_NEAR_M:
-            return (self._other_unit("", float(np.median(medians))),)
+            return (_other_unit("", float(np.median(medians)), self.reading),)
         is_sure = float(np.median(self._confidences)) >= SURE_TIMES * self.forest.person_confidence
         finding = None if is_sure else self._best_trial()
         if finding is None:
@@ -191,7 +196,7 @@ class Plausibility:
             )
         median = float(np.median(medians))
         if median < NEAR_M or median > FAR_M:
-            return self._other_unit(found, median)
+            return _other_unit(found, median, self.reading)
         tried = self._best_trial()
         if tried is not None:
             return replace(tried, message=(found, *tried.message))
@@ -212,23 +217,6 @@ class Plausibility:
                 " tells people from a cluttered room",
             ),
         )
-
-    def _other_unit(self, found: str, median: float) -> Finding:
-        """Return that the unit is another, by a median depth that is not that of a room."""
-        unit = self._unit_of(lambda times: ROOM_M[0] <= median * times <= ROOM_M[1])
-        where = f"half of the readings are {'within' if median < NEAR_M else 'beyond'} {median:.2g} m"
-        return Finding("scale", (found, f"{where}; the unit is probably another: pass ", *unit))
-
-    def _unit_of(self, fits: Callable[[float], bool]) -> Message:
-        """Return the scale to pass, with which depths are so many times larger as fits."""
-        name = next((name for name, times in UNITS.items() if fits(times)), None)
-        if name is None:
-            return (Parameter("scale"), " (meters per unit)")
-        scale = self.reading.scale
-        if scale in (None, "mm", NAMED_SCALES["mm"]):
-            return (Parameter("scale", name if name in NAMED_SCALES else float(name)),)
-        meters = NAMED_SCALES[scale] if scale in NAMED_SCALES else float(scale)
-        return (Parameter("scale", float(f"{meters * UNITS[name]:.4g}")),)
 
     # -- trials --------------------------------------------------------------------------------------------------------
 
@@ -253,7 +241,7 @@ class Plausibility:
         """Return a glance at a frame that is read in another way."""
         changed = trial.of(frame)
         found = find_people(changed)
-        return Glance.at(label_people(self.forest, changed, found, threads=1))
+        return Glance.at(label_people(self._first, changed, found, threads=1))
 
     def _told(
         self, trial: _Trial, before: list[Glance], after: list[Glance], confidence: float, reached: float
@@ -274,7 +262,7 @@ class Plausibility:
             text = f"the camera seems to be wrong: with a focal length {times}, people{sizes} are found {gain}"
             return Finding("camera", (text, "; name the right one with ", Parameter("camera")))
         text = f"the unit seems to be wrong: with depths times {trial.times:g}, people{sizes} are found {gain}"
-        return Finding("scale", (text, "; pass ", *self._unit_of(lambda times: times == trial.times)))
+        return Finding("scale", (text, "; pass ", *_unit_of(lambda times: times == trial.times, self.reading)))
 
     # -- sizes ---------------------------------------------------------------------------------------------------------
 
@@ -292,7 +280,9 @@ class Plausibility:
             return abs(math.log(ratio / times)) < math.log(UNIT_SLACK)
 
         if any(is_near(times) for times in UNITS.values()):
-            return Finding("scale", (text, "the unit of depth is probably another; pass ", *self._unit_of(is_near)))
+            return Finding(
+                "scale", (text, "the unit of depth is probably another; pass ", *_unit_of(is_near, self.reading))
+            )
         kind = "long" if ratio > 1 else "short"
         text += f"the focal length is probably {max(ratio, 1 / ratio):.1f} times too {kind}; name the camera with "
         return Finding("camera", (text, Parameter("camera")))
@@ -324,6 +314,35 @@ def _trials() -> Iterator[_Trial]:
         yield _Trial("camera", times)
     for times in UNITS.values():
         yield _Trial("scale", times)
+
+
+def doubt_depth(medians_m: Iterable[float], reading: ReadOptions) -> Finding | None:
+    """Return that the unit is probably another, if the median depths of frames are not those of rooms.
+
+    Nobody is looked for: this is what can be said of frames at once.
+    """
+    medians = [median for median in medians_m if not math.isnan(median)]
+    median = float(np.median(medians)) if medians else math.nan
+    return _other_unit("", median, reading) if median < NEAR_M or median > FAR_M else None
+
+
+def _other_unit(found: str, median: float, reading: ReadOptions) -> Finding:
+    """Return that the unit is another, by a median depth that is not that of a room."""
+    unit = _unit_of(lambda times: ROOM_M[0] <= median * times <= ROOM_M[1], reading)
+    where = f"half of the readings are {'within' if median < NEAR_M else 'beyond'} {median:.2g} m"
+    return Finding("scale", (found, f"{where}; the unit is probably another: pass ", *unit))
+
+
+def _unit_of(fits: Callable[[float], bool], reading: ReadOptions) -> Message:
+    """Return the scale to pass, with which depths are so many times larger as fits."""
+    name = next((name for name, times in UNITS.items() if fits(times)), None)
+    if name is None:
+        return (Parameter("scale"), " (meters per unit)")
+    scale = reading.scale
+    if scale in (None, "mm", NAMED_SCALES["mm"]):
+        return (Parameter("scale", name if name in NAMED_SCALES else float(name)),)
+    meters = NAMED_SCALES[scale] if scale in NAMED_SCALES else float(scale)
+    return (Parameter("scale", float(f"{meters * UNITS[name]:.4g}")),)
 
 
 def _stands(size: PersonSize) -> bool:

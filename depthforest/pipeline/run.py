@@ -27,22 +27,25 @@ from depthforest.base import (
     patient_interrupts,
     thread_count,
 )
+from depthforest.cluster import spread
 from depthforest.forest import Forest
 from depthforest.frames import Camera, Frame, Picture, labels_png
-from depthforest.io import STDIN, FrameName, FrameSequence
+from depthforest.io import FrameName, FrameSequence
 from depthforest.joints import JointTracks
-from depthforest.people import People
+from depthforest.people import People, World
+from depthforest.pipeline.clock import Clock
 from depthforest.pipeline.merging import PeopleLabels, label_people
+from depthforest.pipeline.motions import write_motions
 from depthforest.pipeline.options import LabelOptions
 from depthforest.pipeline.outfolder import OutputFolder
 from depthforest.pipeline.outputs import (
     DEFAULT,
     JOINTS,
     JOINTS_TABLE,
+    MOTION,
     TOP_PARTS,
     VIDEO,
     VIDEO_FILE,
-    VideoFile,
     frame_outputs,
     picture,
     write_outputs,
@@ -50,7 +53,12 @@ from depthforest.pipeline.outputs import (
 )
 from depthforest.pipeline.peoplemaps import PeopleMaps
 from depthforest.pipeline.plausibility import Finding, Glance, Plausibility
+from depthforest.pipeline.standing import Standing, leveled, write_world
+from depthforest.pipeline.video import VideoFile
 from depthforest.trees import SCHEMA
+
+MAX_COUNTED = 1000
+"""Frames whose people are listed in a summary."""
 
 
 @dataclass
@@ -63,21 +71,29 @@ class LabelSummary:
         Frames.
     n_people, n_with_people : int
         People in the frames of this run, and how many of these frames show any.
+    people_by_frame : dict of str to int
+        How many people each of the first `MAX_COUNTED` frames shows, by the name of its outputs.
     failures : list of DepthForestError
     findings : tuple of Finding
         What is probably wrong with how the frames were read.
+    world : World, optional
+        How the camera stands, if that was asked for and a floor was seen.
     """
 
     n_labeled: int = 0
     n_people: int = 0
     n_with_people: int = 0
     n_done_before: int = 0
+    people_by_frame: dict[str, int] = field(default_factory=dict)
     failures: list[DepthForestError] = field(default_factory=list)
     findings: tuple[Finding, ...] = ()
+    world: World | None = None
 
-    def count(self, n_people: int) -> None:
+    def count(self, name: str, n_people: int) -> None:
         """Take note of a frame that is labeled."""
         self.n_labeled += 1
+        if len(self.people_by_frame) < MAX_COUNTED:
+            self.people_by_frame[name] = n_people
         self.n_people += n_people
         self.n_with_people += n_people > 0
 
@@ -90,6 +106,7 @@ def run_identity(forest: Forest, frames: FrameSequence, options: LabelOptions, p
     if isinstance(reading.camera, Camera) and _is_guess(reading.camera) and not has_clouds:
         camera = None  # what is taken for such pictures anyway; clouds tell their own
     return {
+        **({} if frames.topics is None else {"topic": frames.topics}),
         "model": model_digest(forest),
         "mirror": forest.mirror if options.mirror is None else options.mirror,
         "rule": options.rule,
@@ -114,12 +131,55 @@ def _is_guess(camera: Camera) -> bool:
 
 def model_digest(forest: Forest) -> str:
     """Return a digest of everything in a forest that shapes labels, joints and pictures of them."""
-    settings = {"background": forest.background_mm, "joints": forest.joints}
+    settings: dict[str, Any] = {"background": forest.background_mm, "joints": forest.joints}
+    if forest.calibration is not None:
+        settings["calibration"] = forest.calibration
     digest = hashlib.sha256(canonical_json(forest.part_set.to_dict() | settings).encode())
     for name in SCHEMA:
         digest.update(f"{name}{getattr(forest, name).shape}".encode())
         digest.update(getattr(forest, name).data)
     return digest.hexdigest()
+
+
+LABEL_BLOCK = 4
+"""Frames that a worker of a cluster labels together."""
+
+
+@dataclass(frozen=True)
+class _Labeler:
+    """What labels a frame, in a thread of this process or on the worker of a cluster."""
+
+    forest: Forest
+    people: PeopleMaps
+    options: LabelOptions
+    top: int | None
+    has_joints: bool
+
+    def __call__(self, task: _Task) -> _Task:
+        """Return a task with the answers of the forest, or with its failure."""
+        return task if task.frame is None else self.attempted(self._with_labels, task, task.frame)
+
+    def _with_labels(self, task: _Task, frame: Frame) -> _Task:
+        people = self.people.of(task.name, frame) if task.people is None else task.people
+        labels = label_people(
+            self.forest,
+            frame,
+            people,
+            top=self.top,
+            joints=self.has_joints,
+            threads=1,
+            **self.options.of_forest,
+        )
+        return replace(task, labels=labels)
+
+    def attempted(self, step: Callable[[_Task, Frame], _Task], task: _Task, frame: Frame) -> _Task:
+        """Return what a step makes of a task, or the task's failure; misuse stops the run."""
+        try:
+            return step(task, frame)
+        except UsageError:
+            raise
+        except DepthForestError as error:
+            return _Task(task.name, error=_named(error, task.name, self.people.inputs(task.name)))
 
 
 class LabelRun:
@@ -157,6 +217,12 @@ class LabelRun:
     ) -> None:
         self._forest, self._frames = forest, frames
         self._options = options or LabelOptions()
+        wanted = [kind for kind in outputs if kind in MOTION]
+        if wanted and not self._options.is_tracked:
+            raise UsageError(f"{wanted[0]} is written of people who are tracked; add ", Parameter("is_tracked", True))
+        if self._options.is_world and JOINTS not in outputs:
+            outputs = (*outputs, JOINTS)
+        self._standing = Standing(frames) if self._options.is_world else None
         self._people = PeopleMaps(frames, self._options)
         self._threads = thread_count(threads)
         self._advance = progress or (lambda _: None)
@@ -165,9 +231,14 @@ class LabelRun:
             output, outputs, frames.sources, self._identity, others=self._people.files, is_forced=is_forced
         )
         self._kinds = frame_outputs(outputs)
+        self._motions = [kind for kind in outputs if kind in MOTION]
         self._is_video_wanted = VIDEO in outputs and not self._folder.is_video_done(self._files())
-        is_smoothed = self._options.is_tracked and JOINTS in self._kinds
-        self._tracks = JointTracks(self._options.fps) if is_smoothed else None
+        self._has_joints = JOINTS in self._kinds or bool(self._motions)
+        top = TOP_PARTS if "probabilities" in self._kinds else None
+        self._labeler = _Labeler(forest, self._people, self._options, top, self._has_joints)
+        is_smoothed = self._options.is_tracked and self._has_joints
+        self._tracks = JointTracks(self._options.fps, keep=bool(self._motions)) if is_smoothed else None
+        self._clock = Clock(self._options.fps)
         self._names: dict[str, None] = {}  # of the frames that are there, in order
         self._summary = LabelSummary()
         self._judge = Plausibility(forest, frames.options, is_tried=self._people.is_looked_for)
@@ -187,18 +258,26 @@ class LabelRun:
                 DepthForestWarning,
                 stacklevel=2,
             )
-        with self._opened_video() as video, _opencv_on_one_thread(), patient_interrupts() as check:
+        try:
+            self._run()
+        finally:
+            self._folder.unlock()
+        return self._summary
+
+    def _run(self) -> None:
+        # Ctrl-C is how a live camera ends: what was seen until then is finished as ever
+        ending = contextlib.suppress(KeyboardInterrupt) if self._frames.is_live else contextlib.nullcontext()
+        with self._opened_video() as video, ending, _opencv_on_one_thread(), patient_interrupts() as check:
             read = map(self._read, _until_stopped(self._frames.named(unless=self._is_passed_over), check))
-            labeled = map(self._smoothed, map_in_order(self._labeled, read, threads=self._threads))
+            labeled = map(self._smoothed, spread(self._labeler, read, threads=self._threads, block=LABEL_BLOCK))
             for task in map_in_order(self._written, labeled, threads=self._threads):
                 self._count(task, video)
         self._finish(video)
-        return self._summary
 
     def _files(self) -> Iterator[Path]:
         """Yield the files that shape the answers."""
         for source in self._frames.sources:
-            if source != STDIN:
+            if isinstance(source, Path):
                 yield from (path for path in self._people.inputs(FrameName(Path(source))) if path.exists())
 
     def _opened_video(self) -> contextlib.AbstractContextManager[VideoFile | None]:
@@ -228,43 +307,21 @@ class LabelRun:
         name, frame = item
         if isinstance(frame, DepthForestError):
             return _Task(name, error=frame)
-        task = _Task(name, frame)
-        return self._attempted(self._with_people, task, frame) if self._people.is_in_order else task
+        if self._standing is not None:
+            self._standing.see(frame)
+        task = _Task(name, frame, time=self._clock.at(frame.time_s))
+        return self._labeler.attempted(self._with_people, task, frame) if self._people.is_in_order else task
 
     def _with_people(self, task: _Task, frame: Frame) -> _Task:
         return replace(task, people=self._people.of(task.name, frame))
-
-    def _labeled(self, task: _Task) -> _Task:
-        """Return a task with the answers of the forest, or with its failure."""
-        return task if task.frame is None else self._attempted(self._with_labels, task, task.frame)
-
-    def _with_labels(self, task: _Task, frame: Frame) -> _Task:
-        people = self._people.of(task.name, frame) if task.people is None else task.people
-        labels = label_people(
-            self._forest,
-            frame,
-            people,
-            top=TOP_PARTS if "probabilities" in self._kinds else None,
-            joints=JOINTS in self._kinds,
-            threads=1,
-            **self._options.of_forest,
-        )
-        return replace(task, labels=labels)
-
-    def _attempted(self, step: Callable[[_Task, Frame], _Task], task: _Task, frame: Frame) -> _Task:
-        """Return what a step makes of a task, or the task's failure; misuse stops the run."""
-        try:
-            return step(task, frame)
-        except UsageError:
-            raise
-        except DepthForestError as error:
-            return _Task(task.name, error=_named(error, task.name, self._people.inputs(task.name)))
 
     def _smoothed(self, task: _Task) -> _Task:
         """Return a task with its joints smoothed over time, if the frames are a recording."""
         if self._tracks is None or task.labels is None:
             return task
-        return replace(task, labels=replace(task.labels, joints=self._tracks.add(task.labels.joints or {})))
+        name, camera = self._folder.name(task.name), task.labels.frame.camera
+        joints = self._tracks.add(task.labels.joints or {}, time=task.time, name=name, camera=camera)
+        return replace(task, labels=replace(task.labels, joints=joints))
 
     def _written(self, task: _Task) -> _Task:
         """Write the outputs of a task; keep its picture alone, where the video needs it."""
@@ -279,7 +336,8 @@ class LabelRun:
         write_outputs(
             self._folder.path, own, task.labels, self._kinds, overlay=drawn, origin={"source": str(task.name)} | how
         )
-        return _Task(task.name, glance=Glance.at(task.labels), picture=drawn if self._is_video_wanted else None)
+        shown = drawn if self._is_video_wanted else None
+        return _Task(task.name, glance=Glance.at(task.labels), picture=shown, time=task.time)
 
     def _count(self, task: _Task, video: VideoFile | None) -> None:
         """Take note of a task that is over, and add its picture to the video."""
@@ -289,10 +347,10 @@ class LabelRun:
             self._summary.failures.append(task.error)
             return
         assert task.glance is not None  # it is labeled
-        self._summary.count(len(task.glance.people))
+        self._summary.count(self._folder.name(task.name) or str(task.name), len(task.glance.people))
         self._judge.add(task.glance)
         if video is not None and task.picture is not None:
-            video.add(task.picture)
+            video.add(task.picture, task.time)
 
     def _finish(self, video: VideoFile | None) -> None:
         """Write what is made of all frames, and judge how they were read."""
@@ -300,6 +358,14 @@ class LabelRun:
         table = self._folder.path / JOINTS_TABLE
         if JOINTS in self._kinds and self._names and (self._summary.n_labeled or not table.exists()):
             write_table(self._folder.path, self._folder.written(JOINTS))
+        names = self._folder.written(JOINTS)
+        world = self._standing.world() if self._standing is not None and names else None
+        if world is not None:
+            write_world(self._folder.path, world, names)
+            self._summary.world = world
+        if self._motions and self._tracks is not None and self._summary.n_labeled:
+            tracked = self._tracks.frames
+            write_motions(self._folder.path, self._motions, tracked if world is None else leveled(world, tracked))
         if video is not None and self._summary.n_labeled:
             self._folder.note_video()
         if video is not None and video.n_resized:
@@ -326,7 +392,7 @@ def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | Non
     """Return the indexed PNG of the only frame of a sequence, and what came of it."""
     options = options or LabelOptions()
     people = PeopleMaps(frames, options)
-    found = list(itertools.islice(frames.named(), 2))
+    found = list(itertools.islice(frames.named(), 1 if frames.is_live else 2))
     if len(found) != 1:
         raise UsageError(
             "standard output takes the PNG of exactly one frame; name one, or a folder with ", Parameter("output")
@@ -343,7 +409,7 @@ def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | Non
     judge = Plausibility(forest, frames.options, is_tried=people.is_looked_for)
     judge.add(Glance.at(labels))
     summary = LabelSummary(findings=judge.findings())
-    summary.count(len(labels.people))
+    summary.count(name.stem, len(labels.people))
     return labels_png(labels.parts, labels.part_set), summary
 
 
@@ -363,6 +429,7 @@ class _Task:
     labels: PeopleLabels | None = None
     glance: Glance | None = None
     picture: Picture | None = None
+    time: float = 0.0
     error: DepthForestError | None = None
 
 
@@ -370,9 +437,9 @@ def _until_stopped(
     items: Iterator[tuple[FrameName, Frame | DepthForestError]], check: Callable[[], None]
 ) -> Iterator[tuple[FrameName, Frame | DepthForestError]]:
     """Yield items until Ctrl-C: what was begun is finished, and the block of `patient_interrupts` then raises."""
-    for item in items:
-        try:
+    try:
+        for item in items:
             check()
-        except KeyboardInterrupt:
-            return
-        yield item
+            yield item
+    except KeyboardInterrupt:  # of the check, or of a camera that waits for a frame
+        return

@@ -1,3 +1,7 @@
+import os
+import subprocess
+import sys
+
 import pytest
 
 from depthforest.base import claims
@@ -112,3 +116,27 @@ def test_the_record_can_be_durable(tmp_path, monkeypatch):
     begun(tmp_path / "one")
     Basket(tmp_path / "two").claim(b"{}", is_durable=True)
     assert asked == [("basket.json", False), ("basket.json", True)]
+
+
+HOLD = """
+import sys, time
+from depthforest.io.writing import FolderStore
+FolderStore(sys.argv[1]).lock()
+print("locked", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no locks of folders")
+def test_a_folder_that_another_process_writes_is_refused(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", HOLD, tmp_path], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "locked\n"
+        with pytest.raises(DepthForestError, match="another run is writing there; wait until it has ended"):
+            Basket(tmp_path).lock()
+        other.kill()
+    basket = Basket(tmp_path)
+    basket.lock()
+    basket.lock()
+    basket.unlock()
+    basket.unlock()
+    assert list(tmp_path.iterdir()) == []

@@ -99,3 +99,9 @@ def test_bad_files_are_one_line(tmp_path):
 def test_it_is_light():
     code = "import sys, depthforest.base.configs; print(*[m for m in ('numpy', 'numba', 'cv2') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.strip() == ""
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "a = " + "9" * 5000])
+def test_endless_toml_is_refused(text):
+    with pytest.raises(UsageError, match="is not valid TOML"):
+        TomlConfig.from_toml(text)

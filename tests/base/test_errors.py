@@ -86,3 +86,13 @@ def test_only_the_command_line_speaks_of_options():
                 found = [text for text in texts if isinstance(text, str) and "--" in text and "pip install" not in text]
                 told |= {path.name: found} if found else {}
     assert told == {}
+
+
+def test_what_comes_from_outside_cannot_steer_a_terminal():
+    """Escape codes, right-to-left marks and keys of 120,000 characters went out as they came."""
+    text = str(DepthForestError("a\x1b[31m\u202eb\udcff\r\n", "x" * 120_000, "; do this"))
+    assert text.startswith("a\\x1b[31m\\u202eb\\udcff  xxx")
+    assert text.endswith("xxx; do this")
+    assert text.isprintable()
+    assert len(text) < 1100
+    assert str(DepthForestWarning("\x9b")) == "\\x9b"

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,3 +50,10 @@ def test_reading_says_what_is_wrong(tmp_path):
         read_bytes(tmp_path / "a", FrameError)
     with pytest.raises(DepthForestError, match="cannot be made a folder: "):
         make_folder(tmp_path / "a" / "b")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DepthForestError, match="is a pipe, no file"):
+        read_bytes(tmp_path / "pipe", DepthForestError)

@@ -234,7 +234,7 @@ BROKEN = {
     "metadata with 1e999": (packed(described('{"a": 1e999}')), "its metadata is not valid JSON: 1e999 is too large"),
     "metadata with a huge number": (packed(described('{"a": 1%s}' % ("0" * 400))), "metadata.a: cannot be a huge"),
     "metadata of endless digits": (packed(described('{"a": %s}' % ("9" * 9999))), "its metadata is not valid JSON"),
-    "a long name of two lines": (packed(described(json.dumps({"a\nb" + "c" * 999: HUGE}))), "metadata.a[?]bccc"),
+    "a long name of two lines": (packed(described(json.dumps({"a\nb" + "c" * 999: HUGE}))), "metadata.a bccc"),
     "deep metadata": (packed(described(DEEP)), "its metadata is nested deeper than 24"),
     "large metadata": (packed(described(" " * 4_200_000 + "{}")), "has 4200002 bytes of metadata; .* at most 4194304"),
     "no kind": (packed(described('{"format": 1}')), r"its metadata must say kind \(text\) and format"),

@@ -10,6 +10,7 @@ from PIL import Image
 from support.command import run_here
 
 import depthforest as df
+from depthforest.frames import drawing
 
 HEAVY = ("numpy", "numba", "cv2", "sklearn", "PIL", "scipy", "skimage", "matplotlib")
 
@@ -74,7 +75,7 @@ def test_every_public_name_exists():
 
 def test_every_command_has_help():
     listing = run("--help").stdout.decode()
-    commands = re.findall(r"^│ (\w+) {2,}", listing.split("Commands")[1], re.MULTILINE)
+    commands = re.findall(r"^  ([\w-]+) {2,}", listing.split("Commands")[1], re.MULTILINE)
     assert {"demo", "show", "label"} <= set(commands)
     for command in commands:
         shown = run(command, "-h")
@@ -175,9 +176,9 @@ def test_warnings_are_one_line_each_and_said_once(frames, tmp_path):
     [
         (["show", "none.png", "-o", "out"], 1, "none.png: cannot be read: no such file or directory"),
         (["show", "none.png"], 2, "Missing option '--output' / '-o'"),
-        (["show", "-o", "out"], 2, "Missing argument 'IN...'"),
+        (["show", "-o", "out"], 2, "Missing argument 'IN'"),
         (["nonsense"], 2, "No such command 'nonsense'"),
-        (["show", "x", "--nonsense"], 2, "No such option: --nonsense"),
+        (["show", "x", "--nonsense"], 2, "no option is called --nonsense (see depthforest show --help)"),
         (["show", "x", "-o", "out", "--rotate", "left"], 2, "Invalid value for '--rotate'"),
         (["show", "x", "-o", "out", "--rotate", "45"], 2, "rotate takes 0, 90, 180 or 270"),
         (["show", "x", "-o", "out", "--camera", "webcam"], 2, "'webcam' is no camera"),
@@ -254,3 +255,71 @@ def test_models_and_samples_are_found():
     assert (samples_folder() / "dataset.json").is_file()
     assert (models_folder() / "README.md").is_file()
     assert isinstance(models_folder(), Path)
+
+
+def help_of(name):
+    return run_here(name, "--help", env={"COLUMNS": "80"}).stdout.decode()
+
+
+def commands_of_app():
+    return [line.split()[0] for line in help_of("--help").split("Commands:")[1].splitlines() if re.match(r"  \S", line)]
+
+
+def test_help_fits_80_columns_and_cuts_nothing():
+    names = commands_of_app()
+    assert {"label", "train", "info", "fit-joints"} <= set(names)
+    for text in (help_of("--help"), *map(help_of, names)):
+        assert max(map(len, text.splitlines())) <= 80
+        assert "<bool>" not in text
+        assert not re.search(r"[a-z]\.\.\.\s*$", text, re.MULTILINE)  # cut, as in "Label the bundled sample..."
+        assert not re.search(r"--[\w-]*\.\.\.", text)
+
+
+def test_every_option_says_what_it_does():
+    for name in commands_of_app():
+        options = help_of(name).split("Options:")[1]
+        for entry in re.split(r"\n(?=  -)", options.strip("\n")):
+            assert re.match(r" *-\S.*?(  |\n)\s*[A-Z]", entry, re.DOTALL), f"{name}: {entry}"
+
+
+def test_help_of_train_has_defaults_and_choices():
+    text = " ".join(help_of("train").split())
+    for words in (
+        "--trees <int> Trees of the forest. [default: 3]",
+        "--criterion entropy|gini",
+        "[default: entropy]",
+        "--probe-shape radius|disc|square",
+        "--seed <int> The same seed",
+        "--bodies procedural|makehuman|both",
+    ):
+        assert re.search(re.escape(words).replace("<int>", r"\S+"), text), words
+    from synth.sensors.devices import SENSORS
+
+    for sensor in SENSORS:
+        assert sensor in text
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["label", "f.png", "--overlay"], "no option is called --overlay; did you mean --write overlay?"),
+        (["label", "f.png", "--trakc"], "no option is called --trakc; did you mean --track?"),
+        (["train", "--critirion", "gini"], "no option is called --critirion; did you mean --criterion?"),
+        (["label", "f.png", "-o", "out", "--flip", "true"], "'true' is no file; flags take no value"),
+        (["show", "no", "-o", "out"], "'no' is no file; flags take no value"),
+    ],
+)
+def test_wrong_options_name_what_was_meant(tmp_path, words, meant):
+    done = run_here(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert meant in done.stderr.decode()
+
+
+def test_show_doubts_centimeters(tmp_path):
+    depth = np.linspace(150, 450, 240 * 320).reshape(240, 320).astype(np.uint16)
+    drawing.write_depth(tmp_path / "cm.png", depth)
+    done = run_here("show", "cm.png", "-o", "out", "--camera", "kinect_v1@320x240", cwd=tmp_path)
+    assert done.returncode == 0
+    assert b"half of the readings are within 0.3 m; the unit is probably another: pass --scale cm" in done.stderr
+    quiet = run_here("show", "cm.png", "-o", "out", "--camera", "kinect_v1@320x240", "--scale", "cm", cwd=tmp_path)
+    assert quiet.stderr == b""

@@ -54,6 +54,18 @@ def test_fit_joints_writes_a_model_with_parameters(data, tmp_path, capsys):
     assert "head" in joints
 
 
+def test_fit_confidence_writes_a_calibrated_model(data, tmp_path, capsys):
+    fitted = tmp_path / "fitted.safetensors"
+    assert command("fit-confidence", MODEL, "--data", data, "-o", fitted, "--limit", 12) == 0
+    after = df.load(fitted)
+    said = capsys.readouterr().out
+    assert said.endswith(f"of 12 frames in {fitted}\n")
+    assert f"temperature {after.calibration['temperature']:g}," in said
+    frame = df.open_dataset(data)[0]
+    mask = frame.people == 1
+    assert (after.label(frame, mask).parts == df.load(MODEL).label(frame, mask).parts).all()
+
+
 def test_fit_leaves_writes_a_model_that_other_commands_take(data, tmp_path, capsys):
     fitted = tmp_path / "fitted.safetensors"
     options = ("--facings", 4, "--smooth", 0.02, "--leaves", 300, "--depth", 9, "--mirror")
@@ -65,7 +77,7 @@ def test_fit_leaves_writes_a_model_that_other_commands_take(data, tmp_path, caps
     assert forest.n_leaves <= 300
     assert forest.depth <= 9
     assert (forest.n_facings, forest.smooth_m, forest.mirror) == (4, 0.02, True)
-    assert command("info", fitted) == 0
+    assert command("info", fitted, "--all") == 0
     shown = capsys.readouterr().out
     assert re.search(r"facings +4\b", shown)
     assert re.search(r"smoothing +0\.02 m", shown)
@@ -77,10 +89,52 @@ def test_fit_leaves_writes_a_model_that_other_commands_take(data, tmp_path, caps
     assert command("fit-joints", fitted, "--data", data, "--data", data, "-o", with_joints) == 0
     assert "joint parameters of 48 frames" in capsys.readouterr().out
     assert df.load(with_joints).n_facings == 4
+    for fit in ("fit-joints", "fit-leaves"):
+        before = fitted.read_bytes()
+        with pytest.raises(UsageError, match="is the model that is read; name another file with output, or pass force"):
+            command(fit, fitted, "--data", data, "-o", fitted)
+        assert fitted.read_bytes() == before
+    assert command("fit-joints", fitted, "--data", data, "-o", fitted, "--force") == 0
     frame = df.open_dataset(data)[0]
     found = df.load(with_joints).label(frame, frame.people == 1)
     assert df.find_joints(frame, found)
     assert found.facing is None or 0 <= found.facing < 360
+
+
+def test_train_context_writes_a_model_that_other_commands_take(data, tmp_path, capsys):
+    trained = tmp_path / "context.safetensors"
+    options = (
+        "--trees",
+        1,
+        "--depth",
+        4,
+        "--candidates",
+        20,
+        "--pixels-per-frame",
+        40,
+        "--min-pixels",
+        10,
+        "--limit",
+        16,
+    )
+    assert command("train-context", MODEL, "--data", data, "-o", trained, *options) == 0
+    forest = df.load(trained)
+    assert capsys.readouterr().out.endswith(f"context of 1 trees, {forest.context.n_leaves} leaves in {trained}\n")
+    assert command("info", trained, "--all") == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"context +1 trees, depth \d, \d+ leaves, 32 channels", shown)
+    assert re.search(r"context\.config\.candidates +20\b", shown)
+    again, run = tmp_path / "again.safetensors", tmp_path / "run"
+    for resume in ((), ("--resume",)):
+        assert command("train-context", MODEL, "--data", data, "-o", again, *options, "--checkpoint", run, *resume) == 0
+        assert again.read_bytes() == trained.read_bytes()
+    with pytest.raises(UsageError, match="holds the checkpoint of a run"):
+        command("train-context", MODEL, "--data", data, "-o", again, *options, "--checkpoint", run)
+    with_joints = tmp_path / "joints.safetensors"
+    assert command("fit-joints", trained, "--data", data, "-o", with_joints) == 0
+    assert df.load(with_joints).context == forest.context
+    assert command("fit-leaves", trained, "--data", data, "-o", again, "--facings", 1, "--rounds", 0) == 0
+    assert df.load(again).context is None
 
 
 def test_fit_leaves_says_what_is_wrong(data, tmp_path):
@@ -125,7 +179,12 @@ def test_fit_leaves_says_what_is_wrong(data, tmp_path):
 
 def test_info_takes_names_and_files(capsys):
     assert command("info", "body31-fast") == 0
-    assert re.search(r"trees +2\b", capsys.readouterr().out)
+    shown = capsys.readouterr().out
+    assert re.search(r"trees +2\b", shown)
+    assert len(shown.splitlines()) <= 24  # a screen
+    assert "; --all shows them" in shown
+    assert command("info", "body31-fast", "--all") == 0
+    assert len(capsys.readouterr().out.splitlines()) > 100
     assert command("info", MODEL) == 0
     with pytest.raises(ModelError, match="'nobody': is neither a shipped model nor a file; shipped are: body31"):
         command("info", "nobody")

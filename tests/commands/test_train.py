@@ -46,14 +46,9 @@ def test_trains_on_synthetic_frames_and_says_what_the_model_is(tmp_path):
     shown = run_apart("info", model)
     assert shown.returncode == 0, shown.stderr
     assert re.search(r"trees +2", shown.stdout)
-    assert "config.pixels_per_frame" in shown.stdout
-    checkpoint = run("info", f"{model}.checkpoint")
-    assert re.search(r"finished trees +2 of 2", checkpoint.stdout)
-    again = run(
-        "train", "-o", model, "--frames", 12, "--seed", 4, "--synth-config", tmp_path / "s.toml", *NUMBERS, "--resume"
-    )
-    assert again.returncode == 0
-    assert "finished already" in again.stdout
+    assert re.search(r"config +\d+ entries; --all shows them", shown.stdout)
+    assert "config.pixels_per_frame" in run("info", model, "--all").stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["my.safetensors", "s.toml"]  # no checkpoint is left
 
 
 def test_trains_on_a_data_set_with_a_config_file(tmp_path):
@@ -76,12 +71,14 @@ def test_trains_on_several_data_sets_as_on_one(tmp_path, frames):
         done = run("train", "-o", model, *data, *NUMBERS, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-    again = ("train", "-o", "c", "--checkpoint", "b.checkpoint", "--resume", *NUMBERS)
+    begun = run("train", "-o", "b", "--data", "one", "--data", "two", "--checkpoint", "b.run", *NUMBERS, cwd=tmp_path)
+    assert begun.returncode == 0, begun.stderr  # the finished run above is in nobody's way
+    again = ("train", "-o", "c", "--checkpoint", "b.run", "--resume", *NUMBERS)
     assert run(*again, "--data", "one", "--data", "two", cwd=tmp_path).returncode == 0
     assert (tmp_path / "c").read_bytes() == (tmp_path / "b").read_bytes()
     refused = run(*again, "--data", "two", "--data", "one", cwd=tmp_path)
     assert refused.returncode == 1
-    assert "b.checkpoint: was begun with other data" in refused.stderr
+    assert "b.run: was begun with other data" in refused.stderr
 
 
 def test_every_number_is_an_option():
@@ -204,7 +201,11 @@ def test_a_checkpoint_that_does_not_fit(tmp_path, frames):
     code, line = told(tmp_path, *again)
     assert (code, line) == (
         2,
-        "run: holds a checkpoint already; --resume goes on with it; remove it to start again, or name another",
+        "run: holds the checkpoint of a run that was stopped; --resume goes on with it, --force starts again",
+    )
+    assert told(tmp_path, *again, "--resume", "--force") == (
+        2,
+        "--resume goes on, --force starts again; leave one out",
     )
     code, line = told(tmp_path, *again, "--resume", "--seed", 3)
     assert code == 1
@@ -224,6 +225,9 @@ def test_a_checkpoint_that_does_not_fit(tmp_path, frames):
     assert done.returncode == 0, done.stderr
     assert "all 2 trees are finished already" in done.stdout
     assert (tmp_path / "b").read_bytes() == (tmp_path / "a").read_bytes()
+    done = run("train", "-o", "c", *again, *NUMBERS, "--seed", 3, "--force", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "c").read_bytes() != (tmp_path / "a").read_bytes()
 
 
 def test_without_a_checkpoint_resume_starts_afresh_and_says_so(tmp_path, frames):
@@ -253,8 +257,9 @@ def test_a_model_that_cannot_be_written_is_not_lost(tmp_path, frames, monkeypatc
 
 def test_the_log_beside_the_checkpoint_is_json(tmp_path):
     (tmp_path / "s.toml").write_text(SYNTH.to_toml())
-    run("train", "-o", tmp_path / "m", "--frames", 6, "--synth-config", tmp_path / "s.toml", *NUMBERS)
-    (log,) = (tmp_path / "m.checkpoint").glob("*.jsonl")
+    kept = ("--checkpoint", tmp_path / "run")
+    run("train", "-o", tmp_path / "m", "--frames", 6, "--synth-config", tmp_path / "s.toml", *NUMBERS, *kept)
+    (log,) = (tmp_path / "run").glob("*.jsonl")
     entries = [json.loads(line) for line in log.read_text().splitlines()]
     levels = [entry for entry in entries if entry["event"] == "level"]
     assert len(levels) >= 8

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import naive
 
+import depthforest as df
 from depthforest.base.errors import CameraError
-from depthforest.frames.camera import PRESETS, Camera, parse_size
+from depthforest.frames.camera import PRESETS, Camera, at_most_pixels, parse_size
 
 SMALL = Camera(20.0, 22.0, 7.3, 4.8, 16, 12)
 focals = st.floats(5, 2000)
@@ -181,3 +182,61 @@ def test_guesses_by_size():
     assert name == "kinect_v2@256x212"
     assert camera == PRESETS["kinect_v2"].scaled(256, 212)
     assert Camera.guess(123, 45) is None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ("1e30,1e30,320,240,640x480", "above 1e[+]06 pixels are not supported"),
+        (
+            "0.00365,0.00365,320,240,640x480",
+            "are in pixels, at least 0.02 of the picture's shorter side; .* divide",
+        ),
+        ("500,9,320,240,640x480", "got fx=500, fy=9"),
+        ("500,500,1e30,240,640x480", "the principal point is in pixels"),
+        ("500,500,320,-2e6,640x480", "the principal point is in pixels"),
+    ],
+)
+def test_no_lens_is_like_that(numbers, message):
+    """Joints were NaN, or 2 km away."""
+    with pytest.raises(CameraError, match=message):
+        Camera.parse(numbers)
+
+
+def test_endless_numbers_and_keys_are_refused_in_a_short_line():
+    whole = {"fx": 500, "fy": 500, "cx": 320, "cy": 240, "width": 640, "height": 480}
+    for content in (whole | {"fx": 10**400}, whole | {"width": 10**400}, whole | {"\x1b[31m" + "x" * 120_000: 1}):
+        with pytest.raises(CameraError) as info:
+            Camera.from_dict(content)
+        assert len(str(info.value)) < 1100
+        assert str(info.value).isprintable()
+
+
+def test_a_lower_limit_of_pixels_holds_inside_its_block_alone():
+    with at_most_pixels(100), pytest.raises(CameraError, match="20 x 10 pixels; expected 1 to 100 pixels"):
+        parse_size("20x10")
+    assert parse_size("20x10") == (20, 10)
+    with at_most_pixels(2**60), pytest.raises(CameraError, match="expected 1 to 67108864"):
+        parse_size("9000x9000")
+
+
+def test_a_matrix_is_a_camera():
+    k = np.array([[580.0, 0, 319.5], [0, 581.0, 239.5], [0, 0, 1]])
+    expected = df.Camera(580, 581, 319.5, 239.5, 640, 480)
+    assert df.Camera.parse(k, (640, 480)) == df.Camera.parse(k.tolist(), (640, 480)) == expected
+    depth = np.full((480, 640), 2000, np.uint16)
+    assert df.Frame.from_array(depth, k).camera == expected
+    with pytest.raises(CameraError, match=r"has no picture size; use Camera.from_matrix\(K, width, height\)"):
+        df.Camera.parse(k)
+    with pytest.raises(CameraError, match=r"a camera matrix is \[\[fx, 0, cx\]"):
+        df.Camera.parse(np.eye(4), (640, 480))
+    with pytest.raises(CameraError, match="a camera matrix is 3 x 3 numbers"):
+        df.Camera.parse([["a"]], (640, 480))
+    with pytest.raises(CameraError, match="in Python also a 3 x 3 matrix K"):
+        df.Camera.parse(7)
+
+
+def test_a_matrix_reads_files(tmp_path):
+    np.save(tmp_path / "a.npy", np.full((24, 32), 2000, np.uint16))
+    k = np.array([[50.0, 0, 15.5], [0, 50.0, 11.5], [0, 0, 1]])
+    assert df.read_depth(tmp_path / "a.npy", k).camera == df.Camera(50, 50, 15.5, 11.5, 32, 24)

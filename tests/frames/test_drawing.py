@@ -215,13 +215,13 @@ def test_sides_of_a_skeleton_have_their_colours():
             "elbow_r": joint(-0.2, 0.2, 2.0),
         }
     }
-    drawn = drawing.draw_skeletons(black, people, camera)
+    drawn = drawing.with_skeletons(black, people, camera)
     assert not black.any()
     for x, color in ((0.2, drawing.LEFT_COLOR), (-0.2, drawing.RIGHT_COLOR)):
         row, col = np.rint(camera.project((x, 0.0, 2.0))).astype(int)
         np.testing.assert_allclose(drawn[row, col], color, atol=25)
     # of the same shape at twice the size
-    large = drawing.draw_skeletons(np.zeros((480, 640, 3), np.uint8), people, df.Camera.preset("kinect_v1"))
+    large = drawing.with_skeletons(np.zeros((480, 640, 3), np.uint8), people, df.Camera.preset("kinect_v1"))
     assert large.any(axis=2).mean() == pytest.approx(drawn.any(axis=2).mean(), rel=0.5)
 
 
@@ -234,7 +234,7 @@ def test_found_joints_without_a_flag_are_visible_and_colours_fade_with_confidenc
     camera = df.Camera.preset("kinect_v1@320x240")
     ends = (0.2, -0.2, 2.0), (0.2, 0.2, 2.0)
     sure, unsure = (
-        drawing.draw_skeletons(black, {1: {"knee_l": Found(ends[0], c), "hip_l": Found(ends[1], 1.0)}}, camera)
+        drawing.with_skeletons(black, {1: {"knee_l": Found(ends[0], c), "hip_l": Found(ends[1], 1.0)}}, camera)
         for c in (1.0, 0.1)
     )
     row, col = np.rint(camera.project((0.2, 0.0, 2.0))).astype(int)
@@ -250,7 +250,7 @@ def test_bridged_joints_are_hollow_and_their_bones_dashed():
 
     def drawn(is_visible):
         people = {2: {"hip_r": joint(*ends[0]), "knee_r": joint(*ends[1], is_visible=is_visible)}}
-        return drawing.draw_skeletons(black, people, camera)
+        return drawing.with_skeletons(black, people, camera)
 
     col = round(camera.project((0.2, 0.0, 2.0))[1])
     seen, bridged = (drawn(v)[150:330, col].any(axis=1) for v in (True, False))
@@ -267,8 +267,8 @@ def test_ids_are_written_above_heads_and_inside_the_picture():
     camera = df.Camera.preset("kinect_v1@320x240")
     for y in (-0.3, -5.0):
         people = {17: {"head": joint(0.0, y, 2.0)}}
-        plain = drawing.draw_skeletons(black, people, camera)
-        added = drawing.draw_skeletons(black, people, camera, ids=True).any(axis=2) & ~plain.any(axis=2)
+        plain = drawing.with_skeletons(black, people, camera)
+        added = drawing.with_skeletons(black, people, camera, ids=True).any(axis=2) & ~plain.any(axis=2)
         rows, cols = np.nonzero(added)
         assert len(rows) > 40
         assert abs(cols.mean() - 159.5) < 4
@@ -281,7 +281,7 @@ def test_who_is_near_is_drawn_over_who_is_far():
     camera = df.Camera.preset("kinect_v1@320x240")
     near, far = ({name: joint(0.0, 0.0, z)} for name, z in (("hand_l", 1.0), ("hand_r", 3.0)))
     for people in ({1: near, 2: far}, {1: far, 2: near}):
-        drawn = drawing.draw_skeletons(black, people, camera)
+        drawn = drawing.with_skeletons(black, people, camera)
         np.testing.assert_allclose(drawn[120, 160], drawing.LEFT_COLOR, atol=25)
 
 
@@ -289,10 +289,10 @@ def test_skeletons_outside_the_picture_and_wrong_cameras():
     black = np.zeros((240, 320, 3), np.uint8)
     camera = df.Camera.preset("kinect_v1@320x240")
     far = {1: {"head": joint(1e9, 0, 1.0), "neck": joint(0, 0, 1.0), "spine": joint(900, 0, 1.0, is_visible=False)}}
-    assert drawing.draw_skeletons(black, far, camera).any()
-    np.testing.assert_array_equal(drawing.draw_skeletons(black, {}, camera), black)
-    np.testing.assert_array_equal(drawing.draw_skeletons(black, {1: {}}, camera, ids=True), black)
+    assert drawing.with_skeletons(black, far, camera).any()
+    np.testing.assert_array_equal(drawing.with_skeletons(black, {}, camera), black)
+    np.testing.assert_array_equal(drawing.with_skeletons(black, {1: {}}, camera, ids=True), black)
     with pytest.raises(
         UsageError, match=r"a picture of \(240, 320\) needs a camera of this shape, got one of \(480, 640\)"
     ):
-        drawing.draw_skeletons(black, {}, df.Camera.preset("kinect_v1"))
+        drawing.with_skeletons(black, {}, df.Camera.preset("kinect_v1"))

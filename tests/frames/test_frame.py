@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import depthforest as df
-from depthforest.base.errors import CameraError, FrameError, PartSetError
+from depthforest.base.errors import CameraError, FrameError, PartSetError, UsageError
 from depthforest.frames.parts import NO_PART
 
 CAMERA = df.Camera(100.0, 100.0, 15.5, 11.5, 32, 24)
@@ -172,3 +172,26 @@ def test_cameras_in_the_forms_that_drivers_give():
 def test_one_pixel():
     camera = df.Camera(1, 1, 0, 0, 1, 1)
     assert df.Frame(np.array([[1500]], np.uint16), camera).points().tolist() == [[[0.0, 0.0, 1.5]]]
+
+
+def test_name_and_time_go_along_and_do_not_count():
+    camera = df.Camera(50, 50, 15.5, 11.5, 32, 24)
+    depth = np.full((24, 32), 1500, np.uint16)
+    frame = df.Frame.from_array(depth, camera, name="a.png", time_s=12.5, rotate=90)
+    assert (frame.name, frame.time_s) == ("a.png", 12.5)
+    for twin in (copy.deepcopy(frame), pickle.loads(pickle.dumps(frame))):
+        assert (twin.name, twin.time_s) == ("a.png", 12.5)
+        assert twin == frame
+    assert df.Frame(depth, camera) == df.Frame(depth, camera, time_s=1.0)
+    with pytest.raises(FrameError, match="finite number of seconds"):
+        df.Frame(depth, camera, time_s=float("nan"))
+
+
+@pytest.mark.parametrize("flip", ["no", "yes", 1, 0, None])
+def test_a_flip_that_is_no_flag_is_refused(flip):
+    depth = np.full((480, 640), 2000, np.uint16)
+    with pytest.raises(UsageError, match="flip must be True or False, got"):
+        df.Frame.from_array(depth, "kinect_v1", flip=flip)
+    with pytest.raises(UsageError, match="flip must be True or False, got"):
+        df.open_source("frame.png", flip=flip)
+    assert df.Frame.from_array(depth, "kinect_v1", flip=np.bool_(True)).shape == (480, 640)

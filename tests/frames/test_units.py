@@ -195,3 +195,10 @@ def test_pages_that_were_written_as_colour_are_explained():
 def test_sun3d_needs_16_bits():
     with pytest.raises(FrameError, match="sun3d expects 16-bit unsigned values, got int32"):
         to_millimetres(ROOM.astype(np.int32), scale="sun3d")
+
+
+def test_garbage_gets_the_right_reason_alone():
+    """No hint about SUN3D or TUM before it is refused."""
+    garbage = np.random.default_rng(0).integers(2**40, 2**62, (48, 64)) // 8 * 8
+    with pytest.raises(FrameError, match=r"most readings are farther than 65\.5 m"):
+        to_millimetres(garbage)

@@ -183,3 +183,11 @@ def test_ids_are_never_more_than_a_byte(monkeypatch):
 def test_n_must_be_a_number_of_people(n):
     with pytest.raises(UsageError, match="n must be a whole number of people, 1 or more"):
         PeopleTracker(n=n)
+
+
+def test_who_is_hidden_is_expected_no_farther_than_eight_frames_on():
+    """Nobody walks on behind a pillar for ever."""
+    at, step = np.array((0.0, 1.0, 2.0)), np.array((0.03, 0.0, -0.01))
+    somebody = peopletracks._TrackedPerson(1, at, step, 10, 0.5, 0.5, at, 0)
+    for frame, n_steps in ((10, 0), (13, 3), (18, 8), (19, 8), (60, 8)):
+        np.testing.assert_allclose(somebody.expected(frame), at + n_steps * step)

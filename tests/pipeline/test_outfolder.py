@@ -17,7 +17,8 @@ from depthforest.base.errors import DepthForestError, DepthForestWarning, UsageE
 from depthforest.cli.commands import app
 from depthforest.cli.options import as_option
 from depthforest.frames import drawing
-from depthforest.pipeline.outfolder import safe_name
+from depthforest.pipeline import LabelOptions, LabelRun
+from depthforest.pipeline.outfolder import _is_newer, safe_name
 
 # -- names -------------------------------------------------------------------------------------------------------------
 
@@ -268,3 +269,43 @@ def test_foreign_files_survive_force(frames, out):
     (out / "notes.txt").write_text("mine")
     assert label(frames / "f0.png", "-o", out, "--mirror", "--force", "--write", "parts") == 0
     assert files(out) == {"label.json", "parts/f0.png", "parts/mine.png", "notes.txt"}
+
+
+def a_run(frames, out, forest, **options):
+    options = LabelOptions(is_background_removed=True, **options)
+    return LabelRun(forest, df.read_frames(frames, CAMERA), out, options, outputs=("parts",))
+
+
+def test_two_runs_that_began_together_do_not_mix(frames, out, forest):
+    """Each saw an empty folder; both wrote their frames into it."""
+    first, second = a_run(frames, out, forest), a_run(frames, out, forest, smooth=0.1)
+    first.run()
+    before = contents(out)
+    with pytest.raises(UsageError, match="another run has written there since this one began; run it again"):
+        second.run()
+    assert contents(out) == before
+
+
+def test_what_a_killed_run_left_is_removed(frames, out, forest):
+    a_run(frames / "f0.png", out, forest).run()
+    for name in (
+        ".0123456789ab.part",
+        "parts/.0123456789ab.part",
+        ".0123456789ab.part.mp4",
+        ".mine.part",
+        "my/.1.part",
+    ):
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).touch()
+    a_run(frames / "f1.png", out, forest).run()
+    assert {name for name in files(out) if ".part" in name} == {".mine.part", "my/.1.part"}
+
+
+def test_an_output_as_old_as_its_input_is_done(tmp_path):
+    """Some file systems count whole seconds."""
+    for name, seconds in (("in", 100), ("out", 100), ("later", 101)):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (seconds, seconds))
+    assert _is_newer([tmp_path / "out"], [tmp_path / "in"])
+    assert not _is_newer([tmp_path / "out"], [tmp_path / "in", tmp_path / "later"])
+    assert not _is_newer([tmp_path / "none"], [tmp_path / "in"])

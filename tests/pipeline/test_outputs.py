@@ -1,4 +1,4 @@
-"""What is written of a frame, and the video."""
+"""What is written of a frame."""
 
 import json
 import re
@@ -7,21 +7,16 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.labelcommand import (
-    CAMERA,
     DATA,
-    MODEL,
     files,
     label,
     person_only,
 )
 
 import depthforest as df
-from depthforest.base.errors import DepthForestError, DepthForestWarning
-from depthforest.cli.commands import app
 from depthforest.frames import drawing
 from depthforest.frames.parts import NO_PART
 from depthforest.io.formats import read_labels
-from depthforest.pipeline.outputs import VIDEO_CODEC, VideoFile, letterboxed
 
 
 def test_parts_and_overlays_are_written(frames, out, forest, capsys):
@@ -38,7 +33,7 @@ def test_parts_and_overlays_are_written(frames, out, forest, capsys):
     with Image.open(out / "parts" / "f0.png") as picture:
         assert picture.mode == "P"
         assert picture.getpalette()[: 3 * 31] == [v for color in forest.part_set.colors for v in color]
-    told = r"frames labeled into .*out: 3, [\d.]+/s\npeople found: 3, in 3 of 3 frames\n"
+    told = r"frames labeled into .*out: 3, [\d.]+/s\npeople found: 3, in 3 of 3 frames\n  f0: 1\n  f1: 1\n  f2: 1\n"
     assert re.search(told, capsys.readouterr().out)
 
 
@@ -97,89 +92,3 @@ def test_json_tells_of_every_person_and_part(out, forest, tmp_path):
             confidence = forest.walk(DATA[0], DATA[0].people == person["id"]).max(axis=1)
             whose = is_part[DATA[0].people == person["id"]]
             assert part["confidence"] == pytest.approx(confidence[whose].mean(), abs=6e-5)
-
-
-def can_write_video(folder):
-    import cv2
-
-    writer = cv2.VideoWriter(str(folder / "probe.mp4"), cv2.VideoWriter.fourcc(*VIDEO_CODEC), 30, (64, 64))
-    is_open = writer.isOpened()
-    writer.release()
-    return is_open
-
-
-def frames_of(video):
-    import cv2
-
-    capture = cv2.VideoCapture(str(video))
-    pictures = []
-    while True:
-        is_read, picture = capture.read()
-        if not is_read:
-            return pictures
-        pictures.append(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB))
-
-
-def test_video_shows_the_overlays_in_order(frames, out, tmp_path):
-    if not can_write_video(tmp_path):
-        pytest.skip("OpenCV has no MP4 encoder here")
-    drawing.write_depth(frames / "f3.png", person_only(DATA[3])[:36, :48])
-    with pytest.warns(DepthForestWarning) as caught:  # the camera, then the video
-        code = app(
-            [*map(str, ["label", frames, "-o", out, "--model", MODEL, "--write", "video,overlay"])]
-            + ["--camera", f"{CAMERA},96x72", "--fps", "10"],
-            standalone_mode=False,
-        )
-    assert not code
-    assert "of another size than the first are 1 frames; the video has them scaled" in str(caught[-1].message)
-    assert "video.mp4" in files(out)
-    shown = frames_of(out / "video.mp4")
-    assert len(shown) == 4
-    for i in range(3):
-        overlay = np.asarray(Image.open(out / "overlay" / f"f{i}.png")).astype(int)
-        errors = [
-            np.abs(overlay - np.asarray(picture)[: overlay.shape[0], : overlay.shape[1]]).mean() for picture in shown
-        ]
-        assert np.argmin(errors) == i
-    made = (out / "video.mp4").stat().st_mtime_ns
-    again = ["label", frames, "-o", out, "--model", MODEL, "--write", "video,overlay", "--camera", f"{CAMERA},96x72"]
-    app([*map(str, again)], standalone_mode=False)
-    assert (out / "video.mp4").stat().st_mtime_ns == made
-    # one frame more: the video holds all of them
-    drawing.write_depth(frames / "f4.png", person_only(DATA[4]))
-    with pytest.warns(DepthForestWarning):
-        app([*map(str, again)], standalone_mode=False)
-    assert len(frames_of(out / "video.mp4")) == 5
-
-
-def test_pictures_of_other_sizes_keep_their_shape():
-    white = np.full((40, 20, 3), 255, np.uint8)
-    fitted, is_scaled = letterboxed(white, (40, 40))
-    assert is_scaled
-    np.testing.assert_array_equal(fitted[:, 10:30], 255)
-    assert not fitted[:, :10].any()
-    assert not fitted[:, 30:].any()
-    even, is_scaled = letterboxed(white[:39, :19], (20, 40))
-    assert not is_scaled
-    assert np.count_nonzero(even) == 3 * 39 * 19
-
-
-def test_a_missing_codec_is_said_and_leaves_nothing(tmp_path, monkeypatch):
-    import cv2
-
-    class Closed:
-        fourcc = staticmethod(cv2.VideoWriter.fourcc)
-
-        def __init__(self, *_):
-            pass
-
-        def isOpened(self):  # noqa: N802
-            return False
-
-        def release(self):
-            pass
-
-    monkeypatch.setattr(cv2, "VideoWriter", Closed)
-    with pytest.raises(DepthForestError, match="cannot write MP4 here"), VideoFile(tmp_path / "v.mp4", 30) as video:
-        video.add(np.zeros((4, 4, 3), np.uint8))
-    assert not files(tmp_path)

@@ -120,7 +120,7 @@ def standing(height_m, frame, monkeypatch):
     ],
 )
 def test_heights_are_judged_where_three_stand(height_m, kind, advice, forest, monkeypatch):
-    judge, glance = Plausibility(forest), standing(height_m, frame_of(0), monkeypatch)
+    judge, glance = Plausibility(replace(forest, context=None)), standing(height_m, frame_of(0), monkeypatch)
     for _ in range(2):
         judge.add(glance)
     assert judge.findings() == ()  # too few
@@ -196,3 +196,11 @@ def test_real_frames_with_people_are_left_in_peace(forest):
         assert [finding for finding in found(frame, forest) if finding[0] != "nobody"] == [], name
     for path in sorted((REAL / "real_kinect_v1").glob("*.png")):
         assert found(df.read_depth(path, camera="kinect_v1"), forest) == [], path.name
+
+
+def test_a_confidence_that_is_just_reached_is_enough(forest, monkeypatch):
+    judge = Plausibility(forest, ReadOptions())
+    monkeypatch.setattr(judge, "_best_trial", lambda: pytest.fail("nothing needs to be tried"))
+    judge._n = judge._n_with_people = 1
+    judge._medians, judge._confidences = [2.0], [plausibility.SURE_TIMES * forest.person_confidence]
+    assert judge.findings() == ()

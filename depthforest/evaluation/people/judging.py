@@ -24,14 +24,14 @@ N_WORST = 12
 """Frames that are kept to be looked at."""
 
 
-class Tracker(Protocol):
+class PeopleFollower(Protocol):
     """What follows the people of a recording: as `PeopleTracker`."""
 
     def add(self, frame: Frame) -> People:
         """Return the people of the next frame."""
 
 
-TrackerMaker = Callable[[Background | None], Tracker]
+TrackerMaker = Callable[[Background | None], PeopleFollower]
 
 
 def evaluate_people(

@@ -13,7 +13,7 @@ from typing import Any
 
 from depthforest.base import UsageError, thread_count
 from depthforest.evaluation.bench import BENCH_VERSION, PEOPLE, BenchFrames, chosen_names, open_bench
-from depthforest.evaluation.people.judging import EmptyRooms, PeopleJudge, Tracker, evaluate_finders
+from depthforest.evaluation.people.judging import EmptyRooms, PeopleFollower, PeopleJudge, evaluate_finders
 from depthforest.evaluation.people.options import PeopleOptions
 from depthforest.evaluation.people.page import TITLES, JudgedSource, row_cells, write_people_report
 from depthforest.evaluation.people.rooms import MarkedRooms
@@ -41,7 +41,7 @@ class ModelFinder:
         """Return the people of a frame."""
         return find_people(frame, background, model=self.model)
 
-    def tracker(self, background: Background | None = None) -> Tracker:
+    def tracker(self, background: Background | None = None) -> PeopleFollower:
         """Return what tracks the people of a recording."""
         return PeopleTracker(background, model=self.model)
 

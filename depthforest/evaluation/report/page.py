@@ -44,6 +44,10 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 """What the page may do: show its own styles and pictures. It runs no script and loads nothing."""
 
 
+MAX_IN_A_ROW = 6
+"""Pictures of a frame side by side: with three models there are five."""
+
+
 @dataclass(frozen=True, eq=False)
 class ModelReport:
     """What the report says of one model.
@@ -285,8 +289,17 @@ def _example(example: Example) -> str:
         f"<figcaption>{escape(shot.caption)}</figcaption></figure>"
         for shot in example.shots
     )
-    kind = "shots few" if len(example.shots) <= 2 else "shots"
-    return f'<div class="example"><h4>{escape(example.title)}</h4><div class="{kind}">{shots}</div></div>'
+    style = f"--n: {_in_a_row(len(example.shots))}"
+    return (
+        f'<div class="example"><h4>{escape(example.title)}</h4><div class="shots" style="{style}">{shots}</div></div>'
+    )
+
+
+def _in_a_row(n_shots: int) -> int:
+    """Return how many pictures stand side by side: all up to six, else rows of about as many."""
+    if n_shots <= 2:
+        return 2
+    return max(4, -(-n_shots // -(-n_shots // MAX_IN_A_ROW)))
 
 
 def embedded(picture: Picture) -> str:

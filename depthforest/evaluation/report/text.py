@@ -120,9 +120,11 @@ def verdict_lines(
                 f"difference of {by}."
             )
             continue
+        # what the better one is ahead by
+        ahead = (gap.value, gap.low, gap.high) if gap.value > 0 else (-gap.value, -gap.high, -gap.low)
         better, worse, values = (second, first, (b, a)) if gap.value > 0 else (first, second, (a, b))
         said.append(
-            f"{better} is better than {worse}: {title} {percent(values[0])} against {percent(values[1])}; "
-            f"{second} {MINUS} {first}: {by}."
+            f"{better} is better than {worse}: {title} {percent(values[0])} against {percent(values[1])}, "
+            f"{points(ahead[0])} points ({points(ahead[1])} to {points(ahead[2])})."
         )
     return said or [f"{first} and {second} have no figure in common: their part sets cannot be compared."]

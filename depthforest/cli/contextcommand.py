@@ -1,0 +1,68 @@
+"""`depthforest train-context`: a second stage that looks at a model's answers; see `cli`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from depthforest.base import check_writable
+from depthforest.cli.options import RestartOption, ThreadsOption, with_fields_of
+from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, live_lines, status
+
+contexts = typer.Typer()
+
+
+@contexts.command("train-context")
+@with_fields_of("depthforest.training.config.ContextConfig")
+def train_context(
+    model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
+    *,
+    data: Annotated[
+        list[Path],
+        typer.Option(help="Labeled frames that the model has not seen; may be given again.", metavar="DIR"),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    config: Annotated[Path | None, typer.Option(help="TOML file with any of the numbers below.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder that keeps the run; default MODEL.checkpoint.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    force: RestartOption = False,
+    limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
+    threads: ThreadsOption = None,
+    memory: Annotated[float | None, typer.Option(help="Budget in MB beside the frames.")] = None,
+    **numbers: Any,
+) -> None:
+    """Train a context stage: trees that look at what a model says around a pixel. Then fit joints."""
+    from dataclasses import replace
+
+    from depthforest.training import ContextConfig
+
+    check_writable(output)
+    base = ContextConfig.load(config) if config is not None else ContextConfig()
+    chosen = replace(base, **{name: value for name, value in numbers.items() if value is not None})
+    folder = checkpoint if checkpoint is not None else output.with_name(f"{output.name}.checkpoint")
+    with status("reading the model, compiling ..."):
+        from depthforest.forest import load
+        from depthforest.io import open_datasets
+        from depthforest.training import begin_checkpoint, is_checkpoint, remove_checkpoint, train_context
+
+        forest, frames = load(model), open_datasets(data, limit)
+    begin_checkpoint(folder, is_resumed=resume, is_forced=force)
+    options: dict[str, Any] = {} if memory is None else {"memory_mb": memory}
+    try:
+        with live_lines() as tell:
+            trained = train_context(
+                forest, frames, chosen, progress=tell, threads=threads, checkpoint=folder, resume=resume, **options
+            )
+    except KeyboardInterrupt:
+        goes_on = f"; the same command with --resume goes on from {folder}" if is_checkpoint(folder) else ""
+        complain("warning", f"stopped{goes_on}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    trained.save(output)
+    if checkpoint is None:  # one that was named is kept
+        remove_checkpoint(folder)
+    assert trained.context is not None
+    print(f"context of {trained.context.n_trees} trees, {trained.context.n_leaves} leaves in {output}")

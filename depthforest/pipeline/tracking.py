@@ -1,0 +1,176 @@
+"""Live loops: a frame in, everyone in it out, with ids, parts and joints that are followed from frame to frame.
+
+`Tracker.add` takes one frame; `track` takes them as they come. Both do what `depthforest label --track` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base import UsageError
+from depthforest.forest import Forest, load
+from depthforest.frames import Frame
+from depthforest.joints import JointTracks, TrackedJoint
+from depthforest.people import BackgroundLike, PeopleTracker, PersonModel
+from depthforest.pipeline.merging import PeopleLabels, label_people
+
+
+@dataclass(frozen=True, eq=False)
+class SeenPerson:
+    """One person of a frame.
+
+    Attributes
+    ----------
+    id : int
+        The same in every frame of a recording in which this person is followed, from 1.
+    mask : array (rows, cols), bool
+        The pixels of the person.
+    joints : dict of str to TrackedJoint
+        By name, those of `parts.JOINTS` that are known: `position` (x, y, z) in meters, `confidence`, `is_visible`.
+    probability, confidence : float
+        How probably this is a person, and the mean confidence of the labels; 0 to 1.
+    facing : float or None
+        Degrees, 0 to the camera; None if the model does not tell.
+    """
+
+    id: int
+    mask: npt.NDArray[np.bool_]
+    joints: Mapping[str, TrackedJoint]
+    probability: float
+    confidence: float
+    facing: float | None
+
+    def __repr__(self) -> str:
+        return f"SeenPerson({self.id}, {len(self.joints)} joints, probability {self.probability:.2f})"
+
+
+class SeenPeople(Sequence[SeenPerson]):
+    """Everyone in a frame, in the order of their ids; empty if nobody is there.
+
+    Attributes
+    ----------
+    frame : Frame
+    parts : array (rows, cols), uint8
+        The part of every pixel of a person, a number of `part_set`; 255 = nobody.
+    confidence : array (rows, cols), float32
+        Of these, 0 to 1.
+    part_set : PartSet
+    """
+
+    def __init__(self, labels: PeopleLabels, joints: Mapping[int, Mapping[str, TrackedJoint]]) -> None:
+        self.frame, self.part_set = labels.frame, labels.part_set
+        self.parts, self.confidence = labels.parts, labels.confidence
+        probable = dict(zip(labels.people.ids, labels.people.probabilities, strict=True))
+        self._people = tuple(
+            SeenPerson(
+                person, labels.people.map == person, joints.get(person, {}), probable[person],
+                labels.confidences[person], labels.facings[person],
+            )
+            for person in labels.ids
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self._people)
+
+    @overload
+    def __getitem__(self, index: int) -> SeenPerson: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[SeenPerson, ...]: ...
+    def __getitem__(self, index: int | slice) -> SeenPerson | tuple[SeenPerson, ...]:
+        if not self._people and not isinstance(index, slice):
+            raise IndexError("nobody was found in this frame; loop over the people, or look at len() first")
+        return self._people[index]
+
+    def __repr__(self) -> str:
+        return f"SeenPeople({', '.join(f'id {person.id}' for person in self) or 'nobody'})"
+
+
+class Tracker:
+    """Finds, labels and follows the people of a recording or a live stream, one frame at a time.
+
+    Parameters
+    ----------
+    model : Forest, str or Path, optional
+        A forest, a model file or the name of a shipped one; omitted: the shipped one.
+    background : Frame, sequence of Frame or Background, optional
+        The empty room; omitted: people are told from the room by their shape, and the room is learned on the way.
+    n : int, optional
+        At most so many people at a time; who has been there longest stays.
+    fps : float
+        Frames a second, for frames that do not say when they were taken.
+    person_model : str, Path or PersonModel, optional
+        What tells people from things; omitted: the shipped model.
+    """
+
+    def __init__(
+        self,
+        model: Forest | str | Path | None = None,
+        background: BackgroundLike | None = None,
+        *,
+        n: int | None = None,
+        fps: float = 30.0,
+        person_model: str | Path | PersonModel | None = None,
+    ) -> None:
+        self._forest = model if isinstance(model, Forest) else load(model)
+        self._people = PeopleTracker(background, n, model=person_model)
+        self._fps = fps
+        self._tracks = JointTracks(fps)
+        self._last: float | None = None
+
+    def reset(self) -> None:
+        """Forget everyone: the next frame is the first of a recording."""
+        self._people.reset()
+        self._tracks, self._last = JointTracks(self._fps), None
+
+    def add(self, frame: Frame) -> SeenPeople:
+        """Return everyone in the next frame."""
+        if not isinstance(frame, Frame):
+            raise UsageError(
+                f"people are followed through Frames, got {type(frame).__name__}; df.Frame.from_array(array, camera) "
+                "makes one"
+            )
+        people = self._people.add(frame)
+        labels = label_people(self._forest, frame, people, joints=True)
+        return SeenPeople(labels, self._tracks.add(labels.joints or {}, time=self._time_of(frame)))
+
+    def _time_of(self, frame: Frame) -> float | None:
+        """Return when a frame was taken, if it says so, and later than the one before; else a step after that one."""
+        if frame.time_s is None or (self._last is not None and frame.time_s <= self._last):
+            self._last = None if self._last is None else self._last + 1 / self._fps
+            return self._last
+        self._last = frame.time_s
+        return self._last
+
+
+def track(
+    frames: Iterable[Frame],
+    model: Forest | str | Path | None = None,
+    background: BackgroundLike | None = None,
+    *,
+    n: int | None = None,
+    fps: float = 30.0,
+    person_model: str | Path | PersonModel | None = None,
+) -> Iterator[SeenPeople]:
+    """Find, label and follow the people of frames as they come, and yield everyone in each.
+
+    Parameters
+    ----------
+    frames : iterable of Frame
+        A recording, as `open_source` gives it, or a live stream that never ends. No frame is taken ahead.
+    model, background, n, fps, person_model
+        As in `Tracker`.
+
+    Yields
+    ------
+    SeenPeople
+    """
+    if isinstance(frames, Frame):
+        raise UsageError("track takes frames one after the other; for a single one, df.Tracker().add(frame)")
+    tracker = Tracker(model, background, n=n, fps=fps, person_model=person_model)
+    return map(tracker.add, frames)

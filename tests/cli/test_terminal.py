@@ -1,0 +1,66 @@
+"""What a command says of failures that are nobody's fault in the code."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from depthforest.cli.terminal import report
+
+COMMAND = [sys.executable, "-m", "depthforest"]
+
+
+def test_what_the_system_refuses_is_no_internal_error(capsys):
+    assert report(OSError(36, "File name too long", "a\x1b[31m")) == 1
+    assert capsys.readouterr().err == "depthforest: error: a\\x1b[31m: file name too long\n"
+    assert report(PermissionError(13, "Permission denied")) == 1
+    assert "the system refused: permission denied" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs folders that can be removed while in use")
+def test_a_working_folder_that_is_gone(tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = "import os, sys; os.rmdir(os.getcwd()); from depthforest.cli.terminal import report; "
+    code += "\ntry: os.getcwd()\nexcept OSError as error: sys.exit(report(error))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=gone, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "depthforest: error: the working folder is gone; change to another and run this again\n",
+    )
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")  # noqa: PTH110
+def test_output_that_cannot_be_written_is_told():
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        done = subprocess.run([*COMMAND, "--version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "depthforest: error: standard output: cannot be written: no space left on device\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_termination_is_as_kind_as_ctrl_c(ignored):
+    """Also of a background job, whose shell lets it ignore Ctrl-C."""
+    code = (
+        "import signal, sys, time\n"
+        f"signal.signal(signal.SIGINT, signal.SIG_IGN) if {ignored} else None\n"
+        "from depthforest.base import heed_terminations, patient_interrupts\n"
+        "came = heed_terminations()\n"
+        "try:\n"
+        "    with patient_interrupts() as check:\n"
+        "        print('ready', flush=True)\n"
+        "        while True:\n"
+        "            time.sleep(0.01); check()\n"
+        "except KeyboardInterrupt:\n"
+        "    sys.exit(128 + came[0])\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "ready\n"
+        child.send_signal(signal.SIGTERM)
+        while child.poll() is None:
+            time.sleep(0.01)
+    assert child.returncode == 143
