@@ -180,6 +180,7 @@ def fuzz(
     *,
     seconds: float = SECONDS,
     progress: Callable[[int], None] = lambda _: None,
+    report: Report | None = None,
 ) -> Report:
     """Run all cases in child processes and return the report.
 
@@ -192,8 +193,10 @@ def fuzz(
         Time limit of one case.
     progress : callable
         Told the number of each case that is done.
+    report : Report, optional
+        To add to.
     """
-    report = Report()
+    report = Report() if report is None else report
     first = 0
     while first < n_cases:
         first = _supervise(command(first), first, n_cases, report, seconds, progress)

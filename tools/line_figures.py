@@ -131,7 +131,7 @@ def matched(truth: People, found: People) -> tuple[dict[int, tuple[int, float]],
 def picture(labels: PeopleLabels) -> drawing.Picture:
     """Return parts and skeletons."""
     parts = drawing.overlay(labels.frame, labels.parts, labels.part_set)
-    return drawing.draw_skeletons(parts, labels.joints or {}, labels.frame.camera, least=drawing.DRAWN_CONFIDENCE)
+    return drawing.with_skeletons(parts, labels.joints or {}, labels.frame.camera, least=drawing.DRAWN_CONFIDENCE)
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from depthforest.forest import load
 from depthforest.frames import Joint, LabeledFrame, Picture, drawing
 from depthforest.joints import JointLike, JointTracks, find_joints
 from depthforest.people import Background, PeopleTracker
-from depthforest.pipeline.outputs import VideoFile
+from depthforest.pipeline.video import VideoFile
 from synth import Config, Recording
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
@@ -78,8 +78,8 @@ def pictures(found: Iterator[Found], fps: float) -> Iterator[Picture]:
     for frame, parts, joints in found:
         shaded = drawing.shade(frame)
         painted = drawing.overlay(frame, parts, frame.part_set, shaded=shaded)
-        raw = drawing.draw_skeletons(painted, joints, frame.camera, least=drawing.DRAWN_CONFIDENCE)
-        calm = drawing.draw_skeletons(
+        raw = drawing.with_skeletons(painted, joints, frame.camera, least=drawing.DRAWN_CONFIDENCE)
+        calm = drawing.with_skeletons(
             shaded, tracks.add(joints), frame.camera, ids=True, least=drawing.DRAWN_CONFIDENCE
         )
         titles = ["parts, joints as found", "joints over time"]

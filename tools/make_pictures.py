@@ -53,6 +53,7 @@ ROOM_WORDS = {
     "joints": "labels to 3D joints, tracks, files",
     "forest": "Forest: label, save, load; model files; PCL's trees",
     "labeling": "whole frames: packed nodes, pixels in step, smoothing",
+    "export": "a forest as C code and WebAssembly",
     "trees": "probe features, flat columns, the plain walk",
     "people": "a depth frame to person masks, tracking",
     "io": "depth files and data sets",

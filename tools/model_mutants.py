@@ -17,7 +17,7 @@ import numpy.typing as npt
 import depthforest as df
 from depthforest.base import modelfile
 from depthforest.frames import BODY31
-from depthforest.trees import quantise_leaves
+from depthforest.trees import ContextTrees, PartGroups, quantise_leaves
 
 Rng = np.random.Generator
 
@@ -36,7 +36,24 @@ def valid_forests() -> list[df.Forest]:
         _random_forest(rng, 3, 7, BODY31, config={"trees": 3, "depth": 7, "seed": 2**63, "nested": [[{}]]}),
         _random_forest(rng, 2, 4, hand, 4, smooth_m=0.03),
         _random_forest(rng, 1, 5, BODY31, 1, mirror=True, smooth_m=0.25),
+        _random_forest(rng, 1, 3, hand, 2, mirror=True, context=_random_context(rng, hand)),
     ]
+
+
+def _random_context(rng: Rng, part_set: df.PartSet) -> ContextTrees:
+    """Return a context stage with the links of a random forest."""
+    trees, groups = _random_forest(rng, 2, 4, part_set), PartGroups.of(part_set)
+    return ContextTrees(
+        trees.roots,
+        rng.integers(-8000, 8000, (trees.n_nodes, 4)).astype(np.int16),
+        rng.integers(0, groups.n_channels, (trees.n_nodes, 2)).astype(np.uint8),
+        trees.thresholds,
+        trees.children,
+        trees.leaves,
+        part_set,
+        groups,
+        2.0**-14,
+    )
 
 
 def _random_forest(
@@ -135,14 +152,14 @@ def _mutate_bytes(raw: bytes, rng: Rng) -> bytes:
 def _mutate_header(raw: bytes, rng: Rng) -> bytes:
     """Change values of the safetensors header."""
     header, data = _unpacked(raw)
-    return _packed(_mutate_json(header, rng), data)
+    return _packed(mutate_json(header, rng), data)
 
 
 def _mutate_metadata(raw: bytes, rng: Rng) -> bytes:
     """Change values of our own metadata, inside the header."""
     header, data = _unpacked(raw)
     content = json.loads(header["__metadata__"][modelfile.METADATA_KEY])
-    header["__metadata__"][modelfile.METADATA_KEY] = json.dumps(_mutate_json(content, rng))
+    header["__metadata__"][modelfile.METADATA_KEY] = json.dumps(mutate_json(content, rng))
     return _packed(header, data)
 
 
@@ -197,7 +214,7 @@ def _mutate_column(column: npt.NDArray[Any], others: dict[str, npt.NDArray[Any]]
     return column
 
 
-def _mutate_json(content: Any, rng: Rng) -> Any:
+def mutate_json(content: Any, rng: Rng) -> Any:
     """Change some values, keys or nestings of a JSON value, in place where it can."""
     for _ in range(_n_changes(rng)):
         places = _places(content)

@@ -35,7 +35,9 @@ def in_region_colors(forest: Forest) -> Forest:
     """Return the same forest with each part in the colour of the region that it lies in most."""
     own = forest.part_set
     colors = tuple(REGIONS15.colors[region] for region in comparable(own, REGIONS15)[0].rows)
-    return replace(forest, part_set=PartSet(own.names, colors, own.mirror))
+    painted = PartSet(own.names, colors, own.mirror)
+    context = None if forest.context is None else replace(forest.context, part_set=painted)
+    return replace(forest, part_set=painted, context=context)
 
 
 def marked_rows(

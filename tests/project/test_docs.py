@@ -42,10 +42,11 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch):
 
     df.write_dataset("data", df.open_dataset(samples_folder()))
     blocks = re.findall(r"```python\n(.*?)```", (TOP / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     names: dict[str, object] = {}
     exec("\n".join(blocks), names)
     assert len(names["joints"]["hand_l"].position) == 3
+    assert names["person"].id == len(names["seen"])
     assert 0 <= names["result"].facing < 360
     assert list(df.open_dataset("copy")) == list(df.open_dataset("data"))
 
@@ -108,3 +109,11 @@ def test_conventions_example_is_a_data_set_description():
     assert df.Camera.from_dict(camera).distortion
     df.Camera.from_dict(dataset["camera"])
     assert df.PartSet.from_dict(dataset["parts"]).mirror == (0, 2, 1)
+
+
+def test_hints_name_packages_that_an_index_has():
+    """While depthforest is on no index, `pip install 'depthforest[plots]'` fails wherever it is read."""
+    pages = [*TOP.glob("*.md"), *TOP.glob("docs/**/*.md"), *TOP.glob("depthforest/**/*.py"), *TOP.glob("synth/**/*.py")]
+    assert len(pages) > 100
+    for page in pages:
+        assert not re.search(r"pip install ['\"`]*depthforest", page.read_text()), page

@@ -30,7 +30,7 @@ def valid(tools, tmp_path_factory):
 
 def test_the_loader_survives_a_short_run(tools, valid):
     fuzzer, mutants = tools
-    n_cases = 400
+    n_cases = 640
     report = fuzzer.fuzz(n_cases, fuzzer.child_command(valid, 5, n_cases))
     assert report.failures == []
     assert sum(report.counts.values()) == n_cases
@@ -98,8 +98,8 @@ def test_a_child_that_does_not_work_is_no_result(tools):
 @pytest.mark.parametrize(
     ("check", "expected"),
     [
-        ("depthforest.trees.columns._check_links", "IndexError while using"),
-        ("depthforest.trees.columns._check_values", "AssertionError while using: 'distributions that sum"),
+        ("depthforest.trees.columns.check_links", "IndexError while using"),
+        ("depthforest.trees.columns.check_rows", "AssertionError while using: 'distributions that sum"),
         ("depthforest.base.modelfile._check_names", "KeyError while loading"),
     ],
 )
@@ -146,8 +146,15 @@ def test_what_is_wrong_with_a_file(tools, tmp_path, monkeypatch):
 
     monkeypatch.setattr(df.Forest, "load", failing(MemoryError("much")))
     assert fuzzer.try_file(path) == "MemoryError while loading: 'much'"
+
+    class WildError(df.DepthForestError):
+        """An error whose text nothing tames."""
+
+        def __str__(self):
+            return self.args[0]
+
     for text in ("two\nlines", "x" * 9999, "\x1b[31m"):
-        monkeypatch.setattr(df.Forest, "load", failing(df.DepthForestError(text)))
+        monkeypatch.setattr(df.Forest, "load", failing(WildError(text)))
         assert fuzzer.try_file(path).startswith("a message that is not one short line")
 
 
@@ -161,9 +168,10 @@ def test_one_mutant_can_be_looked_at(tools, tmp_path, monkeypatch, valid):
 
 def test_valid_forests_are_different(tools):
     forests = tools[1].valid_forests()
-    assert [forest.n_trees for forest in forests] == [1, 2, 3, 2, 1]
-    assert [forest.n_facings for forest in forests] == [1, 1, 1, 4, 1]
-    assert [forest.smooth_m for forest in forests] == [0, 0, 0, 0.03, 0.25]
+    assert [forest.n_trees for forest in forests] == [1, 2, 3, 2, 1, 1]
+    assert [forest.n_facings for forest in forests] == [1, 1, 1, 4, 1, 2]
+    assert [forest.smooth_m for forest in forests] == [0, 0, 0, 0.03, 0.25, 0]
     assert forests[0].n_nodes == 0
-    assert [len(forest.parts) for forest in forests] == [3, 3, 31, 3, 31]
+    assert [len(forest.parts) for forest in forests] == [3, 3, 31, 3, 31, 3]
+    assert [forest.context is not None for forest in forests] == [False] * 5 + [True]
     assert forests[1].mirror

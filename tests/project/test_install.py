@@ -37,7 +37,7 @@ USE_OPENCV = """
 import cv2, numpy as np, depthforest as df
 from pathlib import Path
 from depthforest.frames import drawing
-from depthforest.pipeline.outputs import VideoFile
+from depthforest.pipeline.video import VideoFile
 from depthforest.base.resources import samples_folder
 sample = df.open_dataset(samples_folder())[0]
 bent = df.Camera(500, 500, 319.5, 239.5, 640, 480, (0.1, -0.2, 0.0, 0.0, 0.0))

@@ -49,6 +49,10 @@ def printed(tmp_path_factory):
     return folder, outputs
 
 
+def test_nothing_is_left_beside_the_folder(printed):
+    assert [path.name for path in printed[0].iterdir()] == ["room"]
+
+
 def test_the_commands_print_what_the_page_says(printed):
     _, outputs = printed
     assert sum(bool(said) for said, _ in outputs) == 7
@@ -67,21 +71,21 @@ def test_the_right_unit_gives_the_table_of_the_first_step(printed):
 
 def test_mirrored_and_turned_frames_are_mended_to_the_same_labels(printed):
     folder, _ = printed
-    found = np.asarray(Image.open(folder / "labels" / "found" / "parts" / "frame.png"))
+    found = np.asarray(Image.open(folder / "room" / "labels" / "found" / "parts" / "frame.png"))
     assert (found != 255).sum() > 20_000
     for name in ("mirrored", "upside_down"):
-        parts = np.asarray(Image.open(folder / "labels" / name / "parts" / f"{name}.png"))
+        parts = np.asarray(Image.open(folder / "room" / "labels" / name / "parts" / f"{name}.png"))
         np.testing.assert_array_equal(parts, found, err_msg=name)
-    with Image.open(folder / "labels" / "on_its_side" / "parts" / "on_its_side.png") as upright:
+    with Image.open(folder / "room" / "labels" / "on_its_side" / "parts" / "on_its_side.png") as upright:
         assert upright.size == SIZE[::-1]
 
 
 def test_joints_and_the_video_are_where_the_page_says(printed):
     folder, _ = printed
     for name in ("empty", "found", "mask"):
-        assert "hand_l" in df.read_joints(folder / "labels" / name / "joints" / "frame.json")[0].people[1]
-    assert (folder / "walk" / "video.mp4").stat().st_size > 0
-    assert len(df.read_joints(folder / "walk" / "joints.csv")) == 12
+        assert "hand_l" in df.read_joints(folder / "room" / "labels" / name / "joints" / "frame.json")[0].people[1]
+    assert (folder / "room" / "walk" / "video.mp4").stat().st_size > 0
+    assert len(df.read_joints(folder / "room" / "walk" / "joints.csv")) == 12
 
 
 def test_the_code_prints_what_the_page_says(printed, monkeypatch, capsys):

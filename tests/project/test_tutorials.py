@@ -32,9 +32,16 @@ def folder(tmp_path_factory):
 
 
 def test_the_commands_run_and_print_what_the_page_says(folder):
-    assert df.Forest.load(folder / "cups.safetensors").part_set.names == ("cup", "hand", "arm")
-    with Image.open(folder / "cups.png") as picture, Image.open(TOP / "docs" / "pictures" / "own_labels.png") as shown:
+    assert df.Forest.load(folder / "cups" / "cups.safetensors").part_set.names == ("cup", "hand", "arm")
+    with (
+        Image.open(folder / "cups" / "cups.png") as picture,
+        Image.open(TOP / "docs" / "pictures" / "own_labels.png") as shown,
+    ):
         assert picture.size == shown.size
+
+
+def test_nothing_is_left_beside_the_folder(folder):
+    assert [path.name for path in folder.iterdir()] == ["cups"]
 
 
 def test_the_description_is_the_one_on_the_page(folder):
