@@ -1,5 +1,6 @@
 # make demo   labels the bundled sample frames          make lint   ruff, mypy, the order of the rooms
 # make test   lint, types and the tests                 make bench  the benchmarks, and a table of aims
+# make docs   the documentation site, into build/site
 # Each sets up .venv by itself, once; nothing is needed but Python 3.11 or newer and make.
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # files come in the order of tests/conftest.py
 IN_PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-slow lint bench coverage clean
+.PHONY: demo test test-slow lint docs bench coverage clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.has-core
@@ -30,6 +31,11 @@ lint: $(VENV)/.has-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/code_figures.py --check
+
+# the site, into build/site; a warning is an error
+docs: $(VENV)/.has-docs
+	$(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --keep-going -c docs . build/site
+	@echo "open build/site/docs/index.html"
 
 bench: $(VENV)/.has-dev
 	@$(BIN)/python benchmarks/aims.py
@@ -50,6 +56,10 @@ $(VENV)/.has-python:
 $(VENV)/.has-core: pyproject.toml | $(VENV)/.has-python
 	@echo "installing depthforest into $(VENV), once ..."
 	$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.has-docs: pyproject.toml | $(VENV)/.has-python
+	$(PIP_INSTALL) --editable ".[docs]"
 	@touch $@
 
 $(VENV)/.has-dev: pyproject.toml | $(VENV)/.has-python

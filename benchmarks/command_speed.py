@@ -61,7 +61,7 @@ def stages(forest: df.Forest, folder: Path) -> dict[str, Callable[[int], object]
         return drawing.overlay(frames[i], all_labels[i].parts, all_labels[i].part_set, shaded=shaded[i])
 
     def skeletons(i: int) -> object:
-        return drawing.draw_skeletons(shaded[i], all_labels[i].joints or {}, frames[i].camera)
+        return drawing.with_skeletons(shaded[i], all_labels[i].joints or {}, frames[i].camera)
 
     def joint_file(i: int) -> None:
         write_joints(own / "joints.json", [FrameJoints("f", all_labels[i].joints or {}, camera=frames[i].camera)])

@@ -1,0 +1,60 @@
+"""Settings of the documentation site: `make docs` builds it into build/site.
+
+The site's sources are the checkout itself, so that every relative link works here, on a code host and on the site.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TOP), str(TOP / "docs")]
+
+import depthforest  # noqa: E402
+
+project = "depthforest"
+author = "the depthforest developers"
+release = version = depthforest.__version__
+root_doc = "docs/index"
+
+include_patterns = ["docs/**", "models/**", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
+exclude_patterns = ["docs/tutorials/*.py", "docs/conf.py", "docs/site_*.py"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "site_references",
+]
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 4
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+
+autodoc_typehints = "none"  # numpydoc's tables name them
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+# attributes that numpydoc lists without a target, and class attributes that hold an error class
+nitpick_ignore = [
+    ("py:obj", "error_bound_"),
+    ("py:obj", "estimators_samples_"),
+    ("py:class", "depthforest.training.config.TrainConfigError"),
+    ("py:class", "synth.config.ConfigError"),
+]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "depthforest"
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"docs/index": []}
+html_copy_source = False
+html_show_sourcelink = False
+templates_path: list[str] = []
+copyright = "the depthforest developers, BSD 3-Clause"  # noqa: A001  # the name that Sphinx reads
