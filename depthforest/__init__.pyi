@@ -46,6 +46,7 @@ from .people import find_world as find_world
 from .pipeline import Finding as Finding
 from .pipeline import Tracker as Tracker
 from .pipeline import check_frames as check_frames
+from .pipeline import choose_model as choose_model
 from .pipeline import track as track
 from .training import TrainConfig as TrainConfig
 from .training import fit_confidence as fit_confidence

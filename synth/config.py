@@ -179,9 +179,9 @@ class Config(TomlConfig):
         )
         for name, low, high in (
             ("near_distance", 0.5, 10),
-            ("far_distance", 0.3, 10),
+            ("far_distance", 0, 10),
             ("camera_height", 0.05, 4),
-            ("camera_tilt", -80, 80),
+            ("camera_tilt", -80, 90),
             ("camera_roll", -180, 180),
             ("furniture", 0, 30),
             ("clutter", 0, 60),

@@ -76,6 +76,7 @@ from depthforest.cli.warming import OTHERS, TRAIN, compile_first, compile_tasks,
 from depthforest.pipeline import LabelOptions
 
 if TYPE_CHECKING:
+    from depthforest.io import FrameSequence
     from depthforest.pipeline import LabelRun, LabelSummary
 
 
@@ -238,8 +239,8 @@ def label(
             reject=reject,
             fps=fps,
         )
-        forest = load(model)
     compile_first(label_tasks())
+    forest = load(_fitting_model(frames) if model is None else model)
     if output is None:
         png, summary = label_one(forest, frames, options)
         sys.stdout.buffer.write(png)
@@ -252,6 +253,23 @@ def label(
     with on_cluster(dask):
         _label_into(output, run, frames.total, is_stream=is_stream, is_whole=is_whole, n_asked=n_people)
     tell_drops(frames)
+
+
+def _fitting_model(frames: FrameSequence) -> str:
+    """Return the shipped model that fits how the camera stands, and say so if it is not the usual one."""
+    from depthforest.forest import DEFAULT_MODEL, TOP_MODEL
+    from depthforest.pipeline import choose_model
+
+    if frames.total is None:  # a stream can be read but once
+        return DEFAULT_MODEL
+    try:
+        name = choose_model(frames)
+    except DepthForestError:  # a frame that cannot be read is told when its turn comes
+        return DEFAULT_MODEL
+    if name == TOP_MODEL:
+        line = f"the camera looks down: {TOP_MODEL} labels; --model {DEFAULT_MODEL} takes the usual model"
+        typer.echo(line, err=True)
+    return name
 
 
 @app.command()

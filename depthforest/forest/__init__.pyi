@@ -1,6 +1,8 @@
 from . import pcl as pcl
 from .file import KIND as KIND
 from .forest import Forest as Forest
+from .loading import DEFAULT_MODEL as DEFAULT_MODEL
+from .loading import TOP_MODEL as TOP_MODEL
 from .loading import find_model as find_model
 from .loading import load as load
 from .loading import shipped_models as shipped_models

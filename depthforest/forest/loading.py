@@ -10,6 +10,9 @@ from depthforest.forest.forest import Forest
 DEFAULT_MODEL = "body31"
 """Name of the model that `load` takes when none is named."""
 
+TOP_MODEL = "body31-top"
+"""Name of the shipped model for cameras that look down."""
+
 SUFFIX = ".safetensors"
 
 

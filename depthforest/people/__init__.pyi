@@ -19,4 +19,5 @@ from .tracks import PeopleTracker as PeopleTracker
 from .world import World as World
 from .world import find_world as find_world
 from .world import floor_of as floor_of
+from .world import looks_down as looks_down
 from .world import world_of as world_of

@@ -21,6 +21,15 @@ MOST_FRAMES = 8
 MAX_PLANES = 8
 """Planes that are looked for; the floor is among the first."""
 
+STEEP_COS = math.sin(math.radians(50.0))
+"""A camera looks down at a floor whose normal points at it by more than this: by 50 degrees or more."""
+
+FACING_COS = math.cos(math.radians(35.0))
+"""A plane that is turned from the camera by less may be a floor below it or a wall before it."""
+
+FACING_AREA = 1.0
+"""Square meters of such a plane, more than anything on a body has."""
+
 
 @dataclass(frozen=True, eq=False)
 class World:
@@ -110,6 +119,19 @@ def find_world(frames: Frame | Iterable[Frame]) -> World | None:
 def floor_of(frame: Frame) -> FittedPlane | None:
     """Return the floor of a frame; None if it shows none."""
     return find_floor(find_planes(DepthGrid.of(frame), n=MAX_PLANES))
+
+
+def looks_down(frame: Frame) -> bool | None:
+    """Tell whether the camera looks down by 50 degrees or more; None if the room leaves it open.
+
+    A plane that faces the camera is a floor seen from above or a wall seen from the front; geometry alone cannot tell.
+    """
+    planes = find_planes(DepthGrid.of(frame), n=MAX_PLANES)
+    floor = find_floor(planes)
+    if floor is not None:
+        return -floor.normal[2] > STEEP_COS
+    is_open = any(plane.area >= FACING_AREA and -plane.normal[2] > FACING_COS for plane in planes)
+    return None if is_open else False
 
 
 def world_of(floors: list[FittedPlane]) -> World | None:

@@ -14,3 +14,4 @@ from .tracking import SeenPeople as SeenPeople
 from .tracking import SeenPerson as SeenPerson
 from .tracking import Tracker as Tracker
 from .tracking import track as track
+from .viewpoint import choose_model as choose_model

@@ -19,6 +19,7 @@ from depthforest.frames import Frame
 from depthforest.joints import JointTracks, TrackedJoint
 from depthforest.people import BackgroundLike, PeopleTracker, PersonModel
 from depthforest.pipeline.merging import PeopleLabels, label_people
+from depthforest.pipeline.viewpoint import choose_model
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,8 @@ class Tracker:
     Parameters
     ----------
     model : Forest, str or Path, optional
-        A forest, a model file or the name of a shipped one; omitted: the shipped one.
+        A forest, a model file or the name of a shipped one; omitted: the shipped one that `choose_model` names for the
+        first frame with people in it.
     background : Frame, sequence of Frame or Background, optional
         The empty room; omitted: people are told from the room by their shape, and the room is learned on the way.
     n : int, optional
@@ -117,8 +119,9 @@ class Tracker:
         fps: float = 30.0,
         person_model: str | Path | PersonModel | None = None,
     ) -> None:
-        self._forest = model if isinstance(model, Forest) else load(model)
+        self._forest = model if isinstance(model, Forest) or model is None else load(model)
         self._people = PeopleTracker(background, n, model=person_model)
+        self._is_chosen = model is not None
         self._fps = fps
         self._tracks = JointTracks(fps)
         self._last: float | None = None
@@ -136,6 +139,8 @@ class Tracker:
                 "makes one"
             )
         people = self._people.add(frame)
+        if self._forest is None or (not self._is_chosen and len(people)):
+            self._forest, self._is_chosen = load(choose_model(frame)), len(people) > 0
         labels = label_people(self._forest, frame, people, joints=True)
         return SeenPeople(labels, self._tracks.add(labels.joints or {}, time=self._time_of(frame)))
 

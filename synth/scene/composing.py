@@ -32,6 +32,9 @@ SEAT_GAP = 0.025
 LOWEST_SEAT = 0.2
 """Metres: who sits lower, squats."""
 
+LOOKS_BEHIND = math.radians(65.0)
+"""A camera that is tilted further sees floor behind its own foot."""
+
 CAMERA_CLEARANCE = 0.35
 """Metres around the camera that stay free."""
 
@@ -333,7 +336,7 @@ def _walls(rng: np.random.Generator, config: Config, view: View, content: npt.ND
     has_walls = rng.random() < config.wall_share
     side = int(rng.integers(4)) if has_walls else 0  # 1: a wall on the left, 2: on the right
     ceiling = between(rng, *CEILING) + max(0.0, view.height - 2.0)
-    far_x, near_z, far_z = 12.0, 1.0, -13.0
+    far_x, near_z, far_z = 12.0, 12.0 if view.tilt > LOOKS_BEHIND else 1.0, -13.0
     floor = [(-far_x, 0.0, near_z), (far_x, 0.0, near_z), (far_x, 0.0, far_z), (-far_x, 0.0, far_z)]
     walls = [floor]
     if has_walls:

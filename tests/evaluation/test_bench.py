@@ -198,7 +198,7 @@ def test_rooms_to_find_people_in_are_cluttered_or_empty():
     assert (empty.clutter_share, empty.empty_share) == (1.0, 1.0)
     assert not SETS["empty"].needs_clips
     assert not any(frame.people.any() for frame in open_bench("empty", limit=3))
-    assert {name for name, one in SETS.items() if benchsets.PARTS not in one.judges} == {"clutter", "empty"}
+    assert {name for name, one in SETS.items() if one.judges == (benchsets.PEOPLE,)} == {"clutter", "empty"}
 
 
 def test_names_are_chosen():

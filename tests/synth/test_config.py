@@ -54,7 +54,7 @@ def test_it_is_light():
         ("only_subjects = [7]", "only_subjects must be text, got 7"),
         ('bodies = "robots"', "bodies must be one of procedural, makehuman, both; got 'robots'"),
         ("sensor = 3", "sensor must be text, got 3"),
-        ("camera_tilt = [0.0, 90.0]", "camera_tilt must be from -80 to 80, got 90"),
+        ("camera_tilt = [0.0, 91.0]", "camera_tilt must be from -80 to 90, got 91"),
         ("colour = 1", "unknown keys colour; known are bed_share, blocked_share, bodies"),
         ("near_share = ", "is not valid TOML"),
     ],
