@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["support.limits"]
+
 TOP = Path(__file__).resolve().parent.parent
 SHARED_DATA = TOP.parent / "shared" / "data"
 

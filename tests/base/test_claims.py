@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import pytest
+from support.bounded import started
 
 from depthforest.base import claims
 from depthforest.base.claims import Change, ClaimedFolder
@@ -129,11 +130,10 @@ time.sleep(600)
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no locks of folders")
 def test_a_folder_that_another_process_writes_is_refused(tmp_path):
-    with subprocess.Popen([sys.executable, "-c", HOLD, tmp_path], stdout=subprocess.PIPE, text=True) as other:
+    with started([sys.executable, "-c", HOLD, tmp_path], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "locked\n"
         with pytest.raises(DepthForestError, match="another run is writing there; wait until it has ended"):
             Basket(tmp_path).lock()
-        other.kill()
     basket = Basket(tmp_path)
     basket.lock()
     basket.lock()

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from support.bounded import run_threads
 
 from depthforest.base.derived import Derived
 
@@ -97,15 +98,11 @@ def test_threads_get_the_same_value():
 
     @Derived
     def slow(_):
-        started.wait(timeout=20)  # all are here before the first is done
+        started.wait(timeout=60)  # all are here before the first is done
         return object()
 
     thing, found = Thing(1), []
-    threads = [threading.Thread(target=lambda: found.append(slow(thing))) for _ in range(n)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_threads(*[lambda: found.append(slow(thing))] * n)
     assert len(found) == n
     assert all(each is found[0] for each in found)
     assert len(slow) == 1

@@ -3,12 +3,12 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.bounded import run_threads, started
 
 import depthforest as df
 from depthforest.base.interrupts import patient_interrupts
@@ -95,9 +95,7 @@ def test_a_programs_own_handler_and_other_threads_are_left_alone(frames, expecte
         signal.signal(signal.SIGINT, own)
     assert len(caught) == 16  # each tree is read, has six levels, and is done
     assert_same(forest, expected)
-    thread = threading.Thread(target=lambda: found.append(train(frames, CONFIG)))
-    thread.start()
-    thread.join()
+    run_threads(lambda: found.append(train(frames, CONFIG)))
     assert_same(found[0], expected)
 
 
@@ -155,12 +153,11 @@ def test_the_command_stops_cleanly_and_goes_on(tmp_path):
     command = [sys.executable, "-m", "depthforest", *arguments]
     environment = dict(os.environ, PYTHONPATH=str(Path(df.__file__).parent.parent))
     options = {"cwd": tmp_path, "env": environment, "text": True, "stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
-    process = subprocess.Popen(command, **options)
-    assert process.stdout is not None
-    while "level 2 of" not in (line := process.stdout.readline()):
-        assert line, "it ended before it was stopped"
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=120)
+    with started(command, **options) as process:
+        while "level 2 of" not in (line := process.stdout.readline()):
+            assert line, "it ended before it was stopped"
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert errors.splitlines() == [
         "depthforest: warning: stopped; the same command with --resume goes on from m.checkpoint"

@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from support.bounded import run_threads
 from support.workers import slow_square, sum_of_squares
 
 from depthforest.base.errors import UsageError
@@ -50,19 +51,13 @@ def test_work_that_spreads_work_does_not_wait_for_itself():
         return sum(map_in_order(lambda y: x * y, range(10), threads=2)) + sum(parts)
 
     done = []
-    caller = threading.Thread(target=lambda: done.extend(map_in_order(outer, range(20), threads=2)), daemon=True)
-    caller.start()
-    caller.join(timeout=60)
+    run_threads(lambda: done.extend(map_in_order(outer, range(20), threads=2)), seconds=60)
     assert done == [49 * x for x in range(20)]
 
 
 def test_several_threads_may_map_at_once():
     totals = []
-    workers = [threading.Thread(target=lambda: totals.append(sum_of_squares(30))) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    run_threads(*[lambda: totals.append(sum_of_squares(30))] * 4)
     assert totals == [sum(x * x for x in range(30))] * 4
 
 
@@ -87,11 +82,11 @@ def test_counts():
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_parts_run_once_each_and_side_by_side(n):
     """All wait for each other: one after the other they would never end."""
-    meeting = threading.Barrier(n, timeout=10)
+    meeting = threading.Barrier(n)
     threads = {}
 
     def part(k):
-        meeting.wait()
+        meeting.wait(timeout=60)
         threads[k] = threading.get_ident()
 
     run_parts(part, n)

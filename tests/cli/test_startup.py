@@ -22,6 +22,10 @@ def test_label_imports_nothing_that_it_does_not_need_and_spoils_nothing_for_othe
     frame = next((GOLDEN / "frames" / "depth").glob("*.png"))
     arguments = [frame, "-o", tmp_path / "out", "--background-removed", *COMMON]
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
     )
     assert done.stdout.splitlines()[-2:] == ["False False False False", "[1.0, 1.0] True"]

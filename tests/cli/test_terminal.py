@@ -4,9 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from support.bounded import started
 
 from depthforest.cli.terminal import report
 
@@ -26,7 +26,9 @@ def test_a_working_folder_that_is_gone(tmp_path):
     gone.mkdir()
     code = "import os, sys; os.rmdir(os.getcwd()); from depthforest.cli.terminal import report; "
     code += "\ntry: os.getcwd()\nexcept OSError as error: sys.exit(report(error))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=gone, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=gone, capture_output=True, text=True, check=False, timeout=600
+    )
     assert (done.returncode, done.stderr) == (
         1,
         "depthforest: error: the working folder is gone; change to another and run this again\n",
@@ -36,7 +38,9 @@ def test_a_working_folder_that_is_gone(tmp_path):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")  # noqa: PTH110
 def test_output_that_cannot_be_written_is_told():
     with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = subprocess.run([*COMMAND, "--version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            [*COMMAND, "--version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=600
+        )
     assert done.returncode == 1
     assert done.stderr == "depthforest: error: standard output: cannot be written: no space left on device\n"
 
@@ -58,9 +62,7 @@ def test_a_termination_is_as_kind_as_ctrl_c(ignored):
         "except KeyboardInterrupt:\n"
         "    sys.exit(128 + came[0])\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
+    with started([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline() == "ready\n"
         child.send_signal(signal.SIGTERM)
-        while child.poll() is None:
-            time.sleep(0.01)
-    assert child.returncode == 143
+        assert child.wait(60) == 143

@@ -51,6 +51,7 @@ def kernels_of(code, *words):
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}\n{LISTED}", *map(str, words)],
         env=os.environ | {"DEPTHFOREST_WARM_UP": "0"}, capture_output=True, text=True, check=True,
+        timeout=600,
     )  # fmt: skip
     n_compiled, kernels = json.loads(done.stdout.splitlines()[-1])
     return kernels_of(code, *words) if n_compiled else set(kernels)

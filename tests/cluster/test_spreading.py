@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from support.bounded import local_cluster
 from support.command import run_here
 from support.striped import striped_frames
 
@@ -27,8 +28,7 @@ distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as made:
+    with local_cluster(n_workers=2) as (_, made):
         yield made
 
 
@@ -95,8 +95,7 @@ def test_nobody_at_an_address_is_told(tmp_path):
 
 
 def test_a_cluster_without_workers_is_told():
-    options = {"n_workers": 0, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as alone:
+    with local_cluster(n_workers=0) as (_, alone):
         with pytest.raises(ClusterError, match="has had no worker for 0 s; start some"):
             Crew(alone, patience=0.1).wait_for_workers()
         crew = Crew(alone, patience=0.1)
@@ -105,13 +104,14 @@ def test_a_cluster_without_workers_is_told():
 
 
 def test_a_cluster_that_goes_is_told():
-    options = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as doomed:
+    with local_cluster(n_workers=1) as (cluster, doomed):
         crew = Crew(doomed, patience=1)
         future = crew.submit(time.sleep, 1)
-        threading.Timer(0.2, cluster.close).start()
+        closing = threading.Timer(0.2, cluster.close, (60,))
+        closing.start()
         with pytest.raises(ClusterError, match="the cluster has gone"):
             crew.result(future)
+        closing.join(60)
         with pytest.raises(ClusterError, match="the cluster has gone"):
             crew.submit(squared, 3)
 

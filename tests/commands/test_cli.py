@@ -23,7 +23,7 @@ def run_apart(*args, stdin=b"", env=None):
     """Run it as people do, in a process of its own."""
     command = [sys.executable, "-m", "depthforest", *map(str, args)]
     environment = os.environ | {"COLUMNS": "100", "PYTHONWARNINGS": "default"} | (env or {})
-    return subprocess.run(command, input=stdin, capture_output=True, env=environment, check=False)
+    return subprocess.run(command, input=stdin, capture_output=True, env=environment, check=False, timeout=600)
 
 
 def said(result):
@@ -51,14 +51,14 @@ def test_help_and_version_import_nothing_heavy():
         "    app(words, standalone_mode=False, prog_name='depthforest')\n"
         f"print('loaded:', *[m for m in {HEAVY!r} if m in sys.modules])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, timeout=600)
     assert done.stdout.splitlines()[-1] == "loaded:"
     assert f"depthforest {df.__version__}" in done.stdout
 
 
 def test_importing_the_package_imports_nothing_heavy():
     code = f"import sys, depthforest, synth\nprint(*[m for m in {HEAVY!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, timeout=600)
     assert done.stdout.strip() == ""
 
 
@@ -225,7 +225,9 @@ def test_kernels_compile_where_no_cache_can_be_written(tmp_path):
         "from depthforest.io.lzf import decompress\n"
         "print(decompress(bytes([0, 65, 32, 0]), 4).tobytes())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path, timeout=600
+    )
     assert done.stdout.strip() == "b'AAAA'"
 
 

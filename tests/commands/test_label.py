@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.bounded import started
 from support.labelcommand import (
     CAMERA,
     COMMON,
@@ -186,7 +187,8 @@ def test_ctrl_c_leaves_whole_files_only(out, number):
     write = "parts,overlay,probabilities,json,video"
     words = ["-", "-o", out, "--size", "96x72", *COMMON, "--write", write, "--threads", 2]
     command = [sys.executable, "-m", "depthforest", "label", *map(str, words)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    with started(command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe) as process:
         while not (out / "json" / "stdin_000002.json").exists():
             assert process.poll() is None, process.stderr.read()
             process.stdin.write(picture)
@@ -201,7 +203,7 @@ def test_ctrl_c_leaves_whole_files_only(out, number):
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
         errors = process.stderr.read()
-    assert process.returncode == 128 + number
+        assert process.wait(60) == 128 + number, errors
     assert "stopped; what was labeled is in" in errors.decode()
     written = files(out)
     assert not any(".part" in name or "video" in name for name in written)

@@ -28,7 +28,7 @@ def run(*args, cwd=None):
 def run_apart(*args):
     """Run it as people do, in a process of its own."""
     command = [sys.executable, "-m", "depthforest", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
 def test_trains_on_synthetic_frames_and_says_what_the_model_is(tmp_path):

@@ -71,7 +71,9 @@ def test_a_library_that_comes_late_has_one_thread_too():
     """It was not limited in its first fit, whose threads waited for each other and cost ten times as much."""
     code = LATE.format(paths=[str(Path(__file__).parent), str(Path(__file__).parents[1])])
     environment = os.environ | {"OMP_NUM_THREADS": "2"}
-    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True, text=True)
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, check=True, text=True, timeout=600
+    )
     assert said.stdout.splitlines()[-1] == "2 {1}"
 
 

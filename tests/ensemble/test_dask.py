@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier as TheirTree
+from support.bounded import local_cluster
 
 from depthforest.ensemble import BaggingClassifier, RandomForestClassifier, StackingClassifier
 
@@ -13,8 +14,7 @@ distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as made:
+    with local_cluster(n_workers=2) as (_, made):
         yield made
 
 

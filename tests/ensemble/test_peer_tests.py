@@ -26,7 +26,7 @@ def has_tests():
 @pytest.mark.slow
 @pytest.mark.skipif(not has_tests(), reason="this scikit-learn has no tests")
 def test_scikit_learns_tests_fail_only_as_expected():
-    done = subprocess.run([sys.executable, TOOL], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, TOOL], capture_output=True, text=True, check=False, timeout=3600)
     assert done.returncode == 0, done.stdout[-5000:]
 
 

@@ -159,7 +159,7 @@ def test_damaged_blobs_are_refused_or_harmless(tmp_path):
             bad[place] = rng.integers(256)
         blobs.append(bytes(bad))
     sent = b"".join(struct.pack("<I", len(blob)) + blob for blob in blobs)
-    done = subprocess.run([program], input=sent, capture_output=True)
+    done = subprocess.run([program], input=sent, capture_output=True, timeout=600)
     assert done.returncode == 0, done.stderr.decode()
     codes = [int(line) for line in done.stdout.split()]
     assert len(codes) == len(blobs)
@@ -220,7 +220,7 @@ def test_hostile_input_is_answered_with_a_code(tmp_path):
     export_c(forest_of("everything"), tmp_path / "forest.h")
     flags = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     program = compiled(tmp_path, HOSTILE, tool("gcc", "clang"), *flags)
-    done = subprocess.run([program], capture_output=True, text=True)
+    done = subprocess.run([program], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     codes = [int(line) for line in done.stdout.split()]
     assert codes == [0, 1, 1] + [-3] * 15 + [-2] * 10 + [-1] * 3 + [-4] * 3 + [-1, -1] + [0] * 3
@@ -242,13 +242,15 @@ def test_example_program_labels_a_picture(is_blob, tmp_path):
     program = compiled(tmp_path, code, tool("gcc", "clang"), "-O1")
     (tmp_path / "in.pgm").write_bytes(pgm(frame.depth_mm))
     arguments = [tmp_path / "in.pgm", str(frame.camera.fx), str(frame.camera.fy), tmp_path / "out.pgm"]
-    done = subprocess.run([program, *arguments, *([tmp_path / "my-forest.bin"] * is_blob)], capture_output=True)
+    done = subprocess.run(
+        [program, *arguments, *([tmp_path / "my-forest.bin"] * is_blob)], capture_output=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
     rows, cols = frame.shape
     expected = b"P5\n%d %d\n255\n" % (cols, rows) + forest.label(frame, exact=True).parts.tobytes()
     assert (tmp_path / "out.pgm").read_bytes() == expected
     for wrong in ([], [tmp_path / "in.pgm", "0", "1", tmp_path / "no.pgm"], ["missing", "1", "1", "no.pgm"]):
-        assert subprocess.run([program, *wrong], capture_output=True).returncode in (1, 2)
+        assert subprocess.run([program, *wrong], capture_output=True, timeout=600).returncode in (1, 2)
 
 
 def test_equal_forests_are_equal_headers(tmp_path):
@@ -263,7 +265,7 @@ def test_two_models_in_one_program(tmp_path):
     export_c(forest_of("everything"), tmp_path / "two.h")
     code = '#include "one.h"\n#include "two.h"\nint main(void) { return ONE_PARTS - TWO_PARTS; }\n'
     program = compiled(tmp_path, code, tool("gcc", "clang"), "-Wno-unused-const-variable", "-Wno-unused-variable")
-    assert subprocess.run([program]).returncode == 0
+    assert subprocess.run([program], timeout=600).returncode == 0
 
 
 def test_fast_math_is_refused_when_compiled(tmp_path):

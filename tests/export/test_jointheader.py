@@ -67,7 +67,7 @@ def found_by(program, blob, frames):
         camera = frame.camera
         sent += struct.pack("<3i4d", *frame.shape, 0, camera.fx, camera.fy, camera.cx, camera.cy)
         sent += frame.depth_mm.astype("<u2").tobytes()
-    done = subprocess.run([program, blob], input=sent, capture_output=True)
+    done = subprocess.run([program, blob], input=sent, capture_output=True, timeout=600)
     assert done.returncode == 0, done.stderr.decode()
     lines = done.stdout.decode().splitlines()
     for line in lines[::2]:

@@ -86,7 +86,9 @@ def test_node_labels_as_python_does(forest, module, tmp_path):
         names.append(tmp_path / f"{number}.json")
         names[-1].write_text(json.dumps(content))
     (tmp_path / "run.js").write_text(NODE)
-    done = subprocess.run([tool("node"), tmp_path / "run.js", module, *names], capture_output=True, text=True)
+    done = subprocess.run(
+        [tool("node"), tmp_path / "run.js", module, *names], capture_output=True, text=True, timeout=600
+    )
     assert done.returncode == 0, done.stderr
     for (frame, mask), answer in zip(frames, json.loads(done.stdout), strict=True):
         assert_same(forest, frame, mask, **answer)

@@ -6,7 +6,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numba
@@ -16,6 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support import naive_forest
 from support import naive_pcl as naive
+from support.bounded import run_threads
 
 import depthforest as df
 from depthforest.base.errors import ModelError, UsageError
@@ -213,10 +213,12 @@ def test_compression_line_ends_and_spaces_change_nothing(tmp_path, monkeypatch):
 def test_a_pipe_is_read(tmp_path):
     path = write_tree(tmp_path / "t", [(1, 2, 3, 4, 5)], [1, 2])
     os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(bz2.compress(path.read_bytes())))
-    writer.start()
-    assert pcl.import_pcl([tmp_path / "pipe"]) == pcl.import_pcl([path])
-    writer.join()
+    found = []
+    run_threads(
+        lambda: (tmp_path / "pipe").write_bytes(bz2.compress(path.read_bytes())),
+        lambda: found.append(pcl.import_pcl([tmp_path / "pipe"])),
+    )
+    assert found == [pcl.import_pcl([path])]
 
 
 GOOD = small_text()
@@ -311,7 +313,7 @@ def test_bad_arguments(tmp_path):
 
 def run(*args):
     command = [sys.executable, "-m", "depthforest", "import-pcl", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
 def test_the_command(tmp_path):

@@ -110,7 +110,9 @@ def test_a_stream_on_standard_input():
         "import sys, depthforest as df\n"
         "for f in df.read_frames('-', '40,41,15.2,12.1', size='32x24'): print(f.depth_mm.sum())"
     )
-    run = subprocess.run([sys.executable, "-c", code], input=STACK.tobytes(), capture_output=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], input=STACK.tobytes(), capture_output=True, check=True, timeout=600
+    )
     assert run.stdout.split() == [str(s.sum()).encode() for s in STACK]
 
 

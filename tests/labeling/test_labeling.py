@@ -4,7 +4,7 @@ import cmath
 import math
 import multiprocessing
 import pickle
-import threading
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import naive_facings, naive_sparse
+from support.bounded import run_threads
 from support.limbforests import PARTS, forest_of
 from support.randomframes import random_frame, smooth_frame
 from support.workers import label_in_worker
@@ -178,11 +179,7 @@ def test_several_threads_may_call_at_once():
             if not np.array_equal(forest.label(frames[which], threads=1 + k % 3).parts, expected[which]):
                 wrong.append(which)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_threads(*(partial(work, k) for k in range(5)))
     assert wrong == []
 
 

@@ -1,11 +1,12 @@
-import threading
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import naive_people as naive
+from support.bounded import run_threads
 
 from depthforest.base.errors import DepthForestWarning, FrameError, UsageError
 from depthforest.frames.camera import Camera
@@ -275,11 +276,7 @@ def test_the_same_frame_gives_the_same_people_on_any_thread(rooms):
     def work(number):
         outcomes[number] = [find_people(frame).map for frame in frames]
 
-    workers = [threading.Thread(target=work, args=(n,)) for n in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    run_threads(*(partial(work, n) for n in range(3)))
     for maps in outcomes.values():
         for comp, ref in zip(maps, expected, strict=True):
             np.testing.assert_array_equal(comp, ref)

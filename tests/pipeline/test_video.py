@@ -129,7 +129,7 @@ def test_a_video_that_was_cut_is_told(tmp_path, encoder):
     if not can_write_video(tmp_path):
         pytest.skip("OpenCV writes no MP4 here")
     command = [sys.executable, "-c", LIMITED, tmp_path / "video.mp4", encoder]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     told = "video.mp4: the video cannot be read back; is the disk full"
     assert told in done.stdout or (encoder == "av" and "video.mp4: cannot be written: file too large" in done.stdout)
     assert {path.name for path in tmp_path.iterdir()} <= {"probe.mp4"}

@@ -58,7 +58,9 @@ def test_the_readmes_commands_run(tmp_path):
     assert commands
     for command in commands:
         command = re.sub(r"-n \d+", "-n 4", command)  # a few frames say as much as a hundred
-        done = subprocess.run([sys.executable, "-m", "depthforest", *command.split()], cwd=tmp_path, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "depthforest", *command.split()], cwd=tmp_path, check=False, timeout=600
+        )
         assert done.returncode == 0, command
     targets = set(re.findall(r"^make (\w+)", text, re.MULTILINE))
     assert targets >= {"demo", "test"}

@@ -127,7 +127,7 @@ def test_a_child_cannot_take_much_memory():
         "try: np.ones(2**29, np.uint8)\n"
         "except MemoryError: print('refused')\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
     assert done.stdout == "refused\n"
 
 

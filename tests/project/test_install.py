@@ -54,7 +54,7 @@ print("used", cv2.__version__)
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(TOP)]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True, timeout=3600)
     (path,) = folder.glob("*.whl")
     return path
 
@@ -69,14 +69,16 @@ def make_environment(folder, *requirements):
 
 def pip(python, *requirements):
     command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, requirements)]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True, timeout=3600)
 
 
 def run_elsewhere(folder, *command):
     """Run a command in another folder, where it finds nothing but what is installed; return what it prints."""
     folder.mkdir(exist_ok=True)
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=3600
+    ).stdout
 
 
 @pytest.mark.slow
@@ -120,14 +122,18 @@ def test_the_tests_pass_on_the_oldest_supported_packages(tmp_path):
     # scikit-learn 1.6 warns of newer SciPys and newer pytests, and warnings are errors
     older = ("scipy<1.15", "pytest<9")
     python = make_environment(tmp_path / "venv", "-r", TOP / "tests" / "oldest.txt", f"{TOP}[test]", *older)
-    versions = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True).stdout
+    versions = subprocess.run(
+        [python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True, timeout=3600
+    ).stdout
     assert "scikit-learn==1.6.0" in versions
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"NUMBA_CACHE_DIR": str(tmp_path / "c")}
     # from another folder, so that the installed package is what the tests import
     # those that lean on the packages most; all of them would double the time of CI
     files = [TOP / "tests" / f"{name}.py" for name in OLDEST_RUN]
     command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", TOP / "pyproject.toml", *files]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=3600
+    )
     assert done.returncode == 0, done.stdout[-3000:]
 
 

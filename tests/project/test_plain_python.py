@@ -21,5 +21,5 @@ def test_kernels_pass_as_plain_python():
     files = [f"tests/{name}.py" for name in PLAIN]
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
-    done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=TOP, env=environment, capture_output=True, text=True, check=False, timeout=3600)
     assert done.returncode == 0, done.stdout[-3000:]

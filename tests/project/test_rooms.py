@@ -106,5 +106,5 @@ def test_importing_the_package_loads_nothing_else():
         "assert {'Frame', 'load', '__version__'} <= set(dir(depthforest)) | {'__version__'}\n"
         "print(sorted({'numpy', 'numba', 'sklearn', 'cv2', 'scipy', 'rich'} & set(sys.modules)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
     assert done.stdout.strip() == "[]"

@@ -69,7 +69,7 @@ def compiled(folder: Path, code: str, compiler: str, *flags: str) -> Path:
     folder.joinpath("program.c").write_text(code)
     program = folder / "program"
     command = [compiler, *STRICT, *flags, str(folder / "program.c"), "-o", str(program), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return program
 
@@ -81,7 +81,7 @@ def labeled(program, frames, n_parts, runner=()):
         camera = frame.camera
         sent += struct.pack("<3i4d", *frame.shape, mask is not None, camera.fx, camera.fy, camera.cx, camera.cy)
         sent += frame.depth_mm.astype("<u2").tobytes() + (b"" if mask is None else mask.astype(np.uint8).tobytes())
-    done = subprocess.run([*runner, program], input=sent, capture_output=True)
+    done = subprocess.run([*runner, program], input=sent, capture_output=True, timeout=600)
     assert done.returncode == 0, done.stderr.decode()
     answers, at = [], 0
     for frame, _ in frames:

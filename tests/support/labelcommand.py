@@ -34,7 +34,7 @@ def run_apart(*args, stdin=b""):
     """Run it as people do, in a process of its own."""
     command = [sys.executable, "-m", "depthforest", "label", *map(str, args)]
     env = os.environ | {"PYTHONWARNINGS": "default"}
-    return subprocess.run(command, input=stdin, capture_output=True, check=False, env=env)
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, env=env, timeout=600)
 
 
 def said(result):

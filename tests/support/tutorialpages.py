@@ -32,7 +32,7 @@ def run(command: str, folder: Path, changes: Mapping[str, str] | None = None) ->
     for option, value in (changes or {}).items():
         if option in rest:
             rest[rest.index(option) + 1] = value
-    done = subprocess.run([*start, *rest], capture_output=True, text=True, check=False, cwd=folder)
+    done = subprocess.run([*start, *rest], capture_output=True, text=True, check=False, cwd=folder, timeout=3600)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout

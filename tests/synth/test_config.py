@@ -25,7 +25,12 @@ def test_every_number_survives(share, n_bodies, distance):
 
 def test_it_is_light():
     code = "import sys, synth.config; print(*[m for m in ('numpy', 'numba', 'cv2') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.strip() == ""
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, check=True, text=True, timeout=600
+        ).stdout.strip()
+        == ""
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 import dataclasses
 import json
 import pickle
-import threading
+from functools import partial
 
 import numpy as np
 import pytest
+from support.bounded import run_threads
 from support.clips import bvh_clip
 
 import synth
@@ -53,11 +54,7 @@ def test_several_threads_may_use_one_generator():
     def work(number):
         outcomes[number] = [shared[i] for i in range(6)]
 
-    workers = [threading.Thread(target=work, args=(n,)) for n in range(3)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    run_threads(*(partial(work, n) for n in range(3)))
     assert outcomes[0] == outcomes[1] == outcomes[2]
 
 

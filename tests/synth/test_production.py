@@ -11,6 +11,7 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
+from support.bounded import started
 from support.command import run_here
 
 import depthforest as df
@@ -206,7 +207,7 @@ def command(*args):
 def test_the_command_makes_a_data_set(tmp_path):
     TINY.save(tmp_path / "c.toml")
     args = ["-n", 5, "-o", tmp_path / "out", "--config", tmp_path / "c.toml", "--seed", 1, "--preview"]
-    done = subprocess.run(command(*args), capture_output=True, text=True, check=True)
+    done = subprocess.run(command(*args), capture_output=True, text=True, check=True, timeout=600)
     assert done.stderr == ""
     assert "5 frames in" in done.stdout
     data = df.open_dataset(tmp_path / "out")
@@ -225,17 +226,15 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
     args = command("-n", 900, "-o", out, "--config", tmp_path / "c.toml", "--seed", 1, "--format", "zarr")
     n_killed = 0
     for n_marks in (2, 6):
-        process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 120
-        while process.poll() is None and time.monotonic() < deadline:
-            if (out / MARKS).is_dir() and len(list((out / MARKS).iterdir())) > n_marks:
-                process.send_signal(signal.SIGKILL)
-                n_killed += 1
-                break
-            time.sleep(0.005)
-        process.wait()
+        with started(args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            while process.poll() is None:
+                if (out / MARKS).is_dir() and len(list((out / MARKS).iterdir())) > n_marks:
+                    process.send_signal(signal.SIGKILL)
+                    n_killed += 1
+                    break
+                time.sleep(0.005)
     assert n_killed == 2
-    subprocess.run(args, check=True, capture_output=True)
+    subprocess.run(args, check=True, capture_output=True, timeout=600)
     data, frames = df.open_dataset(out), Generator(config, seed=1)
     for i in np.random.default_rng(0).integers(0, 900, 60):
         assert data[int(i)] == frames[int(i)]
@@ -288,11 +287,11 @@ def test_a_full_disk_is_one_line(tmp_path):
     out = tmp_path / "out"
     replace(TINY, n_bodies=1, camera="kinect_v1@160x120").save(tmp_path / "c.toml")
     args = command("-n", 3, "-o", out, "--config", tmp_path / "c.toml")
-    done = subprocess.run(args, capture_output=True, text=True, check=False, preexec_fn=no_room)
+    done = subprocess.run(args, capture_output=True, text=True, check=False, preexec_fn=no_room, timeout=600)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("depthforest: error: ")
     assert "cannot be written: file too large" in line
     assert not list(out.rglob("*.png"))
-    subprocess.run(args, capture_output=True, check=True)
+    subprocess.run(args, capture_output=True, check=True, timeout=600)
     assert len(df.open_dataset(out)) == 3

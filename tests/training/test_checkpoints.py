@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.bounded import started
 
 from depthforest.base import files, modelfile
 from depthforest.base.errors import (
@@ -425,26 +426,22 @@ def test_killed_at_random_moments_it_gives_the_same_bytes(tmp_path):
     lives = ["reading", "growing", "writing", "growing", "reading", "writing", "to the end"]
     left_half_written = 0
     for phase in lives:
-        process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(tmp_path), config.to_toml(), phase],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-        )  # fmt: skip
-        assert process.stdout is not None
-        heard = [process.stdout.readline().strip()]
-        assert heard == ["started"]
-        if phase == "to the end":
-            _, errors = process.communicate(timeout=300)
-            assert process.returncode == 0, errors
-            break
-        n_levels = int(rng.integers(1, 4))
-        while (phase == "writing" and "writing" not in heard) or (
-            phase == "growing" and heard.count("level") < n_levels
-        ):
-            heard.append(process.stdout.readline().strip())
-            assert heard[-1], "it ended before it was killed"
-        time.sleep(rng.uniform(0, 0.05))
-        process.kill()
-        process.communicate(timeout=60)
+        command = [sys.executable, "-c", SCRIPT, tmp_path, config.to_toml(), phase]
+        pipe = subprocess.PIPE
+        with started(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+            heard = [process.stdout.readline().strip()]
+            assert heard == ["started"]
+            if phase == "to the end":
+                _, errors = process.communicate(timeout=300)
+                assert process.returncode == 0, errors
+                break
+            n_levels = int(rng.integers(1, 4))
+            while (phase == "writing" and "writing" not in heard) or (
+                phase == "growing" and heard.count("level") < n_levels
+            ):
+                heard.append(process.stdout.readline().strip())
+                assert heard[-1], "it ended before it was killed"
+            time.sleep(rng.uniform(0, 0.05))
         assert process.returncode == -signal.SIGKILL
         left_half_written += bool(list((tmp_path / "run").glob(".*.part")))
     assert left_half_written >= 2

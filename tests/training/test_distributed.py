@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from support.bounded import local_cluster
 from support.striped import striped_frames
 
 from depthforest.base.errors import DatasetError, UsageError
@@ -37,8 +38,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as made:
+    with local_cluster(n_workers=2) as (_, made):
         yield made
 
 
@@ -150,8 +150,7 @@ def test_bytes_are_the_same_after_a_kill_in_the_middle_of_a_level_and_with_a_lat
         if news.level == 3:
             cluster.scale(n_workers + 1)
 
-    options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as cluster_client:
+    with local_cluster(n_workers=n_workers, processes=True) as (cluster, cluster_client):
         forest = train(data, CONFIG, client=cluster_client, progress=disturb, shards=2 * n_workers)
         assert killed[0] not in cluster_client.run(os.getpid).values()
     assert digest(forest, tmp_path) == local
@@ -159,8 +158,7 @@ def test_bytes_are_the_same_after_a_kill_in_the_middle_of_a_level_and_with_a_lat
 
 @pytest.mark.slow
 def test_a_cluster_that_dies_leaves_a_checkpoint_that_goes_on_here(data, local, tmp_path):
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as doomed:
+    with local_cluster(n_workers=1, processes=True) as (cluster, doomed):
 
         def end(news):
             if news.event == "level" and (news.tree, news.level) == (0, 2):

@@ -405,7 +405,7 @@ def test_the_peak_stays_under_the_budget_plus_the_frames_being_read(tmp_path):
     budget_mb, frame_mb = 8, 240 * 320 * 4 / 2**20
     # VmHWM, because ru_maxrss of a child begins with its parent's
     command = [sys.executable, "-c", PEAK, str(tmp_path / "data"), str(budget_mb)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     few, all_ = (int(line) / 1024 for line in done.stdout.split())
     # two threads read, each a chunk of 16 frames and the crops of 32; the allocator keeps some of what was freed
     reading_mb, margin_mb = 2 * (16 + 32 / 2) * frame_mb, 12

@@ -221,7 +221,12 @@ def test_the_config_saves_loads_and_is_light(tmp_path):
     assert TrainConfig.from_dict(config.to_dict()) == config
     assert TrainConfig.from_toml("") == TrainConfig()
     code = "import sys, depthforest.training.config; print(*[m for m in ('numpy', 'numba') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.strip() == ""
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, check=True, text=True, timeout=600
+        ).stdout.strip()
+        == ""
+    )
 
 
 @pytest.mark.parametrize(

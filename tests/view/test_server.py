@@ -9,11 +9,13 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 import types
 import zlib
 
 import numpy as np
 import pytest
+from support.bounded import started
 
 pytest.importorskip("uvicorn", reason="needs the extra [view]: uvicorn")
 pytest.importorskip("websockets", reason="needs the extra [view]: websockets")
@@ -34,13 +36,16 @@ from depthforest.view.clips import open_clip
 @pytest.fixture(scope="module")
 def running():
     made = Running()
-    yield made
-    made.close()
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 def heard(page, kind):
     """Return the next message of a kind; frames are acknowledged."""
-    while True:
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
         message = page.recv(timeout=60)
         if isinstance(message, bytes):
             length = int.from_bytes(message[:4], "little")
@@ -50,13 +55,15 @@ def heard(page, kind):
                 return header
         elif (content := json.loads(message))["kind"] == kind:
             return content
+    raise AssertionError(f"no {kind} came among the other messages")
 
 
 def exhaust(page, messages):
     """Send messages, and hear whatever comes until the page is closed."""
     for message in messages:
         page.send(message)
-    while True:
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
         page.recv(timeout=30)
 
 
@@ -113,7 +120,7 @@ def test_another_origin_is_refused(running, origin):
     "path", ["../server.py", "..%2fserver.py", "%2e%2e/%2e%2e/etc/passwd", "static/app.js", "/etc/passwd", "server.py"]
 )
 def test_another_file_is_refused(running, path):
-    with socket.create_connection(("127.0.0.1", running.port)) as raw:  # httpx would tidy the path
+    with socket.create_connection(("127.0.0.1", running.port), timeout=60) as raw:  # httpx would tidy the path
         raw.sendall(f"GET /{TOKEN}/{path} HTTP/1.1\r\nHost: {running.host}\r\nConnection: close\r\n\r\n".encode())
         answer = b"".join(iter(lambda: raw.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 404")
@@ -159,7 +166,7 @@ def test_a_page_that_shows_nothing_gets_no_queue(running):
         page.send('{"do": "play"}')
         n = 0
         with contextlib.suppress(TimeoutError):
-            while True:
+            while n <= 2:
                 n += isinstance(page.recv(timeout=2), bytes)
         assert 1 <= n <= 2
         assert session in running.viewer.sessions
@@ -185,7 +192,7 @@ def test_a_huge_message_ends_the_page_alone(running):
 def test_half_a_websocket_frame_ends_the_page_alone(running):
     before = len(running.viewer.sessions)
     running.lines.clear()
-    with socket.create_connection(("127.0.0.1", running.port)) as raw:
+    with socket.create_connection(("127.0.0.1", running.port), timeout=60) as raw:
         raw.sendall(
             f"GET /{TOKEN}/socket HTTP/1.1\r\nHost: {running.host}\r\nOrigin: http://{running.host}\r\n"
             "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -324,7 +331,7 @@ class Stream(io.RawIOBase):
 
     def readinto(self, buffer):
         if not self._left:
-            self._left = self._picture if self.allowed.get() else b""
+            self._left = self._picture if self.allowed.get(timeout=300) else b""
         n = min(len(buffer), len(self._left))
         buffer[:n], self._left = self._left[:n], self._left[n:]
         return n
@@ -362,7 +369,7 @@ def test_a_live_stream_shows_the_newest_frame_and_tells_its_end(monkeypatch):
 
 
 def test_the_command_prints_the_address_first(tmp_path):
-    with subprocess.Popen(
+    with started(
         [sys.executable, "-c", "from depthforest.cli.commands import main; main()", "view", "--no-open"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -370,10 +377,7 @@ def test_the_command_prints_the_address_first(tmp_path):
         cwd=tmp_path,
     ) as process:
         address = process.stdout.readline().strip()
-        assert httpx.get(address).status_code == 200
+        assert httpx.get(address, timeout=60).status_code == 200
         process.send_signal(signal.SIGINT)
-        try:
-            process.communicate(timeout=60)
-        finally:
-            process.kill()
-    assert process.returncode in (0, 130)
+        process.communicate(timeout=60)
+        assert process.returncode in (0, 130)

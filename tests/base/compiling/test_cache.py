@@ -29,7 +29,12 @@ def run(code, folder, *words):
     """Run Python code with kernels kept in a folder; return what it prints, line by line."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, words)], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code, *map(str, words)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
     )
     return done.stdout.splitlines()
 

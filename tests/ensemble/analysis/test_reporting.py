@@ -245,7 +245,7 @@ def test_the_package_is_lazy() -> None:
     code = (
         "import sys, depthforest.ensemble.analysis as a; assert 'report' in dir(a); assert 'sklearn' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 
 
 def test_modules_import_without_matplotlib() -> None:
@@ -253,7 +253,7 @@ def test_modules_import_without_matplotlib() -> None:
         "import sys; sys.modules['matplotlib'] = None\n"
         "import depthforest.ensemble.analysis.plots, depthforest.ensemble.analysis.reporting"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 
 
 def test_every_public_name_is_there() -> None:

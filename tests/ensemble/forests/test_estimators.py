@@ -2,7 +2,6 @@
 
 import multiprocessing
 import pickle
-import threading
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from support import naive_columns, naive_forests
 from support import naive_trees as naive
+from support.bounded import run_threads
 
 from depthforest.base.errors import UsageError
 from depthforest.ensemble import (
@@ -320,11 +320,7 @@ def fitted_shares(n_jobs):
 def test_several_threads_may_fit_at_once():
     ref = fitted_shares(1)
     found = []
-    workers = [threading.Thread(target=lambda: found.append(fitted_shares(2))) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    run_threads(*[lambda: found.append(fitted_shares(2))] * 4)
     assert found == [ref] * 4
 
 

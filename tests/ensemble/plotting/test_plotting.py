@@ -52,7 +52,7 @@ def test_importing_needs_no_matplotlib() -> None:
         "import sys, depthforest.ensemble.plotting as p; from depthforest.ensemble.plotting import *;"
         "assert sorted(p.__all__) == dir(p); assert 'matplotlib' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 
 
 def calls() -> list[Callable[[], object]]:

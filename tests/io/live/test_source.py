@@ -61,7 +61,7 @@ def test_the_newest_frame_wins_and_drops_are_counted():
     is_taken, is_played = threading.Event(), threading.Event()
 
     def hold(_timeout):
-        is_taken.wait(5)
+        is_taken.wait(60)
 
     def last(_timeout):
         is_played.set()
@@ -70,7 +70,7 @@ def test_the_newest_frame_wins_and_drops_are_counted():
     pages = live.pages()
     assert values([next(pages)]) == [0]
     is_taken.set()
-    assert is_played.wait(5)  # 1, 2 and 3 came while we were busy
+    assert is_played.wait(60)  # 1, 2 and 3 came while we were busy
     assert values(pages) == [3]
     assert (live.n_frames, live.n_dropped, live.n_lost) == (2, 2, 0)
 
@@ -138,7 +138,7 @@ def slow(items):
     is_free.set()
 
     def grab():
-        is_free.wait(5)
+        is_free.wait(60)
         is_free.clear()
         item = next(left)
         if isinstance(item, BaseException):

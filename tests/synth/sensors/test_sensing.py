@@ -535,7 +535,7 @@ def test_bad_parameters_are_refused(make: Callable[[], Sensor], words: str) -> N
 def test_parameters_come_without_numba() -> None:
     code = "import sys, synth.sensors.devices; assert 'numba' not in sys.modules"
     top = Path(__file__).resolve().parents[3]
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=top)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=top, timeout=600)
 
 
 @compiled
