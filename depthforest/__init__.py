@@ -7,7 +7,7 @@ The rooms, each a folder that imports only rooms before it: `base`, `frames`, `i
 
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __getattr__, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]

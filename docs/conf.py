@@ -6,12 +6,14 @@ The site's sources are the checkout itself, so that every relative link works he
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TOP), str(TOP / "docs")]
 
 import depthforest  # noqa: E402
+from depthforest.base import DepthForestWarning  # noqa: E402
 
 project = "depthforest"
 author = "the depthforest developers"
@@ -19,11 +21,18 @@ release = version = depthforest.__version__
 root_doc = "docs/index"
 
 include_patterns = ["docs/**", "models/**", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
-exclude_patterns = ["docs/tutorials/*.py", "docs/conf.py", "docs/site_*.py"]
+exclude_patterns = [
+    "docs/tutorials/*.py",
+    "docs/gallery/**",
+    "docs/conf.py",
+    "docs/site_*.py",
+    "**/sg_execution_times.rst",
+]
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "numpydoc",
+    "sphinx_gallery.gen_gallery",
     "site_references",
 ]
 
@@ -43,6 +52,22 @@ nitpick_ignore = [
     ("py:class", "depthforest.training.config.TrainConfigError"),
     ("py:class", "synth.config.ConfigError"),
 ]
+
+# the scripts of docs/gallery run at every build; a script that fails or warns ends it
+warnings.simplefilter("error", DepthForestWarning)
+sphinx_gallery_conf = {
+    "examples_dirs": "docs/gallery",
+    "gallery_dirs": "docs/explanation/gallery",
+    "only_warn_on_example_error": False,
+    "abort_on_example_error": True,
+    "plot_gallery": "True",
+    "remove_config_comments": True,
+    "show_memory": False,
+    "download_all_examples": False,
+    "min_reported_time": 1000,
+    "write_computation_times": False,
+    "within_subsection_order": "FileNameSortKey",
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "depthforest"

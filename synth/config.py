@@ -32,7 +32,7 @@ class ConfigError(UsageError):
 
 @dataclass(frozen=True)
 class Config(TomlConfig):
-    """What frames look like. Lengths in metres, angles in degrees, shares from 0 to 1, ranges as (low, high).
+    """What frames look like. Lengths in meters, angles in degrees, shares from 0 to 1, ranges as (low, high).
 
     Parameters
     ----------

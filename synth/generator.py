@@ -56,16 +56,16 @@ MAX_POSES = 40
 """How many poses are drawn, at most, until one has a raised hand; about one in eight has."""
 
 BED_HEIGHT = (0.3, 0.55)
-"""Metres: how high above the floor someone lies who has a bed."""
+"""Meters: how high above the floor someone lies who has a bed."""
 
 FLOOR_TOLERANCE = 0.03
-"""Metres that a body may sink into the floor before it is lifted onto it: soft soles and shoes."""
+"""Meters that a body may sink into the floor before it is lifted onto it: soft soles and shoes."""
 
 DEEPEST_JOINT = 0.25
-"""Metres: the surface that makes a joint visible is at most so far before it."""
+"""Meters: the surface that makes a joint visible is at most so far before it."""
 
 JOINT_WINDOW = 0.02
-"""Metres beside a joint that are looked at for its parts: edges fray, and a joint lies off the middle of its band."""
+"""Meters beside a joint that are looked at for its parts: edges fray, and a joint lies off the middle of its band."""
 
 _CARRIES = np.array(
     [[name in JOINT_PARTS[joint] for name in (*BODY31.names, *[""] * (256 - len(BODY31)))] for joint in JOINTS]
@@ -256,7 +256,7 @@ class Generator(FrameSource):
 def _count_seen(
     depth: npt.NDArray[np.float32], people: npt.NDArray[np.uint8], person: int, near: float, far: float
 ) -> int:
-    """Return how many pixels show a person at a depth from `near` to `far` metres."""
+    """Return how many pixels show a person at a depth from `near` to `far` meters."""
     n_seen = 0
     nearest, farthest = np.float32(near), np.float32(far)
     for row in range(depth.shape[0]):

@@ -78,10 +78,10 @@ LANE_SHARE = 0.7
 """Of the view's width that people use; furniture may stand beside it."""
 
 LANE_GAP = 0.7
-"""Metres between the lanes of two people: arms reach into it from both sides."""
+"""Meters between the lanes of two people: arms reach into it from both sides."""
 
 STAGE_HEIGHT = 1.9
-"""Metres above the floor of people's lanes that stay free of furniture."""
+"""Meters above the floor of people's lanes that stay free of furniture."""
 
 STATION_CLEARANCE = 0.8
 """Meters around a second camera that furniture keeps free."""

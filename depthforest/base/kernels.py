@@ -25,7 +25,7 @@ _PAIR = ir.VectorType(ir.DoubleType(), 2)
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function when it is first called: serial, without the GIL, kept on disk for the next process.
 
-    Divisions follow IEEE as in numpy, because the checks that raise ZeroDivisionError keep loops from vectorising. On a
+    Divisions follow IEEE as in numpy, because the checks that raise ZeroDivisionError keep loops from vectorizing. On a
     machine where no folder for numba's cache can be written, kernels are compiled in every process.
     """
     return _compiled(function)

@@ -21,6 +21,7 @@ from depthforest.cli.cameras import cameras
 from depthforest.cli.contextcommand import contexts
 from depthforest.cli.modelcommands import models
 from depthforest.cli.options import (
+    OPTION_GROUPS,
     BackgroundOption,
     BackgroundRemovedOption,
     BodiesOption,
@@ -51,6 +52,7 @@ from depthforest.cli.options import (
     TrackOption,
     WorldOption,
     WriteOption,
+    group_of,
     with_fields_of,
 )
 from depthforest.cli.recipes import refuse_others, train_by_recipe
@@ -89,6 +91,23 @@ class _Commands(typer.core.TyperGroup):
         rows = [(name, " ".join((found.help or "").split())) for name, found in named if found and not found.hidden]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+class _Grouped(typer.core.TyperCommand):
+    """A command whose help has a section for each group of options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments first, then the groups in the order of `OPTION_GROUPS`, then all others."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{title: [] for title in OPTION_GROUPS}}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                is_argument = parameter.param_type_name == "argument"
+                sections["Arguments" if is_argument else group_of(parameter.opts)].append(record)
+        for title, rows in sections.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 app = typer.Typer(
@@ -143,7 +162,7 @@ def demo(
         print_table(sample_table(figures))
     print(
         f"Look at {output / 'sheet.png'}: each frame {shown} (legend.png), and with the true parts and joints "
-        "(hidden: hollow)." + (f" Joints in metres: {output / 'joints.json'}." if figures else "")
+        "(hidden: hollow)." + (f" Joints in meters: {output / 'joints.json'}." if figures else "")
     )
 
 
@@ -607,6 +626,8 @@ app.registered_commands += [
     *models.registered_commands,
     *contexts.registered_commands,
 ]
+for _registered in app.registered_commands:
+    _registered.cls = _Grouped
 
 
 def main() -> None:

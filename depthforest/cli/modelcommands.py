@@ -337,7 +337,7 @@ def fit_leaves(
         int | None, typer.Option(help="Ways to face that leaves tell apart (needs joints); 1: none; default 8.", min=1)
     ] = None,
     smooth: Annotated[
-        float | None, typer.Option(help="Metres that labels are smoothed over; default 0.03.", min=0)
+        float | None, typer.Option(help="Meters that labels are smoothed over; default 0.03.", min=0)
     ] = None,
     trees: Annotated[int | None, typer.Option(help="Only so many trees, the first.", min=1)] = None,
     leaves: Annotated[int | None, typer.Option(help="At most so many leaves: small branches are cut.", min=1)] = None,

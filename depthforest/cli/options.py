@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +29,24 @@ OPTION_NAMES = {
     "outputs": "--write",
 }
 """Parameter that a message may name -> its option, where that is called otherwise."""
+
+
+OPTION_GROUPS = {
+    "Input": "camera scale flip rotate size topic fps data test config synth-config frames seed sensor bodies mocap "
+    "acts marks bench rooms empty-room limit recipe",
+    "People": "mask background background-removed people doubtful person-model track world",
+    "Model": "model compare mirror smooth exact rule reject",
+    "Options": "",
+    "Output": "output write stdout json preview format recording",
+    "Run": "host port open threads shards memory dask checkpoint resume force steps dry-run show-config help",
+}
+"""Section of a command's help -> its options; "Options" has all others."""
+
+
+def group_of(options: Sequence[str]) -> str:
+    """Return the section of a command's help that lists an option, given by all its spellings."""
+    names = {option.lstrip("-") for option in options}
+    return next((title for title, listed in OPTION_GROUPS.items() if names & set(listed.split())), "Options")
 
 
 def as_option(parameter: Parameter) -> str:
@@ -69,7 +87,7 @@ CameraOption = Annotated[
 ]
 ScaleOption = Annotated[
     str | None,
-    typer.Option(help="Metres per unit, or mm, cm, m, tum, sun3d.", autocompletion=complete_scale),
+    typer.Option(help="Meters per unit, or mm, cm, m, tum, sun3d.", autocompletion=complete_scale),
 ]
 FlipOption = Annotated[bool, typer.Option("--flip", help="The pictures are mirrored: turn them back.")]
 RotateOption = Annotated[int, typer.Option(help="Turn the pictures clockwise by 90, 180 or 270 degrees.")]
@@ -143,7 +161,7 @@ MirrorOption = Annotated[
 SmoothOption = Annotated[
     float | None,
     typer.Option(
-        help="Add up what pixels up to so many metres away say; 0: each by itself; omitted: as the model says.",
+        help="Add up what pixels up to so many meters away say; 0: each by itself; omitted: as the model says.",
         min=0,
     ),
 ]
@@ -168,8 +186,8 @@ StdoutOption = Annotated[
 SensorOption = Annotated[
     str | None,
     typer.Option(
-        help="Of synthetic frames: ideal, kinect_v1, kinect_v1_wide, kinect_v1_registered, tof, kinect_v2, azure, "
-        "stereo, realsense; omitted: kinect_v1.",
+        help="Sensor of synthetic frames: ideal, kinect_v1, kinect_v1_wide, kinect_v1_registered, tof, kinect_v2, "
+        "azure, stereo, realsense; omitted: kinect_v1.",
         metavar="NAME",
     ),
 ]

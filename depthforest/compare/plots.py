@@ -127,16 +127,16 @@ def spread_out(places: Sequence[float], gap: float) -> list[float]:
     Places that are too close become one block around their mean, which is kept inside; blocks that touch are joined.
     """
     order = np.argsort(np.asarray(places), kind="stable")
-    blocks: list[tuple[float, int]] = []  # centre, number of places
+    blocks: list[tuple[float, int]] = []  # center, number of places
     for i in order:
-        centre, n = float(places[i]), 1
-        while blocks and centre - blocks[-1][0] < gap * (n + blocks[-1][1]) / 2:
+        center, n = float(places[i]), 1
+        while blocks and center - blocks[-1][0] < gap * (n + blocks[-1][1]) / 2:
             other, m = blocks.pop()
             n += m
             half = gap * (n - 1) / 2
-            centre = max(half, min(1 - half, (centre * (n - m) + other * m) / n))
-        blocks.append((centre, n))
-    moved = [centre + gap * (k - (n - 1) / 2) for centre, n in blocks for k in range(n)]
+            center = max(half, min(1 - half, (center * (n - m) + other * m) / n))
+        blocks.append((center, n))
+    moved = [center + gap * (k - (n - 1) / 2) for center, n in blocks for k in range(n)]
     out = [0.0] * len(moved)
     for i, place in zip(order, moved, strict=True):
         out[i] = place
@@ -144,7 +144,7 @@ def spread_out(places: Sequence[float], gap: float) -> list[float]:
 
 
 def _finished(figure: Figure, ax: Axes, ends: Sequence[tuple[Mapping[str, Any], float, float]]) -> Figure:
-    """Name each learner beside the plot, with a line to its end; colours are families."""
+    """Name each learner beside the plot, with a line to its end; colors are families."""
     ax.set_xscale("log")
     ax.set_ylabel(PER_CLASS)
     ax.grid(color=canvas.RULE, linewidth=0.5)
@@ -161,7 +161,7 @@ def _finished(figure: Figure, ax: Axes, ends: Sequence[tuple[Mapping[str, Any], 
 
 
 def _look(record: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the colour and the marker of a learner's family."""
+    """Return the color and the marker of a learner's family."""
     number = FAMILIES.index(record["family"])
     return _COLORS[number], canvas.CLASS_MARKERS[number]
 

@@ -102,7 +102,7 @@ PARTS, PEOPLE, ABOVE = "parts", "people", "above"
 for cameras that look down gives."""
 
 JOINT_STEP_M = 1e-4
-"""Joints count in the hash to a tenth of a millimetre."""
+"""Joints count in the hash to a tenth of a millimeter."""
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ def score_marks(
 ) -> Evaluation:
     """Label marked frames and judge the answers at the marks.
 
-    A point is right if the answered part counts for its region: a joint band counts for either neighbour. A joint's
+    A point is right if the answered part counts for its region: a joint band counts for either neighbor. A joint's
     distance is measured in the plane of the picture, at the proposal's own depth, because a mark has none.
 
     Parameters
@@ -327,7 +327,7 @@ def _judged(
 
 
 def _in_plane(position: Sequence[float], joint: MarkedJoint | None, frame: Frame) -> float:
-    """Return the distance in metres of a position and a mark at its depth; infinite without a mark."""
+    """Return the distance in meters of a position and a mark at its depth; infinite without a mark."""
     if joint is None:
         return float("inf")
     mark = frame.camera.unproject((joint.row, joint.col), position[2])

@@ -38,7 +38,7 @@ class ComparisonLevel:
         The class of each true part.
     columns : array (n_true, n_answers), int64
         The class that an answer counts as, for each true part. Of a coarse set, a joint band counts for either
-        neighbour, be it the truth or the answer: a shoulder lies across the upper arm and the torso.
+        neighbor, be it the truth or the answer: a shoulder lies across the upper arm and the torso.
     """
 
     key: str

@@ -22,7 +22,7 @@ WITHIN_M = 0.1
 """A proposal this near to the truth is right: the D of Shotton et al. 2011, about as good as their marked frames."""
 
 CURVE_M: Floats = np.linspace(0.0, 0.3, 31)
-"""Distances of the precision curve: centimetres from 0 to 30."""
+"""Distances of the precision curve: centimeters from 0 to 30."""
 
 N_BINS = 20
 """Bins of confidence: 5 points wide, each well filled by some thousand pixels."""

@@ -1,7 +1,7 @@
 """Camera: pinhole intrinsics with presets, parsing, scaling, cropping, turning and projection.
 
-Camera space is OpenCV's: x right, y down, z forward, in metres. Pixels are (row, col) with centres at integers, so
-the picture spans -0.5 to height - 0.5, and scaling by s sends a centre c to (c + 0.5) s - 0.5.
+Camera space is OpenCV's: x right, y down, z forward, in meters. Pixels are (row, col) with centers at integers, so
+the picture spans -0.5 to height - 0.5, and scaling by s sends a center c to (c + 0.5) s - 0.5.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ class Camera:
 
         Parameters
         ----------
-        points : array (..., 3), metres
+        points : array (..., 3), meters
 
         Returns
         -------
@@ -303,14 +303,14 @@ class Camera:
             return np.stack((self.fy * xyz[..., 1] / z + self.cy, self.fx * xyz[..., 0] / z + self.cx), axis=-1)
 
     def unproject(self, pixels: npt.ArrayLike, depth: npt.ArrayLike) -> Floats:
-        """Return the camera-space points (..., 3) of pixels (..., 2) = (row, col) at depths (...) in metres."""
+        """Return the camera-space points (..., 3) of pixels (..., 2) = (row, col) at depths (...) in meters."""
         self._require_ideal_lens("used to unproject")
         rc = _last_axis(pixels, 2, "pixels")
         z = np.broadcast_to(np.asarray(depth, dtype=np.float64), rc.shape[:-1])
         return np.stack(((rc[..., 1] - self.cx) / self.fx * z, (rc[..., 0] - self.cy) / self.fy * z, z), axis=-1)
 
     def unproject_frame(self, depth_mm: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
-        """Return the camera-space point of every pixel, (rows, cols, 3) in metres; NaN where there is no reading."""
+        """Return the camera-space point of every pixel, (rows, cols, 3) in meters; NaN where there is no reading."""
         self._require_ideal_lens("used to unproject")
         if depth_mm.shape != self.shape:
             raise CameraError(f"depth of shape {depth_mm.shape} does not fit a {self.width} x {self.height} camera")

@@ -1,4 +1,4 @@
-"""Pictures: shaded depth, coloured parts, overlays, skeletons, contact sheets; as arrays and as PNG.
+"""Pictures: shaded depth, colored parts, overlays, skeletons, contact sheets; as arrays and as PNG.
 
 Every picture is an RGB array (rows, cols, 3) of uint8; inputs are never modified.
 """
@@ -31,22 +31,22 @@ LEFT_COLOR: Color = (255, 170, 60)
 RIGHT_COLOR: Color = (70, 170, 255)
 MIDDLE_COLOR: Color = (240, 240, 240)
 OUTLINE: Color = (20, 20, 20)
-"""Around bones and dots, so that they stand out from any part's colour."""
+"""Around bones and dots, so that they stand out from any part's color."""
 
 DRAWN_CONFIDENCE = 0.3
 """Least of the joints that pictures show; files hold all, guesses of hidden knees included."""
 
 FADED_TO, FAINTEST = 120, 0.35
-"""A joint without confidence keeps this share of its colour; the rest is this grey."""
+"""A joint without confidence keeps this share of its color; the rest is this gray."""
 
 BONE_M = 0.016
-"""Metres: bones are drawn so thick, so that a person far off is not all bones."""
+"""Meters: bones are drawn so thick, so that a person far off is not all bones."""
 
 DASH_PX = 7
 """Length of a dash and its gap, in widths of a bone."""
 
 PEOPLE_COLORS: npt.NDArray[np.uint8] = np.array([(0, 0, 0), *spread_colors(255)], dtype=np.uint8)
-"""Colour of each person id; black for nobody."""
+"""Color of each person id; black for nobody."""
 
 
 def shade(frame: Frame) -> Picture:
@@ -60,7 +60,7 @@ def shade(frame: Frame) -> Picture:
 
 
 def color_parts(parts: npt.NDArray[np.uint8], part_set: PartSet) -> Picture:
-    """Return labels in their colours; black where there is no part."""
+    """Return labels in their colors; black where there is no part."""
     part_set.check_labels(parts)
     return part_set.color_table[parts]
 
@@ -102,7 +102,7 @@ def with_skeletons(
 
     Sides are the person's own.
 
-    Colours fade with confidence. A joint that the frame does not show (`is_visible` is False: hidden, or bridged by
+    Colors fade with confidence. A joint that the frame does not show (`is_visible` is False: hidden, or bridged by
     `JointTracks`) is a hollow dot, its bones are dashed.
 
     Parameters
@@ -164,7 +164,7 @@ def _bone_width(joints: Mapping[str, Any], camera: Camera) -> int:
 
 
 def _distance(joints: Mapping[str, Any]) -> float:
-    """Return how far before the camera a person is, metres."""
+    """Return how far before the camera a person is, meters."""
     return float(median([joint.position[2] for joint in joints.values() if joint.position[2] > 0] or [math.inf]))
 
 
@@ -195,7 +195,7 @@ def _draw_id(drawn: Picture, person: int, highest: tuple[int, int]) -> None:
 
 
 def _faded(name: str, confidence: float) -> Color:
-    """Return the colour of a joint's side, as strong as its confidence."""
+    """Return the color of a joint's side, as strong as its confidence."""
     strength = FAINTEST + (1 - FAINTEST) * min(max(confidence, 0.0), 1.0)
     color = {"_l": LEFT_COLOR, "_r": RIGHT_COLOR}.get(name[-2:], MIDDLE_COLOR)
     red, green, blue = (round(FADED_TO + strength * (channel - FADED_TO)) for channel in color)
@@ -203,7 +203,7 @@ def _faded(name: str, confidence: float) -> Color:
 
 
 def side_by_side(pictures: Sequence[Picture], *, gap_px: int = 4) -> Picture:
-    """Return pictures in one row, centred vertically on black."""
+    """Return pictures in one row, centered vertically on black."""
     return contact_sheet(pictures, columns=max(1, len(pictures)), gap_px=gap_px)
 
 
@@ -220,7 +220,7 @@ def contact_sheet(
     Parameters
     ----------
     pictures : sequence of RGB arrays
-        Of any sizes; each is centred in a cell as large as the largest.
+        Of any sizes; each is centered in a cell as large as the largest.
     columns : int, optional
         Omitted: about as wide as high.
     titles : sequence of str, optional
@@ -281,7 +281,7 @@ def _fitting(text: str, width: int) -> str:
 
 
 def legend(part_set: PartSet, *, columns: int = 1) -> Picture:
-    """Return the part names beside their colours."""
+    """Return the part names beside their colors."""
     if columns < 1:
         raise UsageError(f"columns must be 1 or more, got {columns}")
     n_rows = -(-len(part_set) // columns)
@@ -309,7 +309,7 @@ def write_picture(path: str | Path, picture: Picture) -> None:
 
 
 def write_labels(path: str | Path, parts: npt.NDArray[np.uint8], part_set: PartSet) -> None:
-    """Write labels as an indexed PNG: viewers show the colours, tools read the label indices."""
+    """Write labels as an indexed PNG: viewers show the colors, tools read the label indices."""
     part_set.check_labels(parts)
     _write_png(path, parts, palette=part_set.color_table)
 
@@ -323,7 +323,7 @@ def labels_png(parts: npt.NDArray[np.uint8], part_set: PartSet) -> bytes:
 
 
 def write_confidence(path: str | Path, confidence: npt.NDArray[np.float32]) -> None:
-    """Write confidence from 0 to 1 as an 8-bit grey PNG in 255ths."""
+    """Write confidence from 0 to 1 as an 8-bit gray PNG in 255ths."""
     if confidence.ndim != 2 or not ((confidence >= 0) & (confidence <= 1)).all():
         raise UsageError(f"expected confidence from 0 to 1 of shape (rows, cols), got shape {confidence.shape}")
     _write_png(path, np.rint(confidence * np.float32(255)).astype(np.uint8))
@@ -335,9 +335,9 @@ def write_people(path: str | Path, people: npt.NDArray[np.uint8]) -> None:
 
 
 def write_depth(path: str | Path, depth_mm: npt.NDArray[np.uint16]) -> None:
-    """Write depth as a 16-bit PNG in millimetres."""
+    """Write depth as a 16-bit PNG in millimeters."""
     if depth_mm.ndim != 2 or depth_mm.dtype != np.uint16:
-        raise UsageError(f"expected uint16 millimetres of shape (rows, cols), got {depth_mm.dtype} of {depth_mm.shape}")
+        raise UsageError(f"expected uint16 millimeters of shape (rows, cols), got {depth_mm.dtype} of {depth_mm.shape}")
     _write_png(path, depth_mm)
 
 

@@ -38,7 +38,7 @@ class Joint:
     Parameters
     ----------
     position : (x, y, z)
-        Metres.
+        Meters.
     is_visible : bool
         Whether the frame shows the part of the body around it: neither hidden nor outside the picture.
     confidence : float
@@ -55,7 +55,7 @@ class Joint:
         except (TypeError, ValueError):
             position = ()
         if len(position) != 3 or not all(map(math.isfinite, position)):
-            raise FrameError(f"a joint's position is three finite numbers in metres, got {self.position!r}")
+            raise FrameError(f"a joint's position is three finite numbers in meters, got {self.position!r}")
         if not 0 <= self.confidence <= 1:
             raise FrameError(f"a joint's confidence lies between 0 and 1, got {self.confidence!r}")
         object.__setattr__(self, "position", position)
@@ -72,7 +72,7 @@ class Frame:
     Parameters
     ----------
     depth_mm : array (rows, cols)
-        `uint16` millimetres, 0 = no reading; or float metres, which are converted. Copied and made read-only.
+        `uint16` millimeters, 0 = no reading; or float meters, which are converted. Copied and made read-only.
     camera : Camera
         Without lens distortion (`from_array` and `read_depth` remove it). If it is of another size, it is scaled where
         the aspect fits.
@@ -92,7 +92,7 @@ class Frame:
             raise FrameError(f"time_s must be a finite number of seconds or None, got {self.time_s!r}")
         depth_mm = np.asarray(self.depth_mm)
         if depth_mm.dtype == np.uint16 and depth_mm.ndim == 2:
-            # millimetres by definition, on the path of every frame: from_array is where units are doubted
+            # millimeters by definition, on the path of every frame: from_array is where units are doubted
             check_size(depth_mm.shape[1], depth_mm.shape[0], "depth", FrameError)
             is_void = depth_mm == MAX_MM
             depth_mm = np.where(is_void, np.uint16(0), depth_mm) if is_void.any() else depth_mm.copy()
@@ -122,7 +122,7 @@ class Frame:
         Parameters
         ----------
         raw : array (rows, cols)
-            Integers in millimetres or floats in metres, unless `scale` says otherwise.
+            Integers in millimeters or floats in meters, unless `scale` says otherwise.
         camera : Camera, str, Path, mapping or 3 x 3 matrix, optional
             As in `Camera.parse`. It describes the sensor itself: upright in its own housing, not mirrored. None guesses
             a preset by the size of the picture and warns.
@@ -165,7 +165,7 @@ class Frame:
         return self.camera.shape
 
     def points(self) -> npt.NDArray[np.float32]:
-        """Return the camera-space point of every pixel: (rows, cols, 3) in metres, NaN without a reading."""
+        """Return the camera-space point of every pixel: (rows, cols, 3) in meters, NaN without a reading."""
         return self.camera.unproject_frame(self.depth_mm)
 
     def __eq__(self, other: object) -> bool:

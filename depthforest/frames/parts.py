@@ -1,4 +1,4 @@
-"""Part sets and joints: names, colours, mirror tables, and maps from fine parts to coarse ones.
+"""Part sets and joints: names, colors, mirror tables, and maps from fine parts to coarse ones.
 
 A `PartSet` is a plain value that users can bring from JSON. Left and right are the person's own.
 """
@@ -36,7 +36,7 @@ class PartSet:
     names : sequence of str
         At most 255 unique names; a part's label is its index.
     colors : sequence of (r, g, b), optional
-        0 to 255 each. Omitted: colours spread over hue and lightness.
+        0 to 255 each. Omitted: colors spread over hue and lightness.
     mirror : sequence of int, optional
         For each part the label it gets in a mirrored image: an involution. Omitted: names that end in
         ``_l`` and ``_r`` are swapped, all others stay.
@@ -92,7 +92,7 @@ class PartSet:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form: names, colours, and the pairs that mirroring swaps."""
+        """Return the JSON form: names, colors, and the pairs that mirroring swaps."""
         pairs = [[a, b] for a, b in enumerate(self.mirror) if a < b]
         return {"names": list(self.names), "colors": [list(c) for c in self.colors], "mirror": pairs}
 
@@ -100,7 +100,7 @@ class PartSet:
     def from_dict(cls, content: object, name: str = "part set") -> PartSet:
         """Build a part set from its JSON form, ``{"names": [...], "colors": [...], "mirror": [[a, b], ...]}``.
 
-        Colours and mirror pairs are optional; a pair holds names or indices.
+        Colors and mirror pairs are optional; a pair holds names or indices.
         """
         if not isinstance(content, Mapping) or "names" not in content:
             raise PartSetError(f'{name}: expected an object with "names", got {_shown(content)}')
@@ -129,7 +129,7 @@ class PartSet:
 class Grouping:
     """A map from a fine part set to a coarse one.
 
-    `groups` names for each fine part its coarse part first, then the neighbours that count as right too: a joint
+    `groups` names for each fine part its coarse part first, then the neighbors that count as right too: a joint
     band such as the elbow lies across the border of two regions.
     """
 
@@ -188,12 +188,10 @@ def _checked_names(names: object) -> tuple[str, ...]:
 def _checked_colors(colors: object, n_parts: int) -> tuple[Color, ...]:
     if not isinstance(colors, Sequence) or len(colors) != n_parts:
         n = len(colors) if isinstance(colors, Sequence) else _shown(colors)
-        raise PartSetError(
-            f"expected one colour for each of the {n_parts} parts, got {n}; leave them out for a default"
-        )
+        raise PartSetError(f"expected one color for each of the {n_parts} parts, got {n}; leave them out for a default")
     for color in colors:
         if not (isinstance(color, Sequence) and len(color) == 3 and all(is_whole(c, 0, 255) for c in color)):
-            raise PartSetError(f"a colour is [r, g, b] with whole numbers from 0 to 255, got {_shown(color)}")
+            raise PartSetError(f"a color is [r, g, b] with whole numbers from 0 to 255, got {_shown(color)}")
     return tuple((int(c[0]), int(c[1]), int(c[2])) for c in colors)
 
 
@@ -240,7 +238,7 @@ def _mirror_by_name(names: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def spread_colors(n_parts: int) -> tuple[Color, ...]:
-    """Colours by the golden angle in hue, in three alternating lightnesses."""
+    """Colors by the golden angle in hue, in three alternating lightnesses."""
     spread = []
     for i in range(n_parts):
         rgb = colorsys.hls_to_rgb((i * 0.618034) % 1.0, (0.55, 0.35, 0.75)[i % 3], 0.8)
@@ -266,7 +264,7 @@ def _sides(*stems: str) -> tuple[str, ...]:
     return tuple(chain.from_iterable((f"{stem}_l", f"{stem}_r") for stem in stems))
 
 
-# Colours by tools/choose_colors.py: the person's left is warm and the right cool; parts that touch differ by at least
+# Colors by tools/choose_colors.py: the person's left is warm and the right cool; parts that touch differ by at least
 # 21 CIEDE2000 for every kind of eye and by 16 in lightness alone, all pairs by 11 for normal eyes.
 _BODY31_COLORS: dict[str, Color] = {
     "head_upper_l": (255, 160, 0),
@@ -361,7 +359,7 @@ BODY31_TO_REGIONS15 = Grouping(
 )
 
 # PCL gpu/people's own names, in the order of its label ids; "Face" is the whole head, LB = left bottom.
-# Behind each name: the fine part it comes nearest to, whose colour it takes.
+# Behind each name: the fine part it comes nearest to, whose color it takes.
 _PCL25_NEAREST = {
     "Lfoot": "foot_l",
     "Lleg": "leg_lower_l",
@@ -469,4 +467,4 @@ JOINT_PARTS: dict[str, tuple[str, ...]] = {
         }
     ),
 }
-"""Which of the 31 parts carry which joint; hips and spine have no part of their own and take their neighbours'."""
+"""Which of the 31 parts carry which joint; hips and spine have no part of their own and take their neighbors'."""

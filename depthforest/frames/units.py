@@ -1,6 +1,6 @@
-"""Raw numbers to millimetres: the conversion everyone gets wrong, and the checks that notice.
+"""Raw numbers to millimeters: the conversion everyone gets wrong, and the checks that notice.
 
-`to_millimetres` turns what a file or a driver delivers into `uint16` millimetres with 0 for no reading. Values that
+`to_millimetres` turns what a file or a driver delivers into `uint16` millimeters with 0 for no reading. Values that
 cannot be a room in the assumed unit raise or warn, naming the likely cause and the `scale` that mends it.
 """
 
@@ -38,17 +38,17 @@ KINECT_NO_DISPARITY = 2047
 """Raw 11-bit Kinect v1 disparity of a pixel without a reading."""
 
 NAMED_SCALES: dict[str, float] = {"mm": 0.001, "cm": 0.01, "m": 1.0, "tum": 1 / 5000, "sun3d": 0.001}
-"""Metres per unit by name. `sun3d` also undoes the rotation of its bits."""
+"""Meters per unit by name. `sun3d` also undoes the rotation of its bits."""
 
 
 @dataclass(frozen=True)
 class _Unit:
-    metres: float
+    meters: float
     has_rotated_bits: bool = False
 
 
 def check_scale(scale: Scale) -> _Unit | None:
-    """Return the unit that `scale` means: a name of `NAMED_SCALES`, metres per unit, or None for the usual one."""
+    """Return the unit that `scale` means: a name of `NAMED_SCALES`, meters per unit, or None for the usual one."""
     if scale is None:
         return None
     if isinstance(scale, str):
@@ -59,23 +59,23 @@ def check_scale(scale: Scale) -> _Unit | None:
             scale = float(name)
         except ValueError:
             raise UsageError(
-                f"scale {name!r} is unknown; give metres per unit or one of {', '.join(NAMED_SCALES)}"
+                f"scale {name!r} is unknown; give meters per unit or one of {', '.join(NAMED_SCALES)}"
             ) from None
     if not is_finite(scale) or scale == 0:
-        raise UsageError(f"scale must be metres per unit, a finite number other than 0; got {scale!r}")
+        raise UsageError(f"scale must be meters per unit, a finite number other than 0; got {scale!r}")
     return _Unit(float(scale))
 
 
 def to_millimetres(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "depth") -> DepthMM:
-    """Convert a raw depth picture to `uint16` millimetres with 0 for no reading.
+    """Convert a raw depth picture to `uint16` millimeters with 0 for no reading.
 
     Parameters
     ----------
     raw : array (rows, cols) or (rows, cols, 1)
-        Without a scale, integers are millimetres and floats metres. NaN, infinite and non-positive values, and
+        Without a scale, integers are millimeters and floats meters. NaN, infinite and non-positive values, and
         65535 in integers, are no reading.
     scale : float or str, optional
-        Metres per unit, or "mm", "cm", "m", "tum" (5000 per metre), "sun3d" (rotated bits). A given scale is believed:
+        Meters per unit, or "mm", "cm", "m", "tum" (5000 per meter), "sun3d" (rotated bits). A given scale is believed:
         only what cannot be stored is refused. A negative one turns z that points backwards.
     name : str
         What messages call the picture.
@@ -93,7 +93,7 @@ def to_millimetres(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "dept
             f"{name}: holds 8-bit values, up to {int(values.max())}; depth needs 16 bits: this is likely a preview or "
             "a label picture. Export the raw depth, or pass ",
             Parameter("scale"),
-            " (metres per unit) if the steps have a known size",
+            " (meters per unit) if the steps have a known size",
         )
     if unit is not None and unit.has_rotated_bits:
         if values.dtype.kind != "u" or values.dtype.itemsize != 2:
@@ -106,23 +106,23 @@ def to_millimetres(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "dept
     raw_values = values
     if not is_float:
         values = np.where(values == MAX_MM, 0, values)
-    if values.dtype == np.uint16 and unit.metres == NAMED_SCALES["mm"]:
+    if values.dtype == np.uint16 and unit.meters == NAMED_SCALES["mm"]:
         if not values.any():
             warnings.warn(_no_reading(raw_values, unit, name), stacklevel=2)
         return values
     with np.errstate(invalid="ignore", over="ignore"):
-        millimetres = np.rint(values * np.float64(unit.metres * 1000))
-        is_reading = (millimetres > 0) & np.isfinite(millimetres)
-    is_too_far = is_reading & (millimetres > MAX_MM)
+        millimeters = np.rint(values * np.float64(unit.meters * 1000))
+        is_reading = (millimeters > 0) & np.isfinite(millimeters)
+    is_too_far = is_reading & (millimeters > MAX_MM)
     if is_too_far.sum() > is_reading.sum() / 2:
         raise FrameError(
-            f"{name}: most readings are farther than {MAX_MM / 1000:.1f} m at {unit.metres:g} m per unit "
-            f"(median {np.median(millimetres[is_reading]) / 1000:.4g} m); pass the right ",
+            f"{name}: most readings are farther than {MAX_MM / 1000:.1f} m at {unit.meters:g} m per unit "
+            f"(median {np.median(millimeters[is_reading]) / 1000:.4g} m); pass the right ",
             Parameter("scale"),
         )
     if not is_reading.any():
         warnings.warn(_no_reading(raw_values, unit, name), stacklevel=2)
-    return np.where(is_reading & ~is_too_far, millimetres, 0).astype(np.uint16)
+    return np.where(is_reading & ~is_too_far, millimeters, 0).astype(np.uint16)
 
 
 def _one_channel(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
@@ -132,9 +132,9 @@ def _one_channel(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         hint = (
             "if these are pages of a TIFF stack, write it with photometric='minisblack'"
             if values.dtype.itemsize > 1
-            else "a colour-mapped preview cannot be turned back into distances: export the raw 16-bit depth"
+            else "a color-mapped preview cannot be turned back into distances: export the raw 16-bit depth"
         )
-        raise FrameError(f"{name}: has {values.shape[2]} channels, a colour picture; depth has one; {hint}")
+        raise FrameError(f"{name}: has {values.shape[2]} channels, a color picture; depth has one; {hint}")
     if values.ndim == 3:
         raise FrameError(
             f"{name}: is a stack of shape {values.shape}; expected one picture (read stacks with read_frames)"
@@ -143,12 +143,12 @@ def _one_channel(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
         raise FrameError(f"{name}: expected a picture of shape (rows, cols), got shape {values.shape}")
     check_size(values.shape[1], values.shape[0], name, FrameError)
     if values.dtype.kind not in "iuf":
-        raise FrameError(f"{name}: expected whole numbers (millimetres) or floats (metres), got {values.dtype}")
+        raise FrameError(f"{name}: expected whole numbers (millimeters) or floats (meters), got {values.dtype}")
     return values
 
 
 def _usual_unit(values: npt.NDArray[Any], name: str) -> _Unit:
-    """Millimetres for integers, metres for floats; floats that can only be millimetres are taken as such."""
+    """Millimeters for integers, meters for floats; floats that can only be millimeters are taken as such."""
     if values.dtype.kind != "f":
         return _Unit(0.001)
     readings = _readings(values)
@@ -160,7 +160,7 @@ def _usual_unit(values: npt.NDArray[Any], name: str) -> _Unit:
     if 1000 * SUSPICIOUS_NEAR_M <= median <= 1000 * MAX_ROOM_M:
         warnings.warn(
             DepthForestWarning(
-                f"{name}: floats with median {median:.4g} cannot be metres and are taken as millimetres; pass ",
+                f"{name}: floats with median {median:.4g} cannot be meters and are taken as millimeters; pass ",
                 Parameter("scale", 0.001),
                 " to say so",
                 *_or_centimetres(median),
@@ -169,16 +169,16 @@ def _usual_unit(values: npt.NDArray[Any], name: str) -> _Unit:
         )
         return _Unit(0.001)
     raise FrameError(
-        f"{name}: floats with median {median:.4g} are neither metres nor millimetres of a room; a disparity picture, "
+        f"{name}: floats with median {median:.4g} are neither meters nor millimeters of a room; a disparity picture, "
         "or another unit? Convert disparity to depth (focal length x baseline / disparity), or pass ",
         Parameter("scale"),
-        " (metres per unit)",
+        " (meters per unit)",
     )
 
 
 def _or_centimetres(median: float) -> Message:
-    """Return more advice where centimetres would be as likely."""
-    return (", or ", Parameter("scale", "cm"), " if they are centimetres") if median <= 100 * MAX_ROOM_M else ()
+    """Return more advice where centimeters would be as likely."""
+    return (", or ", Parameter("scale", "cm"), " if they are centimeters") if median <= 100 * MAX_ROOM_M else ()
 
 
 def _readings(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -195,24 +195,24 @@ def _warn_if_implausible(values: npt.NDArray[Any], unit: _Unit, name: str) -> No
     readings = _readings(values)
     if readings.size == 0:
         return
-    median_m = float(np.median(readings.astype(np.float64))) * unit.metres
+    median_m = float(np.median(readings.astype(np.float64))) * unit.meters
     if median_m > MAX_MM / 1000:
         return  # refused in a moment, for a better reason
-    near_m = float(np.quantile(readings.astype(np.float64), 0.1)) * unit.metres
+    near_m = float(np.quantile(readings.astype(np.float64), 0.1)) * unit.meters
     hint: Message = ()
     if values.dtype.kind == "f" and np.nanmax(values) == 1:
-        hint = ("values end at exactly 1, as in a picture normalised to 0..1; export unscaled depth",)
+        hint = ("values end at exactly 1, as in a picture normalized to 0..1; export unscaled depth",)
     elif values.dtype.kind != "f" and _is_kinect_disparity(values):
         hint = (
             f"many pixels are exactly {KINECT_NO_DISPARITY}, the no-reading code of raw Kinect disparity; "
-            "ask the driver for millimetres (registered depth)",
+            "ask the driver for millimeters (registered depth)",
         )
     elif near_m < SUSPICIOUS_NEAR_M:
         hint = (
-            f"a tenth of the readings would be within {near_m:.3g} m; a label or 8-bit picture, centimetres or metres "
+            f"a tenth of the readings would be within {near_m:.3g} m; a label or 8-bit picture, centimeters or meters "
             "as whole numbers? Pass ",
             Parameter("scale"),
-            " (metres per unit, or cm, m)",
+            " (meters per unit, or cm, m)",
         )
     elif median_m > SUSPICIOUS_FAR_M or (median_m > 3.0 and _divisor(readings) > 1):
         hint = (f"half of the readings would be beyond {median_m:.3g} m; ", *_far_cause(readings))
@@ -221,7 +221,7 @@ def _warn_if_implausible(values: npt.NDArray[Any], unit: _Unit, name: str) -> No
 
 
 def _divisor(readings: npt.NDArray[Any]) -> int:
-    """Return 8 or 5 if many different readings all divide by it: true of SUN3D and TUM files, not of millimetres."""
+    """Return 8 or 5 if many different readings all divide by it: true of SUN3D and TUM files, not of millimeters."""
     if readings.dtype.kind == "f" or len(np.unique(readings)) < 50:
         return 1
     return next((n for n in (8, 5) if not (readings % n).any()), 1)
@@ -231,9 +231,9 @@ def _far_cause(readings: npt.NDArray[Any]) -> Message:
     if _divisor(readings) == 8:
         return "all values divide by 8, as in SUN3D files with rotated bits: pass ", Parameter("scale", "sun3d")
     if readings.dtype.kind == "f":
-        return "are the floats really metres? Pass ", Parameter("scale"), " (metres per unit)"
+        return "are the floats really meters? Pass ", Parameter("scale"), " (meters per unit)"
     tum = Parameter("scale", "tum")
-    return "TUM files count 5000 per metre: pass ", tum, ", or the metres per unit of your camera"
+    return "TUM files count 5000 per meter: pass ", tum, ", or the meters per unit of your camera"
 
 
 def _is_kinect_disparity(values: npt.NDArray[Any]) -> bool:
@@ -249,8 +249,8 @@ def _no_reading(values: npt.NDArray[Any], unit: _Unit, name: str) -> DepthForest
         cause = (", every value is 0; was the camera covered, or the wrong stream saved?",)
     elif (finite == MAX_MM).all():
         cause = (f", every value is {MAX_MM}, which drivers write for none",)
-    elif (finite < 0).mean() > 0.5 and unit.metres > 0:
+    elif (finite < 0).mean() > 0.5 and unit.meters > 0:
         cause = ", most values are negative; if z points backwards here (OpenGL), pass ", Parameter("scale", -1)
     else:
-        cause = f": no value is above 0 at {unit.metres:g} m per unit; pass the right ", Parameter("scale")
+        cause = f": no value is above 0 at {unit.meters:g} m per unit; pass the right ", Parameter("scale")
     return DepthForestWarning(f"{name}: has no reading", *cause)

@@ -2,8 +2,8 @@
 
 Each node is one row of 32 bytes that holds all that a step needs, so that a step waits for memory once:
 
-    float32 x 4   u_x, u_y, v_x, v_y, metres
-    float32       threshold, millimetres
+    float32 x 4   u_x, u_y, v_x, v_y, meters
+    float32       threshold, millimeters
     int32         which leaf it is, -1 for splits
     int32         of a context stage: the channels of u and v, then those of the mirrored walk, a byte each
     int32         where its children are: the left one there, the right one behind it

@@ -1,7 +1,7 @@
 """The compiled loops of the walk: many pixels taking each step together.
 
 A walk of one pixel waits for memory at every step. Here `LANES` pixels take each step together: first their nodes are
-gathered, then the places of all probes are computed (this vectorises), then depths are read, children chosen, and the
+gathered, then the places of all probes are computed (this vectorizes), then depths are read, children chosen, and the
 children's rows asked for (`prefetch`) long before they are needed. Kernels check nothing.
 """
 
@@ -49,7 +49,7 @@ def _find_probes(
     xs: Any, ys: Any, scale_x: Lanes, scale_y: Lanes, left: Lanes, right: Lanes, top: Lanes, bottom: Lanes,
     own: npt.NDArray[np.int32], n_cols: np.int32, n: int, out: npt.NDArray[np.uint32],
 ) -> None:  # fmt: skip
-    """Find where each lane's probe lands in the crop, clamped to its border. It vectorises."""
+    """Find where each lane's probe lands in the crop, clamped to its border. It vectorizes."""
     for i in range(n):
         d_row = clamped_offset(np.float32(ys[i]), scale_y[i], top[i], bottom[i])
         d_col = clamped_offset(np.float32(xs[i]), scale_x[i], left[i], right[i])

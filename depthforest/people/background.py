@@ -31,19 +31,19 @@ PATIENCE = 900
 """The same for readings that are nearer: a chair that somebody moved is background half a minute later."""
 
 LEAST_MM = 8.0
-"""Millimetres before the background that are always background: rounding, warmth, a lens."""
+"""Millimeters before the background that are always background: rounding, warmth, a lens."""
 
 WEAK_NOISES, STRONG_NOISES = 2.0, 4.0
 """Standard deviations before the background from which a reading may be, and is, somebody."""
 
 EDGE_MM = 30.0
-"""Millimetres between neighbours, beside noise, that are an edge of the background."""
+"""Millimeters between neighbors, beside noise, that are an edge of the background."""
 
 EDGE_SHARE = 1 / 213
 """Of the longer side of the picture: how far edges wander between frames; 3 pixels of 640."""
 
 BEHIND_MM = 30.0
-"""Millimetres, beside noise, that a reading is behind the background."""
+"""Millimeters, beside noise, that a reading is behind the background."""
 
 MOST_BEHIND = 0.08
 """Share of the readings that may be behind the background; people cause none, a moved camera or door does."""
@@ -111,12 +111,12 @@ class Background:
 
     @property
     def depth_mm(self) -> npt.NDArray[np.uint16]:
-        """Array (rows, cols), millimetres; 0 where there never was a reading."""
+        """Array (rows, cols), millimeters; 0 where there never was a reading."""
         return np.rint(self._depth).astype(np.uint16)
 
     @property
     def noise_mm(self) -> Singles:
-        """Array (rows, cols): standard deviation of a reading in millimetres; 0 where there never was one."""
+        """Array (rows, cols): standard deviation of a reading in millimeters; 0 where there never was one."""
         return np.sqrt(self._variance)
 
     @property
@@ -256,7 +256,7 @@ def _update(
 
 @kernel
 def _mark_jumps(depth: Singles, variance: Singles, is_edge: Bytes) -> None:
-    """Write 1 beside jumps, between neighbours, that neither noise nor a floor seen at a grazing angle accounts for."""
+    """Write 1 beside jumps, between neighbors, that neither noise nor a floor seen at a grazing angle accounts for."""
     is_edge[:] = 0
     n_rows, n_cols = depth.shape
     for row in range(n_rows):

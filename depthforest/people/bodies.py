@@ -247,7 +247,7 @@ class _Assembler:
     table : array (n, N_MEASURES)
         Measures of the regions.
     gaps : array (n, n), float32
-        Metres between them, as in `measure_gaps`.
+        Meters between them, as in `measure_gaps`.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ Owners = npt.NDArray[np.int16]
 Labels = npt.NDArray[np.int32]
 
 FACE_AREA = 0.02
-"""Square metres of the smallest face: the front of a drawer."""
+"""Square meters of the smallest face: the front of a drawer."""
 
 FACE_CELLS = 16
 
@@ -33,21 +33,21 @@ MOST_SLANT = 0.1
 """Furniture is upright or level, but backs recline: more slant than this counts no more."""
 
 LEAST_BREADTH = 0.05
-"""Metres that are added to a breadth, so that its logarithm stays tame."""
+"""Meters that are added to a breadth, so that its logarithm stays tame."""
 
 BROAD_AREA = 0.5
-"""Square metres from which a face is one however its normals vary: a trunk shows less."""
+"""Square meters from which a face is one however its normals vary: a trunk shows less."""
 
 SEED_LEVELS = (0.06, 0.15, 0.3)
 """Mean squares, as for `FLAT_WEIGHTS`, among a cell and its neighbors, from which faces are grown, flattest first."""
 
 SEED_REACH = 2
-"""Cells to those neighbours."""
+"""Cells to those neighbors."""
 
 MAX_FACES = 200
 
 WITHIN, CHEST_AREA = 0.6, 0.25
-"""Share of a face's border on somebody from which it is a part of them, and square metres of the largest such part."""
+"""Share of a face's border on somebody from which it is a part of them, and square meters of the largest such part."""
 
 ROOM, FACE, THING = 1, 2, 3
 """What is known of a cell that is nobody's: `take_faces` says the first two; the third does not look like a person."""
@@ -257,7 +257,7 @@ def _is_flat(
 
 @kernel
 def _fit(points: Singles, stack: Labels, n: int, plane: Singles) -> float:
-    """Fit a plane to the first cells of a stack by least squares; return their breadth in metres, across the length."""
+    """Fit a plane to the first cells of a stack by least squares; return their breadth in meters, across the length."""
     spread, axis_out = np.empty((3, 3)), np.empty(3)
     offset = fit_axis(points, stack, n, plane, spread, axis_out)
     sign = 1.0 if offset > 0 else -1.0

@@ -1,4 +1,4 @@
-"""DepthGrid: a frame on a grid of coarse cells, in metres, with normals: where people and planes are looked for.
+"""DepthGrid: a frame on a grid of coarse cells, in meters, with normals: where people and planes are looked for.
 
 A cell is a block of pixels. It holds the mean of its nearest surface only, so that thin limbs outlast the coarseness
 and nothing lies between a person and the wall behind.
@@ -23,7 +23,7 @@ LEAST_FILLED = 0.3
 LEAST_READINGS = 4
 """Readings of a cell, on average, where they are scattered: cells are made twice as long until they have them."""
 
-# Standard deviation of depth that is reckoned with: that of a Kinect v1, base + gain (z - center)^2 metres, rounding
+# Standard deviation of depth that is reckoned with: that of a Kinect v1, base + gain (z - center)^2 meters, rounding
 # included. It is the noisiest of the common cameras that see a whole room.
 NOISE_BASE = 0.0012
 NOISE_GAIN = 0.0019
@@ -65,11 +65,11 @@ class DepthGrid:
     lens : array (4,), float64
         fx, fy, cx, cy of the frame.
     points : array (4, rows, cols), float32
-        x, y, z in metres, camera space, and the standard deviation of z that is reckoned with; z = 0: no reading.
+        x, y, z in meters, camera space, and the standard deviation of z that is reckoned with; z = 0: no reading.
     area : array (rows, cols), float32
-        Square metres that the cell's readings would cover if they faced the camera.
+        Square meters that the cell's readings would cover if they faced the camera.
     normals : array (3, rows, cols), float32
-        Unit vectors towards the camera; (0, 0, 0) where there is none.
+        Unit vectors toward the camera; (0, 0, 0) where there is none.
     noise : float
         Multiple of the noise of `noise_at` that the frame has.
     """
@@ -88,7 +88,7 @@ class DepthGrid:
 
     @property
     def spacing(self) -> float:
-        """Metres between neighbors at a depth of 1 m."""
+        """Meters between neighbors at a depth of 1 m."""
         return float(self.step / min(self.lens[0], self.lens[1]))
 
     @classmethod
@@ -130,7 +130,7 @@ class DepthGrid:
 
 @kernel
 def noise_at(z: np.float32) -> np.float32:
-    """Return the standard deviation of depth that is reckoned with at a depth, in metres."""
+    """Return the standard deviation of depth that is reckoned with at a depth, in meters."""
     beyond = max(z - np.float32(NOISE_CENTER), np.float32(0))
     return np.float32(NOISE_BASE) + np.float32(NOISE_GAIN) * beyond * beyond
 
@@ -300,7 +300,7 @@ def _sum_near(
 def _fit_normals(points: Singles, spacing: np.float32, normals: Singles) -> None:
     """Write the normal of every cell: the reciprocal depth of a plane is linear in the picture, so that is fitted.
 
-    It is fitted to the cell and to sixteen around it, at odd distances of rows and columns. A neighbour across a depth
+    It is fitted to the cell and to sixteen around it, at odd distances of rows and columns. A neighbor across a depth
     jump does not count; on a slope, such as the floor at a grazing angle, it is one if it is off the slope.
     """
     n_rows, n_cols = points.shape[1], points.shape[2]

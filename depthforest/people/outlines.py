@@ -14,10 +14,10 @@ from depthforest.base import Bytes, Longs, Singles, kernel
 from depthforest.people.grid import DepthGrid, noise_at
 
 SURE = 0.01
-"""Metres from the surface of its own cell, beside 2 standard deviations of noise, within which a pixel is on it."""
+"""Meters from the surface of its own cell, beside 2 standard deviations of noise, within which a pixel is on it."""
 
 REACH = 0.06
-"""Metres from the best surface, beside 4 standard deviations, beyond which a pixel is on none."""
+"""Meters from the best surface, beside 4 standard deviations, beyond which a pixel is on none."""
 
 
 def outline_people(

@@ -16,19 +16,19 @@ from depthforest.base import Floats, Ints, Singles, UsageError, is_whole, kernel
 from depthforest.people.grid import DepthGrid
 
 TOLERANCE = 0.015
-"""Metres from a plane that are still the plane, beside 3 standard deviations of the noise: real floors and lenses."""
+"""Meters from a plane that are still the plane, beside 3 standard deviations of the noise: real floors and lenses."""
 
 ALIKE = 0.09
 """Radians between a plane and the normals of its cells that are always allowed, beside what noise does to normals."""
 
 NOISE_TILT = 65.0
-"""Radians that normals may be off for every metre of noise, at a depth of 1 m: 0.5 in all at 4 m."""
+"""Radians that normals may be off for every meter of noise, at a depth of 1 m: 0.5 in all at 4 m."""
 
 LEAST_AREA = 0.06
-"""Square metres of the smallest plane: the seat of a chair between the legs of who sits on it."""
+"""Square meters of the smallest plane: the seat of a chair between the legs of who sits on it."""
 
 ROOM_AREA = 0.5
-"""Square metres from which a plane can be a limit of the room."""
+"""Square meters from which a plane can be a limit of the room."""
 
 MOST_BEYOND = 0.02
 """Share of the readings that may lie beyond a limit of the room: a mirror, a door ajar, noise."""
@@ -58,11 +58,11 @@ class FittedPlane:
     Parameters
     ----------
     normal : (x, y, z)
-        Unit vector, towards the camera's side.
+        Unit vector, toward the camera's side.
     offset : float
-        Distance of the camera in metres, above 0.
+        Distance of the camera in meters, above 0.
     area : float
-        Square metres of it that are seen, about.
+        Square meters of it that are seen, about.
     is_room : bool
         Whether it is a limit of the room: large, and next to nothing lies beyond.
     """
@@ -84,7 +84,7 @@ def find_planes(
     n : int
         At most so many, from 0.
     least_area : float
-        Square metres of the smallest that is looked for.
+        Square meters of the smallest that is looked for.
     seed : int
         Of the hypotheses; the same seed gives the same planes.
     """

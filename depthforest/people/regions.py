@@ -13,7 +13,7 @@ from depthforest.base import Singles, kernel
 Labels = npt.NDArray[np.int32]
 
 JUMP = 0.02
-"""Metres between neighbors that always connect, beside what noise and the distance of cells account for."""
+"""Meters between neighbors that always connect, beside what noise and the distance of cells account for."""
 
 JUMP_SPACINGS = 2.5
 """Times the distance of cells that face the camera: surfaces up to 68 degrees off stay whole."""
@@ -23,7 +23,7 @@ JUMP_NOISES = 3.0
 
 @kernel
 def jump_at(z: np.float32, noise: np.float32, spacing: np.float32) -> np.float32:
-    """Return the metres between neighbouring cells at a depth that still connect; `spacing` is theirs at 1 m."""
+    """Return the meters between neighboring cells at a depth that still connect; `spacing` is theirs at 1 m."""
     return np.float32(JUMP) + np.float32(JUMP_SPACINGS) * spacing * z + np.float32(JUMP_NOISES) * noise
 
 
@@ -75,7 +75,7 @@ def label_regions(
     return n
 
 
-# columns of the table of measures; lengths in metres, along the axes of the room: right, up, ahead
+# columns of the table of measures; lengths in meters, along the axes of the room: right, up, ahead
 N_CELLS, AREA, CUT, THICKNESS = 0, 1, 2, 3
 MIDDLE = 4  # 3 columns: sum of square meters times place
 LOW = 7  # 3 columns: lowest place
@@ -164,7 +164,7 @@ def roundness(table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 @kernel
 def measure_gaps(points: Singles, labels: Labels, reach: int, gaps: Singles) -> None:
-    """Write the least distance in metres between regions that come within `reach` cells; inf for others."""
+    """Write the least distance in meters between regions that come within `reach` cells; inf for others."""
     n_rows, n_cols = labels.shape
     gaps[:] = np.inf
     if len(gaps) == 1:

@@ -10,19 +10,19 @@ import numpy.typing as npt
 from depthforest.base import Bytes, Singles
 
 BIN = 0.05
-"""Metres of a strip of the body, from left to right."""
+"""Meters of a strip of the body, from left to right."""
 
 LEAST_WIDTH, LEAST_AREA = 0.6, 0.25
-"""Metres and square metres below which a body is one person's."""
+"""Meters and square meters below which a body is one person's."""
 
 APART = 0.3
-"""Metres between the heads of two people."""
+"""Meters between the heads of two people."""
 
 DIP = 0.12
-"""Metres from the lower head down to what connects the two: at least to a chin."""
+"""Meters from the lower head down to what connects the two: at least to a chin."""
 
 HALF_WIDTH, UPPER, LOWER = 0.16, 0.35, 0.7
-"""Metres: half the width of a box, and where it begins and ends below the top of a head. A trunk fills it; under a
+"""Meters: half the width of a box, and where it begins and ends below the top of a head. A trunk fills it; under a
 raised hand, there is not much."""
 
 TRUNK = 0.55

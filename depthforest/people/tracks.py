@@ -1,6 +1,6 @@
 """PeopleTracker: people of a recording keep their ids from frame to frame, through short occlusions.
 
-Who is found is matched to who was there by the overlap of masks and by position in metres, the surest pair first. Who
+Who is found is matched to who was there by the overlap of masks and by position in meters, the surest pair first. Who
 is not found is remembered for a while where he was last going.
 
 Without a background the tracker learns the room by itself (`room`). What has walked is somebody for as long as it is
@@ -26,13 +26,13 @@ REMEMBERED = 45
 """Frames for which somebody who is not found is remembered: 1.5 s of a recording."""
 
 REACH = 0.5
-"""Metres that somebody's middle may move between frames, as masks gain and lose arms and legs."""
+"""Meters that somebody's middle may move between frames, as masks gain and lose arms and legs."""
 
 STRIDE = 0.06
-"""Metres that the reach grows with every frame in which somebody is not found: 1.8 m/s, a brisk walk."""
+"""Meters that the reach grows with every frame in which somebody is not found: 1.8 m/s, a brisk walk."""
 
 FARTHEST = 1.2
-"""Metres: the reach grows no further."""
+"""Meters: the reach grows no further."""
 
 UPRIGHT = 0.3
 """Weight of what is up and down in a distance: who is hidden from the waist down has his middle in the chest."""
@@ -41,14 +41,14 @@ GOING = 8
 """Frames for which somebody who is not found goes on as before; then he is taken to have stopped."""
 
 FASTEST = 0.1
-"""Metres a frame: 3 m/s. A mask's middle moves faster when somebody is uncovered; people do not."""
+"""Meters a frame: 3 m/s. A mask's middle moves faster when somebody is uncovered; people do not."""
 
 FADING = 0.98
 """Share of somebody's largest surface that is remembered from frame to frame: half of it after a second."""
 
 WHOLE = 1.1
 THICK = 0.4
-"""Two masks up to so many metres farther or nearer, which together show no more than this share of somebody's surface,
+"""Two masks up to so many meters farther or nearer, which together show no more than this share of somebody's surface,
 may be his two sides behind somebody."""
 
 MAX_ID = 255
@@ -88,7 +88,7 @@ CERTAINTY_KEPT = 0.9
 
 @dataclass
 class _TrackedPerson:
-    """Somebody: where he was in metres, where he was going in metres a frame, when he was last found; and his surface.
+    """Somebody: where he was in meters, where he was going in meters a frame, when he was last found; and his surface.
 
     `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square meters. `start` is
     where he was first, `stirred` the step of the room at which he last stirred, `certainty` the mean of his
@@ -368,7 +368,7 @@ def _certain(found: People) -> frozenset[int]:
 
 
 def _middle(frame: Frame, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-    """Return the median of a person's readings in camera space, (3,) metres: most of it is the trunk."""
+    """Return the median of a person's readings in camera space, (3,) meters: most of it is the trunk."""
     rows, cols = np.nonzero(mask[::EVERY, ::EVERY])
     if len(rows) == 0:
         rows, cols = np.nonzero(mask)

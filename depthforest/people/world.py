@@ -33,7 +33,7 @@ FACING_AREA = 1.0
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A frame of reference that stands on the floor, right below the camera: x right, y up, z towards the viewer.
+    """A frame of reference that stands on the floor, right below the camera: x right, y up, z toward the viewer.
 
     The camera looks along -z. It is the frame of BVH, glTF and most animation tools.
 

@@ -163,5 +163,5 @@ def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
 
 
 def _rounded(value: float) -> float:
-    """Return a share in hundredths of a percent, or metres in tenths of a millimetre."""
+    """Return a share in hundredths of a percent, or meters in tenths of a millimeter."""
     return round(float(value), 4)

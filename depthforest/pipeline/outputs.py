@@ -158,7 +158,7 @@ def _write_cloud(path: Path, labels: PeopleLabels) -> None:
     names = "".join(f"comment part {number} {name}\n" for number, name in enumerate(labels.part_set.names))
     columns = [("float", axis) for axis in "xyz"]
     columns += [("uchar", name) for name in ("red", "green", "blue", "part", "person")]
-    head = f"ply\nformat binary_little_endian 1.0\ncomment meters, y up, z towards the camera\n{time}{names}"
+    head = f"ply\nformat binary_little_endian 1.0\ncomment meters, y up, z toward the camera\n{time}{names}"
     head += f"element vertex {len(points)}\n" + "".join(f"property {kind} {name}\n" for kind, name in columns)
     with replacing(path) as file:
         file.write(f"{head}end_header\n".encode())

@@ -189,7 +189,7 @@ class VideoFile:
 
 
 def letterboxed(picture: drawing.Picture, size: tuple[int, int]) -> tuple[drawing.Picture, bool]:
-    """Return a picture at the size (width, height), centred on black, and whether it had to be scaled."""
+    """Return a picture at the size (width, height), centered on black, and whether it had to be scaled."""
     width, height = size
     is_same = (picture.shape[1] + picture.shape[1] % 2, picture.shape[0] + picture.shape[0] % 2) == size
     if not is_same:

@@ -22,7 +22,7 @@ Keys = npt.NDArray[np.uint64]
 _32, _ONE = np.uint64(32), np.uint64(1)
 _LOW_32 = np.uint64((1 << 32) - 1)
 
-# a hash of 32 bits, for loops that vectorise: two multiplications between shifts
+# a hash of 32 bits, for loops that vectorize: two multiplications between shifts
 GOLDEN_32, HASH_1, HASH_2 = np.uint32(0x9E3779B9), np.uint32(0x7FEB352D), np.uint32(0x846CA68B)
 _16, _15, _LOW_16, _WORDS = np.uint32(16), np.uint32(15), np.uint32(0xFFFF), np.uint32(8)
 
@@ -82,12 +82,12 @@ class Candidates:
     probes : array (n_nodes, 4, n), int16
         u_x, u_y, v_x, v_y in units of `unit_m`.
     lows : array (n_nodes, n), int16
-        Millimetres: a response minus this, divided by the step and clipped, is the bin. The lowest threshold is
+        Millimeters: a response minus this, divided by the step and clipped, is the bin. The lowest threshold is
         `lows + steps - 1`.
     steps : array (n,), int32
-        Millimetres between thresholds, the same for all nodes.
+        Millimeters between thresholds, the same for all nodes.
     unit_m : float32
-        Metres; a power of two, so that products with it are exact.
+        Meters; a power of two, so that products with it are exact.
     channels : array (n_nodes, 2, n) or (0, 2, 0), uint8
         What u and v read; empty: depth.
     """
@@ -108,7 +108,7 @@ class Candidates:
 
 
 def steps_of(numbers: npt.NDArray[np.int64], config: TrainConfig) -> npt.NDArray[np.int32]:
-    """Return the threshold steps of candidates by their numbers, millimetres: the ladders take turns."""
+    """Return the threshold steps of candidates by their numbers, millimeters: the ladders take turns."""
     steps = [max(1, config.step_mm >> scale) for scale in range(config.threshold_scales)]
     return np.array(steps, dtype=np.int32)[numbers % config.threshold_scales]
 
@@ -147,7 +147,7 @@ def draw_chosen(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
     """Return one candidate of each node by its number.
 
-    Probes (n, 4) in metres; lows and steps (n,), millimetres; channels (n, 2).
+    Probes (n, 4) in metres; lows and steps (n,), millimeters; channels (n, 2).
     """
     unit = probe_unit(config.probe_range_m)
     steps = steps_of(chosen, config)
@@ -192,7 +192,7 @@ def _hash(word):  # type: ignore[no-untyped-def]  # inlined: takes and gives uin
 
 @kernel
 def _fill_words(key: np.uint64, first: np.uint32, number: int, out: npt.NDArray[np.uint32]) -> None:
-    """Fill random number `number` of each candidate from `first` on. It vectorises, as the two below."""
+    """Fill random number `number` of each candidate from `first` on. It vectorizes, as the two below."""
     low, high = np.uint32(key & _LOW_32), np.uint32(key >> _32)
     start = np.uint32(np.uint32(first * _WORDS) + np.uint32(number))
     for i in range(len(out)):

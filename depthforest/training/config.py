@@ -21,7 +21,7 @@ MAX_THRESHOLDS = 254
 """A bin is one byte, and there is one bin more than thresholds."""
 
 MAX_STEP_MM = 8192
-"""Largest step between thresholds, millimetres: bins are found by a float32 product, exact up to twice that."""
+"""Largest step between thresholds, millimeters: bins are found by a float32 product, exact up to twice that."""
 
 MAX_WEIGHT = 64
 """Largest class weight: a class that is 64 times rarer than the commonest still counts as much."""
@@ -148,7 +148,7 @@ class TrainConfig(TomlConfig):
 
     @property
     def step_mm(self) -> int:
-        """Millimetres between two thresholds of the widest ladder."""
+        """Millimeters between two thresholds of the widest ladder."""
         return max(1, -(-2 * self.threshold_range_mm // self.thresholds))
 
     def frames_of(self, n_frames: int) -> int:

@@ -283,7 +283,7 @@ class Grower:
                 width = n_all if width >= n_all else width // 64 * 64
             for first in range(0, n_all, width):
                 last = min(first + width, n_all)
-                # greedy packs of neighbours
+                # greedy packs of neighbors
                 ends = np.cumsum(costs * (last - first) + fixed)
                 begin = 0
                 while begin < len(nodes):

@@ -32,13 +32,13 @@ class PixelTable:
     Attributes
     ----------
     x : (n, n_features) float32
-        Responses in millimetres.
+        Responses in millimeters.
     labels : (n,) uint8
         Parts.
     frames : (n,) int64
         Which frame of the data set a pixel is of: a group that no split of the rows should cut.
     probes : (n_features, 4) float32
-        u_x, u_y, v_x, v_y in metres.
+        u_x, u_y, v_x, v_y in meters.
     """
 
     x: npt.NDArray[np.float32]
@@ -48,7 +48,7 @@ class PixelTable:
 
 
 def draw_probes(n: int, seed: int = 0) -> npt.NDArray[np.float32]:
-    """Return a pool of pairs of probes (n, 4) in metres; every other pair has its second probe at the pixel itself."""
+    """Return a pool of pairs of probes (n, 4) in meters; every other pair has its second probe at the pixel itself."""
     rng = np.random.default_rng(seed)
     radius, angle = PROBE_RANGE_M * np.sqrt(rng.random((n, 2))), 2 * np.pi * rng.random((n, 2))
     probes = np.stack((radius * np.cos(angle), radius * np.sin(angle)), axis=2).reshape(n, 4)
@@ -110,7 +110,7 @@ def table_pixels(
 def pixel_responses(
     frame: LabeledFrame, pixels: npt.NDArray[np.int64], probes: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return the responses of pixels of people, in millimetres, cut off at `CLIP_MM`.
+    """Return the responses of pixels of people, in millimeters, cut off at `CLIP_MM`.
 
     Parameters
     ----------

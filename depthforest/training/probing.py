@@ -1,7 +1,7 @@
 """Probing: the compiled loops of a shard over its pixels: the bins of candidates, and the way down a tree.
 
 A crop has a border of background, so that a probe clamped to it reads what `features.read_probe` would, without a
-branch. What vectorises is kept apart from what reads images. Kernels check nothing.
+branch. What vectorizes is kept apart from what reads images. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _find_probes(
     n_cols: np.int32,
     out: npt.NDArray[np.uint32],
 ) -> None:
-    """Find each probe's position in the crop, clamped to the border. It vectorises, because it reads no image.
+    """Find each probe's position in the crop, clamped to the border. It vectorizes, because it reads no image.
 
     Positions are unsigned, here and below: an index that may be negative costs a comparison.
     """
@@ -77,7 +77,7 @@ def _find_bins(
 ) -> None:
     """Find the bin of each response: (response - low) / step, clipped to 0 ... highest.
 
-    Half a millimetre more keeps the quotient so far from whole numbers that its rounding cannot matter.
+    Half a millimeter more keeps the quotient so far from whole numbers that its rounding cannot matter.
     """
     for i in range(len(responses)):
         above = np.float32(np.int32(responses[i] - np.int32(lows[i]))) + np.float32(0.5)
@@ -156,7 +156,7 @@ def fill_bins(
 
 @kernel
 def _goes_right(depth, start, shape, place, scale, pair, channels, threshold):  # type: ignore[no-untyped-def]  # inlined
-    """Return whether a pixel's response to a pair of probes in metres is above a threshold."""
+    """Return whether a pixel's response to a pair of probes in meters is above a threshold."""
     size = np.int64(shape[0]) * np.int64(shape[1])
     left, right = np.float32(-place[1]), np.float32(shape[1] - 1 - place[1])
     top, bottom = np.float32(-place[0]), np.float32(shape[0] - 1 - place[0])

@@ -453,7 +453,7 @@ def _digest(forest: Forest) -> str:
 
 
 def leaf_distributions(counts: Counts, smoothing: float) -> npt.NDArray[np.float64]:
-    """Return leaf distributions (n_leaves, n_parts), not normalised, from class counts.
+    """Return leaf distributions (n_leaves, n_parts), not normalized, from class counts.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Pixels:
     Parameters
     ----------
     depth : array (n,), uint16
-        All crops one after the other, row by row; millimetres. Of a context stage: all channels of all thumbnails.
+        All crops one after the other, row by row; millimeters. Of a context stage: all channels of all thumbnails.
     starts : array (n_pixels,), int64
         Where the pixel's crop begins in `depth`.
     shapes : array (n_pixels, 2), int32
@@ -47,7 +47,7 @@ class Pixels:
     places : array (n_pixels, 2), int32
         Row and column of the pixel in its crop.
     scales : array (n_pixels, 2), float32
-        Pixels per metre at the pixel's depth, x and y: `features.pixel_scale`.
+        Pixels per meter at the pixel's depth, x and y: `features.pixel_scale`.
     labels : array (n_pixels,), uint8
     per_frame : array (n_frames,), int64
         How many of the pixels are each frame's.

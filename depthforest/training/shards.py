@@ -58,11 +58,11 @@ class Splits:
     Parameters
     ----------
     probes : array (n_open, 4), float32
-        u_x, u_y, v_x, v_y of the chosen pair, metres.
+        u_x, u_y, v_x, v_y of the chosen pair, meters.
     channels : array (n_open, 2), uint8
         What u and v read; 0 is depth.
     thresholds : array (n_open,), int32
-        Millimetres.
+        Millimeters.
     children : array (n_open, 2), int32
         Open nodes of the next level, left and right; -1 where the node became a leaf.
     """

@@ -168,7 +168,7 @@ def _sweep(
 
 @kernel
 def _fill_steps(places: Counts, sides: Counts, out: Floats) -> float:
-    """Fill the differences between the neighbours of each class in `sides`; return what none on the left sums to."""
+    """Fill the differences between the neighbors of each class in `sides`; return what none on the left sums to."""
     whole = np.int64(0)
     for c in range(len(places) - 1):
         whole += sides[places[c]]

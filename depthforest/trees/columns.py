@@ -77,7 +77,7 @@ def check_smoothing(smooth_m: object) -> float:
     """Return a radius of smoothing in meters, or raise UsageError."""
     if not is_number(smooth_m) or not 0 <= smooth_m <= MAX_SMOOTH_M:
         shown = modelfile.shown(smooth_m)
-        raise UsageError(f"smoothing must be a radius from 0 to {MAX_SMOOTH_M:g} metres, got {shown}")
+        raise UsageError(f"smoothing must be a radius from 0 to {MAX_SMOOTH_M:g} meters, got {shown}")
     return float(smooth_m) + 0.0  # -0.0 is 0.0
 
 

@@ -59,7 +59,7 @@ def weigh(evidence: npt.NDArray[np.int64], n_votes: int) -> npt.NDArray[np.int32
 def angle_of(joints: Mapping[str, Joint]) -> float | None:
     """Return which way a person faces in degrees, 0 to below 360; None where the trunk is seen along its sides.
 
-    0 is towards the camera; at 90 the left side of the body is away from the camera.
+    0 is toward the camera; at 90 the left side of the body is away from the camera.
     """
     across = np.zeros(3)
     for left, right in _SIDES:

@@ -3,9 +3,9 @@
 Shotton et al. 2011, equation 1, with offsets in metres: a pixel of depth d looks at two other pixels, u and v away from
 it on a plane at its own depth, and its response is the difference of the depths there:
 
-    response(p) = D(p + round(focal * u / d)) - D(p + round(focal * v / d))        whole millimetres
+    response(p) = D(p + round(focal * u / d)) - D(p + round(focal * v / d))        whole millimeters
 
-D is the depth in millimetres, or the model's background value where a probe leaves the image, lands on no reading or
+D is the depth in millimeters, or the model's background value where a probe leaves the image, lands on no reading or
 off the person's mask. All of it is computed here and nowhere else, so that training, the plain walk and fast labeling
 agree to the bit: loops over pixels take `pixel_scale` once per pixel and `scaled_offset` per probe, which together are
 `probe_offset`. A kernel checks nothing; `responses` is the checked way in.
@@ -24,10 +24,10 @@ from depthforest.frames import MAX_FOCAL_PX as MAX_FOCAL_PX
 from depthforest.frames import Camera, DepthMM, Frame, LabeledFrame
 
 BACKGROUND_MM = 10_000
-"""What a probe reads off the person, millimetres: well behind every person that a depth camera sees."""
+"""What a probe reads off the person, millimeters: well behind every person that a depth camera sees."""
 
 MAX_BACKGROUND_MM = 65_535
-"""Largest background value, millimetres: it must fit the image it is read beside."""
+"""Largest background value, millimeters: it must fit the image it is read beside."""
 
 MAX_OFFSET_M = 10.0
 """Largest probe offset along an axis, metres: several bodies wide."""
@@ -56,7 +56,7 @@ def probe_unit(reach_m: float) -> np.float32:
 
 @kernel
 def pixel_scale(focal: np.float32, depth_mm: int) -> np.float32:
-    """Return the pixels per metre at a depth: float32(float32(focal * 1000) / float32(depth_mm)); depth > 0."""
+    """Return the pixels per meter at a depth: float32(float32(focal * 1000) / float32(depth_mm)); depth > 0."""
     return np.float32(np.float32(focal * _MM_PER_M) / np.float32(depth_mm))
 
 
@@ -84,7 +84,7 @@ def probe_offset(metres: np.float32, focal: np.float32, depth_mm: int) -> np.int
 
 @kernel
 def read_probe(image: npt.NDArray[Any], row: int, col: int, d_row: int, d_col: int, background: int) -> np.int32:
-    """Return what a probe reads, in millimetres: the image, or the background outside it and where it holds 0."""
+    """Return what a probe reads, in millimeters: the image, or the background outside it and where it holds 0."""
     r = row + d_row
     c = col + d_col
     if r < 0 or r >= image.shape[0] or c < 0 or c >= image.shape[1]:
@@ -106,7 +106,7 @@ def scaled_response(
     scale_y: np.float32,
     background: int,
 ) -> np.int32:
-    """Return the response of one pair of probes at a pixel whose scales are known, in millimetres."""
+    """Return the response of one pair of probes at a pixel whose scales are known, in millimeters."""
     u = read_probe(image, row, col, scaled_offset(u_y, scale_y), scaled_offset(u_x, scale_x), background)
     v = read_probe(image, row, col, scaled_offset(v_y, scale_y), scaled_offset(v_x, scale_x), background)
     return np.int32(u - v)
@@ -125,7 +125,7 @@ def response(
     fy: np.float32,
     background: int,
 ) -> np.int32:
-    """Return the response of one pair of probes at a pixel that has a reading, in millimetres."""
+    """Return the response of one pair of probes at a pixel that has a reading, in millimeters."""
     depth_mm = image[row, col]
     scale_x = pixel_scale(fx, depth_mm)
     scale_y = pixel_scale(fy, depth_mm)
@@ -164,7 +164,7 @@ def responses(
     Parameters
     ----------
     depth_mm : array (rows, cols), uint16
-        Millimetres; 0 = no reading or not the person, as `masked_depth` makes it.
+        Millimeters; 0 = no reading or not the person, as `masked_depth` makes it.
     pixels : array (n, 2), whole numbers
         (row, col) of pixels that have a reading.
     probes : array (k, 4), float
@@ -177,7 +177,7 @@ def responses(
     Returns
     -------
     array (n, k), int32
-        Millimetres.
+        Millimeters.
     """
     image = np.asarray(depth_mm)
     if image.ndim != 2 or image.dtype != np.uint16 or not image.size:
@@ -211,7 +211,7 @@ def masked_depth(
     Returns
     -------
     array (rows, cols), uint16
-        A copy; millimetres.
+        A copy; millimeters.
     """
     if person is not None:
         if mask is not None:
@@ -240,7 +240,7 @@ def check_background(background_mm: object) -> int:
     """Return a background value if it is one."""
     if not is_whole(background_mm, 1, MAX_BACKGROUND_MM):
         raise UsageError(
-            f"background_mm must be a whole number of millimetres from 1 to {MAX_BACKGROUND_MM}, got {background_mm!r}"
+            f"background_mm must be a whole number of millimeters from 1 to {MAX_BACKGROUND_MM}, got {background_mm!r}"
         )
     return int(background_mm)
 

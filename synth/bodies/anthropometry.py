@@ -26,7 +26,7 @@ CHILD_AGES = (2.0, 18.0)
 
 @dataclass(frozen=True)
 class Measures:
-    """One person's body measurements in metres and kg, each under ANSUR II's definition.
+    """One person's body measurements in meters and kg, each under ANSUR II's definition.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ _SURVEYS: dict[str, _Survey] = {
     ),
 }
 
-# Medians of the CDC 2000 growth charts (statage), metres at 2, 3, ... 18 years.
+# Medians of the CDC 2000 growth charts (statage), meters at 2, 3, ... 18 years.
 _CHILD_STATURES: dict[str, tuple[float, ...]] = {
     "male": (
         *(0.865, 0.950, 1.022, 1.089, 1.154, 1.218, 1.279, 1.335, 1.386),
@@ -320,7 +320,7 @@ def child_measures(rng: np.random.Generator, age_years: float, sex: str, *, girt
 
 
 def child_stature(age_years: float, sex: str) -> float:
-    """Return the median stature in metres at an age of 2 to 18 years."""
+    """Return the median stature in meters at an age of 2 to 18 years."""
     _check_sex(sex)
     return float(np.interp(age_years, np.arange(CHILD_AGES[0], CHILD_AGES[1] + 1), _CHILD_STATURES[sex]))
 

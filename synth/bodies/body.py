@@ -1,6 +1,6 @@
 """Body: a skinned, labeled human surface in its rest pose; Pose: what moves it. Sources of bodies make these.
 
-Body space is that of `skeleton`: metres, x to the person's left, y up, z forward, soles at y = 0.
+Body space is that of `skeleton`: meters, x to the person's left, y up, z forward, soles at y = 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Body:
     Parameters
     ----------
     vertices : array (n, 3), float32
-        Rest positions in body space, metres.
+        Rest positions in body space, meters.
     faces : array (m, 3), int32
         Vertex indices, counter-clockwise seen from outside.
     face_parts : array (m,), uint8
@@ -47,7 +47,7 @@ class Body:
     joint_positions : array (19, 3), float32
         Rest positions of these joints.
     measures : mapping of str to float
-        What the body was made from (stature in metres, and so on), for statistics and cards.
+        What the body was made from (stature in meters, and so on), for statistics and cards.
     """
 
     vertices: Singles
@@ -95,7 +95,7 @@ class Body:
 
     @cached_property
     def leg_length(self) -> float:
-        """Thigh plus shin in metres, mean of both sides."""
+        """Thigh plus shin in meters, mean of both sides."""
         lengths = [
             np.linalg.norm(self.bone_heads[BONE[f"{s}{a}"]] - self.bone_heads[BONE[f"{s}{b}"]])
             for s in ("Left", "Right")

@@ -21,35 +21,35 @@ from synth.bodies.outfits import sample_outfit as sample_outfit
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES
 
 SMOOTHING_ROUNDS = 3
-"""How often offsets move to the mean of their neighbours, so that garments end without steps."""
+"""How often offsets move to the mean of their neighbors, so that garments end without steps."""
 
 MIDLINE_GAP = 0.003
-"""Metres from the midline at which cloth of one side stops."""
+"""Meters from the midline at which cloth of one side stops."""
 
 SPAN_CELL = 0.016
-"""Metres, on an adult: resolution at which hollows are looked for."""
+"""Meters, on an adult: resolution at which hollows are looked for."""
 
 DRAPE = 0.6
-"""How far cloth may fall back per metre below chest, belly or seat."""
+"""How far cloth may fall back per meter below chest, belly or seat."""
 
 FULLY_SPANNING = 0.012
-"""Metres: cloth of this thickness spans hollows; thinner cloth follows the skin in part."""
+"""Meters: cloth of this thickness spans hollows; thinner cloth follows the skin in part."""
 
 MAX_SPAN = 0.04
-"""Metres: how far cloth may hang off a hollow."""
+"""Meters: how far cloth may hang off a hollow."""
 
 FOLD_WAVES = 7
 FOLD_LENGTHS = (0.06, 0.25)
-"""Shortest and longest wave of the folds, metres: what cloth shows at sensor resolution."""
+"""Shortest and longest wave of the folds, meters: what cloth shows at sensor resolution."""
 
 COAT_LENGTH = 0.15
 """Tops that cover more of the legs than this hang about both, as a skirt does."""
 
 SKIRT_OVERLAP = 0.022
-"""Metres by which each half of a skirt reaches into the other."""
+"""Meters by which each half of a skirt reaches into the other."""
 
 REFERENCE_LEG = 0.825
-"""Metres, thigh plus shin of ANSUR II's mean man: other bodies' clothes are scaled by their legs."""
+"""Meters, thigh plus shin of ANSUR II's mean man: other bodies' clothes are scaled by their legs."""
 
 _UP_LEG, _LEG, _FOOT, _TOES = "UpLeg", "Leg", "Foot", "ToeBase"
 
@@ -110,7 +110,7 @@ def smooth_step(values: Floats, start: float, end: float) -> Floats:
 def _smooth(
     faces: npt.NDArray[np.int32], values: Floats, rounds: int, total: Floats, count: Floats, smooth: Floats
 ) -> None:
-    """Move values (n, k) `rounds` times halfway to the mean of their neighbours, each counted once per shared face."""
+    """Move values (n, k) `rounds` times halfway to the mean of their neighbors, each counted once per shared face."""
     n_columns = values.shape[1]
     smooth[:] = values
     count[:] = 0
@@ -216,7 +216,7 @@ class _Wearer:
 
 
 def _cloth(wearer: _Wearer, outfit: Outfit) -> Floats:
-    """Return the thickness of top, trousers and shoes on every vertex, metres: the thickest counts."""
+    """Return the thickness of top, trousers and shoes on every vertex, meters: the thickest counts."""
     hips, neck = wearer.head("LeftUpLeg")[1], wearer.head("Neck")
     height = wearer.points[:, 1]
     rise = neck[1] - hips
@@ -240,7 +240,7 @@ def _cloth(wearer: _Wearer, outfit: Outfit) -> Floats:
 
 
 def _spanned(wearer: _Wearer, points: Floats, cloth: Floats) -> Floats:
-    """Return how far cloth (n,) hangs in front of (or behind) the trunk where it spans a hollow, along z, metres.
+    """Return how far cloth (n,) hangs in front of (or behind) the trunk where it spans a hollow, along z, meters.
 
     At one height no place is hollower than those farther from the midline, and cloth falls from chest, belly and seat
     no steeper than `DRAPE`.
@@ -269,7 +269,7 @@ def _spanned(wearer: _Wearer, points: Floats, cloth: Floats) -> Floats:
 
 
 def _hair(wearer: _Wearer, outfit: Outfit) -> Floats:
-    """Return the thickness of hair, hat and hood on every vertex, metres."""
+    """Return the thickness of hair, hat and hood on every vertex, meters."""
     center, distance = wearer.head_center
     direction = (wearer.points - center) / distance
     top = float(wearer.points[:, 1].max())

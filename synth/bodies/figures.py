@@ -26,7 +26,7 @@ ARM_AXES = np.array(
         [0.0, 0.0, 1.0],
     ]
 )
-"""Rows: along the left arm to the hand; across towards the back of the hand; across towards the thumb."""
+"""Rows: along the left arm to the hand; across toward the back of the hand; across toward the thumb."""
 
 LEG_AXES = np.array(
     [
@@ -47,14 +47,14 @@ EAR_TURN = np.array(
         [np.sin(0.45), 0.0, np.cos(0.45)],
     ]
 )
-"""Turn of the left ear away from the skull: its rim stands off towards the back."""
+"""Turn of the left ear away from the skull: its rim stands off toward the back."""
 
 Table = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What one figure looks like, in metres.
+    """What one figure looks like, in meters.
 
     Parameters
     ----------

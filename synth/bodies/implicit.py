@@ -18,17 +18,17 @@ Field = Callable[[Floats], Floats]
 Vector = tuple[float, float, float]
 
 TINY = 1e-9
-"""Metres: keeps divisions finite on the axis of a loft."""
+"""Meters: keeps divisions finite on the axis of a loft."""
 
 
 def smooth_union(a: Floats, b: Floats, width: float) -> Floats:
-    """Return the union of two fields whose seam is rounded over `width` metres."""
+    """Return the union of two fields whose seam is rounded over `width` meters."""
     overlap = np.maximum(width - np.abs(a - b), 0.0)
     return np.asarray(np.minimum(a, b) - overlap * overlap / (4 * width))
 
 
 def smooth_cut(a: Floats, b: Floats, width: float) -> Floats:
-    """Return field `a` without the inside of `b`; the edge is rounded over `width` metres."""
+    """Return field `a` without the inside of `b`; the edge is rounded over `width` meters."""
     return -smooth_union(-a, b, width)
 
 
@@ -76,14 +76,14 @@ class Loft:
     Parameters
     ----------
     origin : (x, y, z)
-        Where the axis starts, metres.
+        Where the axis starts, meters.
     axes : array (3, 3)
         Rows: the direction of the axis, and the two directions across it (all of length 1).
     stations : array (n, 5)
-        Along the axis, rising: position, and the radii of the section towards plus and minus of the first and plus
-        and minus of the second direction across, metres.
+        Along the axis, rising: position, and the radii of the section toward plus and minus of the first and plus
+        and minus of the second direction across, meters.
     caps : (float, float)
-        Lengths at start and end over which the section closes like an ellipse, metres.
+        Lengths at start and end over which the section closes like an ellipse, meters.
     squareness : float
         Exponent of the section: 2 is an ellipse, more is boxier.
     """
@@ -125,7 +125,7 @@ def _cap(share: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Lens:
-    """A ball in which the grid is finer: `zoom` times in the middle, unchanged from `radius` metres on."""
+    """A ball in which the grid is finer: `zoom` times in the middle, unchanged from `radius` meters on."""
 
     center: Vector
     radius: float
@@ -149,9 +149,9 @@ def mesh_half(
     field : callable
         Points (..., 3) to distances.
     lower, upper : (x, y, z)
-        Corners of the grid, metres; the surface must not leave it except at x = 0, where it starts.
+        Corners of the grid, meters; the surface must not leave it except at x = 0, where it starts.
     cell : float
-        Side of a grid cell outside all lenses, metres.
+        Side of a grid cell outside all lenses, meters.
     lenses : sequence of Lens
         Where the mesh is finer; they must not move the plane x = 0 where the surface crosses it.
 
@@ -196,7 +196,7 @@ def _through(lenses: Sequence[Lens], points: Floats) -> Floats:
 
 
 def _relaxed(field: Field, vertices: Floats, faces: Longs, rounds: int = 3) -> tuple[Floats, Longs]:
-    """Even out the triangles that marching cubes leaves: move to the neighbours' mean, then back to the surface."""
+    """Even out the triangles that marching cubes leaves: move to the neighbors' mean, then back to the surface."""
     on_plane = vertices[:, 0] == 0
     edges = unique_edges(faces)
     # border vertices listen to the border alone, so that the seam stays a smooth curve

@@ -27,7 +27,7 @@ KNEE_HALF_BAND = 0.15  # 6.5 cm: the knee cap and as much below
 ANKLE_RADIUS = 0.16  # 7 cm: the ankle bones, the heel stays foot
 ANKLE_HALF_BAND = 0.12  # 5 cm above the joint
 
-# Slopes of border planes: rise per metre outwards (x) and forwards (z).
+# Slopes of border planes: rise per meter outwards (x) and forwards (z).
 HIP_CREASE_OUTWARDS = 0.8  # from the groin up to the hip bone
 HIP_CREASE_FORWARDS = 0.3  # the buttocks stay torso
 JAW_FORWARDS = -0.5  # from the nape down to the throat
@@ -48,7 +48,7 @@ _LEFT_ARM = tuple(
 _LEFT_LEG = tuple(BONE[name] for name in ("LeftUpLeg", "LeftLeg", "LeftFoot", "LeftToeBase"))
 
 TINY = 1e-30
-"""Metres: a face centre on the midline is moved this far to its side."""
+"""Meters: a face center on the midline is moved this far to its side."""
 
 _MIRROR_X = np.array([-1.0, 1.0, 1.0])
 
@@ -62,18 +62,18 @@ def face_parts(
 ) -> npt.NDArray[np.uint8]:
     """Return the part in BODY31 of every face of a body in its rest pose.
 
-    The skin weights tell arms from the trunk and left from right limbs; all other borders are geometry at the centres
-    of the faces. A mirrored body gets exactly the mirrored labels; a face whose centre lies on the midline goes to
+    The skin weights tell arms from the trunk and left from right limbs; all other borders are geometry at the centers
+    of the faces. A mirrored body gets exactly the mirrored labels; a face whose center lies on the midline goes to
     the side of its first vertex.
 
     Parameters
     ----------
     vertices : array (n, 3)
-        Rest positions in body space, metres.
+        Rest positions in body space, meters.
     faces : array (m, 3) of int
         Vertex indices.
     bone_heads : array (31, 3)
-        Rest positions of the bones of `skeleton.BONE_NAMES`, metres.
+        Rest positions of the bones of `skeleton.BONE_NAMES`, meters.
     weight_bones : array (n, 4) of int
         The bones that move each vertex.
     weights : array (n, 4)
@@ -109,13 +109,13 @@ def point_parts(points: Floats, shares: Floats, bone_heads: Floats, top: float) 
     Parameters
     ----------
     points : array (n, 3), float64
-        Points of the surface at rest, metres.
+        Points of the surface at rest, meters.
     shares : array (n, 4), float64
         Their `limb_shares`.
     bone_heads : array (31, 3), float64
-        Rest positions of the bones, metres.
+        Rest positions of the bones, meters.
     top : float
-        Height of the top of the head, metres.
+        Height of the top of the head, meters.
     """
     arm_l, arm_r, leg_l, leg_r = shares.T
     # A limb's side is its bones', because heavy thighs cross the midline; the trunk and the head are split at x = 0.
@@ -161,7 +161,7 @@ def limb_shares(weight_bones: npt.NDArray[Any], weights: npt.NDArray[Any]) -> Fl
 
 
 def _left_parts(centers: Floats, heads: Floats, arm: Floats, top: float) -> npt.NDArray[np.uint8]:
-    """Return the parts of faces of a left half from their centres and the arm's share of their weights."""
+    """Return the parts of faces of a left half from their centers and the arm's share of their weights."""
     head = {name: heads[i] for name, i in BONE.items()}
     is_arm = arm > 0.5
     is_leg = ~is_arm & _below_hip_crease(centers, head)
@@ -262,9 +262,9 @@ def joint_anchors(
     Parameters
     ----------
     vertices : array (n, 3)
-        Rest positions in body space, metres.
+        Rest positions in body space, meters.
     bone_heads : array (31, 3)
-        Rest positions of the bones, metres.
+        Rest positions of the bones, meters.
 
     Returns
     -------

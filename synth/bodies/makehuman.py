@@ -53,7 +53,7 @@ N_CORRECTIONS = 2
 _MUSCLE_SHAPES = {"male": (3.0, 4.0), "female": (2.0, 4.0)}
 """Of the beta distributions that muscle is drawn from: few are athletes."""
 _GROWTH = {"male": (0.605, 1.366), "female": (0.606, 1.267)}
-"""Statures of MakeHuman's baby and child, metres: children get the age whose stature is theirs."""
+"""Statures of MakeHuman's baby and child, meters: children get the age whose stature is theirs."""
 _OLD_YEARS = 90.0
 SAMPLED_AGES = (18.0, 75.0)
 SAMPLED_CHILD_AGES = (4.0, 17.0)
@@ -76,7 +76,7 @@ class Traits:
     muscle, weight, height, proportions : float
         Least to most; ideal proportions are 1.
     african, asian, caucasian : float
-        Shares of the three faces; their sum is normalised to 1.
+        Shares of the three faces; their sum is normalized to 1.
     """
 
     gender: float = 0.5
@@ -300,17 +300,17 @@ class MakeHuman:
         return matrices
 
     def _morph(self, traits: Traits) -> tuple[Singles, Singles]:
-        """Return the skin's vertices before cutting and the bone heads (31, 3), in metres."""
+        """Return the skin's vertices before cutting and the bone heads (31, 3), in meters."""
         points = self._blend_rows(traits, self._targets, slice(None))
         return points[: self._n_skin], self._heads(points[self._joint_rows])
 
     def _heads(self, joint_points: Singles) -> Singles:
         heads = self._joints @ joint_points
-        heads[np.arange(N_BONES) == BONE_MIRROR, 0] = 0  # the mesh is a millimetre off its midline here and there
+        heads[np.arange(N_BONES) == BONE_MIRROR, 0] = 0  # the mesh is a millimeter off its midline here and there
         return heads
 
     def _blend_rows(self, traits: Traits, loaded: dict[str, npt.NDArray[np.int16]], rows: Indices | slice) -> Singles:
-        """Return rows of the mesh, in metres; `loaded` holds the same rows of the targets that were used so far."""
+        """Return rows of the mesh, in meters; `loaded` holds the same rows of the targets that were used so far."""
         offsets = np.zeros_like(self._base[rows])
         for name, weight in target_weights(traits).items():
             if name not in loaded:

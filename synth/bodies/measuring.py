@@ -21,7 +21,7 @@ from synth.bodies.skeleton import BONE, N_BONES, PARENTS
 
 Indices = npt.NDArray[np.int64]
 
-# Share of an ANSUR II length that lies between the centres of the joints: the acromion is above the shoulder's and
+# Share of an ANSUR II length that lies between the centers of the joints: the acromion is above the shoulder's and
 # outside it, the radiale below the elbow's. With these the span of the arms is the survey's, 1.81 m for men.
 UPPER_ARM_SHARE = 0.78
 SHOULDER_SHARE = 0.90
@@ -52,7 +52,7 @@ class Ring:
         return np.asarray((vertices[self.starts] * (1 - share) + vertices[self.ends] * share)[:, [0, 2]])
 
     def girth(self, vertices: Floats) -> float:
-        """Return what a tape reads: the circumference of the convex hull, in metres."""
+        """Return what a tape reads: the circumference of the convex hull, in meters."""
         hull = cv2.convexHull(self.points(vertices).astype(np.float32))
         return float(cv2.arcLength(hull, True))
 

@@ -28,9 +28,9 @@ TARGETS_FOLDER = "targets/macrodetails"
 
 SKIN_GROUP = "body"
 METRES_PER_UNIT = 0.1
-"""The mesh is in decimetres, its axes are those of our body space."""
+"""The mesh is in decimeters, its axes are those of our body space."""
 TARGET_STEP = 1e-3
-"""Targets have three decimals: thousandths of a decimetre, kept as int16 without loss."""
+"""Targets have three decimals: thousandths of a decimeter, kept as int16 without loss."""
 
 
 class MakeHumanError(DepthForestError):
@@ -44,13 +44,13 @@ class BaseMesh:
     Parameters
     ----------
     points : array (n, 3), float32
-        All points of the file, in decimetres: the skin's, and helpers among which the joints are found.
+        All points of the file, in decimeters: the skin's, and helpers among which the joints are found.
     quads : array (q, 4), int32
         The skin's faces.
     joints : tuple of int arrays, one for each bone of `skeleton.BONE_NAMES`
         The points whose mean is the bone's head.
     weights : array (n, 31), float32
-        Skin weights, not normalised.
+        Skin weights, not normalized.
     """
 
     points: npt.NDArray[np.float32]
@@ -165,9 +165,9 @@ def _read_weights(path: Path, n_points: int) -> npt.NDArray[np.float32]:
 
 
 def read_target(path: Path, n_points: int) -> npt.NDArray[np.int16]:
-    """Return the offsets (n, 3) that a target gives to every point, in thousandths of a decimetre.
+    """Return the offsets (n, 3) that a target gives to every point, in thousandths of a decimeter.
 
-    A line is ``point dx dy dz`` in decimetres; points that are not named stay.
+    A line is ``point dx dy dz`` in decimeters; points that are not named stay.
     """
     try:
         text = gzip.decompress(path.read_bytes())
@@ -176,7 +176,7 @@ def read_target(path: Path, n_points: int) -> npt.NDArray[np.int16]:
     offsets = np.zeros((n_points, 3), dtype=np.int16)
     bad_line = _parse_target(np.frombuffer(text, dtype=np.uint8), offsets)
     if bad_line:
-        raise MakeHumanError(f"{path}: line {bad_line} is not a point below {n_points} and three offsets in decimetres")
+        raise MakeHumanError(f"{path}: line {bad_line} is not a point below {n_points} and three offsets in decimeters")
     return offsets
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from depthforest.base import DepthForestError
 
 MAX_THICKNESS = 0.08
-"""Metres: thicker is a costume, and the surface would pass through itself."""
+"""Meters: thicker is a costume, and the surface would pass through itself."""
 
 
 class OutfitError(DepthForestError, ValueError):
@@ -18,7 +18,7 @@ class OutfitError(DepthForestError, ValueError):
 
 @dataclass(frozen=True)
 class Outfit:
-    """What a body wears; all zeros is bare skin. Lengths are metres on an adult man and scale with the body.
+    """What a body wears; all zeros is bare skin. Lengths are meters on an adult man and scale with the body.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Outfit:
     skirt : float
         Length of a skirt or the lower part of a dress: 0 none, 0.5 to the knee, 1 to the ankle.
     flare : float
-        How far the skirt widens per metre.
+        How far the skirt widens per meter.
     hair : float
         Thickness of the hair.
     hair_length : float

@@ -45,10 +45,10 @@ ANKLE_SHARE = 0.29
 """Height of the ankle joint in foot lengths: 2 cm above the tip of the outer ankle bone."""
 
 FRONT_BLEND = 0.05
-"""Metres about z = 0 over which the scale of the front passes into that of the back."""
+"""Meters about z = 0 over which the scale of the front passes into that of the back."""
 
 SLOPE_MARGIN = 0.1
-"""Metres beyond a limb's ends over which its scale goes on."""
+"""Meters beyond a limb's ends over which its scale goes on."""
 
 
 def sample_person(
@@ -128,7 +128,7 @@ def girth(points: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Landmarks:
-    """Where a template is measured, and what is found there; metres."""
+    """Where a template is measured, and what is found there; meters."""
 
     crotch: float
     hips: float

@@ -1,6 +1,6 @@
 """The three figures that all procedural bodies come from: a man, a woman and a child.
 
-Numbers are metres, chosen near the means of ANSUR II (`anthropometry`) and then by eye; `procedural` stretches the
+Numbers are meters, chosen near the means of ANSUR II (`anthropometry`) and then by eye; `procedural` stretches the
 meshes to the measures of each body, so that only shapes have to be right here, not sizes.
 """
 

@@ -1,6 +1,6 @@
 """The skeleton that all bodies and poses share: the 31 bones of the CMU motion captures.
 
-Body space: metres, x to the person's left, y up, z forward out of the chest; a standing body has its soles at y = 0.
+Body space: meters, x to the person's left, y up, z forward out of the chest; a standing body has its soles at y = 0.
 A bone is a joint with everything that turns about it; its own position is its head. In the T-pose the arms point
 sideways, palms down, the legs straight down, the toes forward.
 """

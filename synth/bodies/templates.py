@@ -27,7 +27,7 @@ CELL = 0.0083
 """Side of a grid cell in statures: gives about 14,000 vertices, 8 to 16 mm apart on an adult."""
 
 SMOOTHING_ROUNDS = 12
-"""How often weights move to the mean of their neighbours: rounds off what smooth steps in space leave."""
+"""How often weights move to the mean of their neighbors: rounds off what smooth steps in space leave."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Template:
     ----------
     figure : Figure
     vertices : array (n_half, 3), float64
-        The left half, x >= 0, metres.
+        The left half, x >= 0, meters.
     bones : array (31, 3), float64
         Heads of all bones, of both sides.
     faces : array (m, 3), int32
@@ -103,7 +103,7 @@ def template(name: str) -> Template:
 
 
 def bone_heads(figure: Figure) -> Floats:
-    """Return the rest positions of the 31 bones of a figure, (31, 3), metres."""
+    """Return the rest positions of the 31 bones of a figure, (31, 3), meters."""
     unit, face = figure.top / MAN.top, figure.top - figure.chin
     upper, fore, hand = figure.arm_lengths
     wrist = upper + fore

@@ -15,18 +15,18 @@ from synth.bodies.body import BodyError
 
 N_DIRECTIONS = 24
 PIXEL = 0.0015
-"""Metres: less than the lips are thick."""
+"""Meters: less than the lips are thick."""
 MAX_PIXELS = 2_000_000
 """Of one picture: a mesh that needs more is drawn coarser."""
 
 
 def hidden_faces(vertices: npt.NDArray[Any], faces: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return (m,) whether a face is out of sight from all sides, and not even the neighbour of one in sight.
+    """Return (m,) whether a face is out of sight from all sides, and not even the neighbor of one in sight.
 
     Parameters
     ----------
     vertices : array (n, 3)
-        Metres.
+        Meters.
     faces : array (m, 3) of int
         Vertex indices, counter-clockwise seen from outside; a face seen from behind is not seen.
     """

@@ -37,7 +37,7 @@ _SIDE_LIMITS: dict[str, tuple[float, float]] = {
     "elbow": (0, 150),
     "forearm_turn": (-80, 80),  # pronation; 0 has the thumb in front when the arm hangs
     "wrist_flexion": (-70, 80),
-    "wrist_side": (-35, 20),  # towards the thumb
+    "wrist_side": (-35, 20),  # toward the thumb
     "fingers": (0, 150),  # knuckles and middle joints together
     "hip_flexion": (-30, 125),
     "hip_spread": (-30, 45),

@@ -1,7 +1,7 @@
 """Whether a pose is possible: limbs beside the body instead of through it, weight over the feet, limbs on the floor.
 
 Cheap tests on joint positions of the reference adult (`kinematics.joint_positions`), for `sampling`. They refuse what
-is badly wrong and allow a few centimetres: flesh gives way, and bodies differ.
+is badly wrong and allow a few centimeters: flesh gives way, and bodies differ.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ import numpy as np
 from depthforest.base import Bools, Singles
 from synth.bodies import BONE, N_BONES
 
-# Metres between the axes of limbs: their radii on a slim adult, less what flesh gives way.
+# Meters between the axes of limbs: their radii on a slim adult, less what flesh gives way.
 TRUNK_TO_ELBOW, TRUNK_TO_ARM, TRUNK_TO_KNEE = 0.10, 0.12, 0.13
 HEAD_TO_ARM, THIGH_TO_ARM, SHIN_TO_ARM, ARM_TO_ARM = 0.10, 0.085, 0.07, 0.045
 LEG_TO_LEG = 0.09
 
 HEAD_RISE = 0.06
-"""Metres from the head's joint up to the middle of the head."""
+"""Meters from the head's joint up to the middle of the head."""
 
 BALANCE_MARGIN = 0.06
-"""Metres that the centre of mass may be outside the box around the joints of the feet: heels and toes reach farther."""
+"""Meters that the center of mass may be outside the box around the joints of the feet: heels and toes reach farther."""
 
 ANKLE_RISE, TOE_RISE, FLOOR_MARGIN = 0.068, 0.02, 0.02
-"""Metres from the sole to the joints of a standing foot; how far another joint may be below the floor."""
+"""Meters from the sole to the joints of a standing foot; how far another joint may be below the floor."""
 
 LYING_TRUNK = 0.11
-"""Metres from the axis of a lying trunk down to the floor."""
+"""Meters from the axis of a lying trunk down to the floor."""
 
 LYING_FOOT, LYING_HAND = 0.25, 0.45
-"""Metres above the floor that feet and hands of a lying body may be: on the floor, and on the body."""
+"""Meters above the floor that feet and hands of a lying body may be: on the floor, and on the body."""
 
 # Rough shares of the body's mass, in line with common biomechanical tables; half of each segment at either end.
 _MASSES: tuple[tuple[str, str, float], ...] = (
@@ -81,7 +81,7 @@ _SEGMENTS: tuple[tuple[str, str], ...] = tuple(
 
 
 def _least_distances() -> Singles:
-    """Return how far each point must be from each segment, metres; -1 where they may meet."""
+    """Return how far each point must be from each segment, meters; -1 where they may meet."""
     least = np.full((len(_POINTS), _N_TRUNK + 1 + len(_SEGMENTS)), -1.0, dtype=np.float32)
     for row, (start, end, share) in enumerate(_POINTS):
         is_left, is_elbow = start.startswith("Left"), end.endswith("ForeArm")
@@ -124,11 +124,11 @@ def is_clear(positions: Singles) -> Bools:
 
 
 def is_balanced(positions: Singles) -> Bools:
-    """Return for each pose (n, 31, 3) whether its centre of mass is above the feet."""
-    centre = np.tensordot(positions[..., ::2], _MASS, axes=(1, 0)) / _MASS.sum()
+    """Return for each pose (n, 31, 3) whether its center of mass is above the feet."""
+    center = np.tensordot(positions[..., ::2], _MASS, axes=(1, 0)) / _MASS.sum()
     feet = positions[:, [BONE[f"{s}{b}"] for s in ("Left", "Right") for b in ("Foot", "ToeBase")], ::2]
     low, high = feet.min(axis=1) - BALANCE_MARGIN, feet.max(axis=1) + BALANCE_MARGIN
-    return np.asarray(((centre >= low) & (centre <= high)).all(axis=1))
+    return np.asarray(((center >= low) & (center <= high)).all(axis=1))
 
 
 def is_above_floor(positions: Singles) -> Bools:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from depthforest.base import UsageError, kernel
 
 MIN_DISTANCE = 0.05
-"""Metres; Shotton et al. 2011, section 2."""
+"""Meters; Shotton et al. 2011, section 2."""
 
 GRID_AXES, MAX_CELLS = 4, 32
 """Axes of the search grid and cells along each: 8 MB at most."""
@@ -40,9 +40,9 @@ def thin_poses(
     Parameters
     ----------
     positions : array (n, j, 3)
-        Joints of every pose in metres, hips together, headings alike; used as float32.
+        Joints of every pose in meters, hips together, headings alike; used as float32.
     min_distance : float
-        Metres.
+        Meters.
     seed : int
         Draws the visiting order, or the first pose.
     max_kept : int, optional
@@ -59,7 +59,7 @@ def thin_poses(
     if not np.isfinite(positions).all():
         raise UsageError("joint positions must be finite")
     if not (np.isfinite(min_distance) and min_distance > 0):
-        raise UsageError(f"min_distance must be above 0 metres, got {min_distance}")
+        raise UsageError(f"min_distance must be above 0 meters, got {min_distance}")
     if max_kept is not None and max_kept < 1:
         raise UsageError(f"max_kept must be 1 or more, got {max_kept}")
     if len(positions) == 0:
@@ -72,8 +72,8 @@ def thin_poses(
     square = float(min_distance) ** 2
     if max_kept is None:
         order = rng.permutation(len(positions))
-        cells, neighbours, heads = _grid(positions, float(min_distance))
-        n_kept = _thin(positions, order, cells, neighbours, square, heads, np.empty_like(order), kept)
+        cells, neighbors, heads = _grid(positions, float(min_distance))
+        n_kept = _thin(positions, order, cells, neighbors, square, heads, np.empty_like(order), kept)
     else:
         first, most = int(rng.integers(len(positions))), min(max_kept, len(positions))
         n_kept = _spread(positions, first, square, most, np.full(len(positions), np.inf), kept)
@@ -83,7 +83,7 @@ def thin_poses(
 def _grid(positions: npt.NDArray[np.float32], min_distance: float) -> tuple[Indices, Indices, Indices]:
     """Sort poses into cells by a few coordinates, so that poses that are close are in the same or adjoining cells.
 
-    Returns the cell (n,) of every pose, the steps from a cell to itself and its neighbours, and an empty list's head
+    Returns the cell (n,) of every pose, the steps from a cell to itself and its neighbors, and an empty list's head
     (-1) for every cell, with a border of empty cells around.
     """
     flat = positions.reshape(len(positions), -1).astype(np.float64)
@@ -127,7 +127,7 @@ def _thin(
     positions: npt.NDArray[np.float32],
     order: Indices,
     cells: Indices,
-    neighbours: Indices,
+    neighbors: Indices,
     square: float,
     heads: Indices,
     nexts: Indices,
@@ -138,7 +138,7 @@ def _thin(
     for pose in order:
         cell = cells[pose]
         is_new = True
-        for step in neighbours:
+        for step in neighbors:
             other = heads[cell + step]
             while other >= 0 and is_new:
                 is_new = not _are_close(positions, pose, other, square)

@@ -14,9 +14,9 @@ from depthforest.base import Floats, Singles
 from synth.bodies import BONE_NAMES, N_BONES, PARENTS, BodyError
 
 REFERENCE_STATURE = 1.75
-"""Metres."""
+"""Meters."""
 
-# Metres, left side. Round shares of stature, in line with common anthropometric tables: upper arm 0.186, forearm 0.146,
+# Meters, left side. Round shares of stature, in line with common anthropometric tables: upper arm 0.186, forearm 0.146,
 # thigh 0.245, shank 0.246, ankle 0.039; shoulder height 0.818. The trunk's joints follow the usual places of the CMU
 # skeleton.
 _HEADS: dict[str, tuple[float, float, float]] = {
@@ -52,10 +52,10 @@ def _both_sides() -> Floats:
 
 
 REFERENCE_HEADS: Floats = _both_sides()
-"""Array (31, 3): heads of the bones of an adult of 1.75 m in the T-pose, body space, metres."""
+"""Array (31, 3): heads of the bones of an adult of 1.75 m in the T-pose, body space, meters."""
 
 REFERENCE_LEG = 0.86
-"""Thigh plus shin of the reference adult, metres."""
+"""Thigh plus shin of the reference adult, meters."""
 
 
 def turns(axis: npt.ArrayLike, angle: npt.ArrayLike) -> Floats:
@@ -88,12 +88,12 @@ def joint_positions(rotations: npt.NDArray[Any], bone_heads: npt.NDArray[Any] | 
     rotations : array (n, 31, 3, 3)
         Global rotations from the T-pose, as in `Pose`.
     bone_heads : array (31, 3), optional
-        Heads in the T-pose, metres; omitted: the reference adult's.
+        Heads in the T-pose, meters; omitted: the reference adult's.
 
     Returns
     -------
     array (n, 31, 3), float32
-        Metres, in body space.
+        Meters, in body space.
     """
     heads = np.asarray(REFERENCE_HEADS if bone_heads is None else bone_heads, dtype=np.float32)
     if rotations.ndim != 4 or rotations.shape[1:] != (N_BONES, 3, 3) or heads.shape != (N_BONES, 3):

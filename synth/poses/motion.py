@@ -32,14 +32,14 @@ SHORTEST_S, LONGEST_S = 2.0, 8.0
 """Seconds of a clip in one stretch: shorter clips are passed over, longer ones are cut."""
 
 LEAST_HIP_HEIGHT, LEAST_TRUNK = 0.75, 0.3
-"""Leg lengths from lowest ankle to hips (standing: 1.07); metres from hips up to the neck (standing: 0.48). Below it,
+"""Leg lengths from lowest ankle to hips (standing: 1.07); meters from hips up to the neck (standing: 0.48). Below it,
 someone sits, kneels, lies or turns over, which needs a seat that nobody brings, or the floor."""
 
 FASTEST = 2.5
 """Leg lengths a second, about 2 m/s: who runs is through the room at once."""
 
 WALKING = 0.4
-"""Metres a second: who is faster goes somewhere; who is slower stands, and turns to where they like to look."""
+"""Meters a second: who is faster goes somewhere; who is slower stands, and turns to where they like to look."""
 
 TURN_RATE = math.radians(150.0) / KEYS_PER_S
 """Radians a key that people are turned at most to stay where they belong."""
@@ -48,7 +48,7 @@ TURN_SHARE, STANDING_TURN_SHARE = 0.3, 0.08
 """Of the missing angle that is turned in one key, walking and standing."""
 
 ARRIVED = 0.35
-"""Metres from the place that someone walks to, at which another is chosen."""
+"""Meters from the place that someone walks to, at which another is chosen."""
 
 _ANKLES = (BONE["LeftFoot"], BONE["RightFoot"])
 _GESTURES = (
@@ -107,7 +107,7 @@ class Lane:
     Parameters
     ----------
     near, far : float
-        Metres before the camera.
+        Meters before the camera.
     slope : float
         Half of the width at 1 m.
     """
@@ -132,7 +132,7 @@ class Trajectory:
     rotations : array (k, 31, 3, 3), float32
     clearance : array (k,), float32
     places : array (k, 3), float64
-        x and z in world space, metres, and yaw in radians, without jumps.
+        x and z in world space, meters, and yaw in radians, without jumps.
     """
 
     rotations: Singles
@@ -294,7 +294,7 @@ def join(
 ) -> Trajectory:
     """Lead a person through a lane for some seconds; a longer trajectory begins with the same keys.
 
-    Who walks is turned, bit by bit, towards places on the other side of the lane, one after the other. Who stands turns
+    Who walks is turned, bit by bit, toward places on the other side of the lane, one after the other. Who stands turns
     to `facing`. Nobody leaves the lane.
 
     Parameters
@@ -306,7 +306,7 @@ def join(
     lane : Lane
     seconds : float
     leg : float
-        Leg length of the body, metres: longer legs make longer steps.
+        Leg length of the body, meters: longer legs make longer steps.
     facing : float
         Yaw in radians: 0 faces the camera.
     """

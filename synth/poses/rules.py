@@ -14,7 +14,7 @@ from synth.bodies import BONE
 from synth.poses.angles import COLUMN
 
 REACH, HOLD, TOUCH, KNEEL = 0.55, 0.17, 0.19, 0.1
-"""Metres: least from the neck to a reaching hand; most from knuckles to the other elbow, from knuckles to the head's
+"""Meters: least from the neck to a reaching hand; most from knuckles to the other elbow, from knuckles to the head's
 joint, and from the lower knee down to the lower toes. The face is 0.11 in front of the head's joint."""
 
 # A step of level walking, degrees at every tenth of the cycle from heel strike on: the usual curves, rounded.

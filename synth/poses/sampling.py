@@ -32,7 +32,7 @@ from synth.poses.kinematics import REFERENCE_HEADS, REFERENCE_LEG, heading, join
 __all__ = ["FAMILIES", "LIMITS", "FamilyPose", "sample_pose", "sample_poses", "seat_height"]
 
 SEAT_BELOW_HIP = 0.085
-"""Metres from the hip joints of the reference adult down to the seat under them."""
+"""Meters from the hip joints of the reference adult down to the seat under them."""
 
 FEWEST_CANDIDATES = 6
 """Candidates drawn in one go even if fewer poses are missing: one more costs little, another round much."""
@@ -100,7 +100,7 @@ def sample_poses(rng: np.random.Generator, n: int, family: str | None = None) ->
 
 
 def seat_height(pose: Pose, leg_length: float) -> float:
-    """Return the height in metres of a seat just under the hips of a sitting pose on a body of some leg length."""
+    """Return the height in meters of a seat just under the hips of a sitting pose on a body of some leg length."""
     positions = joint_positions(pose.rotations[None])[0, :, 1]
     hips, feet = (positions[[BONE[f"Left{bone}"], BONE[f"Right{bone}"]]] for bone in ("UpLeg", "Foot"))
     height = hips.min() - feet.min() + REFERENCE_HEADS[BONE["LeftFoot"], 1] - SEAT_BELOW_HIP

@@ -1,7 +1,7 @@
 """Exact depth of planes, spheres and boxes: each pixel's ray meets each solid where algebra says.
 
 Small scenes only, in float64 and without noise: it makes the sample frames and judges renderers.
-Everything is in camera space: x right, y down, z forward, metres.
+Everything is in camera space: x right, y down, z forward, meters.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def cast(camera: Camera, solids: Sequence[Solid]) -> tuple[Floats, npt.NDArray[n
     Returns
     -------
     depth : array (rows, cols), float64
-        z in metres; inf where there is nothing.
+        z in meters; inf where there is nothing.
     solid : array (rows, cols), int64
         Index of the nearest solid, the first of equals; -1 where there is nothing.
     """

@@ -1,6 +1,6 @@
 """Scenes: people and furniture on a floor between walls, and a camera that looks at them.
 
-World space: metres, x to the camera's right, y up, z towards the camera (right-handed); the camera is above the origin
+World space: meters, x to the camera's right, y up, z toward the camera (right-handed); the camera is above the origin
 and looks along -z. At yaw 0 a person faces the camera, the person's left on the camera's right.
 """
 
@@ -27,19 +27,19 @@ from synth.scene.stage import PROBED_EVERY, Person, PlacedPerson, Scene, View
 __all__ = ["PROBED_EVERY", "VOXEL", "Person", "PlacedPerson", "Scene", "View", "compose", "is_sitting"]
 
 SEAT_GAP = 0.025
-"""Metres between a seat and who sits on it: a little more than `furniture.CLEARANCE`."""
+"""Meters between a seat and who sits on it: a little more than `furniture.CLEARANCE`."""
 
 LOWEST_SEAT = 0.2
-"""Metres: who sits lower, squats."""
+"""Meters: who sits lower, squats."""
 
 LOOKS_BEHIND = math.radians(65.0)
 """A camera that is tilted further sees floor behind its own foot."""
 
 CAMERA_CLEARANCE = 0.35
-"""Metres around the camera that stay free."""
+"""Meters around the camera that stay free."""
 
 VOXEL = 0.08
-"""Metres: people who share a cube of this size have run into each other."""
+"""Meters: people who share a cube of this size have run into each other."""
 
 CLOSE_UP_SHARE, TABLE = 0.3, 0.75
 """Of the cluttered rooms without anybody show a table from near; meters above the floor that the camera looks at."""
@@ -241,7 +241,7 @@ def _free_spot(
 
 
 def _voxels(points: Singles) -> npt.NDArray[np.int64]:
-    """Return one number for each cube of `VOXEL` metres that holds a point."""
+    """Return one number for each cube of `VOXEL` meters that holds a point."""
     cells = np.floor(points / VOXEL).astype(np.int64) + 512
     return np.unique((cells[:, 0] << 40) | (cells[:, 1] << 20) | cells[:, 2])
 

@@ -1,6 +1,6 @@
 """Furniture as boxes: tables, chairs, sofas, shelves and crates, and where they stand.
 
-World space: metres, x to the camera's right, y up from the floor, z towards the camera (right-handed). A piece stands
+World space: meters, x to the camera's right, y up from the floor, z toward the camera (right-handed). A piece stands
 on the floor around its own origin and faces +z, as a person does.
 """
 
@@ -19,7 +19,7 @@ from synth.scene import shapes as clutter_shapes
 Slab = tuple[tuple[float, float, float], tuple[float, float, float]]
 
 CLEARANCE = 0.02
-"""Metres that furniture keeps from skin."""
+"""Meters that furniture keeps from skin."""
 
 # sides of a box, counter-clockwise seen from outside; its corners in the order of the bits (x, y, z)
 _SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
@@ -170,7 +170,7 @@ def _keeps_apart(mine: Floats, theirs: Floats) -> bool:
 
 @kernel
 def _any_inside(points: Singles, boxes: Floats, x: float, z: float, cos: float, sin: float, margin: float) -> bool:
-    """Tell whether a point (n, 3) lies in a box (m, 2, 3), centre and half size, turned about y and moved to (x, z)."""
+    """Tell whether a point (n, 3) lies in a box (m, 2, 3), center and half size, turned about y and moved to (x, z)."""
     for i in range(len(points)):
         east, up, south = points[i, 0] - x, points[i, 1], points[i, 2] - z
         own_x, own_z = cos * east - sin * south, sin * east + cos * south
@@ -190,7 +190,7 @@ def between(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def turn_about_y(angle: float) -> Floats:
-    """Return the rotation about the vertical that turns +z towards +x."""
+    """Return the rotation about the vertical that turns +z toward +x."""
     cos, sin = float(np.cos(angle)), float(np.sin(angle))
     return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
 
@@ -214,7 +214,7 @@ def table(rng: np.random.Generator) -> Piece:
 
 @dataclass(frozen=True)
 class Sitter:
-    """What a seat must fit: metres, relative to the point on the floor below the hips, facing +z.
+    """What a seat must fit: meters, relative to the point on the floor below the hips, facing +z.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Things that hang: coats, curtains, windows and doors on walls, beams and lamps under ceilings.
 
-Those of walls have the wall at z = 0, the floor at y = 0 and their front towards +z. Those of ceilings have the ceiling
+Those of walls have the wall at z = 0, the floor at y = 0 and their front toward +z. Those of ceilings have the ceiling
 at y = 0. `things` has what stands.
 """
 

@@ -1,6 +1,6 @@
 """Items: what stands on tables, counters and shelves, drawn from the shapes of `shapes`.
 
-Each is a list of shapes in axes of its own: y up from what it stands on, its front towards +z.
+Each is a list of shapes in axes of its own: y up from what it stands on, its front toward +z.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A z-buffer: triangle meshes become a picture of depth, body part, person and slant, on one core.
 
 `skinning` makes the bodies and `composing` the rooms; `sensors` spoils what comes out. Everything is in camera space: x
-right, y down, z forward, metres. Pixels are (row, col) with their centres at integers.
+right, y down, z forward, meters. Pixels are (row, col) with their centers at integers.
 
-A triangle covers a pixel where it covers its centre. A centre on an edge belongs to the triangle if the edge is a left
+A triangle covers a pixel where it covers its center. A center on an edge belongs to the triangle if the edge is a left
 or a top one, so that triangles which share an edge neither overlap nor leave a crack: each row's span is half open,
 its ends computed from the upper to the lower end of an edge, and so bit for bit the same for both triangles. In the
 picture 1/z is linear; the buffer keeps the largest 1/z and the face it came from, and the rest is looked up at the end.
@@ -22,10 +22,10 @@ from depthforest.frames import NO_PART, Camera
 from synth.bodies import Body
 
 MAX_COORDINATE = 1e6
-"""Metres, and pixels of a lens: beyond it lie only mistakes, and below it no product of the kernels overflows."""
+"""Meters, and pixels of a lens: beyond it lie only mistakes, and below it no product of the kernels overflows."""
 
 MIN_NEAR = 1e-3
-"""Metres: the smallest near plane. Pixel coordinates grow with its inverse."""
+"""Meters: the smallest near plane. Pixel coordinates grow with its inverse."""
 
 MAX_FACES = 2**31 - 1
 """Of one picture: faces are counted in int32."""
@@ -42,7 +42,7 @@ class Mesh:
     Parameters
     ----------
     vertices : array (n, 3), float32
-        x right, y down, z forward, metres.
+        x right, y down, z forward, meters.
     faces : array (m, 3), int32
         Vertex indices, counter-clockwise seen from outside.
     parts : array (m,), uint8, or int
@@ -141,7 +141,7 @@ class Rendered:
     Parameters
     ----------
     depth : array (rows, cols), float32
-        z along the optical axis in metres; 0 = nothing, or something that gives no reading.
+        z along the optical axis in meters; 0 = nothing, or something that gives no reading.
     parts : array (rows, cols), uint8
         Label of the face; 255 = none.
     people : array (rows, cols), uint8
@@ -215,7 +215,7 @@ def render(
         Without lens distortion.
     meshes : sequence of Mesh
     near, far : float
-        Only what lies between these depths, in metres, is seen; faces that cross `near` are cut there.
+        Only what lies between these depths, in meters, is seen; faces that cross `near` are cut there.
     canvas : Canvas, optional
         Of the camera's shape. The result then lives in it, until the next picture is drawn on it.
     """
@@ -249,7 +249,7 @@ def _check_view(camera: Camera, meshes: Sequence[Mesh], near: float, far: float)
     if camera.distortion:
         raise CameraError("only an ideal lens can be rendered; take camera.without_distortion()")
     if not MIN_NEAR <= near < far:
-        raise MeshError(f"near and far must be metres with {MIN_NEAR:g} <= near < far, got {near!r} and {far!r}")
+        raise MeshError(f"near and far must be meters with {MIN_NEAR:g} <= near < far, got {near!r} and {far!r}")
     for mesh in meshes:
         if not isinstance(mesh, Mesh):
             raise MeshError(f"meshes must be a sequence of Mesh, got {type(mesh).__name__} in it")
@@ -295,7 +295,7 @@ def _rasterise(
 
 @kernel
 def _may_be_seen(screen: Floats, a: int, b: int, c: int, is_closed: bool, shape: tuple[int, int]) -> bool:
-    """Return False for triangles that show their back, leave the picture or fall between the pixel centres."""
+    """Return False for triangles that show their back, leave the picture or fall between the pixel centers."""
     n_rows, n_cols = shape
     ax, bx, cx = screen[a, 0], screen[b, 0], screen[c, 0]
     ay, by, cy = screen[a, 1], screen[b, 1], screen[c, 1]
@@ -357,7 +357,7 @@ def _fill(screen: Floats, a: int, b: int, c: int, face: np.int32, inverse: Singl
     # in a sliver the slopes are wild, but 1/z never leaves the range of its corners
     w_low, w_high = min(tw, mw, bw), max(tw, mw, bw)
 
-    # from the first pixel centre at or below the top to the last one above the bottom
+    # from the first pixel center at or below the top to the last one above the bottom
     first, end = np.ceil(max(ty, 0.0)), np.ceil(min(by, np.float64(n_rows)))
     for row in range(np.uint64(first), np.uint64(end)):
         long_end = tx + (row - ty) * bdx / bdy
@@ -406,7 +406,7 @@ def _look_up_depth(
 
 @kernel
 def _plane_distance(vertices: Singles, a: int, b: int, c: int) -> np.float32:
-    """Return the distance of a face's plane from the camera in metres."""
+    """Return the distance of a face's plane from the camera in meters."""
     ax, ay, az = np.float64(vertices[a, 0]), np.float64(vertices[a, 1]), np.float64(vertices[a, 2])
     ux, uy, uz = vertices[b, 0] - ax, vertices[b, 1] - ay, vertices[b, 2] - az
     vx, vy, vz = vertices[c, 0] - ax, vertices[c, 1] - ay, vertices[c, 2] - az

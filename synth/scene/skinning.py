@@ -1,7 +1,7 @@
 """Linear blend skinning: a `Body` and a `Pose` become the posed surface, with its joints, standing on the floor.
 
 `body` defines what comes in; `rendering` draws what goes out, once the scene has moved it into camera space. All is
-in body space (`skeleton`): metres, x to the person's left, y up, z forward.
+in body space (`skeleton`): meters, x to the person's left, y up, z forward.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PosedBody:
     Parameters
     ----------
     vertices : array (n, 3), float32
-        The body's vertices, metres; its faces and their parts are those of the `Body`.
+        The body's vertices, meters; its faces and their parts are those of the `Body`.
     joints : array (19, 3), float32
         The joints in the order of `parts.JOINTS`.
     bone_heads : array (31, 3), float32

@@ -1,6 +1,6 @@
 """What a scene is made of: people and pieces in the world, the walls around them and the camera before them.
 
-World space: metres, x to the camera's right, y up, z towards the camera (right-handed); the camera is above the origin
+World space: meters, x to the camera's right, y up, z toward the camera (right-handed); the camera is above the origin
 and looks along -z. At yaw 0 a person faces the camera, the person's left on the camera's right. `composing` draws
 scenes.
 """
@@ -86,7 +86,7 @@ class PlacedPerson:
 
 @dataclass(frozen=True)
 class View:
-    """A camera above the origin of the world: its height in metres, tilt down and roll clockwise in radians."""
+    """A camera above the origin of the world: its height in meters, tilt down and roll clockwise in radians."""
 
     camera: Camera
     height: float

@@ -1,7 +1,7 @@
 """Things that stand on floors: drawn from the shapes of `shapes`, tables and shelves with `items` on them.
 
 Each is a list of shapes in axes of its own: y up from the floor,
-its front towards +z. `hangings` has what hangs on walls
+its front toward +z. `hangings` has what hangs on walls
 and ceilings, and the cloth; `inventory` keeps what was drawn.
 """
 

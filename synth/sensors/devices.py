@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 from depthforest.base import UsageError, is_finite, is_number
 
 NEAREST_M = 0.001
-"""Metres; what is nearer is taken for nothing."""
+"""Meters; what is nearer is taken for nothing."""
 FURTHEST_M = 65.534
-"""Metres that 16 bits of millimetres hold; 65535 means "no reading" to some drivers."""
+"""Meters that 16 bits of millimeters hold; 65535 means "no reading" to some drivers."""
 
 
 class SensorError(UsageError):
@@ -23,7 +23,7 @@ class SensorError(UsageError):
 
 @dataclass(frozen=True)
 class _Sensor:
-    """Working range of any sensor, in metres: readings outside are holes."""
+    """Working range of any sensor, in meters: readings outside are holes."""
 
     near_m: float
     far_m: float
@@ -47,7 +47,7 @@ class _Sensor:
             if field.name.endswith("_px") and field.name not in POSITIVE and value > MAX_WINDOW_PX:
                 raise SensorError(f"{kind}.{field.name} is at most {MAX_WINDOW_PX} pixels, got {value!r}")
             if field.name.endswith("_m") and abs(float(value)) > FURTHEST_M:
-                raise SensorError(f"{kind}.{field.name} is at most {FURTHEST_M} metres, got {value!r}")
+                raise SensorError(f"{kind}.{field.name} is at most {FURTHEST_M} meters, got {value!r}")
         if not 0 <= self.near_m < self.far_m <= FURTHEST_M:
             raise SensorError(
                 f"a sensor's range is 0 <= near_m < far_m <= {FURTHEST_M}, got {self.near_m} and {self.far_m}"
@@ -63,7 +63,7 @@ MAX_SCALE = 16.0
 
 @dataclass(frozen=True)
 class Ideal(_Sensor):
-    """No error but rounding to whole millimetres."""
+    """No error but rounding to whole millimeters."""
 
     near_m: float = 0.0
     far_m: float = FURTHEST_M
@@ -77,7 +77,7 @@ class StructuredLight(_Sensor):
     its *left* in an unmirrored picture, `focal * 0.075 * (1 / z_near - 1 / z_far)` pixels wide. Real frames show it: to
     the left of a fist at 0.76 m before a body at 1.25 m it is mostly 16 to 24 pixels wide, geometry says 20.
 
-    Depth that the driver has registered to the colour camera, 25 mm from the imager towards the projector, has 50 mm of
+    Depth that the driver has registered to the color camera, 25 mm from the imager toward the projector, has 50 mm of
     the baseline in its left shadow and 25 mm in a right one: "kinect_v1_registered". In a real registered cloud the two
     are 16 to 26 and 11 to 18 pixels wide, geometry says 24 and 13.
     """
@@ -89,7 +89,7 @@ class StructuredLight(_Sensor):
     projector_x_m: float = 0.075  # to the right of the viewpoint of the picture; below 0: to the left
     imager_x_m: float = 0.0  # the same of the imager; 0: the picture is the imager's own
     levels_per_px: float = 8.0  # steps of disparity in a pixel; all depths of the real frames fit 1/8 px at 0.992 f b
-    # Standard deviation of depth on a flat wall, rounding included: base + gain (z - center)^2 metres.
+    # Standard deviation of depth on a flat wall, rounding included: base + gain (z - center)^2 meters.
     noise_base_m: float = 0.0012
     noise_gain: float = 0.0019
     noise_center_m: float = 0.4
@@ -98,7 +98,7 @@ class StructuredLight(_Sensor):
     noise_width_px: float = 8.0
     noise_height_px: float = 9.0
     noise_grain_share: float = 0.1  # of the variance is a pixel's own
-    jump_px: float = 1.5  # neighbours differ more in disparity: an edge
+    jump_px: float = 1.5  # neighbors differ more in disparity: an edge
     wander_px: float = 1.5  # how far, one standard deviation, patches of an edge stray
     support_share: float = 0.3  # of the window that must lie on one surface, or fingers and tips are lost
     support_spread: float = 0.08  # one standard deviation from patch to patch, as the next
@@ -117,14 +117,14 @@ class TimeOfFlight(_Sensor):
     near_m: float = 0.5
     far_m: float = 4.5
     focal_px: float = 365.456  # Kinect v2, 512 pixels wide
-    # Standard deviation of depth: base + gain z^2 / cos metres, 1.3 mm at 1 m and 5.8 mm at 4 m. Nominal: not
+    # Standard deviation of depth: base + gain z^2 / cos meters, 1.3 mm at 1 m and 5.8 mm at 4 m. Nominal: not
     # fitted to a real camera.
     noise_base_m: float = 0.0010
     noise_gain: float = 0.0003
     noise_window_px: float = 1.5  # nearly independent pixels
     least_amplitude: float = 0.015  # below it, no reading: 72 degrees at 4.5 m
     least_amplitude_spread: float = 0.004
-    jump_share: float = 0.03  # of z between neighbours: an edge
+    jump_share: float = 0.03  # of z between neighbors: an edge
     flying_share: float = 0.45  # of the pixels on both sides of an edge read a mixture of both depths
     dropped_share: float = 0.25  # of them read nothing
     multipath_gain: float = 0.3  # of the hollow that is added to the depth

@@ -29,7 +29,7 @@ GROWTH_SPREAD = 0.5
 def _measure_facing(depth: Singles, intrinsics: Floats, out: Singles) -> None:
     """Write |cos| between surface normal and ray; `intrinsics` holds fx, fy, cx, cy. 1 where nothing is.
 
-    Of the two steps to opposite neighbours the smaller counts, because the larger may cross an edge.
+    Of the two steps to opposite neighbors the smaller counts, because the larger may cross an edge.
     """
     rows, cols = depth.shape
     fx, fy = np.float32(intrinsics[0]), np.float32(intrinsics[1])
@@ -96,7 +96,7 @@ def _cast_shadow(disparity: Singles, shift: float, margin: float, is_cut: bool, 
                     here = np.uint32(last)  # unsigned indices spare numba's test for negative ones
                     nearest[here] = max(nearest[here], d)
                 if last > previous + 1 and before > 0 and abs(d - before) <= margin:
-                    # one surface: no gap between neighbours that spread
+                    # one surface: no gap between neighbors that spread
                     for gap in range(previous + 1, min(last, np.int32(end))):
                         nearest[gap] = max(nearest[gap], d)
             before, previous = d, last
@@ -170,9 +170,9 @@ def _match_pattern(
 
 @kernel
 def _quantise(disparity: Singles, noise: Singles, law: Floats, out: Singles) -> None:
-    """Write depth in metres of noisy disparities in steps of 1 / levels px; 0 for holes.
+    """Write depth in meters of noisy disparities in steps of 1 / levels px; 0 for holes.
 
-    `law`: focal length times baseline, levels, and a, b, c of the standard deviation a + b (z - c)^2 in metres. That is
+    `law`: focal length times baseline, levels, and a, b, c of the standard deviation a + b (z - c)^2 in meters. That is
     the spread of what comes out: rounding has its share, and the noise has the rest.
     """
     rows, cols = disparity.shape
@@ -217,7 +217,7 @@ def _dilate(image: Singles, reach: int, out: Singles) -> None:
 
 
 @kernel
-def _hollow(here, before, after, limit):  # type: ignore[no-untyped-def]  # inlined: metres
+def _hollow(here, before, after, limit):  # type: ignore[no-untyped-def]  # inlined: meters
     """Return by how much a point lies behind the middle of two others of its surface, at most `limit`."""
     if not (before > 0 and after > 0) or abs(before - here) > 4 * limit or abs(after - here) > 4 * limit:
         return 0.0
@@ -228,7 +228,7 @@ def _hollow(here, before, after, limit):  # type: ignore[no-untyped-def]  # inli
 def _time_light(
     depth: Singles, facing: Singles, noise: Singles, seed: np.uint64, rule: Floats, out: Singles, source: Indices
 ) -> None:
-    """Write the depth in metres that time of flight reads, 0 for a hole, and the pixel whose surface it is nearer to.
+    """Write the depth in meters that time of flight reads, 0 for a hole, and the pixel whose surface it is nearer to.
 
     `rule`: jump as a share of z; share of edge pixels that mix, and that drop out; smallest amplitude and its spread;
     a, b of the standard deviation a + b z^2 / cos; multipath gain, its deepest hollow and its reach (m times fx).
@@ -382,7 +382,7 @@ def _deliver(
     out_parts: Bytes,
     out_people: Bytes,
 ) -> None:
-    """Write whole millimetres within the span (nearest, furthest; metres) and the labels of their sources, all flat."""
+    """Write whole millimeters within the span (nearest, furthest; meters) and the labels of their sources, all flat."""
     near, far = np.float32(span[0]), np.float32(span[1])
     for i in range(depth.size):
         z = depth[i]

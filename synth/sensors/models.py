@@ -1,7 +1,7 @@
 """The sensor models step by step: each turns ideal depth into readings and where they came from.
 
 `devices` has their parameters, `sensing` checks everything; `kernels` does the work, with random fields of
-`noise`. A reading is in metres, 0 = hole; a source is the flat index of the pixel whose surface the reading shows.
+`noise`. A reading is in meters, 0 = hole; a source is the flat index of the pixel whose surface the reading shows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Sensed:
     Parameters
     ----------
     depth_mm : array (rows, cols), uint16
-        Millimetres; 0 = no reading.
+        Millimeters; 0 = no reading.
     parts : array (rows, cols), uint8
         Part of the surface that the reading came from; 255 for no person and for no reading.
     people : array (rows, cols), uint8
@@ -42,7 +42,7 @@ class Sensed:
 
 
 def measure_facing(depth: Singles, camera: Camera) -> Singles:
-    """Return |cos| between surface normal and ray, from the depth of neighbours."""
+    """Return |cos| between surface normal and ray, from the depth of neighbors."""
     facing = np.empty_like(depth)
     kernels._measure_facing(depth, np.array([camera.fx, camera.fy, camera.cx, camera.cy]), facing)
     return facing
@@ -51,7 +51,7 @@ def measure_facing(depth: Singles, camera: Camera) -> Singles:
 def sense_structured_light(
     depth: Singles, facing: Singles, camera: Camera, sensor: StructuredLight, seed: np.uint64
 ) -> tuple[Singles, Indices]:
-    """Return depth in metres (0 = hole) and sources."""
+    """Return depth in meters (0 = hole) and sources."""
     scale = camera.fx / sensor.focal_px
     focal_baseline = sensor.focal_px * sensor.baseline_m
     noise = np.empty((2, *depth.shape), dtype=np.float32)
@@ -92,7 +92,7 @@ def sense_structured_light(
 def sense_time_of_flight(
     depth: Singles, facing: Singles, camera: Camera, sensor: TimeOfFlight, seed: np.uint64
 ) -> tuple[Singles, Indices]:
-    """Return depth in metres (0 = hole) and sources."""
+    """Return depth in meters (0 = hole) and sources."""
     window = sensor.noise_window_px * camera.fx / sensor.focal_px
     noise = np.empty((2, *depth.shape), dtype=np.float32)
     noise_fields._fill_noise(seed, window, window, 0.0, noise)
@@ -118,7 +118,7 @@ def sense_time_of_flight(
 def sense_stereo(
     depth: Singles, facing: Singles, camera: Camera, sensor: Stereo, seed: np.uint64
 ) -> tuple[Singles, Indices]:
-    """Return depth in metres (0 = hole) and sources."""
+    """Return depth in meters (0 = hole) and sources."""
     scale = camera.fx / sensor.focal_px
     focal_baseline = sensor.focal_px * sensor.baseline_m
     noise = np.empty((2, *depth.shape), dtype=np.float32)
@@ -156,7 +156,7 @@ def _threshold(share: float) -> float:
 
 
 def deliver(reading: Singles, source: Indices, sensor: Sensor, parts: Bytes, people: Bytes) -> Sensed:
-    """Return readings within range as whole millimetres, with the labels of their sources."""
+    """Return readings within range as whole millimeters, with the labels of their sources."""
     span = np.array([max(sensor.near_m, NEAREST_M), sensor.far_m])
     depth_mm = np.empty(reading.shape, dtype=np.uint16)
     sensed = Sensed(depth_mm, np.empty(reading.shape, dtype=np.uint8), np.empty(reading.shape, dtype=np.uint8))

@@ -32,7 +32,7 @@ def sense(
     Parameters
     ----------
     depth : array (rows, cols), float32
-        z in metres; 0 (also NaN, negative, infinite) = nothing there.
+        z in meters; 0 (also NaN, negative, infinite) = nothing there.
     parts, people : array (rows, cols), uint8
         Labels, 255 = no part; person ids, 0 = nobody.
     camera : Camera

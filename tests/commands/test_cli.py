@@ -279,9 +279,22 @@ def test_help_fits_80_columns_and_cuts_nothing():
 
 def test_every_option_says_what_it_does():
     for name in commands_of_app():
-        options = help_of(name).split("Options:")[1]
-        for entry in re.split(r"\n(?=  -)", options.strip("\n")):
+        entries = re.split(r"\n(?=  -)", re.sub(r"\n\n[A-Z]\w+:(?=\n)", "", help_of(name)).strip("\n"))[1:]
+        assert entries
+        for entry in entries:
             assert re.match(r" *-\S.*?(  |\n)\s*[A-Z]", entry, re.DOTALL), f"{name}: {entry}"
+
+
+def test_options_stand_in_groups():
+    from depthforest.cli.options import OPTION_GROUPS
+
+    text = help_of("label")
+    titles = re.findall(r"^([A-Z]\w+):$", text, re.MULTILINE)
+    assert titles == ["Arguments", "Input", "People", "Model", "Output", "Run"]
+    assert "--camera" in text.split("Input:")[1].split("People:")[0]
+    assert "--threads" in text.split("Run:")[1]
+    named = " ".join(OPTION_GROUPS.values()).split()
+    assert len(named) == len(set(named))
 
 
 def test_help_of_train_has_defaults_and_choices():

@@ -141,7 +141,7 @@ def test_fit_leaves_says_what_is_wrong(data, tmp_path):
     out = tmp_path / "m.safetensors"
     for options, error, message in (
         (("--facings", 33), UsageError, "n_facings must be a whole number from 1 to 32, got 33"),
-        (("--smooth", 1), UsageError, "smoothing must be a radius from 0 to 0.25 metres, got 1.0"),
+        (("--smooth", 1), UsageError, "smoothing must be a radius from 0 to 0.25 meters, got 1.0"),
         (("--leaves", 1), UsageError, "max_leaves must be a whole number from "),
         (("--depth", 65), UsageError, "max_depth must be a whole number from 1 to 64, got 65"),
     ):

@@ -55,7 +55,7 @@ def test_other_part_sets_are_judged_too(tmp_path, frames):
 
 
 def test_joints_are_measured_in_the_plane_at_the_proposals_depth(tmp_path, frames):
-    # the mark is at (x, y) = (0.1, 0) per metre of depth
+    # the mark is at (x, y) = (0.1, 0) per meter of depth
     joints = {"head": [49.5, 29.5, True], "neck": [49.5, 29.5, False], "hip_l": None}
     marks = read_marks(marks_of([[30, 20, "torso"]], joints, tmp_path))
 

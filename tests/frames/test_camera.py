@@ -26,7 +26,7 @@ def test_a_scaled_preset_sees_the_same_rays():
     full, half = Camera.preset("kinect_v1"), Camera.preset("kinect_v1@320x240")
     assert half.shape == (240, 320)
     assert half.fx == 262.5
-    # the corner of the picture, half a pixel outside the first centre, is the same ray
+    # the corner of the picture, half a pixel outside the first center, is the same ray
     np.testing.assert_allclose(full.unproject([-0.5, -0.5], 1.0), half.unproject([-0.5, -0.5], 1.0), atol=1e-12)
     np.testing.assert_allclose(full.unproject([479.5, 639.5], 1.0), half.unproject([239.5, 319.5], 1.0), atol=1e-12)
 

@@ -30,7 +30,7 @@ def test_a_plane_is_lit_by_its_angle():
         distance = np.clip((frame.depth_mm - near) / max(far - near, 1), 0, 1)
         for channel, (near_tint, far_tint) in enumerate(shading.TINTS):
             expected = 255 * expected_light(cosine) * (near_tint + (far_tint - near_tint) * distance)
-            # borders see one neighbour only
+            # borders see one neighbor only
             error = np.abs(picture[5:-5, 5:-5, channel] - expected[5:-5, 5:-5])
             assert np.median(error) < 3
             assert error.max() < 16
@@ -173,7 +173,7 @@ def test_pngs(tmp_path):
 def test_broken_pictures_are_refused_and_nothing_is_left(tmp_path):
     with pytest.raises(UsageError, match=r"expected an RGB picture .* got uint8 of \(4, 4\)"):
         drawing.write_picture(tmp_path / "a.png", np.zeros((4, 4), np.uint8))
-    with pytest.raises(UsageError, match="expected uint16 millimetres"):
+    with pytest.raises(UsageError, match="expected uint16 millimeters"):
         drawing.write_depth(tmp_path / "a.png", np.zeros((4, 4)))
     with pytest.raises(UsageError, match="needs at least one picture"):
         drawing.contact_sheet([])

@@ -124,7 +124,7 @@ def test_names_alone_give_the_mirror_table():
         ({"names": ["a", 3]}, "printable text, got 3"),
         ({"names": ["a", " "]}, "printable text"),
         ({"names": "abc"}, "list of strings"),
-        ({"names": ["a", "b"], "colors": [[1, 2, 3]]}, "one colour for each of the 2 parts, got 1"),
+        ({"names": ["a", "b"], "colors": [[1, 2, 3]]}, "one color for each of the 2 parts, got 1"),
         ({"names": ["a"], "colors": [[1, 2, 300]]}, "from 0 to 255, got"),
         ({"names": ["a", "b"], "mirror": [["a", "c"]]}, "names 'c', which is no part"),
         ({"names": ["a", "b", "c"], "mirror": [[0, 1], [1, 2]]}, "another pair has already"),

@@ -86,27 +86,27 @@ def test_65535_is_no_reading():
     np.testing.assert_array_equal(converted(np.array([[65535, 1200, 1300]], np.uint16)), [[0, 1200, 1300]])
 
 
-# -- recognised mistakes: the message names the likely cause and the option that mends it ------------------------------
+# -- recognized mistakes: the message names the likely cause and the option that mends it ------------------------------
 
 
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        (ROOM.astype(np.float32), ["taken as millimetres", "scale=0.001"]),
-        (np.full((9, 9), 224.5), ["taken as millimetres", "or scale='cm' if they are centimetres"]),
-        (ROOM * 5, ["TUM", "5000 per metre", "scale='tum'"]),
+        (ROOM.astype(np.float32), ["taken as millimeters", "scale=0.001"]),
+        (np.full((9, 9), 224.5), ["taken as millimeters", "or scale='cm' if they are centimeters"]),
+        (ROOM * 5, ["TUM", "5000 per meter", "scale='tum'"]),
         ((ROOM << 3).astype(np.uint16), ["SUN3D", "scale='sun3d'"]),
-        (np.where(ROOM > 1500, 2047, ROOM // 2).astype(np.uint16), ["2047", "raw Kinect disparity", "millimetres"]),
+        (np.where(ROOM > 1500, 2047, ROOM // 2).astype(np.uint16), ["2047", "raw Kinect disparity", "millimeters"]),
         ((ROOM // 1000).astype(np.uint16), ["a tenth of the readings would be within 0.001 m", "scale", "cm, m"]),
-        ((ROOM // 10).astype(np.uint16), ["a tenth of the readings would be within 0.1", "centimetres"]),
+        ((ROOM // 10).astype(np.uint16), ["a tenth of the readings would be within 0.1", "centimeters"]),
         (np.zeros((4, 4), np.uint16), ["no reading", "every value is 0"]),
         (np.full((4, 4), 65535, np.uint16), ["no reading", "every value is 65535"]),
         (np.zeros((4, 4)), ["no reading", "every value is 0"]),
         (np.full((4, 4), np.nan), ["every value is NaN or infinite"]),
         (ROOM / -1000.0, ["negative", "OpenGL", "scale=-1"]),
-        (ROOM / ROOM.max(), ["exactly 1", "normalised"]),
-        (np.full((4, 4), 12.5) + np.eye(4), ["beyond 12.5 m", "really metres"]),
-        (np.full((9, 9), 14000, np.uint16), ["beyond 14 m", "metres per unit"]),
+        (ROOM / ROOM.max(), ["exactly 1", "normalized"]),
+        (np.full((4, 4), 12.5) + np.eye(4), ["beyond 12.5 m", "really meters"]),
+        (np.full((9, 9), 14000, np.uint16), ["beyond 14 m", "meters per unit"]),
     ],
 )
 def test_suspicious_values_are_warned_about(raw, words):
@@ -129,7 +129,7 @@ def test_a_given_scale_is_believed():
     ("raw", "words"),
     [
         ((ROOM // 16).astype(np.uint8), ["8-bit", "preview", "scale"]),
-        (np.zeros((4, 4, 3), np.uint8), ["3 channels", "colour picture", "export the raw 16-bit depth"]),
+        (np.zeros((4, 4, 3), np.uint8), ["3 channels", "color picture", "export the raw 16-bit depth"]),
         (np.zeros((4, 4, 4), np.uint16), ["4 channels"]),
         (np.zeros((4, 4, 2), np.uint8), ["2 channels"]),
         (np.zeros((5, 40, 50), np.uint16), ["stack of shape (5, 40, 50)", "read_frames"]),
@@ -138,8 +138,8 @@ def test_a_given_scale_is_believed():
         (np.zeros((4, 4), bool), ["got bool"]),
         (np.zeros((4, 4), complex), ["got complex128"]),
         (np.array([["a"]]), ["whole numbers"]),
-        (np.full((4, 4), 60.0), ["neither metres nor millimetres", "disparity", "scale"]),
-        (np.full((4, 4), 1e9), ["neither metres nor millimetres"]),
+        (np.full((4, 4), 60.0), ["neither meters nor millimeters", "disparity", "scale"]),
+        (np.full((4, 4), 1e9), ["neither meters nor millimeters"]),
     ],
 )
 def test_what_cannot_be_depth_is_refused(raw, words):
@@ -160,7 +160,7 @@ def test_what_is_too_far_to_store_is_refused():
 @pytest.mark.parametrize(
     ("scale", "message"),
     [
-        ("feet", "scale 'feet' is unknown; give metres per unit or one of mm, cm, m, tum, sun3d"),
+        ("feet", "scale 'feet' is unknown; give meters per unit or one of mm, cm, m, tum, sun3d"),
         (0, "finite number other than 0"),
         (float("nan"), "finite number other than 0"),
         (True, "finite number other than 0"),

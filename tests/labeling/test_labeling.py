@@ -225,7 +225,7 @@ def test_bad_input_is_one_clear_line():
         ({"reject": 1.5}, "reject must be None, 'majority' or a confidence from 0 to 1, got 1.5"),
         ({"reject": True}, "got True"),
         ({"mirror": 1}, "mirror must be True, False or None, got 1"),
-        ({"smooth": -0.1}, "smoothing must be a radius from 0 to 0.25 metres, got -0.1"),
+        ({"smooth": -0.1}, "smoothing must be a radius from 0 to 0.25 meters, got -0.1"),
         ({"smooth": True}, "smoothing must be a radius .* got True"),
         ({"smooth": float("nan")}, "smoothing must be a radius .* got nan"),
         ({"threads": 0}, "threads must be a whole number from 1 to 1024, got 0"),

@@ -1,4 +1,4 @@
-"""Leaves mixed by facing, and sums smoothed over neighbours."""
+"""Leaves mixed by facing, and sums smoothed over neighbors."""
 
 import math
 from dataclasses import replace
@@ -87,7 +87,7 @@ def stripe_forest():
 def test_smoothing_reaches_as_far_as_it_says_and_stops_at_edges():
     forest = stripe_forest()
     camera = df.Camera(100, 100, 4, 0, 9, 1)
-    # 990 mm: 101 pixels a metre. One pixel of the right hand, 25 mm behind, among the left
+    # 990 mm: 101 pixels a meter. One pixel of the right hand, 25 mm behind, among the left
     depth_mm = np.full((1, 9), 990, np.uint16)
     depth_mm[0, 4] = 1015
     frame = df.Frame(depth_mm, camera)

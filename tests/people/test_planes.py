@@ -28,7 +28,7 @@ CAMERA = Camera.preset("kinect_v1@320x240")
 def frame_of(*solids, sensor=None, camera=CAMERA):
     depth = cast(camera, solids)[0]
     if sensor is None:
-        # in millimetres, whose unit nobody doubts
+        # in millimeters, whose unit nobody doubts
         return Frame(np.where(depth < 60, np.rint(depth * 1000), 0).astype(np.uint16), camera)
     blank = np.zeros(camera.shape, np.uint8)
     sensed = sense(depth.astype(np.float32), blank + 255, blank, camera, sensor, np.random.default_rng(5))

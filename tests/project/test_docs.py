@@ -11,7 +11,7 @@ from PIL import Image
 import depthforest as df
 
 TOP = Path(__file__).resolve().parents[2]
-PAGES = sorted([*TOP.glob("*.md"), *TOP.glob("docs/*.md"), *TOP.glob("models/*.md")])
+PAGES = sorted([*TOP.glob("*.md"), *TOP.glob("docs/**/*.md"), *TOP.glob("models/**/*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(TOP).as_posix())
@@ -41,13 +41,16 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch):
     from depthforest.base.resources import samples_folder
 
     df.write_dataset("data", df.open_dataset(samples_folder()))
-    blocks = re.findall(r"```python\n(.*?)```", (TOP / "README.md").read_text(), re.DOTALL)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    text = (TOP / "README.md").read_text() + (TOP / "docs" / "how-to" / "formats.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len(blocks) == 4
     names: dict[str, object] = {}
     exec("\n".join(blocks), names)
     assert len(names["joints"]["hand_l"].position) == 3
     assert names["person"].id == len(names["seen"])
     assert 0 <= names["result"].facing < 360
+    assert Path("oob.png").is_file()
     assert list(df.open_dataset("copy")) == list(df.open_dataset("data"))
 
 
@@ -77,6 +80,17 @@ def test_the_ensembles_examples_run(page, tmp_path, monkeypatch):
     names = {}
     for block in blocks:
         exec(block, names)
+
+
+def test_the_gallery_shows_every_ensemble():
+    """`make docs` runs the scripts; here only what they are about."""
+    from depthforest import ensemble
+
+    scripts = "".join(path.read_text() for path in (TOP / "docs" / "gallery").glob("plot_*.py"))
+    estimators = [name for name in ensemble.__all__ if isinstance(getattr(ensemble, name), type)]
+    estimators.remove("RejectCurve")  # what a vote returns
+    assert len(estimators) > 25
+    assert [name for name in estimators if name not in scripts] == []
 
 
 ARCHITECTURE = (TOP / "docs" / "ARCHITECTURE.md").read_text()

@@ -1,5 +1,6 @@
 """The package as strangers get it: a wheel in a clean environment, used from another directory."""
 
+import importlib
 import os
 import re
 import subprocess
@@ -91,12 +92,20 @@ def test_a_wheel_works_in_a_clean_environment(wheel, tmp_path):
     assert (folder / "pictures" / "sheet.png").stat().st_size > 10_000
     run_elsewhere(folder, depthforest, "show", "a.npy", "-o", "pictures", "--camera", "kinect_v1")
     assert (folder / "pictures" / "a.shaded.png").is_file()
+    frame = TOP / "depthforest" / "_samples" / "depth" / "two_people.png"
+    run_elsewhere(
+        folder, depthforest, "label", frame, "-o", "out", "--camera", "kinect_v1@320x240", "--write", "joints"
+    )
+    assert (folder / "out" / "joints.csv").is_file()
 
 
 @pytest.mark.slow
 def test_an_environment_that_has_opencv_python_works_too(wheel, tmp_path):
     python = make_environment(tmp_path / "venv", "opencv-python")
     pip(python, wheel)
+    # as docs/start/install.md says: only one of the two stays
+    subprocess.run([python, "-m", "pip", "uninstall", "--quiet", "--yes", "opencv-python-headless"], check=True)
+    pip(python, "--force-reinstall", "--no-deps", "opencv-python")
     folder = tmp_path / "elsewhere"
     assert run_elsewhere(folder, python, "-W", "error", "-c", USE_OPENCV).startswith("used")
     run_elsewhere(folder, python.parent / "depthforest", "show", "a.npy", "-o", "pictures", "--camera", "kinect_v1")
@@ -135,6 +144,19 @@ def test_the_tests_pass_on_the_oldest_supported_packages(tmp_path):
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=3600
     )
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_links_of_the_readme_are_absolute_in_the_metadata(monkeypatch):
+    pytest.importorskip("hatchling")
+    monkeypatch.syspath_prepend(str(TOP / "tools"))
+    hook = importlib.import_module("readme_hook")
+    text = hook.with_absolute_links((TOP / "README.md").read_text(), "https://example.org/r")
+    targets = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(targets) > 15
+    assert all(target.startswith("https://") for target in targets)
+    assert (
+        hook.with_absolute_links("![a](b.png)", "https://example.org/r") == "![a](https://example.org/r/raw/HEAD/b.png)"
+    )
 
 
 def test_oldest_txt_is_the_lower_bounds():

@@ -60,7 +60,7 @@ def test_it_is_light():
         ('bodies = "robots"', "bodies must be one of procedural, makehuman, both; got 'robots'"),
         ("sensor = 3", "sensor must be text, got 3"),
         ("camera_tilt = [0.0, 91.0]", "camera_tilt must be from -80 to 90, got 91"),
-        ("colour = 1", "unknown keys colour; known are bed_share, blocked_share, bodies"),
+        ("color = 1", "unknown keys color; known are bed_share, blocked_share, bodies"),
         ("near_share = ", "is not valid TOML"),
     ],
 )

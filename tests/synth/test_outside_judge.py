@@ -10,7 +10,7 @@ same depth, and pixel j of the tile lies as much deeper than the middle as the r
     its response, tile[j] - middle                          is column j of the matrix; the middle is a column of 0
 
 Responses are rounded to the step of the threshold ladder and clipped to its range. Then exactly one threshold lies
-between two neighbouring values, and both sides choose among the same splits. All else is set alike: all pixels in every
+between two neighboring values, and both sides choose among the same splits. All else is set alike: all pixels in every
 tree, leaves down to one pixel, no smoothing. What is left: we draw columns with replacement, so that scikit-learn gets
 as many as we see different ones on average; and of thresholds that split the training pixels alike we take the lowest,
 scikit-learn the one in the middle.

@@ -82,10 +82,10 @@ def test_people_stay_the_same_and_only_the_noise_is_new(recording):
 def test_motion_is_continuous(recording):
     places = np.stack([joints_of(recording, i) for i in range(120)])
     speed = np.linalg.norm(np.diff(places, axis=0), axis=-1) * 30
-    assert speed.max() < 9.0, "metres a second, of any joint"
+    assert speed.max() < 9.0, "meters a second, of any joint"
     assert speed.max() > 0.3
     change = np.linalg.norm(np.diff(places, n=2, axis=0), axis=-1)
-    assert change.max() < 0.12, "metres: no joint jumps from one frame to the next"
+    assert change.max() < 0.12, "meters: no joint jumps from one frame to the next"
 
 
 def test_people_keep_apart_and_in_view(recording):

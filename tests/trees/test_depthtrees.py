@@ -79,7 +79,7 @@ def test_columns_are_private_and_read_only():
     ("options", "message"),
     [
         ({"part_set": ("a", "b", "c")}, "part_set must be a PartSet"),
-        ({"background_mm": 0}, "background_mm must be a whole number of millimetres from 1 to 65535, got 0"),
+        ({"background_mm": 0}, "background_mm must be a whole number of millimeters from 1 to 65535, got 0"),
         ({"background_mm": 70_000}, "background_mm must be .* got 70000"),
         ({"mirror": 1}, "mirror must be true or false, got 1"),
         ({"config": None}, "config must be a mapping, got NoneType"),
@@ -88,7 +88,7 @@ def test_columns_are_private_and_read_only():
         ({"scores": {"a": [1.0, float("nan")]}}, r"scores.a\[1\]: cannot be nan"),
         ({"scores": {1: 2}}, r"scores: cannot be \{1: 2\}; metadata holds dicts with text keys"),
         ({"config": {"a": 2**64}}, "config.a: cannot be a huge number"),
-        ({"smooth_m": -0.01}, "smoothing must be a radius from 0 to 0.25 metres, got -0.01"),
+        ({"smooth_m": -0.01}, "smoothing must be a radius from 0 to 0.25 meters, got -0.01"),
         ({"smooth_m": 0.26}, "smoothing must be a radius .* got 0.26"),
         ({"smooth_m": math.nan}, "smoothing must be a radius .* got nan"),
         ({"smooth_m": "much"}, "smoothing must be a radius .* got 'much'"),

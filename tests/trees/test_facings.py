@@ -42,7 +42,7 @@ def across(left, right, kind="shoulder"):
 @pytest.mark.parametrize(
     ("left", "right", "angle"),
     [
-        ((0.2, 0, 2), (-0.2, 0, 2), 0),  # towards the camera, the left side of the body is on the right of the picture
+        ((0.2, 0, 2), (-0.2, 0, 2), 0),  # toward the camera, the left side of the body is on the right of the picture
         ((0, 0, 2.2), (0, 0, 1.8), 90),
         ((-0.2, 0, 2), (0.2, 0, 2), 180),
         ((0, 0, 1.8), (0, 0, 2.2), 270),

@@ -182,7 +182,7 @@ def test_a_mirrored_frame_mirrors_the_features(seed):
     rng = np.random.default_rng(seed)
     depth_mm = scene(rng)
     pixels = np.argwhere(depth_mm > 0)
-    # sums of a few 64ths of a metre hit halves of pixels often
+    # sums of a few 64ths of a meter hit halves of pixels often
     probes = (rng.integers(-40, 40, (8, 4)) / 64).astype(np.float32)
     mirrored = responses(
         depth_mm[:, ::-1],

@@ -68,7 +68,7 @@ def test_the_mirrored_walk_is_the_walk_of_the_mirrored_frame(seed):
 
 
 def test_a_hand_made_tree_decides_as_drawn():
-    """A pixel whose right neighbour is farther by more than 10 mm goes right."""
+    """A pixel whose right neighbor is farther by more than 10 mm goes right."""
     forest = Forest(
         np.array([0], np.int32),
         np.array([[1, 0, 0, 0]], np.float32),

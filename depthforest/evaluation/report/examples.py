@@ -167,7 +167,7 @@ def _with_points(
 
 
 def _draw_mark(picture: Picture, row: int, col: int, *, is_good: bool) -> None:
-    """Draw a white square for a right answer, a red cross for a wrong one: told apart without colours, too."""
+    """Draw a white square for a right answer, a red cross for a wrong one: told apart without colors, too."""
     for size, color in ((4, (20, 20, 20)), (3, MARK_RIGHT if is_good else MARK_WRONG)):
         if is_good:
             cv2.rectangle(picture, (col - size, row - size), (col + size, row + size), color, -1)
@@ -206,7 +206,7 @@ def labeled_people(frame: LabeledFrame) -> npt.NDArray[np.uint8]:
 
 
 def _errors(frame: LabeledFrame, parts: npt.NDArray[np.uint8], forest: Forest) -> Picture:
-    """Return a picture of right (grey) and wrong (orange) pixels."""
+    """Return a picture of right (gray) and wrong (orange) pixels."""
     is_right = comparable(frame.part_set, forest.part_set)[0].is_right
     picture = np.zeros((*frame.shape, 3), dtype=np.uint8)
     is_counted = (frame.parts != NO_PART) & (parts != NO_PART)

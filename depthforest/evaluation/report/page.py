@@ -341,7 +341,7 @@ def _marks(models: Sequence[ModelReport], examples: Sequence[Example]) -> str:
     bars = svg.bars(evaluations[0].part_set.names, series)
     return (
         "<h2>Marks</h2><p>Points marked by hand on real frames. A joint band such as the elbow counts for either "
-        "neighbour; joints are measured in the plane of the picture, at the depth of the proposal.</p>"
+        "neighbor; joints are measured in the plane of the picture, at the depth of the proposal.</p>"
         f"{verdicts}{table(head, rows)}"
         f'<div class="panel"><h3>right points by region</h3>{bars}</div>'
         f"<p>White squares are right, red crosses wrong.</p>{''.join(map(_example, examples))}"

@@ -1,7 +1,7 @@
-"""Plots as inline SVG: small, sharp at any zoom, in the page's own colours, and made without any plotting package.
+"""Plots as inline SVG: small, sharp at any zoom, in the page's own colors, and made without any plotting package.
 
 The report must open anywhere and be the same bytes everywhere; matplotlib is an optional extra, embeds its glyphs in
-every picture and gives other bytes with other versions. Colours are classes of `page.css`: `s0`, `s1`, ... by series.
+every picture and gives other bytes with other versions. Colors are classes of `page.css`: `s0`, `s1`, ... by series.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WIDTH, BARS_WIDTH = 560, 480
 
 UNKNOWN = "\N{EN DASH}"
 N_COLORS = 6
-"""Series colours of the style sheet; further series take them again."""
+"""Series colors of the style sheet; further series take them again."""
 
 MIN_SHOWN = 0.005
 """Share of a row of the confusion matrix below which a cell stays empty: nobody could see it."""
@@ -57,7 +57,7 @@ def bars(
 ) -> str:
     """Return horizontal bars (or dots) of shares from 0 to 1, one group for each label, with whiskers for intervals.
 
-    The first series has the colour of a number, further ones those that follow.
+    The first series has the color of a number, further ones those that follow.
     """
     thick = 14 if len(series) == 1 else 12
     group = len(series) * thick + 6
@@ -100,7 +100,7 @@ def bars(
 def lines(
     x_values: Floats, series: Sequence[Series], *, x_title: str, y_title: str, thin: Sequence[Series] = ()
 ) -> str:
-    """Return curves of shares from 0 to 1 over centimetres; `thin` ones stand behind and name themselves."""
+    """Return curves of shares from 0 to 1 over centimeters; `thin` ones stand behind and name themselves."""
     left, right, top, bottom, height = 58, 16, 14, 46, 340
     wide, high = WIDTH - left - right, height - top - bottom
     least, most = float(x_values[0]), float(x_values[-1])
@@ -196,7 +196,7 @@ def heat_map(confusion: Counts, names: Sequence[str]) -> str:
 
 
 def legend(names: Sequence[str]) -> str:
-    """Return the names of series beside their colours; nothing for a single one."""
+    """Return the names of series beside their colors; nothing for a single one."""
     if len(names) < 2:
         return ""
     entries = (f'<span><i class="b{i % N_COLORS}"></i>{escape(name)}</span>' for i, name in enumerate(names))

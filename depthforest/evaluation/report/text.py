@@ -47,7 +47,7 @@ METHODS = f"""<h2>Method</h2>
 mean over the parts in the data of the share of their pixels that is answered rightly, the figure of Shotton et al.
 2011. <strong>Intersection over union</strong> is right pixels over pixels that are truly or by answer of a part; its
 mean is over parts that are in the data or in the answers. <strong>Sides merged</strong>: left and right of a part are
-one. In the <strong>15 regions</strong> a joint band, such as the elbow, counts for either neighbour.</p>
+one. In the <strong>15 regions</strong> a joint band, such as the elbow, counts for either neighbor.</p>
 <p><strong>Average precision</strong>, by the rules of the same paper: of a joint's proposals in a person, the most
 confident one within {_CENTIMETRES} of the truth is right, all others are wrong; joints that cannot be seen are not
 missed, and the first proposal that finds one all the same counts neither way. It is the area under precision over

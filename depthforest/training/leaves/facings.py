@@ -76,7 +76,7 @@ def _descend(
     sharpness: float,
     evidence: npt.NDArray[np.float32],
 ) -> None:
-    """Move the evidence of each person's leaves towards the person's facing, by how much it was missed."""
+    """Move the evidence of each person's leaves toward the person's facing, by how much it was missed."""
     n = evidence.shape[1]
     shares = np.empty(n, dtype=np.float64)
     for person in order:

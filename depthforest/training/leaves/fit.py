@@ -79,7 +79,7 @@ def fit_leaves(
     n_facings : int
         From 1 to `facings.MAX_FACINGS`.
     smooth_m : float
-        Radius that the model's labels are smoothed with, metres.
+        Radius that the model's labels are smoothed with, meters.
     max_trees : int, optional
         Only so many, the first, are kept.
     max_leaves, max_depth : int, optional

@@ -3,7 +3,7 @@
 Trees that label a pixel share the work: where one knows the part and another does not, the second need not have counted
 it. Given the distributions that leaves have (`fit` counts the first ones), a pixel is dealt out to the leaves that
 it reaches by how much each said of its true part, and leaves are made anew of what they were dealt. That is a step of
-expectation maximisation for the mean of the leaves: no step makes the true parts less likely.
+expectation maximization for the mean of the leaves: no step makes the true parts less likely.
 """
 
 from __future__ import annotations

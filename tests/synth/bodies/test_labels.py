@@ -24,7 +24,7 @@ def centers_of(name: str, parts: np.ndarray) -> np.ndarray:
 
 
 def crooked_man() -> boxman.BoxMan:
-    """Nobody is symmetric: every coordinate and bone moves by a millimetre or two."""
+    """Nobody is symmetric: every coordinate and bone moves by a millimeter or two."""
     rng = np.random.default_rng(3)
     man = boxman.make()
     man.points = (man.points + rng.normal(scale=0.002, size=man.points.shape)).astype(np.float32)

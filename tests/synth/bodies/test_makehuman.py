@@ -32,7 +32,7 @@ LEVELS = list(
 
 
 def packed(offsets: np.ndarray) -> bytes:
-    """Return a target's file that moves points by these offsets in metres."""
+    """Return a target's file that moves points by these offsets in meters."""
     rows = np.flatnonzero(np.abs(offsets).max(axis=1) > 1e-9)
     lines = [f"{row} {' '.join(f'{x:.3f}'.replace('0.', '.') for x in offsets[row] * 10)}\n" for row in rows]
     return gzip.compress("".join(lines).encode())

@@ -30,7 +30,7 @@ from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES, PARENTS
 from synth.bodies.templates import template
 from synth.scene.skinning import pose_body
 
-# ANSUR II itself, metres: mean and standard deviation of stature, trochanter height, upper arm, forearm; and the
+# ANSUR II itself, meters: mean and standard deviation of stature, trochanter height, upper arm, forearm; and the
 # correlation of stature and trochanter height.
 ANSUR2 = {
     "male": (((1.7562, 0.0686), (0.9009, 0.0492), (0.3352, 0.0175), (0.2679, 0.0154)), 0.85),
@@ -265,7 +265,7 @@ def test_joints_bend_without_breaking(name: str, turns: dict[str, tuple[int, flo
     posed = pose_body(made, Pose(rotations.astype(np.float32)))
     edges = edges_of(name)
     before, after = (np.linalg.norm(v[edges[:, 0]] - v[edges[:, 1]], axis=1) for v in (made.vertices, posed.vertices))
-    # the worst is the armpit of a raised arm; a vertex torn from its neighbours would be ten times as far off
+    # the worst is the armpit of a raised arm; a vertex torn from its neighbors would be ten times as far off
     assert (after - before).max() < 0.04 * person(name).stature / 1.7
     assert volume(posed.vertices, made.faces) == pytest.approx(volume(made.vertices, made.faces), rel=0.12)
 

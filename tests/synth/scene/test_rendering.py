@@ -18,7 +18,7 @@ from synth.scene.rendering import Canvas, Mesh, MeshError, Rendered, render
 
 SMALL = Camera(20.3, 19.7, 11.2, 8.9, 24, 18)
 DYADIC = Camera(16.0, 16.0, 8.0, 6.0, 17, 13)
-"""Points on a grid of eighths, at depths that are powers of two, project without rounding: many onto pixel centres."""
+"""Points on a grid of eighths, at depths that are powers of two, project without rounding: many onto pixel centers."""
 KINECT = Camera.preset("kinect_v1@320x240")
 QUAD = np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int32)
 
@@ -206,7 +206,7 @@ grid_points = st.tuples(
     )
 )
 def test_meshes_on_a_grid_equal_twin(mesh: tuple[list[tuple[float, float, float]], list[tuple[int, int, int]]]) -> None:
-    """Edges and corners hit pixel centres all the time; here nothing rounds, so coverage must be exact."""
+    """Edges and corners hit pixel centers all the time; here nothing rounds, so coverage must be exact."""
     points, faces = mesh
     vertices = np.array(points, dtype=np.float32)
     # a face that crosses the near plane is cut where numbers do round: those have their own tests
@@ -230,7 +230,7 @@ def test_meshes_on_a_grid_equal_twin(mesh: tuple[list[tuple[float, float, float]
 
 
 def test_a_centre_on_an_edge_belongs_to_left_and_top_edges_only() -> None:
-    """A square of 4 x 4 pixels from centre to centre covers its first row and column, not its last."""
+    """A square of 4 x 4 pixels from center to center covers its first row and column, not its last."""
     camera = Camera(8.0, 8.0, 0.0, 0.0, 8, 8)
     corners = [(2, 2), (2, 6), (6, 6), (6, 2)]
     expected = np.zeros((8, 8), dtype=int)
@@ -244,7 +244,7 @@ def test_a_centre_on_an_edge_belongs_to_left_and_top_edges_only() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_triangles_that_share_edges_cover_each_pixel_once(seed: int) -> None:
-    """A crumpled sheet over the whole picture, its vertices partly on pixel centres: no crack, no double hit."""
+    """A crumpled sheet over the whole picture, its vertices partly on pixel centers: no crack, no double hit."""
     rng = np.random.default_rng(seed)
     rows, cols = np.meshgrid(np.arange(-4, 25, 4.0), np.arange(-4, 33, 4.0), indexing="ij")
     pixels = np.stack((rows, cols), axis=-1)
@@ -287,7 +287,7 @@ def test_a_cut_edge_through_a_pixel_centre_belongs_to_one_side() -> None:
     ray = DYADIC.unproject((row, col), 1.0)
     for _ in range(300):
         front = np.array([*(rng.integers(-40, 41, size=2) / 8), rng.integers(8, 33) / 8])
-        # the middle of the edge is seen at the pixel's centre, and its other end lies behind the camera
+        # the middle of the edge is seen at the pixel's center, and its other end lies behind the camera
         back = ray * rng.integers(8, 9 + 8 * (front[2] - 1)) / 8 - front
         across = np.cross(front, back)
         sides = [np.round(ray * 2 + sign * across / np.abs(across).max(), 3) for sign in (-2, 2)]
@@ -350,7 +350,7 @@ def test_the_first_of_equals_wins() -> None:
 
 
 def test_slivers_stay_within_the_depth_of_their_corners() -> None:
-    """A pixel centre on the left edge of triangles 1e-15 pixels wide, where rounding leaves nothing of the slope."""
+    """A pixel center on the left edge of triangles 1e-15 pixels wide, where rounding leaves nothing of the slope."""
     rng = np.random.default_rng(3)
     camera = Camera(8.0, 8.0, 0.0, 0.0, 2, 2)
     n_seen = 0
@@ -359,7 +359,7 @@ def test_slivers_stay_within_the_depth_of_their_corners() -> None:
         ends, tip = rng.uniform(1, 4, size=2).astype(np.float32)
         thin = 2.0 ** -rng.integers(40, 51)
         depth = render(camera, [triangle((-x, -y, ends), (thin, 0, tip), (x, y, ends))]).depth[0, 0]
-        if depth > 0:  # the edge itself may round to either side of the centre
+        if depth > 0:  # the edge itself may round to either side of the center
             n_seen += 1
             assert min(ends, tip) * (1 - 1e-6) <= depth <= max(ends, tip) * (1 + 1e-6)
     assert n_seen > 20
@@ -474,7 +474,7 @@ def test_an_impossible_view_is_refused() -> None:
     with pytest.raises(CameraError, match="ideal lens"):
         render(Camera(500, 500, 320, 240, 640, 480, (0.1, 0, 0, 0)), [mesh])
     for near, far in ((0, 1), (-1, 1), (2, 1), (1, 1), (math.nan, 1), (0.1, math.nan), (math.inf, math.inf)):
-        with pytest.raises(MeshError, match="near and far must be metres"):
+        with pytest.raises(MeshError, match="near and far must be meters"):
             render(SMALL, [mesh], near=near, far=far)
     with pytest.raises(MeshError, match="sequence of Mesh, got tuple"):
         render(SMALL, [(mesh.vertices, mesh.faces)])

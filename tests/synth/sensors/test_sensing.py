@@ -76,7 +76,7 @@ def read(sensed: Sensed) -> Any:
 @pytest.mark.parametrize("z", [1.0, 2.0, 3.0, 4.0])
 def test_kinect_noise_follows_its_law_with_rounding_included(z: float, camera: Camera) -> None:
     values = read(look([wall(z)], camera, "kinect_v1_wide"))
-    # noise and rounding add up to the law by construction: noise^2 = law^2 - step^2 / 12; then whole millimetres
+    # noise and rounding add up to the law by construction: noise^2 = law^2 - step^2 / 12; then whole millimeters
     expected = np.hypot(0.0012 + 0.0019 * (z - 0.4) ** 2, 0.001 / np.sqrt(12))
     step = z * z / (8 * 580 * 0.075)
     assert step / np.sqrt(12) < expected
@@ -91,7 +91,7 @@ def test_kinect_depths_lie_on_steps_of_an_eighth_of_a_pixel(z: float) -> None:
     steps = 8 * 580 * 0.075 / found
     assert (
         np.abs(steps - steps.round()).max() * z * z / 348 < 0.00075
-    )  # half a millimetre, and a little for off-centre z
+    )  # half a millimeter, and a little for off-center z
     middle = found[np.abs(found - z) < 3 * z * z / 348]
     assert np.diff(middle).mean() == pytest.approx(z * z / 348, rel=0.1)
 
@@ -515,7 +515,7 @@ def test_bad_input_is_one_clear_line(change: dict[str, Any], words: str) -> None
     ("make", "words"),
     [
         (lambda: Ideal(near_m=2.0, far_m=1.0), "range is 0 <= near_m < far_m"),
-        (lambda: Ideal(far_m=70.0), "far_m is at most 65.534 metres, got 70.0"),
+        (lambda: Ideal(far_m=70.0), "far_m is at most 65.534 meters, got 70.0"),
         (lambda: StructuredLight(baseline_m=0.0), "baseline_m must be above 0"),
         (lambda: StructuredLight(noise_gain=float("nan")), "noise_gain must be finite and not negative"),
         (lambda: StructuredLight(speckle_share=1.5), "speckle_share is a share from 0 to 1"),

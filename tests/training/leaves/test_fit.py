@@ -189,7 +189,7 @@ def test_threads_change_no_byte(tmp_path):
         ({"rounds": True}, "rounds must be .* got True"),
         ({"max_depth": 0}, "max_depth must be a whole number from 1 to 64, got 0"),
         ({"max_depth": 2.0}, "max_depth must be .* got 2.0"),
-        ({"smooth_m": 0.3}, "smoothing must be a radius from 0 to 0.25 metres, got 0.3"),
+        ({"smooth_m": 0.3}, "smoothing must be a radius from 0 to 0.25 meters, got 0.3"),
         ({"mirror": 1}, "mirror must be true or false, got 1"),
     ],
 )
