@@ -48,7 +48,7 @@ EMPTY = 5
 TUM_UNITS_PER_MM = 5
 REALSENSE_UNITS_PER_MM = 4
 PREVIEW_MM = 20
-"""Millimetres per grey level of a preview."""
+"""Millimeters per gray level of a preview."""
 
 PUSHED_PX = 40
 """How far a camera was turned after the empty room was taken, in pixels: 4 degrees."""
@@ -58,7 +58,7 @@ CAMERA = "--camera", "kinect_v1"
 
 SHEET = {
     "right": ("frame.png", *CAMERA),
-    "1  TUM units read as millimetres: he is missed": ("tum.png", *CAMERA),
+    "1  TUM units read as millimeters: he is missed": ("tum.png", *CAMERA),
     "2  focal length twice too long": ("frame.png", "--camera", "1050,1050,319.5,239.5"),
     "3  focal length half of what it is": ("frame.png", "--camera", "262.5,262.5,319.5,239.5"),
     "4  mirrored: the left arm is called the right": ("mirrored.png", *CAMERA),
@@ -92,7 +92,7 @@ def make(folder: Path) -> None:
     save(folder / "mask.png", frames[SHOWN].people)
     save(folder / "tum.png", TUM_UNITS_PER_MM * depth_mm)
     save(folder / "realsense.png", REALSENSE_UNITS_PER_MM * depth_mm)
-    np.save(folder / "metres.npy", depth_mm.astype(np.float32) / 1000)
+    np.save(folder / "meters.npy", depth_mm.astype(np.float32) / 1000)
     save(folder / "preview.png", np.minimum(depth_mm // PREVIEW_MM, 255).astype(np.uint8))
     save(folder / "mirrored.png", depth_mm[:, ::-1])
     save(folder / "upside_down.png", depth_mm[::-1, ::-1])
@@ -113,7 +113,7 @@ def make(folder: Path) -> None:
 
 
 def save(path: Path, array: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]) -> None:
-    """Write a grey PNG of 8 or 16 bits."""
+    """Write a gray PNG of 8 or 16 bits."""
     Image.fromarray(np.ascontiguousarray(array)).save(path)
 
 
@@ -139,7 +139,7 @@ def draw(output: Path) -> None:
     output.mkdir(parents=True, exist_ok=True)
     sheet = drawing.contact_sheet(cells, columns=2, titles=list(SHEET), cell_width=480)
     path = output / "own_camera_wrong.png"
-    # 256 colours are a third of the size; k-means keeps those of small parts
+    # 256 colors are a third of the size; k-means keeps those of small parts
     Image.fromarray(sheet).quantize(256, kmeans=3, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"look at {path}")
 

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 CAMERA = df.Camera(fx=150.0, fy=150.0, cx=79.5, cy=59.5, width=160, height=120)
 DEPTH_SCALE = 0.00025
-"""Metres per unit of the stored depth: a quarter of a millimetre, as some cameras have it."""
+"""Meters per unit of the stored depth: a quarter of a millimeter, as some cameras have it."""
 
 NAMES = ("cup", "hand", "arm")
 COLORS = ((240, 190, 40), (220, 70, 90), (60, 130, 200))
@@ -33,7 +33,7 @@ TABLE = -1
 """Label of what is none of the parts, before it is stored as 255."""
 
 NOISE = 0.003
-"""Standard deviation of a reading at 1 m, metres; it grows with the square of the distance."""
+"""Standard deviation of a reading at 1 m, meters; it grows with the square of the distance."""
 
 LOST = 0.01
 """Share of pixels without a reading."""
@@ -45,7 +45,7 @@ DRAWN = 3
 
 @dataclass(frozen=True)
 class Tube:
-    """The side of a cylinder, seen from outside and from inside: open at both ends, metres."""
+    """The side of a cylinder, seen from outside and from inside: open at both ends, meters."""
 
     start: Floats
     end: Floats
@@ -123,7 +123,7 @@ def hand_and_arm(
 
 
 def scene(rng: np.random.Generator) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return the depth (rows, cols) in metres and the label of every pixel; `TABLE` for the rest."""
+    """Return the depth (rows, cols) in meters and the label of every pixel; `TABLE` for the rest."""
     tilt = np.deg2rad(rng.uniform(25, 60))
     # rows: right, away from the camera along the table, and up, in camera space (x right, y down, z forward)
     axes = np.array([[1.0, 0.0, 0.0], [0.0, -np.sin(tilt), np.cos(tilt)], [0.0, -np.cos(tilt), -np.sin(tilt)]])

@@ -19,6 +19,7 @@ class Running:
 
     def __init__(self, **options):
         self.lines = []
+        self._n_pages = 0
         self.options = ViewOptions(model="body31-fast", **options)
         self.viewer = Viewer(self.options, self.lines.append)
         self.listening = server._bound(self.options)
@@ -49,7 +50,12 @@ class Running:
     def page(self, **how):
         how = {"origin": f"http://{self.host}", "max_size": None} | how
         with connect(f"ws://{self.host}/{how.pop('token', TOKEN)}/socket", **how) as page:
-            yield page
+            self._n_pages += 1
+            try:
+                yield page
+            finally:
+                self._n_pages -= 1
+        self.wait(lambda: len(self.viewer.sessions) <= self._n_pages)  # the next page finds its place free
 
     def upload(self, session, content, name="x.png", **how):
         headers = {"origin": f"http://{self.host}"} | how.pop("headers", {})
