@@ -71,6 +71,7 @@ def test_the_tasks_of_label_compile_all_that_it_calls(tmp_path, monkeypatch, n_c
     assert needed - kernels_of_tasks(warming.label_tasks()) == set()
 
 
+@pytest.mark.slow
 def test_the_tasks_of_train_compile_all_that_it_calls(tmp_path):
     words = ["train", "-o", str(tmp_path / "f.safetensors"), "--frames", "3", "--trees", "1", "--depth", "6"]
     needed = kernels_of(f"from depthforest.cli.commands import app\napp({[*words, '--resume']}, standalone_mode=False)")
@@ -78,6 +79,7 @@ def test_the_tasks_of_train_compile_all_that_it_calls(tmp_path):
     assert needed - kernels_of_tasks(warming.TRAIN) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "names"),
     [

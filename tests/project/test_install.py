@@ -104,7 +104,9 @@ def test_an_environment_that_has_opencv_python_works_too(wheel, tmp_path):
     python = make_environment(tmp_path / "venv", "opencv-python")
     pip(python, wheel)
     # as docs/start/install.md says: only one of the two stays
-    subprocess.run([python, "-m", "pip", "uninstall", "--quiet", "--yes", "opencv-python-headless"], check=True, timeout=600)
+    subprocess.run(
+        [python, "-m", "pip", "uninstall", "--quiet", "--yes", "opencv-python-headless"], check=True, timeout=600
+    )
     pip(python, "--force-reinstall", "--no-deps", "opencv-python")
     folder = tmp_path / "elsewhere"
     assert run_elsewhere(folder, python, "-W", "error", "-c", USE_OPENCV).startswith("used")

@@ -114,12 +114,7 @@ def test_a_read_only_folder_is_read(tmp_path):
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_damaged_files_are_compiled_again(tmp_path, ending):
     run(CALL, tmp_path)
-    for damage in (
-        lambda _: b"",
-        lambda content: content[:100],
-        lambda _: b"\xea nothing",
-        lambda content: content[50:],
-    ):
+    for damage in (lambda content: content[:100], lambda _: b"\xea nothing"):
         for path in tmp_path.rglob(f"*.{ending}"):
             path.write_bytes(damage(path.read_bytes()))
         assert run(CALL + COUNT, tmp_path) == ["b'AAAA'", "0 1"]
