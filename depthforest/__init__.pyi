@@ -36,6 +36,7 @@ from .joints import write_bvh as write_bvh
 from .joints import write_c3d as write_c3d
 from .joints import write_gltf as write_gltf
 from .joints import write_joints as write_joints
+from .joints import write_rerun as write_rerun
 from .joints import write_wide as write_wide
 from .people import Background as Background
 from .people import People as People

@@ -176,7 +176,7 @@ WriteOption = Annotated[
     str | None,
     typer.Option(
         help="Of parts, overlay, confidence, probabilities, json, joints, ply, video, and with --track bvh, c3d, gltf, "
-        "angles, bones, wide; commas between them. Omitted: parts,overlay.",
+        "rerun, angles, bones, wide; commas between them. Omitted: parts,overlay.",
     ),
 ]
 FpsOption = Annotated[float, typer.Option(help="Frames a second of a recording, and of the video.", min=0.1, max=1000)]

@@ -29,6 +29,7 @@ from .motion.gltf import write_gltf as write_gltf
 from .motion.motion import TO_UP as TO_UP
 from .motion.motion import Motion as Motion
 from .motion.motion import MotionError as MotionError
+from .motion.rerun import write_rerun as write_rerun
 from .motion.tables import write_angles as write_angles
 from .motion.tables import write_bones as write_bones
 from .motion.tables import write_wide as write_wide

@@ -20,6 +20,7 @@ from depthforest.joints.motion.bvh import write_bvh
 from depthforest.joints.motion.c3d import write_c3d
 from depthforest.joints.motion.gltf import write_gltf
 from depthforest.joints.motion.motion import Motion
+from depthforest.joints.motion.rerun import write_rerun
 from depthforest.joints.motion.tables import write_angles, write_bones, write_wide
 
 
@@ -203,6 +204,10 @@ class JointTracks:
     def to_gltf(self, path: str | Path, person: int | None = None) -> None:
         """Write a person's motion as binary glTF, see `write_gltf`."""
         write_gltf(path, self.motion(person))
+
+    def to_rerun(self, path: str | Path, person: int | None = None) -> None:
+        """Write a person's joints and bones as a Rerun recording, see `write_rerun`."""
+        write_rerun(path, self.motion(person))
 
     def to_angles(self, path: str | Path, person: int | None = None) -> None:
         """Write a person's joint angles as CSV, see `write_angles`."""

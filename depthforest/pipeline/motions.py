@@ -17,6 +17,7 @@ from depthforest.joints import (
     write_bvh,
     write_c3d,
     write_gltf,
+    write_rerun,
     write_wide,
 )
 from depthforest.pipeline.outputs import MOTION
@@ -25,6 +26,7 @@ WRITERS: dict[str, Callable[[Path, Motion], object]] = {
     "bvh": write_bvh,
     "c3d": write_c3d,
     "gltf": write_gltf,
+    "rerun": write_rerun,
     "angles": write_angles,
     "bones": write_bones,
     "wide": write_wide,

@@ -35,7 +35,15 @@ ENDINGS = {
 }
 """Output of a frame -> ending of its file; the folder is called as the output."""
 
-MOTION = {"bvh": ".bvh", "c3d": ".c3d", "gltf": ".glb", "angles": ".csv", "bones": ".csv", "wide": ".csv"}
+MOTION = {
+    "bvh": ".bvh",
+    "c3d": ".c3d",
+    "gltf": ".glb",
+    "rerun": ".rrd",
+    "angles": ".csv",
+    "bones": ".csv",
+    "wide": ".csv",
+}
 """Output of a tracked person -> ending of its file; the folder is called as the output."""
 
 VIDEO = "video"

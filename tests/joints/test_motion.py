@@ -18,6 +18,7 @@ from depthforest.joints import (
     write_bvh,
     write_c3d,
     write_gltf,
+    write_rerun,
     write_wide,
 )
 from synth.poses import read_bvh
@@ -254,6 +255,33 @@ def test_c3d_without_its_package_says_what_to_install(walk, tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "ezc3d", None)
     with pytest.raises(UsageError, match=r"walk\.c3d: C3D needs the package ezc3d: pip install ezc3d"):
         write_c3d(tmp_path / "walk.c3d", Motion.of(walk))
+    assert not list(tmp_path.iterdir())
+
+
+def test_rerun_has_the_joints_of_each_frame(walk, tmp_path):
+    pytest.importorskip("rerun", reason="Rerun recordings need rerun-sdk")
+    from rerun.chunk import RrdReader
+
+    blind = {name: joint for name, joint in walk[3].people[1].items() if name != "hand_l"}
+    motion = Motion.of([*walk[:3], FrameJoints(walk[3].name, {1: blind}, walk[3].time), *walk[4:]])
+    write_rerun(tmp_path / "walk.rrd", motion)
+    joints, bones = {}, {}
+    for batch in (chunk.to_record_batch() for chunk in RrdReader(tmp_path / "walk.rrd").stream()):
+        for key, found in (("Points3D:positions", joints), ("LineStrips3D:strips", bones)):
+            if key in batch.schema.names:
+                times = batch.column("time").cast("int64").to_pylist()
+                found.update(zip(times, batch.column(key).to_pylist(), strict=True))
+    np.testing.assert_allclose(sorted(joints), motion.times * 1e9, atol=1000)  # nanoseconds
+    for number, time in enumerate(sorted(joints)):
+        is_known = ~np.isnan(motion.found[number, :, 0])
+        np.testing.assert_allclose(joints[time], motion.found[number][is_known], atol=1e-6)
+        assert len(bones[time]) == (17 if number == 3 else 18)
+
+
+def test_rerun_without_its_package_says_what_to_install(walk, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rerun", None)
+    with pytest.raises(UsageError, match=r"walk\.rrd: Rerun recordings need the package rerun-sdk: pip install rerun-sdk"):
+        write_rerun(tmp_path / "walk.rrd", Motion.of(walk))
     assert not list(tmp_path.iterdir())
 
 
