@@ -18,8 +18,10 @@ def need(module: str, install: str, what: str) -> Any:
     """Return a module, or say what installs it: `what` needs it."""
     try:
         found = importlib.import_module(module)
-    except ImportError:
+    except ModuleNotFoundError:
         raise UsageError(f"{what}: needs the package {module}: {install}") from None
+    except ImportError as error:  # such as a library of the system that is missing
+        raise UsageError(f"{what}: the package {module} is installed but cannot be loaded: {error}") from None
     least = LEAST.get(module)
     if least is not None:
         version = importlib.metadata.version(module)

@@ -10,7 +10,7 @@ import depthforest as df
 from depthforest.base import CameraError, FrameError
 from depthforest.io import CameraLostError, LiveSource
 
-rs = pytest.importorskip("pyrealsense2", reason="pyrealsense2 is not installed")
+rs = pytest.importorskip("pyrealsense2", reason="pyrealsense2 is not installed", exc_type=ImportError)
 from depthforest.io.live.realsense import RealSenseCamera, camera_of, open_device  # noqa: E402
 
 CAMERA = df.Camera(50, 51, 15.5, 11.25, WIDTH, HEIGHT)

@@ -9,6 +9,7 @@ import depthforest as df
 from depthforest.base import DepthForestWarning, FrameError, UsageError, patient_interrupts
 from depthforest.io import CameraLostError, LiveSource, stream_name
 from depthforest.io.formats import Page
+from depthforest.io.recordings.packages import need
 
 CAMERA = df.Camera(50, 50, 15.5, 11.5, 32, 24)
 
@@ -219,3 +220,10 @@ def test_frames_of_another_size_end_it():
     is_free.set()
     with pytest.raises(FrameError, match="one size"):
         next(pages)
+
+
+def test_a_package_that_cannot_be_loaded_is_not_called_missing(tmp_path, monkeypatch):
+    (tmp_path / "halfthere.py").write_text("raise ImportError('libusb-1.0.so.0: cannot open shared object file')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError, match=r"^realsense: the package halfthere is installed but cannot be loaded: libusb"):
+        need("halfthere", "pip install halfthere", "realsense")
