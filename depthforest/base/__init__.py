@@ -21,6 +21,7 @@ Modules, from the ground up:
 - `threads`: the one place that spreads work over threads. The pool is created on first use, and again after a fork,
   because a child process has none of its parent's threads.
 - `interrupts`: the first Ctrl-C waits for a safe point; the second stops at once.
+- `remote`: files by URL, read through fsspec with the methods of a path; each is downloaded once by a process.
 - `files`: whole files: read with one-line errors, written to a temporary name and renamed, sorted in natural order
   (`frame2` before `frame10`).
 - `resources`: where the sample frames and shipped models are. Samples live in the package. Models live in `models/` of

@@ -72,6 +72,9 @@ from .modelfile import canonical_json as canonical_json
 from .modelfile import one_line as one_line
 from .modelfile import plain as plain
 from .modelfile import shown as shown
+from .remote import Place as Place
+from .remote import RemotePath as RemotePath
+from .remote import place_of as place_of
 from .resources import models_folder as models_folder
 from .resources import samples_folder as samples_folder
 from .scratch import KEPT_BYTES as KEPT_BYTES

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from depthforest.base.errors import DepthForestError, UsageError
+from depthforest.base.remote import Place
 
 
 def natural_key(name: str) -> tuple[list[int | str], str]:
@@ -30,11 +31,11 @@ def reason(error: OSError) -> str:
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
-def read_bytes(path: Path, error_type: type[DepthForestError]) -> bytes:
+def read_bytes(path: Place, error_type: type[DepthForestError]) -> bytes:
     """Return a file's bytes, or raise `error_type` with one clear line."""
     try:
         # looked at before it is opened, because opening a pipe waits for a writer
-        if stat.S_ISFIFO(path.stat().st_mode):
+        if isinstance(path, Path) and stat.S_ISFIFO(path.stat().st_mode):
             raise error_type(f"{path}: is a pipe, no file; write it to a file first")
         content = path.read_bytes()
     except OSError as error:
@@ -44,7 +45,7 @@ def read_bytes(path: Path, error_type: type[DepthForestError]) -> bytes:
     return content
 
 
-def read_json(path: Path, error_type: type[DepthForestError]) -> Any:
+def read_json(path: Place, error_type: type[DepthForestError]) -> Any:
     """Return a JSON file's content, or raise `error_type` with one clear line."""
     content = read_bytes(path, error_type)
     try:
@@ -104,7 +105,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def is_folder(path: Path, error_type: type[DepthForestError]) -> bool:
+def is_folder(path: Place, error_type: type[DepthForestError]) -> bool:
     """Tell whether a path is a folder; raise `error_type` where the system does not let us look."""
     try:
         return path.is_dir()

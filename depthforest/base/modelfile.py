@@ -28,6 +28,7 @@ import numpy.typing as npt
 from depthforest.base.checks import is_whole
 from depthforest.base.errors import ModelError
 from depthforest.base.files import reason, replacing
+from depthforest.base.remote import Place, RemotePath, place_of
 
 METADATA_KEY = "depthforest"
 """The one key of the safetensors metadata."""
@@ -230,10 +231,13 @@ def plain(value: Any, name: str = "metadata", depth: int = 0) -> Any:
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read(path: str | Path) -> ModelFile:
+def read(path: str | Place) -> ModelFile:
     """Read a model file into memory and check its container; `ModelFile.expect` checks what it should hold."""
-    name = str(path)
-    raw = _read_bytes(Path(path))
+    place = place_of(path)
+    name = str(place)
+    raw = _read_remote(place) if isinstance(place, RemotePath) else _read_bytes(place)
+    if not raw:
+        raise ModelError(f"{name}: is empty (0 bytes); was it copied or written to the end?")
     try:
         header, start = _read_header(raw)
         content = _read_metadata(header.pop("__metadata__", None))
@@ -244,6 +248,13 @@ def read(path: str | Path) -> ModelFile:
     except ModelError as error:
         raise ModelError(f"{name}: {one_line(error)}") from None
     return ModelFile(name, len(raw), kind, version, content, columns)
+
+
+def _read_remote(path: RemotePath) -> bytes:
+    try:
+        return path.read_bytes(MAX_FILE_BYTES)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {reason(error)}") from None
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -266,8 +277,6 @@ def _read_bytes(path: Path) -> bytes:
         raise ModelError(f"{path}: cannot be read: {said}") from None
     if len(raw) != size:
         raise ModelError(f"{path}: changed while it was read; try again")
-    if not raw:
-        raise ModelError(f"{path}: is empty (0 bytes); was it copied or written to the end?")
     return raw
 
 

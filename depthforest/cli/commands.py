@@ -473,8 +473,10 @@ def train(
     *,
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
     data: Annotated[
-        list[Path] | None,
-        typer.Option(help="A data set; may be given again; omitted, frames are made while training.", metavar="DIR"),
+        list[str] | None,
+        typer.Option(
+            help="A data set; may be given again; omitted, frames are made while training.", metavar="DIR|URL"
+        ),
     ] = None,
     frames: Annotated[int | None, typer.Option(help="How many synthetic frames; default 2000.", min=1)] = None,
     synth_config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
@@ -586,7 +588,7 @@ def warm_up(
 
 
 def _training_frames(
-    data: list[Path] | None, n: int | None, config: Path | None, given: dict[str, Any], seed: int
+    data: list[str] | None, n: int | None, config: Path | None, given: dict[str, Any], seed: int
 ) -> Any:
     """Return the frames of data sets, or such as are made while they are asked for."""
     if data:

@@ -20,8 +20,8 @@ def train_context(
     model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
     *,
     data: Annotated[
-        list[Path],
-        typer.Option(help="Labeled frames that the model has not seen; may be given again.", metavar="DIR"),
+        list[str],
+        typer.Option(help="Labeled frames that the model has not seen; may be given again.", metavar="DIR|URL"),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
     config: Annotated[Path | None, typer.Option(help="TOML file with any of the numbers below.")] = None,

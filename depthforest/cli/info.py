@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from depthforest.base import ModelError, ModelFile, modelfile
+from depthforest.base import ModelError, ModelFile, Place, RemotePath, modelfile
 from depthforest.forest import KIND as FOREST
 from depthforest.forest import Forest
 from depthforest.people import KIND as PEOPLE
@@ -24,12 +24,12 @@ GROUPS = ("calibration", "config", "context.config", "joints", "scores")
 """What has so many entries that they are counted, not shown, unless everything is asked for."""
 
 
-def describe(path: str | Path, *, everything: bool = True) -> Lines:
+def describe(path: str | Place, *, everything: bool = True) -> Lines:
     """Return what a model file holds, as (name, value) lines; everything in it has been checked.
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path or RemotePath
         A model file of a kind in `_DESCRIBERS`, or the checkpoint folder of a training run.
     everything : bool
         False: of configuration, joints and scores, how many entries there are, so that a screen is enough.
@@ -48,8 +48,8 @@ def describe(path: str | Path, *, everything: bool = True) -> Lines:
     return short
 
 
-def _described(path: str | Path) -> Lines:
-    if is_checkpoint(path):
+def _described(path: str | Place) -> Lines:
+    if not isinstance(path, RemotePath) and is_checkpoint(path):
         return _describe_checkpoint(path)
     file = modelfile.read(path)
     if file.kind not in _DESCRIBERS:

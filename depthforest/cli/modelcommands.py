@@ -43,7 +43,7 @@ def evaluate(
         ),
     ] = None,
     data: Annotated[
-        list[Path] | None, typer.Option(help="A labeled data set; may be given again.", metavar="DIR")
+        list[str] | None, typer.Option(help="A labeled data set; may be given again.", metavar="DIR|URL")
     ] = None,
     people: Annotated[
         bool, typer.Option("--people", help="Judge who is found, instead of parts and joints of given people.")
@@ -147,8 +147,12 @@ def compare(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for tables, plots and finished learners.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="A data set to train on; omitted, synthetic frames.")] = None,
-    test: Annotated[Path | None, typer.Option(help="A data set to judge by; omitted, frames are held out.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="A data set to train on; omitted, synthetic frames.", metavar="DIR|URL")
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option(help="A data set to judge by; omitted, frames are held out.", metavar="DIR|URL")
+    ] = None,
     bench: Annotated[
         str | None, typer.Option(help="A fixed test set to judge by, by name: see evaluate.", metavar="NAME")
     ] = None,
@@ -234,7 +238,8 @@ def _check_overwriting(model: str, output: Path, is_forced: bool) -> None:
     """Raise UsageError if a model would be written over itself, unless that is wanted."""
     from depthforest.forest import find_model
 
-    if not is_forced and output.exists() and Path(find_model(model)).resolve() == output.resolve():
+    place = find_model(model)
+    if not is_forced and output.exists() and isinstance(place, Path) and place.resolve() == output.resolve():
         raise UsageError(
             f"{output}: is the model that is read; name another file with ", Parameter("output"), ", or pass ",
             Parameter("force", True), " to overwrite it",
@@ -245,8 +250,10 @@ def _check_overwriting(model: str, output: Path, is_forced: bool) -> None:
 def fit_joints(
     model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
     data: Annotated[
-        list[Path],
-        typer.Option(help="Labeled frames with joints that the model has not seen; may be given again.", metavar="DIR"),
+        list[str],
+        typer.Option(
+            help="Labeled frames with joints that the model has not seen; may be given again.", metavar="DIR|URL"
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
     force: OverwriteOption = False,
@@ -300,8 +307,8 @@ def fit_convention(
 def fit_confidence(
     model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
     data: Annotated[
-        list[Path],
-        typer.Option(help="Labeled frames that the model has not seen; may be given again.", metavar="DIR"),
+        list[str],
+        typer.Option(help="Labeled frames that the model has not seen; may be given again.", metavar="DIR|URL"),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
     limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
@@ -329,8 +336,10 @@ def fit_confidence(
 def fit_leaves(
     model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
     data: Annotated[
-        list[Path],
-        typer.Option(help="Labeled frames, best such that the model has not seen; may be given again.", metavar="DIR"),
+        list[str],
+        typer.Option(
+            help="Labeled frames, best such that the model has not seen; may be given again.", metavar="DIR|URL"
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
     facings: Annotated[
@@ -384,8 +393,8 @@ def fit_leaves(
 def train_people(
     *,
     data: Annotated[
-        list[Path],
-        typer.Option(help="Labeled frames of rooms, with people and without; may be given again.", metavar="DIR"),
+        list[str],
+        typer.Option(help="Labeled frames of rooms, with people and without; may be given again.", metavar="DIR|URL"),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The person model to write.", metavar="MODEL")],
     config: Annotated[Path | None, typer.Option(help="TOML file with any of the numbers below.")] = None,

@@ -64,7 +64,7 @@ def drawn_frames(frames: Sequence[LabeledFrame], n: int, seed: int) -> list[Labe
     return drawn
 
 
-def open_frames(data: Path | None, synth_config: Path | None, n: int, seed: int) -> Any:
+def open_frames(data: str | Path | None, synth_config: Path | None, n: int, seed: int) -> Any:
     """Open a data set, or make synthetic frames as `train` does."""
     if data is not None:
         if synth_config is not None:
@@ -75,7 +75,7 @@ def open_frames(data: Path | None, synth_config: Path | None, n: int, seed: int)
     return Generator(Config.load(synth_config) if synth_config is not None else Config(), seed, n=n)
 
 
-def open_judges(test: Path | None, bench: str | None, mocap: Path | None) -> Any:
+def open_judges(test: str | Path | None, bench: str | None, mocap: Path | None) -> Any:
     """Open what judges: a data set, a fixed test set by name, or None for frames that are held out."""
     if bench is None:
         if mocap is not None:

@@ -150,8 +150,8 @@ def prepare_comparison(
     budget: Budget,
     settings: CompareSettings | None = None,
     *,
-    data: Path | None = None,
-    test: Path | None = None,
+    data: str | Path | None = None,
+    test: str | Path | None = None,
     bench: str | None = None,
     mocap: Path | None = None,
     synth_config: Path | None = None,
@@ -165,7 +165,7 @@ def prepare_comparison(
         Folder of the comparison; a new one, or one of the same settings.
     budget : Budget
     settings : CompareSettings
-    data, test : Path, optional
+    data, test : str or Path, optional
         Data sets; omitted: synthetic frames, and the last share of the training frames.
     bench : str, optional
         A fixed test set by name (`evaluation.bench`), in place of `test`.

@@ -6,10 +6,9 @@ a file holds is the matter of `tree.store` and `ranking.store`, which the estima
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from depthforest.base import ModelError, modelfile, shown
+from depthforest.base import ModelError, Place, modelfile, shown
 from depthforest.ensemble.adaboost import AdaBoostClassifier
 from depthforest.ensemble.boosting import (
     GradientBoostingClassifier,
@@ -58,13 +57,13 @@ RANK_NETWORKS: dict[str, Any] = {kind.__name__: kind for kind in (RankNet, Lambd
 """By name: the only estimators that files can ask for."""
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Place) -> Any:
     """Read a tree, a forest, an AdaBoost, a boosted ensemble or a ranker from a file, and check everything.
 
     Parameters
     ----------
     path : str or Path
-        What `save` of an estimator wrote.
+        What `save` of an estimator wrote, or its address: `s3://`, `gs://`, `https://`.
 
     Returns
     -------

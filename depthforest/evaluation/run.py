@@ -31,7 +31,7 @@ from depthforest.evaluation.report.text import (
     speed_text,
     verdict_lines,
 )
-from depthforest.forest import Forest, load, shipped_models
+from depthforest.forest import Forest, find_model, load
 from depthforest.io import JoinedFrames, open_dataset
 
 Source = JoinedFrames | BenchFrames
@@ -275,14 +275,15 @@ def _check_fit(run: EvaluationRun) -> None:
 
 def load_models(models: Sequence[PathLike]) -> list[ModelReport]:
     """Load models by name or file, each with a name of its own and its card."""
-    shipped = shipped_models()
     reports: list[ModelReport] = []
     for model in models:
-        path = shipped[model] if isinstance(model, str) and model in shipped else Path(model)
-        stem, taken = path.stem, {r.name for r in reports}
-        names = (stem, f"{path.absolute().parent.name}/{stem}", *(f"{stem} ({i})" for i in range(2, len(models) + 2)))
+        place = find_model(model)
+        path = place if isinstance(place, Path) else None  # a model at a URL has no card beside it
+        stem, taken = place.stem, {r.name for r in reports}
+        longer = [] if path is None else [f"{path.absolute().parent.name}/{stem}"]
+        names = (stem, *longer, *(f"{stem} ({i})" for i in range(2, len(models) + 2)))
         name = next(n for n in names if n not in taken)
-        reports.append(ModelReport(name, forest=load(model), card=find_card(path)))
+        reports.append(ModelReport(name, forest=load(place), card=find_card(path)))
     return reports
 
 

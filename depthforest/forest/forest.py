@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from depthforest.base import DepthForestWarning, ModelFile, modelfile
+from depthforest.base import DepthForestWarning, ModelFile, Place, modelfile
 from depthforest.forest.file import trees_of, write_trees
 from depthforest.frames import BODY31, PCL25, REGIONS15, Frame, PartSet
 from depthforest.labeling import Labeling, labeling
@@ -116,8 +116,8 @@ class Forest(DepthTrees):
         write_trees(path, self)
 
     @classmethod
-    def load(cls, path: str | Path) -> Forest:
-        """Read a forest from a file, and check everything."""
+    def load(cls, path: str | Place) -> Forest:
+        """Read a forest from a file or a URL, and check everything."""
         return cls.from_file(modelfile.read(path))
 
     @classmethod

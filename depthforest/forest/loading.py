@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from depthforest.base import ModelError, natural_key, resources
+from depthforest.base import ModelError, Place, RemotePath, natural_key, place_of, resources
 from depthforest.forest.forest import Forest
 
 DEFAULT_MODEL = "body31"
@@ -22,14 +22,14 @@ def shipped_models() -> dict[str, Path]:
     return {path.stem: path for path in sorted(files, key=lambda path: natural_key(path.stem))}
 
 
-def load(model: str | Path | None = None) -> Forest:
-    """Return the forest of the default model, of a shipped model by its name, or of a file.
+def load(model: str | Place | None = None) -> Forest:
+    """Return the forest of the default model, of a shipped model by its name, or of a file or a URL.
 
     Parameters
     ----------
     model : str or Path, optional
-        The name of a shipped model, or the path of a model file. A text that is both is the name: write ``./NAME``, or
-        give a Path, for the file. Omitted: the default model.
+        The name of a shipped model, the path of a model file, or its address: `s3://`, `gs://`, `https://`. A text that
+        is a name and a path is the name: write ``./NAME``, or give a Path, for the file. Omitted: the default model.
 
     Returns
     -------
@@ -38,9 +38,9 @@ def load(model: str | Path | None = None) -> Forest:
     return Forest.load(find_model(model))
 
 
-def find_model(model: str | Path | None = None) -> Path:
+def find_model(model: str | Place | None = None) -> Place:
     """Return the file of a model; parameters as in `load`."""
-    if model is not None and not isinstance(model, str | Path):
+    if model is not None and not isinstance(model, str | Path | RemotePath):
         raise ModelError(f"expected the name or the path of a model, got {model!r}")
     shipped = shipped_models()
     listed = f"shipped are: {', '.join(shipped)}" if shipped else "none is shipped with this version"
@@ -50,10 +50,13 @@ def find_model(model: str | Path | None = None) -> Path:
         return shipped[DEFAULT_MODEL]
     if isinstance(model, str) and model in shipped:
         return shipped[model]
+    place = place_of(model)
+    if isinstance(place, RemotePath):  # whether there is one, the reader says
+        return place
     try:
-        is_there = Path(model).exists()
+        is_there = place.exists()
     except OSError:  # the system does not let us look: the reader says why
         is_there = True
     if not is_there or model == "":
         raise ModelError(f"{str(model)!r}: is neither a shipped model nor a file; {listed}")
-    return Path(model)
+    return place

@@ -18,6 +18,7 @@ Modules, from the ground up:
   a bad one.
 - `writing`: labeled frames to disk in blocks, as a folder or a Zarr store. A complete block leaves a mark beside the
   identity of the run, so that a stopped run resumes and frames of different origin never mix.
+- `remotestore`: a Zarr store at a URL, for `datasets`.
 - `datasets`: labeled frames on disk as a `Sequence[LabeledFrame]`: the folder format and its Zarr twin. A data set can
   be opened once it is complete.
 - `joining`: several data sets as one, for training and evaluation, and the sensor that made each.

@@ -31,10 +31,13 @@ from depthforest.base import (
     DatasetError,
     DepthForestError,
     PartSetError,
+    Place,
+    RemotePath,
     is_finite,
     is_folder,
     is_whole,
     natural_key,
+    place_of,
     read_bytes,
     read_json,
     reason,
@@ -50,17 +53,24 @@ from depthforest.frames import (
     PartSet,
     to_millimetres,
 )
-from depthforest.io.formats import PictureFile, read_labels
+from depthforest.io.formats import read_labels, read_picture
 from depthforest.io.writing import BLOCK, JOINT_COLUMNS, MARKS, Store, import_zarr, open_store
 
 
-def open_dataset(path: str | Path) -> FolderDataset | ZarrDataset:
-    """Open a data set, a folder of pictures or a Zarr store; its frames are read when they are asked for."""
-    path = Path(path)
+def open_dataset(path: str | Place) -> FolderDataset | ZarrDataset:
+    """Open a data set, a folder of pictures or a Zarr store; its frames are read when they are asked for.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder, or its address: `s3://`, `gs://`, `https://`, `memory://`. A web server must list a folder of
+        pictures in a page; a Zarr store needs no list.
+    """
+    place = place_of(path)
     try:
-        return ZarrDataset(path) if (path / "zarr.json").exists() else FolderDataset(path)
+        return ZarrDataset(place) if (place / "zarr.json").is_file() else FolderDataset(place)
     except OSError as error:
-        raise DatasetError(f"{path}: cannot be read: {reason(error)}") from None
+        raise DatasetError(f"{place}: cannot be read: {reason(error)}") from None
 
 
 class FolderDataset(FrameSource):
@@ -68,7 +78,7 @@ class FolderDataset(FrameSource):
 
     Attributes
     ----------
-    path : Path
+    path : Path or RemotePath
     names : tuple of str
         Frame names: the files of `depth/` without their ending.
     camera : Camera
@@ -77,7 +87,7 @@ class FolderDataset(FrameSource):
         Metres per unit of the stored depth.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self.path = path
         content = _read_description(path)
         self.camera, self.part_set, self.depth_scale = _described(content, str(path / "dataset.json"))
@@ -93,7 +103,7 @@ class FolderDataset(FrameSource):
                     f"{path / missing}: lacks {odd[0]}.png ({len(odd)} files of depth and {kind} unpaired)"
                 )
 
-    def __reduce__(self) -> tuple[type[FolderDataset], tuple[Path]]:
+    def __reduce__(self) -> tuple[type[FolderDataset], tuple[Place]]:
         return FolderDataset, (self.path.absolute(),)
 
     def __len__(self) -> int:
@@ -103,7 +113,7 @@ class FolderDataset(FrameSource):
         name = self.names[number]
         depth_path = self.path / "depth" / f"{name}.png"
         try:
-            raw = next(PictureFile(depth_path).pages()).values
+            raw = read_picture(depth_path)
             if raw.dtype != np.uint16:
                 raise DatasetError(f"{depth_path}: expected a 16-bit PNG of one channel, got {raw.dtype} {raw.shape}")
             depth_mm = to_millimetres(raw, scale=self.depth_scale, name=str(depth_path))
@@ -129,7 +139,7 @@ class FolderDataset(FrameSource):
     @cached_property
     def _joints(self) -> dict[str, dict[int, Joints]]:
         path = self.path / "joints.csv"
-        return _read_joints(path, set(self.names)) if path.exists() else {}
+        return _read_joints(path, set(self.names)) if path.is_file() else {}
 
 
 MAX_CHUNK_BYTES = 2**28
@@ -150,20 +160,20 @@ class ZarrDataset(FrameSource):
 
     Attributes
     ----------
-    path : Path
+    path : Path or RemotePath
     names : tuple of str
         Frame numbers as text.
     camera : Camera
     part_set : PartSet
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Place) -> None:
         self.path = path
         try:
-            self._group = import_zarr().open_group(path, mode="r")
+            self._group = import_zarr().open_group(_store(path), mode="r", zarr_format=3)
             content = self._group.attrs.get("dataset")
             self._arrays = {name: self._group[name] for name in ("depth", "parts", "people", "joints", "visible")}
-        except DatasetError:
+        except (DatasetError, OSError):
             raise
         except Exception as error:  # a broken store raises many kinds
             raise DatasetError(f"{path}: cannot be opened as a Zarr data set: {error}") from None
@@ -200,7 +210,7 @@ class ZarrDataset(FrameSource):
                     f"at most {MAX_CHUNK_BYTES} bytes a chunk"
                 )
 
-    def __reduce__(self) -> tuple[type[ZarrDataset], tuple[Path]]:
+    def __reduce__(self) -> tuple[type[ZarrDataset], tuple[Place]]:
         return ZarrDataset, (self.path.absolute(),)
 
     def __len__(self) -> int:
@@ -232,6 +242,16 @@ class ZarrDataset(FrameSource):
 
     def __repr__(self) -> str:
         return f"ZarrDataset({str(self.path)!r}, {len(self)} frames)"
+
+
+def _store(path: Place) -> Any:
+    """Return what Zarr opens: a path, or a store that reads a URL."""
+    if not isinstance(path, RemotePath):
+        return path
+    import_zarr()
+    from depthforest.io.remotestore import RemoteStore
+
+    return RemoteStore(path)
 
 
 def write_dataset(
@@ -312,12 +332,12 @@ def _named(frames: Iterable[LabeledFrame], names: Sequence[str] | None) -> Itera
         raise DatasetError(f"{len(names)} names for more frames; give one for each")
 
 
-def _read_description(path: Path) -> Mapping[str, object]:
+def _read_description(path: Place) -> Mapping[str, object]:
     if not is_folder(path, DatasetError):
         raise DatasetError(f"{path}: is not a folder; a data set is a folder with dataset.json, depth/ and parts/")
-    if (path / MARKS).is_dir() and not (path / "dataset.json").exists():
+    if (path / MARKS).is_dir() and not (path / "dataset.json").is_file():
         raise DatasetError(f"{path}: is unfinished; run what began it again to go on")
-    if not (path / "dataset.json").exists():
+    if not (path / "dataset.json").is_file():
         raise DatasetError(f"{path}: has no dataset.json; a data set is a folder with dataset.json, depth/ and parts/")
     content = read_json(path / "dataset.json", DatasetError)
     if not isinstance(content, Mapping):
@@ -344,7 +364,7 @@ def _described(content: Mapping[str, object], name: str) -> tuple[Camera, PartSe
         raise DatasetError(str(error)) from None
 
 
-def _png_names(folder: Path) -> tuple[str, ...]:
+def _png_names(folder: Place) -> tuple[str, ...]:
     try:
         names = [f.stem for f in folder.iterdir() if f.suffix.lower() == ".png" and not f.name.startswith(".")]
     except OSError as error:
@@ -352,7 +372,7 @@ def _png_names(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(names, key=natural_key))
 
 
-def _read_joints(path: Path, names: set[str]) -> dict[str, dict[int, Joints]]:
+def _read_joints(path: Place, names: set[str]) -> dict[str, dict[int, Joints]]:
     try:
         text = read_bytes(path, DatasetError).decode("utf-8-sig")
     except UnicodeDecodeError:

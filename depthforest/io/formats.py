@@ -22,7 +22,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import FrameError, Parameter, read_bytes, reason
+from depthforest.base import FrameError, Parameter, Place, RemotePath, read_bytes, reason
 from depthforest.frames import Camera, check_size
 
 Raw = npt.NDArray[Any]
@@ -123,12 +123,13 @@ class Pictures(Protocol):
         """Return one picture by its number from 0."""
 
 
-def sniff(path: Path) -> str:
+def sniff(path: Place) -> str:
     """Return the format of a file by its first bytes; "raw" if they say nothing."""
-    start = b""
+    start, is_odd = b"", False
     try:
-        is_odd = path.exists() and not path.is_file() and not path.is_dir()
-        if not is_odd:
+        if isinstance(path, RemotePath):
+            start = path.read_bytes()[:16]
+        elif not (is_odd := path.exists() and not path.is_file() and not path.is_dir()):
             with path.open("rb") as file:
                 start = file.read(16)
     except OSError as error:  # a name that is too long is one
@@ -241,7 +242,16 @@ def read_stream(stream: IO[bytes], size: Size, name: str = "stream") -> Iterator
         yield np.frombuffer(content, dtype="<u2").reshape(height, width)
 
 
-def read_labels(path: Path) -> npt.NDArray[np.uint8]:
+def read_picture(path: Place) -> Raw:
+    """Return the first picture of a file, as it is stored; at a URL it must be a PNG."""
+    if isinstance(path, Path):
+        return next(PictureFile(path).pages()).values
+    if sniff(path) != "png":
+        raise FrameError(f"{path}: is not a PNG; the pictures of a data set at a URL are")
+    return _read_png(path)
+
+
+def read_labels(path: Place) -> npt.NDArray[np.uint8]:
     """Return the label indices of an 8-bit PNG, grey or indexed."""
     if sniff(path) != "png":
         raise FrameError(f"{path}: is not a PNG; labels are stored as 8-bit PNG")
@@ -286,7 +296,7 @@ def _decoded(image: Any, path: object) -> Raw:
         raise _damaged(path, error) from None
 
 
-def _read_png(path: Path) -> Raw:
+def _read_png(path: Place) -> Raw:
     return decode_png(read_bytes(path, FrameError), path)
 
 

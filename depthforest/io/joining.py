@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from depthforest.base import DatasetError, read_bytes, read_json
+from depthforest.base import DatasetError, Place, read_bytes, read_json
 from depthforest.frames import FrameSource, LabeledFrame
 from depthforest.io.datasets import FolderDataset, ZarrDataset, open_dataset
 from depthforest.io.writing import MARKS
@@ -34,7 +33,7 @@ class JoinedFrames(FrameSource):
         return len(self._places)
 
     @property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> tuple[Place, ...]:
         """Where the sets are, for a fingerprint."""
         return tuple(s.path for s in self.sets)
 
@@ -79,7 +78,7 @@ def sensor_of(data: FolderDataset | ZarrDataset) -> str:
     return ""
 
 
-def open_datasets(paths: Sequence[str | Path], limit: int | None = None) -> FolderDataset | ZarrDataset | JoinedFrames:
+def open_datasets(paths: Sequence[str | Place], limit: int | None = None) -> FolderDataset | ZarrDataset | JoinedFrames:
     """Open one data set, or several as one; with `limit`, only so many frames of each."""
     opened = [open_dataset(path) for path in paths]
     return opened[0] if len(opened) == 1 and limit is None else JoinedFrames(opened, limit)

@@ -1,13 +1,15 @@
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from depthforest.base.errors import UsageError
 from depthforest.forest.loading import load
+from depthforest.people.judging.model import load_person_model
 from depthforest.recipes.kinds import KINDS
 from depthforest.recipes.recipe import read_recipe
-from depthforest.recipes.steps import context_config
+from depthforest.recipes.steps import context_config, train_config
+from depthforest.training.config import PeopleConfig
+from depthforest.training.leaves.fit import N_FACINGS, ROUNDS, SMOOTH_M
 
 TOP = Path(__file__).resolve().parents[2]
 
@@ -75,19 +77,53 @@ def test_bad_numbers_of_a_configuration_are_said_at_once(recipe):
         read_recipe(recipe)
 
 
-def test_the_recipe_of_body31_is_what_its_model_says_made_it():
-    steps = {step.name: step for step in read_recipe(TOP / "models/body31.recipe.toml").steps}
-    model = load(TOP / "models/body31.safetensors")
+SHIPPED = sorted(path.relative_to(TOP / "models").as_posix()[:-12] for path in TOP.glob("models/**/*.safetensors"))
+
+
+def test_every_shipped_model_has_a_recipe_and_a_card_that_names_it():
+    assert len(SHIPPED) >= 4
+    for name in SHIPPED:
+        recipe = read_recipe(TOP / f"models/{name}.recipe.toml")
+        assert recipe.name == name.rpartition("/")[2]
+        assert f"train --recipe models/{name}.recipe.toml" in (TOP / f"models/{name}.md").read_text(encoding="utf-8")
+
+
+def of_kind(recipe, kind):
+    """Return the last step of a kind, or None."""
+    return next((step for step in reversed(recipe.steps) if step.kind is KINDS[kind]), None)
+
+
+def n_frames(step):
+    return sum(one.options["frames"] for one in step.data)
+
+
+@pytest.mark.parametrize("name", [name for name in SHIPPED if "/" not in name])
+def test_a_recipe_is_what_its_model_says_made_it(name):
+    recipe, model = read_recipe(TOP / f"models/{name}.recipe.toml"), load(TOP / f"models/{name}.safetensors")
     config = dict(model.config)
-    fitted = config.pop("fit_leaves")
-    assert config == tomllib.loads((TOP / "models/body31.train.toml").read_text())
-    assert config == dict(steps["grown"].configs["config"])
-    assert fitted["frames"] == sum(one.options["frames"] for one in steps["fitted"].data)
-    assert fitted["max_leaves"] == steps["fitted"].options["leaves"]
-    assert fitted["mirror"] == steps["fitted"].options["mirror"]
-    assert sum(one.options["frames"] for one in steps["grown"].data) == 160_000
-    assert model.context.config == context_config(steps["context"]).to_dict()
-    assert model.calibration is not None
+    stored = config.pop("fit_leaves")
+    assert config == train_config(of_kind(recipe, "train")).to_dict()
+    leaves = of_kind(recipe, "fit-leaves")
+    said = {
+        "facings": N_FACINGS, "rounds": ROUNDS, "smooth_m": SMOOTH_M, "max_leaves": leaves.options["leaves"],
+        "mirror": leaves.options["mirror"], "frames": n_frames(leaves),
+    }  # fmt: skip
+    assert stored == said
+    assert model.n_leaves <= stored["max_leaves"]
+    first = of_kind(recipe, "first-trees")
+    assert model.n_trees == (first.options["trees"] if first else config["trees"])
+    assert model.mirror == (first or leaves).options["mirror"]
+    # body31-fast stands on the steps of body31 without its context
+    context = of_kind(recipe, "train-context") if first is None else None
+    assert (model.context and model.context.config) == (context and context_config(context).to_dict())
+    assert (model.calibration is None) == (of_kind(recipe, "fit-confidence") is None)
+    assert recipe.product.kind is KINDS["fit-confidence"]
+    assert of_kind(recipe, "evaluate").model is recipe.product
+
+
+def test_the_recipe_of_body31_has_the_frames_that_its_card_tells_of():
+    steps = {step.name: step for step in read_recipe(TOP / "models/body31.recipe.toml").steps}
+    assert n_frames(steps["grown"]) == 160_000
 
 
 def test_the_recipe_of_body31_fast_stands_on_that_of_body31():
@@ -97,7 +133,11 @@ def test_the_recipe_of_body31_fast_stands_on_that_of_body31():
     assert whole.product.name == "fast_confidence"
 
 
-def test_the_recipe_of_the_person_model_has_the_frames_of_its_card():
-    steps = read_recipe(TOP / "models/people/person.recipe.toml").steps
-    assert sum(one.options["frames"] for one in steps[-1].data) == 17_000
-    assert steps[-1].kind is KINDS["train-people"]
+def test_the_recipe_of_the_person_model_is_what_the_model_says_made_it():
+    step = read_recipe(TOP / "models/people/person.recipe.toml").product
+    model = load_person_model(TOP / "models/people/person.safetensors")
+    assert step.kind is KINDS["train-people"]
+    config = PeopleConfig.from_dict(step.configs["config"], step.name)
+    assert model.config == config.to_dict()
+    assert n_frames(step) == 17_000
+    assert model.scores["frames"] == round(n_frames(step) * (1 - config.scene_share))

@@ -22,8 +22,11 @@ from depthforest.base import (
     Floats,
     ModelError,
     ModelFile,
+    Place,
+    RemotePath,
     is_number,
     modelfile,
+    place_of,
     replacing,
     resources,
 )
@@ -142,8 +145,8 @@ class PersonModel:
         return modelfile.encode(KIND, FORMAT_VERSION, content, columns)
 
     @classmethod
-    def load(cls, path: str | Path) -> PersonModel:
-        """Read a model from a file, and check everything."""
+    def load(cls, path: str | Place) -> PersonModel:
+        """Read a model from a file or a URL, and check everything."""
         return cls.from_file(modelfile.read(path))
 
     @classmethod
@@ -163,11 +166,11 @@ class PersonModel:
             raise ModelError(f"{file.name}: {modelfile.one_line(error)}") from None
 
 
-def load_person_model(model: str | Path | PersonModel | None = None) -> PersonModel:
+def load_person_model(model: str | Place | PersonModel | None = None) -> PersonModel:
     """Return a person model: the shipped one if none is named, a shipped one by its name, or that of a file."""
     if isinstance(model, PersonModel):
         return model
-    if model is not None and not isinstance(model, str | Path):
+    if model is not None and not isinstance(model, str | Path | RemotePath):
         raise ModelError(f"expected a PersonModel, or the name or path of one; got {type(model).__name__}")
     name = DEFAULT_MODEL if model is None else str(model)
     shipped = resources.models_folder() / FOLDER / f"{name}.safetensors"
@@ -175,9 +178,10 @@ def load_person_model(model: str | Path | PersonModel | None = None) -> PersonMo
         return _load_shipped(shipped)
     if model is None:
         raise ModelError(f"the shipped person model, {name}, is missing; name the file of one")
-    if not Path(model).exists():
+    place = place_of(model)
+    if isinstance(place, Path) and not place.exists():
         raise ModelError(f"{name!r}: is neither a shipped person model nor a file; shipped is: {DEFAULT_MODEL}")
-    return PersonModel.load(model)
+    return PersonModel.load(place)
 
 
 @lru_cache(maxsize=2)
