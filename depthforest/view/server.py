@@ -38,7 +38,7 @@ UPLOAD_SUFFIXES = (
 """Endings that an upload keeps, because readers look at them; the rest of its name is only shown."""
 
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-SCRIPTS = ("app", "dom", "files", "gpu", "link", "marking", "marks", "orbit", "overlay", "panes", "plot", "side")
+SCRIPTS = ("app", "cpu", "dom", "files", "gpu", "link", "marking", "marks", "orbit", "overlay", "panes", "plot", "side")
 STATIC = {
     "": "index.html",
     **{f"{name}.js": f"{name}.js" for name in SCRIPTS},

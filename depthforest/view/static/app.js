@@ -1,7 +1,7 @@
 // The page: starts everything, hears what the server says, and draws when there is something new.
 
 import { $, made, say, setOptions } from "./dom.js";
-import { app, ask, connect, redraw } from "./link.js";
+import { app, ask, connect, drawWith, redraw } from "./link.js";
 import { recordFrame, screenshot, startFiles, toggleRecord } from "./files.js";
 import { fillKinds, mark, marks, showMarks, startMarking } from "./marking.js";
 import { checkView, drawPanes, orbit, painter, setViewByNumber, startPanes, takeColors } from "./panes.js";
@@ -74,9 +74,7 @@ function end(reason) {
 // -- drawing ----------------------------------------------------------------------------------------------------------
 
 function draw() {
-  requestAnimationFrame(draw);
-  if (!app.isDirty || !app.frame || !app.state) return;
-  app.isDirty = false;
+  if (!app.frame || !app.state) return;
   drawPanes();
   if (app.frame.isFresh) shownNow();
 }
@@ -187,8 +185,8 @@ try {
   startTransport();
   startPage();
   setTheme();
+  drawWith(draw);
   connect({ onText: hear, onFrame: takeFrame, onEnd: end });
-  draw();
 } catch (error) {
   say(String(error.message || error));
 }

@@ -3,7 +3,7 @@
 import { $, saveAs, say } from "./dom.js";
 import { address, app } from "./link.js";
 import { loadMarks } from "./marking.js";
-import { drawPanes, painter } from "./panes.js";
+import { drawPanes, layers } from "./panes.js";
 
 const VIDEOS = ["video/webm;codecs=vp9", "video/webm", "video/mp4"];
 let recorder = null;
@@ -52,13 +52,14 @@ async function upload(file) {
 // the panes and what is drawn over them; they are drawn again, because the GPU keeps no picture
 function paintOn(canvas) {
   const pen = canvas.getContext("2d");
-  for (const layer of [painter.canvas, $("over")]) pen.drawImage(layer, 0, 0, canvas.width, canvas.height);
+  for (const layer of layers()) pen.drawImage(layer, 0, 0, canvas.width, canvas.height);
 }
 
 function composed() {
   drawPanes();
   const canvas = document.createElement("canvas");
-  Object.assign(canvas, { width: $("over").width, height: $("over").height });
+  const [{ width, height }] = layers();
+  Object.assign(canvas, { width, height });
   paintOn(canvas);
   return canvas;
 }

@@ -5,13 +5,22 @@ export const app = {
   state: null, // what is open, how it is read, whether it plays
   frame: null, // the newest frame
   chosen: new Set(), // parts that are not dimmed; empty: all
-  isDirty: true, // whether the panes must be drawn again
   isMarking: false,
 };
 
-export function redraw() { app.isDirty = true; }
+let socket, draw = () => {}, isAsked = false;
 
-let socket;
+// what draws the panes when `redraw` was called: once for each picture of the screen at most
+export function drawWith(function_) { draw = function_; }
+
+export function redraw() {
+  if (isAsked) return;
+  isAsked = true;
+  requestAnimationFrame(() => {
+    isAsked = false;
+    draw();
+  });
+}
 
 export function connect({ onText, onFrame, onEnd }) {
   const address = new URL("socket", location.href);

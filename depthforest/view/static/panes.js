@@ -2,7 +2,8 @@
 
 import { $ } from "./dom.js";
 import { app, redraw } from "./link.js";
-import { Painter } from "./gpu.js";
+import { CpuPainter } from "./cpu.js";
+import { GpuPainter, hasGpu } from "./gpu.js";
 import { Orbit } from "./orbit.js";
 import { clipped, drawMarks, drawSkeletons, project, toPicture } from "./overlay.js";
 
@@ -15,7 +16,7 @@ let view = "all", empty = [0, 0, 0], listMarks = () => [];
 
 // `onPixel` is called with a pane's name and a pixel that was clicked; `marksOf` lists the marks of a frame
 export function startPanes({ onPixel, marksOf }) {
-  painter = new Painter($("gl"));
+  painter = painterOn($("gl"), new URLSearchParams(location.search).get("draw"));
   listMarks = marksOf;
   for (const pane of nodes) {
     if (pane.dataset.pane === "cloud") watchCloud(pane);
@@ -25,6 +26,11 @@ export function startPanes({ onPixel, marksOf }) {
   for (const id of ["only", "bones"]) $(id).onchange = redraw;
   new ResizeObserver(redraw).observe(stage);
   setView(matchMedia("(max-width: 760px)").matches ? "parts" : "all");
+}
+
+// `how`, from the address: gpu or cpu, whatever there is; omitted: the GPU if there is one
+function painterOn(canvas, how) {
+  return how === "gpu" || (how !== "cpu" && hasGpu()) ? new GpuPainter(canvas) : new CpuPainter(canvas);
 }
 
 export function setView(name) {
@@ -52,7 +58,7 @@ export function takeColors() {
 
 // the box of a pane and that of the picture in it, in whole pixels of the canvases: what is drawn is what is clicked
 function boxes(pane) {
-  const outer = stage.getBoundingClientRect(), inner = pane.getBoundingClientRect(), k = over.width / outer.width;
+  const outer = stage.getBoundingClientRect(), inner = pane.getBoundingClientRect(), k = painter.canvas.width / outer.width;
   const [left, top, width, height] = [inner.left - outer.left, inner.top - outer.top, inner.width, inner.height].map((v) => v * k);
   const fit = Math.min(width / app.frame.width, height / app.frame.height);
   const [w, h] = [Math.round(app.frame.width * fit), Math.round(app.frame.height * fit)];
@@ -61,14 +67,17 @@ function boxes(pane) {
   return { box, picture, outer, k };
 }
 
+// the canvases, from the lowest: what a GPU draws cannot be drawn over with a pen
+export function layers() { return painter.pen ? [painter.canvas] : [painter.canvas, over]; }
+
 export function drawPanes() {
   const { frame, hello } = app, outer = stage.getBoundingClientRect(), ratio = Math.min(devicePixelRatio || 1, 2);
   const [width, height] = [Math.round(outer.width * ratio), Math.round(outer.height * ratio)];
-  for (const canvas of [painter.canvas, over]) {
+  for (const canvas of layers()) {
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   }
-  const pen = over.getContext("2d");
-  pen.clearRect(0, 0, width, height);
+  const pen = painter.pen ?? over.getContext("2d");
+  if (!painter.pen) pen.clearRect(0, 0, width, height);
   painter.begin(empty);
   for (const pane of nodes) {
     if (!pane.offsetParent) continue;
@@ -77,7 +86,7 @@ export function drawPanes() {
     let place = null;
     if (name === "cloud") {
       const matrix = orbit.matrix(box.w / box.h);
-      painter.drawCloud(box, matrix, orbit.zoom, $("only").checked);
+      painter.drawCloud(box, matrix, orbit.zoom, $("only").checked, app.isAtRest);
       place = (point) => project(matrix, point, box);
     } else {
       painter.drawFlat(picture, name);
