@@ -4,7 +4,7 @@ import { $, made, say, setOptions } from "./dom.js";
 import { app, ask, connect, drawWith, redraw } from "./link.js";
 import { recordFrame, screenshot, startFiles, toggleRecord } from "./files.js";
 import { fillKinds, mark, marks, showMarks, startMarking } from "./marking.js";
-import { checkView, drawPanes, orbit, painter, setViewByNumber, startPanes, takeColors } from "./panes.js";
+import { checkView, drawPanes, orbit, painter, redrawSoon, setViewByNumber, startPanes, takeColors } from "./panes.js";
 import { AnglePlot } from "./plot.js";
 import { choose, colorParts, drawLegend, openTab, showDifference, showPeople, showReading, showState, startSide } from "./side.js";
 
@@ -63,7 +63,8 @@ function takeFrame(frame) {
   if (!orbit.isPlaced) orbit.place(frame);
   if (isNext || !plot.history.length) plot.add(frame.people);
   say("");
-  redraw();
+  if (frame.playing) redrawSoon();
+  else redraw();
 }
 
 function end(reason) {

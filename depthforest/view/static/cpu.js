@@ -42,7 +42,7 @@ export class CpuPainter {
     this.canvas = canvas;
     this.pen = canvas.getContext("2d", { alpha: false });
     this.spare = document.createElement("canvas");
-    this.isSoftware = true;
+    this.isCoarse = false; // whether the cloud was drawn with fewer points
     this.grays = grays((color) => color);
     this.dark = grays(darker);
     this.faint = grays((color) => darker(color).map((v) => 0.88 * v));
@@ -154,6 +154,7 @@ export class CpuPainter {
   // while frames follow each other, of fewer points and pixels; at rest, of all
   drawCloud(box, view, zoom, isPeopleOnly, isAtRest) {
     const { frame } = this, { width, height } = frame;
+    this.isCoarse = !isAtRest;
     const less = isAtRest ? 1 : Math.min(1, Math.sqrt(FEW_PIXELS / (box.w * box.h)));
     const fit = isAtRest ? 1 : Math.min(1, box.w / width, box.h / height);
     const [w, h, cols, rows] = [box.w * less, box.h * less, width * fit, height * fit].map((v) => Math.max(1, Math.round(v)));

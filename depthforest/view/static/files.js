@@ -56,7 +56,7 @@ function paintOn(canvas) {
 }
 
 function composed() {
-  drawPanes();
+  drawPanes(true);
   const canvas = document.createElement("canvas");
   const [{ width, height }] = layers();
   Object.assign(canvas, { width, height });

@@ -42,6 +42,19 @@ export function setView(name) {
   redraw();
 }
 
+const REST_MS = 150; // after which a picture that nothing has changed is drawn as finely as can be
+let unrest = 0;
+
+// draw soon and, without a GPU, coarsely, because the next picture may follow at once
+export function redrawSoon() {
+  clearTimeout(unrest);
+  unrest = setTimeout(() => {
+    unrest = 0;
+    if (painter.isCoarse) redraw();
+  }, REST_MS);
+  redraw();
+}
+
 export function checkView() { setView(view); }
 
 // pane number `n` of those that can be chosen now, from 1
@@ -70,7 +83,7 @@ function boxes(pane) {
 // the canvases, from the lowest: what a GPU draws cannot be drawn over with a pen
 export function layers() { return painter.pen ? [painter.canvas] : [painter.canvas, over]; }
 
-export function drawPanes() {
+export function drawPanes(isAtRest = !unrest) {
   const { frame, hello } = app, outer = stage.getBoundingClientRect(), ratio = Math.min(devicePixelRatio || 1, 2);
   const [width, height] = [Math.round(outer.width * ratio), Math.round(outer.height * ratio)];
   for (const canvas of layers()) {
@@ -86,7 +99,7 @@ export function drawPanes() {
     let place = null;
     if (name === "cloud") {
       const matrix = orbit.matrix(box.w / box.h);
-      painter.drawCloud(box, matrix, orbit.zoom, $("only").checked, app.isAtRest);
+      painter.drawCloud(box, matrix, orbit.zoom, $("only").checked, isAtRest);
       place = (point) => project(matrix, point, box);
     } else {
       painter.drawFlat(picture, name);
@@ -171,16 +184,16 @@ function watchCloud(pane) {
     } else if (event.buttons & 2 || event.shiftKey) orbit.pan(dx, dy);
     else orbit.turn(dx, dy);
     fingers.set(event.pointerId, now);
-    redraw();
+    redrawSoon();
   });
   pane.addEventListener("wheel", (event) => {
     event.preventDefault();
     orbit.approach(Math.exp(event.deltaY * 0.001));
-    redraw();
+    redrawSoon();
   }, { passive: false });
   pane.addEventListener("dblclick", () => {
     orbit.reset();
     orbit.place(app.frame);
-    redraw();
+    redrawSoon();
   });
 }
