@@ -64,13 +64,13 @@ def tab(browser, running, request):
     yield from opened(browser, running, **getattr(request, "param", {}))
 
 
-def opened(browser, running, **how):
+def opened(browser, running, query="", **how):
     context = browser.new_context(**{"viewport": DESK, "color_scheme": "light", "accept_downloads": True} | how)
     tab, errors = context.new_page(), []
     tab.set_default_timeout(30_000)
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-    tab.goto(running.url())
+    tab.goto(running.url(query))
     tab.wait_for_selector("body[data-shown]")
     yield tab
     context.close()
@@ -83,19 +83,31 @@ def go_to(tab, number):
     tab.wait_for_selector(f"body[data-frame='{number}']")
 
 
-def spot(tab, pane, shape, row, col):
-    """Return where in the window the center of a pixel of the frame is shown."""
+def spots(tab, pane, shape, pixels):
+    """Return where in the window the centers of pixels of the frame are shown."""
     stage = tab.locator("#stage").bounding_box()
     x, y, w, h = map(float, tab.locator(f".pane[data-pane={pane}]").get_attribute("data-picture").split())
-    return stage["x"] + x + (col + 0.5) / shape[1] * w, stage["y"] + y + (row + 0.5) / shape[0] * h
+    return [
+        (stage["x"] + x + (col + 0.5) / shape[1] * w, stage["y"] + y + (row + 0.5) / shape[0] * h)
+        for row, col in pixels
+    ]
+
+
+def spot(tab, pane, shape, row, col):
+    """Return where in the window the center of a pixel of the frame is shown."""
+    return spots(tab, pane, shape, [(row, col)])[0]
+
+
+def seen_picture(tab, place="body"):
+    """Return what is seen of an element: (rows, cols, 3)."""
+    tab.wait_for_timeout(400)  # until a frame that has just come is drawn finely, and is composed
+    return np.asarray(Image.open(io.BytesIO(tab.locator(place).screenshot())).convert("RGB"), float)
 
 
 def colors(tab, pane, shape, pixels):
     """Return what is seen at pixels of the frame: (n, 3)."""
-    tab.wait_for_timeout(150)  # until what was drawn is composed
-    picture = np.asarray(Image.open(io.BytesIO(tab.screenshot())).convert("RGB"), float)
-    places = [spot(tab, pane, shape, row, col) for row, col in pixels]
-    return np.array([picture[int(y), int(x)] for x, y in places])
+    picture = seen_picture(tab)
+    return np.array([picture[int(y), int(x)] for x, y in spots(tab, pane, shape, pixels)])
 
 
 def inner_pixels(parts, n, seed=0):
@@ -154,6 +166,27 @@ def test_labels_have_the_right_colors_at_known_pixels(tab, looks):
     is_empty = looks[TWO_PEOPLE].taken.frame.depth_mm == 0
     empty = inner_pixels(np.where(is_empty, 0, NO_PART).astype(np.uint8), 50)
     assert set(map(tuple, colors(tab, "parts", is_empty.shape, empty).tolist())) == {(0xE3, 0xE8, 0xEB)}
+
+
+def test_the_processor_draws_what_a_gpu_draws(browser, running):
+    pictures = []
+    for how in ("gpu", "cpu"):
+        for tab in opened(browser, running, f"?draw={how}"):
+            tab.locator("#compare").select_option(label="body31")
+            go_to(tab, TWO_PEOPLE)
+            tab.get_by_role("tab", name="Parts").click()
+            tab.locator("#bones").uncheck()
+            tab.locator("#legend button").first.click()
+            pictures.append({"all": seen_picture(tab, "#stage")})
+            for view in ("parts", "difference", "cloud"):
+                tab.locator(f"#views [data-view={view}]").click()
+                pictures[-1][view] = seen_picture(tab, "#stage")
+    for view, ours in pictures[1].items():
+        off = np.abs(ours - pictures[0][view]).max(2)
+        assert np.unique(ours.reshape(-1, 3), axis=0).shape[0] > 100
+        # points of the cloud may be a pixel wider; what is enlarged, a pixel further left
+        assert (off > 8).mean() < {"all": 0.02, "cloud": 0.05}.get(view, 0.01), view
+        assert off.mean() < 2, view
 
 
 def test_hovering_names_part_probability_and_distance(tab, looks):
@@ -279,8 +312,8 @@ def test_pictures_videos_and_joints_are_saved(tab, tmp_path):
     saved.value.save_as(tmp_path / "joints.json")
     assert json.loads((tmp_path / "joints.json").read_text())["format"] == "depthforest joints"
     tab.keyboard.press("r")
-    go_to(tab, 2)
-    tab.wait_for_timeout(300)
+    tab.keyboard.press(" ")  # it plays, until the recorder has something
+    tab.wait_for_selector("#record:has-text('MB'):not(:has-text(' 0.0'))")
     with tab.expect_download() as saved:
         tab.keyboard.press("r")
     saved.value.save_as(tmp_path / "video")
