@@ -168,6 +168,46 @@ def test_labels_have_the_right_colors_at_known_pixels(tab, looks):
     assert set(map(tuple, colors(tab, "parts", is_empty.shape, empty).tolist())) == {(0xE3, 0xE8, 0xEB)}
 
 
+def test_a_click_on_a_part_dims_the_others(tab, looks):
+    parts = looks[0].labels.parts
+    tab.get_by_role("tab", name="Parts").click()
+    tab.locator("#bones").uncheck()
+    pixels = inner_pixels(parts, 60)
+    before = colors(tab, "parts", parts.shape, pixels)
+    tab.mouse.click(*spot(tab, "parts", parts.shape, *pixels[0]))
+    after = colors(tab, "parts", parts.shape, pixels)
+    is_chosen = np.array([parts[pixel] == parts[pixels[0]] for pixel in pixels])
+    np.testing.assert_allclose(after[is_chosen], before[is_chosen], atol=2)
+    assert np.abs(after - before)[~is_chosen].max(1).mean() > 30
+    name = BODY31.names[parts[pixels[0]]]
+    assert tab.locator("#legend button[aria-pressed=true]").all_inner_texts() == [name]
+    tab.keyboard.press("Escape")
+    np.testing.assert_allclose(colors(tab, "parts", parts.shape, pixels), before, atol=2)
+
+
+def test_the_cloud_turns_zooms_and_is_fine_again_at_rest(tab):
+    tab.locator("#views [data-view=cloud]").click()
+    first = seen_picture(tab, "#stage")
+    box = tab.locator(".pane[data-pane=cloud]").bounding_box()
+    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tab.mouse.wheel(0, -300)
+    nearer = seen_picture(tab, "#stage")
+    is_empty = [(picture == (0xE3, 0xE8, 0xEB)).all(2).mean() for picture in (first, nearer)]
+    assert is_empty[1] < is_empty[0]
+    drag(tab, 120)
+    turned = seen_picture(tab, "#stage")
+    assert (np.abs(turned - nearer).max(2) > 20).mean() > 0.02
+    tab.locator(".pane[data-pane=cloud]").dblclick()
+    np.testing.assert_array_equal(seen_picture(tab, "#stage"), first)  # nothing is left of the coarse ones
+
+
+def drag(tab, pixels):
+    tab.mouse.down()
+    tab.mouse.move(900, 400)
+    tab.mouse.move(900 - pixels, 400)
+    tab.mouse.up()
+
+
 def test_the_processor_draws_what_a_gpu_draws(browser, running):
     pictures = []
     for how in ("gpu", "cpu"):
@@ -232,8 +272,14 @@ def test_a_file_is_dropped_and_its_camera_changed(tab):
     assert "camera='300,300,160,120', flip=True" in tab.locator("#python").inner_text()
     tab.locator("[data-copy=command]").click()
     tab.wait_for_selector("[data-copy=command]:has-text('Copied')")
+    assert tab.locator("#name").inner_text() == name.removesuffix(".png")
     drop(tab, "broken.png", b"\x89PNG\r\n\x1a\n")
     tab.wait_for_selector("#message:has-text('broken.png')")
+    assert tab.locator("#name").inner_text() == ""  # nothing of the last file stands under the name of this one
+    stage = seen_picture(tab, "#stage")
+    assert (stage[len(stage) // 2] == (0xE3, 0xE8, 0xEB)).all(1).mean() > 0.95
+    tab.locator("#reopen").click()
+    tab.wait_for_selector("#name:has-text('behind_table')")
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +313,13 @@ def test_a_recording_plays(browser, recording):
             tab.wait_for_selector("body[data-frame='39']")
             tab.locator("#speed").select_option("0.5")
             assert tab.locator("#name").inner_text() == "walk_000039"
+            assert re.fullmatch(r"\d+°", tab.locator("#plotkey b").first.inner_text())  # the angle of an elbow
+            curves = tab.evaluate(
+                "() => { const plot = document.getElementById('plot'); return [...plot.getContext('2d')"
+                ".getImageData(0, 0, plot.width, plot.height).data] }"
+            )
+            pixels = np.array(curves).reshape(-1, 4)
+            assert len(np.unique(pixels[pixels[:, 3] == 255], axis=0)) >= 4  # a color for each angle
         assert running.viewer.clip.fps == pytest.approx(12.5)
     finally:
         running.close()

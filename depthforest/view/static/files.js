@@ -82,7 +82,7 @@ export function toggleRecord() {
 
 // a recorder that has started; its button tells how much it has
 function recording() {
-  const canvas = composed(), mimeType = VIDEOS.find((kind) => MediaRecorder.isTypeSupported(kind)), pieces = [];
+  const { name } = app.frame, canvas = composed(), mimeType = VIDEOS.find((kind) => MediaRecorder.isTypeSupported(kind)), pieces = [];
   const media = new MediaRecorder(canvas.captureStream(30), { mimeType, videoBitsPerSecond: 8e6 });
   media.ondataavailable = ({ data }) => {
     if (data.size) pieces.push(data);
@@ -90,7 +90,7 @@ function recording() {
   };
   media.onstop = () => {
     const video = new Blob(pieces, { type: mimeType });
-    if (video.size) saveAs(video, `${app.frame.name}.${mimeType.slice(6).split(";")[0]}`);
+    if (video.size) saveAs(video, `${name}.${mimeType.slice(6).split(";")[0]}`);
     else say("Nothing was recorded: the panes did not change.");
   };
   media.start(1000);

@@ -83,6 +83,11 @@ function boxes(pane) {
 // the canvases, from the lowest: what a GPU draws cannot be drawn over with a pen
 export function layers() { return painter.pen ? [painter.canvas] : [painter.canvas, over]; }
 
+export function clearPanes() {
+  painter.begin(empty);
+  if (!painter.pen) over.getContext("2d").clearRect(0, 0, over.width, over.height);
+}
+
 export function drawPanes(isAtRest = !unrest) {
   const { frame, hello } = app, outer = stage.getBoundingClientRect(), ratio = Math.min(devicePixelRatio || 1, 2);
   const [width, height] = [Math.round(outer.width * ratio), Math.round(outer.height * ratio)];
@@ -193,7 +198,7 @@ function watchCloud(pane) {
   }, { passive: false });
   pane.addEventListener("dblclick", () => {
     orbit.reset();
-    orbit.place(app.frame);
+    if (app.frame) orbit.place(app.frame);
     redrawSoon();
   });
 }
