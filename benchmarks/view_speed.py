@@ -2,30 +2,37 @@
 
 Run `python benchmarks/view_speed.py [--model NAME] [--frames 10000]`. A synthetic camera, 640 x 480, one person, Kinect
 v1 noise, feeds `depthforest view -` at 30 frames a second. Three lookers follow: a client that only counts, Chromium
-with the real page (it needs playwright and chromium), and the client again, for as many frames as `--frames` says, for
-memory. What the labels alone take, in this process and without a server, is the yardstick: other jobs slow down both.
-Processor time is shown because of them, too: with two free cores, 2 divided by it is what can be reached.
+with the real page, and the client again, for as many frames as `--frames` says, for memory. What the labels alone take,
+in this process and without a server, is the yardstick: other jobs slow down both. Processor time is shown because of
+them, too: with two free cores, 2 divided by it is what can be reached.
+
+Chromium is asked through its DevTools protocol, and not through playwright, which lets the browser report every
+message of the websocket, copies and all: that costs more than drawing.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 from depthforest.forest import load
@@ -40,6 +47,9 @@ N_PICTURES = 48
 FEED_FPS = 30.0
 SECONDS = 15.0
 """Of each measurement; the first second is left out."""
+
+LIMIT_S = 120.0
+"""Of each wait for the browser."""
 
 AIM_FPS, AIM_MS, AIM_GROWTH = 25, 120, 1.05
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -158,31 +168,58 @@ def counted(address: str, pid: int) -> tuple[float, list[float], float]:
     return (n - 1) / (now - began), ages, 1000 * (processor_s(pid) - spent) / (n - 1)
 
 
-def shown(address: str, pid: int) -> tuple[float, list[float], float, float]:
-    """Follow with Chromium: frames a second, their ages, processor milliseconds of the server and of the browser."""
-    from playwright.sync_api import sync_playwright
+@contextlib.contextmanager
+def chromium(path: str, address: str) -> Iterator[tuple[Callable[[str], Any], int]]:
+    """Open a page in Chromium; give what evaluates JavaScript in it, and the number of its process."""
+    flags = ["--headless=new", "--no-sandbox", "--enable-unsafe-swiftshader", "--window-size=1440,900"]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        command = [path, *flags, "--remote-debugging-port=0", f"--user-data-dir={folder}", address]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            found = (re.search(r"DevTools listening on ws://([^/]+)/", line) for line in process.stderr)
+            host = next(filter(None, found))[1]
+            try:
+                with connect(_page_socket(host, address), max_size=None) as page:
+                    yield functools.partial(evaluate, page), process.pid
+            finally:
+                process.terminate()
 
-    with sync_playwright() as playwright:
-        path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--enable-unsafe-swiftshader"])
-        tab = browser.new_page(viewport={"width": 1440, "height": 900})
-        tab.goto(address)
-        tab.wait_for_selector("body[data-shown]")
-        tab.wait_for_timeout(2000)
-        counter = "() => [Number(document.body.dataset.shown), document.getElementById('stages').textContent]"
-        began, first = time.monotonic(), tab.evaluate(counter)[0]
-        ours = os.getpid()
-        spent, all_spent, ages = processor_s(pid), processor_s(ours), []
+
+def _page_socket(host: str, address: str) -> str:
+    """Return the address at which Chromium lets a page be asked."""
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        with urllib.request.urlopen(f"http://{host}/json", timeout=LIMIT_S) as answer:
+            for target in json.load(answer):
+                if target["url"].startswith(address):
+                    return str(target["webSocketDebuggerUrl"])
+        time.sleep(0.1)
+    raise TimeoutError(f"Chromium has not opened the page within {LIMIT_S:g} s")
+
+
+def evaluate(page: ClientConnection, code: str) -> Any:
+    """Return the value of JavaScript in a page; None if it fails, as it does before the page is there."""
+    how = {"expression": code, "returnByValue": True}
+    page.send(json.dumps({"id": 1, "method": "Runtime.evaluate", "params": how}))
+    answer = json.loads(page.recv(timeout=LIMIT_S))
+    return answer.get("result", {}).get("result", {}).get("value")
+
+
+def shown(path: str, address: str, pid: int) -> tuple[float, list[float], float, float]:
+    """Follow with Chromium: frames a second, their ages, processor milliseconds of the server and of the browser."""
+    state = "[Number(document.body.dataset.shown), document.getElementById('stages').textContent]"
+    with chromium(path, address) as (ask, browser):
+        end = time.monotonic() + LIMIT_S
+        while not ask("document.body.dataset.shown > 9") and time.monotonic() < end:
+            time.sleep(0.1)
+        began, first = time.monotonic(), ask(state)[0]
+        server_s, page_s, ages = processor_s(pid), processor_s(browser), []
         while time.monotonic() - began < SECONDS:
-            tab.wait_for_timeout(300)
-            last, text = tab.evaluate(counter)
-            words = text.split()
-            ages += [float(words[-2].removeprefix("all"))] if "all" in text else []
+            time.sleep(0.3)
+            last, text = ask(state)
+            ages += [float(text.split()[-2].removeprefix("all"))] if "all" in text else []
         seconds, n = time.monotonic() - began, max(last - first, 1)
-        server_s = processor_s(pid) - spent
-        page_s = processor_s(ours) - all_spent - server_s
-        browser.close()
-    return n / seconds, ages, 1000 * server_s / n, 1000 * page_s / n
+        return n / seconds, ages, 1000 * (processor_s(pid) - server_s) / n, 1000 * (processor_s(browser) - page_s) / n
 
 
 def memory(address: str, pid: int, n_frames: int) -> tuple[float, float]:
@@ -204,26 +241,41 @@ def main() -> None:
     parser.add_argument("--model", default="body31")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--frames", type=int, default=1000, help="over which memory is watched; the aim says 10000")
+    parser.add_argument("--only", choices=("speed", "memory"))
     args = parser.parse_args()
     depths = pictures(args.seed)
     print(f"{args.model}, 640 x 480, one person; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    rate, spent = own_rate(args.model, depths)
-    print(f"labels alone: {rate:.1f} frames/s, {spent:.1f} processor ms a frame")
+    if args.only != "memory":
+        rate, spent = own_rate(args.model, depths)
+        print(f"labels alone: {rate:.1f} frames/s, {spent:.1f} processor ms a frame", flush=True)
     with viewer(args.model, depths) as (address, pid):
-        counts, ages, server = counted(address, pid)
-        print(f"client that counts: {counts:.1f} frames/s, {median(ages)}; server {server:.1f} processor ms a frame")
-        if shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome"):
-            fps, ages, server, page = shown(address, pid)
-            print(
-                f"page in Chromium: {fps:.1f} frames/s, {median(ages)}; {server:.1f} + {page:.1f} processor ms a frame"
-            )
-            print(f"aim: frames shown in Chromium, 640 x 480: {fps:.1f} a second, at least {AIM_FPS}")
-            print(f"aim: age of a live frame when it is shown: {statistics.median(ages):.0f} ms, at most {AIM_MS}")
-        early, late = memory(address, pid, args.frames)
-        print(
-            f"memory of the server: {early:.0f} MB after {args.frames // 10} frames, {late:.0f} MB after {args.frames}"
-        )
-        print(f"aim: growth of memory over {args.frames} frames: {late / early:.2f}, at most {AIM_GROWTH}")
+        if args.only != "memory":
+            print_speed(address, pid)
+        if args.only != "speed":
+            print_memory(address, pid, args.frames)
+
+
+def print_speed(address: str, pid: int) -> None:
+    """Measure what a client gets that only counts, and what Chromium shows."""
+    fps, ages, server = counted(address, pid)
+    print(
+        f"client that counts: {fps:.1f} frames/s, {median(ages)}; server {server:.1f} processor ms a frame", flush=True
+    )
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        print("no chromium: the page is not measured")
+        return
+    fps, ages, server, page = shown(path, address, pid)
+    print(f"page in Chromium: {fps:.1f} frames/s, {median(ages)}; {server:.1f} + {page:.1f} processor ms a frame")
+    print(f"aim: frames shown in Chromium, 640 x 480: {fps:.1f} a second, at least {AIM_FPS}")
+    print(f"aim: age of a live frame when it is shown: {statistics.median(ages):.0f} ms, at most {AIM_MS}")
+
+
+def print_memory(address: str, pid: int, n_frames: int) -> None:
+    """Measure the memory of the server over many frames."""
+    early, late = memory(address, pid, n_frames)
+    print(f"memory of the server: {early:.0f} MB after {n_frames // 10} frames, {late:.0f} MB after {n_frames}")
+    print(f"aim: growth of memory over {n_frames} frames: {late / early:.2f}, at most {AIM_GROWTH}")
 
 
 def median(ages: list[float]) -> str:

@@ -319,6 +319,7 @@ def view(
     is_opened: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
 ) -> None:
     """Look at frames, a recording or a live source in the browser: depth, parts, confidence, joints, in 3D."""
+    from depthforest.forest import find_model
     from depthforest.io import ReadOptions
     from depthforest.view import ViewOptions, serve
 
@@ -335,6 +336,8 @@ def view(
         host=host,
         port=port,
     )
+    for name in filter(None, (model, compare)):
+        find_model(name)  # a name that is mistyped is told before anything is compiled
     compile_first(label_tasks())
     serve(options, show=partial(_show_address, options.is_local), tell=_tell_refusal, is_opened=is_opened)
 

@@ -225,7 +225,10 @@ def open_clip(sources: tuple[str, ...], options: ReadOptions, fps: float | None 
         if len(frames.sources) > 1:
             raise UsageError("a live source is looked at alone; leave out the other inputs")
         return LiveClip(frames)
-    return FileClip(listed, options, fps if sources else fps or SAMPLE_FPS)
+    clip = FileClip(listed, options, fps if sources else fps or SAMPLE_FPS)
+    if len(clip) == 1:
+        clip.take(0)  # a name that is mistyped is told at once, and not in the page
+    return clip
 
 
 def with_data_sets(sources: tuple[str, ...], options: ReadOptions) -> tuple[list[str | Path], ReadOptions]:

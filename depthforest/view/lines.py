@@ -34,19 +34,19 @@ def python_lines(sources: Sequence[str], model: str, reading: Mapping[str, Any],
     source = repr(sources[0]) if len(sources) == 1 else repr(list(sources))
     how = "".join(f", {n}={_value(n, v)}" for n, v in reading.items() if v not in (None, "", 0, False))
     lines = ["import depthforest as df", "", f"forest = df.load({model!r})"]
-    limit = f", n={people['people']}" if people.get("people") else ""
-    if people.get("background"):
+    n = f"n={people['people']}" if people.get("people") else ""
+    room = "room" if people.get("background") else ""
+    if room:
         lines.append(f"room = df.Background.learn(df.open_source({people['background']!r}{how}))")
-    room = "room" if people.get("background") else "None"
     if people.get("track"):
-        lines.append(f"tracker = df.PeopleTracker({room}{limit})")
+        lines.append(f"tracker = df.PeopleTracker({', '.join(filter(None, (room, n)))})")
     lines.append(f"for frame in df.open_source({source}{how}):")
     if people.get("background_removed"):
         lines.append("    people = [frame.depth_mm > 0]")
     elif people.get("track"):
         lines.append("    people = tracker.add(frame)")
     else:
-        lines.append(f"    people = df.find_people(frame, {room}{limit})")
+        lines.append(f"    people = df.find_people({', '.join(filter(None, ('frame', room, n)))})")
     lines += [
         "    for mask in people:",
         "        labels = forest.label(frame, mask)",

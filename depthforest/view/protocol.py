@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from depthforest.base import UsageError, is_number, is_whole
-from depthforest.frames import NAMED_SCALES, PRESETS, Camera
+from depthforest.frames import NAMED_SCALES, NO_PART, PRESETS, Camera
 from depthforest.io import ReadOptions
+from depthforest.pipeline import PeopleLabels
 from depthforest.view.clips import Taken
 from depthforest.view.looking import Look
 
@@ -163,8 +164,8 @@ def pack_look(look: Look, number: int, total: int, extra: dict[str, Any]) -> byt
     """Return the binary message of a frame.
 
     Four bytes with the length of a JSON text, little-endian; the text, padded with spaces to a multiple of four bytes;
-    depth as uint16 millimeters; parts as uint8, 255 = none; confidence as uint8, 255 = sure; and parts and confidence
-    of the second model, if there is one.
+    depth as uint16 millimeters; then, of the rows and columns in `box` alone, outside of which there is nobody: parts
+    as uint8, 255 = none; confidence as uint8, 255 = sure; and parts and confidence of the second model, if there is one.
 
     Parameters
     ----------
@@ -176,7 +177,8 @@ def pack_look(look: Look, number: int, total: int, extra: dict[str, Any]) -> byt
     extra : dict
         More for the header.
     """
-    frame, labels = look.taken.frame, look.labels
+    frame, answers = look.taken.frame, [answer for answer in (look.labels, look.other) if answer is not None]
+    box = _labeled_box(answers)
     header = {
         "number": number,
         "index": look.taken.number,
@@ -185,6 +187,7 @@ def pack_look(look: Look, number: int, total: int, extra: dict[str, Any]) -> byt
         "width": frame.shape[1],
         "height": frame.shape[0],
         "camera": frame.camera.to_dict(),
+        "box": [box[0].start, box[0].stop, box[1].start, box[1].stop],
         "compared": look.other is not None,
         "people": _people(look),
         "warnings": look.warnings,
@@ -194,10 +197,19 @@ def pack_look(look: Look, number: int, total: int, extra: dict[str, Any]) -> byt
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)
     arrays = [frame.depth_mm.astype("<u2", copy=False).tobytes()]
-    for answer in (labels, look.other):
-        if answer is not None:
-            arrays += [answer.parts.tobytes(), (answer.confidence * np.float32(255)).astype(np.uint8).tobytes()]
+    for answer in answers:
+        sure = (answer.confidence[box] * np.float32(255)).astype(np.uint8)
+        arrays += [answer.parts[box].tobytes(), sure.tobytes()]
     return b"".join([len(text).to_bytes(4, "little"), text, *arrays])
+
+
+def _labeled_box(answers: list[PeopleLabels]) -> tuple[slice, slice]:
+    """Return the rows and columns between which all labels lie; empty slices if there are none."""
+    is_labeled = np.logical_or.reduce([answer.parts != NO_PART for answer in answers])
+    rows, cols = np.flatnonzero(is_labeled.any(1)), np.flatnonzero(is_labeled.any(0))
+    if not len(rows):
+        return slice(0, 0), slice(0, 0)
+    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(cols[0]), int(cols[-1]) + 1)
 
 
 def _people(look: Look) -> list[dict[str, Any]]:

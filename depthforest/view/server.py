@@ -12,6 +12,7 @@ import time
 import webbrowser
 from collections.abc import Callable
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 MAX_UPLOAD_BYTES = 512 * 1024 * 1024
 """Of one upload: 800 raw frames of 640 x 480."""
 
+PACKAGES = ("starlette", "uvicorn", "websockets")
+"""What the extra [view] installs; a message names them one by one, which works in a checkout, too."""
+
 UPLOAD_SUFFIXES = (
     *(".png", ".tif", ".tiff", ".pgm", ".npy", ".npz", ".pcd", ".raw", ".bin", ".depth"),
     *(".bag", ".mcap", ".db3", ".mkv", ".h5", ".hdf5"),
@@ -38,7 +42,7 @@ UPLOAD_SUFFIXES = (
 """Endings that an upload keeps, because readers look at them; the rest of its name is only shown."""
 
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-SCRIPTS = ("app", "dom", "files", "gpu", "link", "marking", "marks", "orbit", "overlay", "panes", "plot", "side")
+SCRIPTS = ("app", "cpu", "dom", "files", "gpu", "link", "marking", "marks", "orbit", "overlay", "panes", "plot", "side")
 STATIC = {
     "": "index.html",
     **{f"{name}.js": f"{name}.js" for name in SCRIPTS},
@@ -364,26 +368,26 @@ def serve(
     is_opened : bool
         Open the page in the browser.
     """
-    try:
-        import uvicorn
-    except ModuleNotFoundError:
+    missing = [name for name in PACKAGES if find_spec(name) is None]
+    if missing:
         raise UsageError(
-            "the viewer needs packages that are not installed: run pip install starlette uvicorn websockets"
-        ) from None
+            f"the viewer needs {', '.join(missing)}, not installed here: run pip install {' '.join(PACKAGES)}"
+        )
+    import uvicorn
+
     from depthforest.view.viewer import Viewer
 
-    listening = _bound(options)
-    token = secrets.token_urlsafe(24)
-    viewer = Viewer(options, tell)
-    address = f"http://{_reachable(options)}:{listening.getsockname()[1]}/{token}/"
-    show(address)
-    if is_opened:
-        webbrowser.open(address)
-    try:
-        uvicorn.Server(configured(viewer, token)).run(sockets=[listening])
-    finally:
-        viewer.close()
-        listening.close()
+    with _bound(options) as listening:
+        token = secrets.token_urlsafe(24)
+        viewer = Viewer(options, tell)
+        address = f"http://{_reachable(options)}:{listening.getsockname()[1]}/{token}/"
+        show(address)
+        if is_opened:
+            webbrowser.open(address)
+        try:
+            uvicorn.Server(configured(viewer, token)).run(sockets=[listening])
+        finally:
+            viewer.close()
 
 
 def _bound(options: ViewOptions) -> socket.socket:

@@ -82,6 +82,7 @@ class Session:
     def __init__(self, viewer: Viewer, socket: Socket) -> None:
         self.id = secrets.token_urlsafe(12)
         self.is_uploading = False
+        self._n_opened = 0
         self.end_code: int | None = None
         self._is_uploaded = False
         self._viewer, self._socket = viewer, socket
@@ -117,15 +118,18 @@ class Session:
             while True:
                 try:
                     index = self._index = await self._due()
-                    look = await self._in_worker(self._look, index)
+                    clip = self._clip
+                    look = await self._in_worker(self._look, clip, index)
                     extra = {"playing": self._is_playing, "delays": self._delays}
-                    packed = await self._in_worker(pack_look, look, self._n_sent + 1, len(self._clip), extra)
+                    packed = await self._in_worker(pack_look, look, self._n_sent + 1, len(clip), extra)
                 except DepthForestError as error:
                     self._is_playing = False
                     await self.complain(error)
                     await self._tell_state()
                     continue
-                if self._clip.is_live:
+                if clip is not self._clip:  # another file, or another way to read it: its frame is wanted now
+                    continue
+                if clip.is_live:
                     self._index, self._n_live = look.taken.number, look.taken.number + 1
                 self._n_sent += 1
                 self._times[self._n_sent] = look.taken.time, time.monotonic()
@@ -254,7 +258,7 @@ class Session:
             raise clip.error
         return False
 
-    def _look(self, index: int) -> Look:
+    def _look(self, clip: Clip, index: int) -> Look:
         """Label a frame, in the worker."""
         if self._looker is None:
             viewer, reading = self._viewer, self._reading
@@ -269,9 +273,13 @@ class Session:
                 reading.people == "all",
                 viewer.options.n_people,
                 reading.track,
-                self._clip.fps,
+                clip.fps,
             )
-        look = self._looker.look(self._clip, index)
+        look = self._looker.look(clip, index)
+        if self._is_uploaded and isinstance(clip, FileClip):
+            # as if it had been read from the file of the user
+            name = Path(self._sources[0]).stem + look.taken.name.removeprefix(clip.path(0).stem)
+            look = replace(look, taken=replace(look.taken, name=name))
         self._joints.pop(look.taken.name, None)
         self._joints[look.taken.name] = FrameJoints(look.taken.name, look.joints, camera=look.taken.frame.camera)
         while len(self._joints) > MAX_KEPT_JOINTS:
@@ -329,6 +337,7 @@ class Session:
 
     def _open(self, clip: Clip, sources: tuple[str, ...], reading: Reading) -> None:
         self._is_uploaded = clip is not self._viewer.clip
+        self._n_opened += 1
         if not self._is_uploaded:
             self._given = clip.options
         self._clip, self._sources, self._reading = clip, sources, reading
@@ -348,6 +357,7 @@ class Session:
                 if self._is_uploaded or self._viewer.options.sources
                 else "sample frames",
                 "uploaded": self._is_uploaded,
+                "opened": self._n_opened,
                 "total": len(self._clip),
                 "live": self._clip.is_live,
                 "playing": self._is_playing,

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from depthforest.base import FrameError, UsageError
+from depthforest.base import DepthForestError, FrameError, UsageError
 from depthforest.frames import Camera, Frame
 from depthforest.io import MkvWriter, ReadOptions, open_source
 from depthforest.view.clips import MAX_FRAME_PIXELS, FileClip, LiveClip, open_clip
@@ -60,6 +60,14 @@ def test_pictures_that_are_too_large_are_refused_by_their_header(tmp_path):
     np.save(tmp_path / "large.npy", np.zeros((side, side), np.uint8))
     with pytest.raises(FrameError, match=f"{side} x {side} pixels; expected 1 to {MAX_FRAME_PIXELS}"):
         FileClip([tmp_path / "large.npy"], ReadOptions()).take(0)
+
+
+def test_a_single_file_that_cannot_be_read_is_told_at_once(tmp_path):
+    (tmp_path / "notes.txt").write_text("no depth at all")
+    with pytest.raises(FrameError, match=r"notes\.txt: is no PNG"):
+        open_clip((str(tmp_path / "notes.txt"),), ReadOptions())
+    with pytest.raises(DepthForestError, match=r"nosuch\.png"):
+        open_clip((str(tmp_path / "nosuch.png"),), ReadOptions())
 
 
 def test_a_live_source_is_looked_at_alone():

@@ -64,13 +64,13 @@ def tab(browser, running, request):
     yield from opened(browser, running, **getattr(request, "param", {}))
 
 
-def opened(browser, running, **how):
+def opened(browser, running, query="", **how):
     context = browser.new_context(**{"viewport": DESK, "color_scheme": "light", "accept_downloads": True} | how)
     tab, errors = context.new_page(), []
     tab.set_default_timeout(30_000)
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
-    tab.goto(running.url())
+    tab.goto(running.url(query))
     tab.wait_for_selector("body[data-shown]")
     yield tab
     context.close()
@@ -83,19 +83,31 @@ def go_to(tab, number):
     tab.wait_for_selector(f"body[data-frame='{number}']")
 
 
-def spot(tab, pane, shape, row, col):
-    """Return where in the window the center of a pixel of the frame is shown."""
+def spots(tab, pane, shape, pixels):
+    """Return where in the window the centers of pixels of the frame are shown."""
     stage = tab.locator("#stage").bounding_box()
     x, y, w, h = map(float, tab.locator(f".pane[data-pane={pane}]").get_attribute("data-picture").split())
-    return stage["x"] + x + (col + 0.5) / shape[1] * w, stage["y"] + y + (row + 0.5) / shape[0] * h
+    return [
+        (stage["x"] + x + (col + 0.5) / shape[1] * w, stage["y"] + y + (row + 0.5) / shape[0] * h)
+        for row, col in pixels
+    ]
+
+
+def spot(tab, pane, shape, row, col):
+    """Return where in the window the center of a pixel of the frame is shown."""
+    return spots(tab, pane, shape, [(row, col)])[0]
+
+
+def seen_picture(tab, place="body"):
+    """Return what is seen of an element: (rows, cols, 3)."""
+    tab.wait_for_timeout(400)  # until a frame that has just come is drawn finely, and is composed
+    return np.asarray(Image.open(io.BytesIO(tab.locator(place).screenshot())).convert("RGB"), float)
 
 
 def colors(tab, pane, shape, pixels):
     """Return what is seen at pixels of the frame: (n, 3)."""
-    tab.wait_for_timeout(150)  # until what was drawn is composed
-    picture = np.asarray(Image.open(io.BytesIO(tab.screenshot())).convert("RGB"), float)
-    places = [spot(tab, pane, shape, row, col) for row, col in pixels]
-    return np.array([picture[int(y), int(x)] for x, y in places])
+    picture = seen_picture(tab)
+    return np.array([picture[int(y), int(x)] for x, y in spots(tab, pane, shape, pixels)])
 
 
 def inner_pixels(parts, n, seed=0):
@@ -156,6 +168,67 @@ def test_labels_have_the_right_colors_at_known_pixels(tab, looks):
     assert set(map(tuple, colors(tab, "parts", is_empty.shape, empty).tolist())) == {(0xE3, 0xE8, 0xEB)}
 
 
+def test_a_click_on_a_part_dims_the_others(tab, looks):
+    parts = looks[0].labels.parts
+    tab.get_by_role("tab", name="Parts").click()
+    tab.locator("#bones").uncheck()
+    pixels = inner_pixels(parts, 60)
+    before = colors(tab, "parts", parts.shape, pixels)
+    tab.mouse.click(*spot(tab, "parts", parts.shape, *pixels[0]))
+    after = colors(tab, "parts", parts.shape, pixels)
+    is_chosen = np.array([parts[pixel] == parts[pixels[0]] for pixel in pixels])
+    np.testing.assert_allclose(after[is_chosen], before[is_chosen], atol=2)
+    assert np.abs(after - before)[~is_chosen].max(1).mean() > 30
+    name = BODY31.names[parts[pixels[0]]]
+    assert tab.locator("#legend button[aria-pressed=true]").all_inner_texts() == [name]
+    tab.keyboard.press("Escape")
+    np.testing.assert_allclose(colors(tab, "parts", parts.shape, pixels), before, atol=2)
+
+
+def test_the_cloud_turns_zooms_and_is_fine_again_at_rest(tab):
+    tab.locator("#views [data-view=cloud]").click()
+    first = seen_picture(tab, "#stage")
+    box = tab.locator(".pane[data-pane=cloud]").bounding_box()
+    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tab.mouse.wheel(0, -300)
+    nearer = seen_picture(tab, "#stage")
+    is_empty = [(picture == (0xE3, 0xE8, 0xEB)).all(2).mean() for picture in (first, nearer)]
+    assert is_empty[1] < is_empty[0]
+    drag(tab, 120)
+    turned = seen_picture(tab, "#stage")
+    assert (np.abs(turned - nearer).max(2) > 20).mean() > 0.02
+    tab.locator(".pane[data-pane=cloud]").dblclick()
+    np.testing.assert_array_equal(seen_picture(tab, "#stage"), first)  # nothing is left of the coarse ones
+
+
+def drag(tab, pixels):
+    tab.mouse.down()
+    tab.mouse.move(900, 400)
+    tab.mouse.move(900 - pixels, 400)
+    tab.mouse.up()
+
+
+def test_the_processor_draws_what_a_gpu_draws(browser, running):
+    pictures = []
+    for how in ("gpu", "cpu"):
+        for tab in opened(browser, running, f"?draw={how}"):
+            tab.locator("#compare").select_option(label="body31")
+            go_to(tab, TWO_PEOPLE)
+            tab.get_by_role("tab", name="Parts").click()
+            tab.locator("#bones").uncheck()
+            tab.locator("#legend button").first.click()
+            pictures.append({"all": seen_picture(tab, "#stage")})
+            for view in ("parts", "difference", "cloud"):
+                tab.locator(f"#views [data-view={view}]").click()
+                pictures[-1][view] = seen_picture(tab, "#stage")
+    for view, ours in pictures[1].items():
+        off = np.abs(ours - pictures[0][view]).max(2)
+        assert np.unique(ours.reshape(-1, 3), axis=0).shape[0] > 100
+        # points of the cloud may be a pixel wider; what is enlarged, a pixel further left
+        assert (off > 8).mean() < {"all": 0.02, "cloud": 0.05}.get(view, 0.01), view
+        assert off.mean() < 2, view
+
+
 def test_hovering_names_part_probability_and_distance(tab, looks):
     look = looks[0]
     for row, col in inner_pixels(look.labels.parts, 5, seed=1):
@@ -199,8 +272,14 @@ def test_a_file_is_dropped_and_its_camera_changed(tab):
     assert "camera='300,300,160,120', flip=True" in tab.locator("#python").inner_text()
     tab.locator("[data-copy=command]").click()
     tab.wait_for_selector("[data-copy=command]:has-text('Copied')")
+    assert tab.locator("#name").inner_text() == name.removesuffix(".png")
     drop(tab, "broken.png", b"\x89PNG\r\n\x1a\n")
     tab.wait_for_selector("#message:has-text('broken.png')")
+    assert tab.locator("#name").inner_text() == ""  # nothing of the last file stands under the name of this one
+    stage = seen_picture(tab, "#stage")
+    assert (stage[len(stage) // 2] == (0xE3, 0xE8, 0xEB)).all(1).mean() > 0.95
+    tab.locator("#reopen").click()
+    tab.wait_for_selector("#name:has-text('behind_table')")
 
 
 @pytest.fixture(scope="module")
@@ -234,6 +313,13 @@ def test_a_recording_plays(browser, recording):
             tab.wait_for_selector("body[data-frame='39']")
             tab.locator("#speed").select_option("0.5")
             assert tab.locator("#name").inner_text() == "walk_000039"
+            assert re.fullmatch(r"\d+°", tab.locator("#plotkey b").first.inner_text())  # the angle of an elbow
+            curves = tab.evaluate(
+                "() => { const plot = document.getElementById('plot'); return [...plot.getContext('2d')"
+                ".getImageData(0, 0, plot.width, plot.height).data] }"
+            )
+            pixels = np.array(curves).reshape(-1, 4)
+            assert len(np.unique(pixels[pixels[:, 3] == 255], axis=0)) >= 4  # a color for each angle
         assert running.viewer.clip.fps == pytest.approx(12.5)
     finally:
         running.close()
@@ -279,8 +365,8 @@ def test_pictures_videos_and_joints_are_saved(tab, tmp_path):
     saved.value.save_as(tmp_path / "joints.json")
     assert json.loads((tmp_path / "joints.json").read_text())["format"] == "depthforest joints"
     tab.keyboard.press("r")
-    go_to(tab, 2)
-    tab.wait_for_timeout(300)
+    tab.keyboard.press(" ")  # it plays, until the recorder has something
+    tab.wait_for_selector("#record:has-text('MB'):not(:has-text(' 0.0'))")
     with tab.expect_download() as saved:
         tab.keyboard.press("r")
     saved.value.save_as(tmp_path / "video")

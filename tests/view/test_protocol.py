@@ -8,6 +8,7 @@ import pytest
 
 from depthforest.base import UsageError
 from depthforest.forest import load
+from depthforest.frames import NO_PART, write_depth
 from depthforest.io import ReadOptions
 from depthforest.view.clips import open_clip
 from depthforest.view.lines import command_line, python_lines
@@ -72,17 +73,35 @@ def test_a_frame_is_packed_as_the_page_unpacks_it():
     header = json.loads(packed[4 : 4 + length])
     n = header["width"] * header["height"]
     assert (4 + length) % 4 == 0
-    assert len(packed) == 4 + length + 6 * n
+    top, bottom, left, right = header["box"]
+    shape = bottom - top, right - left
+    m = shape[0] * shape[1]
+    assert 0 < m < n
+    assert len(packed) == 4 + length + 2 * n + 4 * m
     assert (header["number"], header["index"], header["total"], header["name"]) == (3, 5, 6, "two_people")
     assert [person["id"] for person in header["people"]] == look.labels.ids
     assert len(header["people"]) == 2
     depth = np.frombuffer(packed, "<u2", n, 4 + length).reshape(look.taken.frame.shape)
     np.testing.assert_array_equal(depth, look.taken.frame.depth_mm)
-    parts = np.frombuffer(packed, np.uint8, n, 4 + length + 2 * n).reshape(depth.shape)
+    answers = np.frombuffer(packed, np.uint8, 4 * m, 4 + length + 2 * n).reshape(4, *shape)
+    parts = np.full(look.taken.frame.shape, NO_PART)
+    parts[top:bottom, left:right] = answers[0]
     np.testing.assert_array_equal(parts, look.labels.parts)
-    np.testing.assert_array_equal(np.frombuffer(packed, np.uint8, n, 4 + length + 4 * n), parts.ravel())
+    np.testing.assert_array_equal(answers[0], answers[2])
+    sure = np.zeros(look.taken.frame.shape)
+    sure[top:bottom, left:right] = answers[1]
+    np.testing.assert_array_equal(sure, np.floor(look.labels.confidence * np.float32(255)))
     assert set(header["stages"]) == {"read", "people", "parts", "joints", "other model"}
     assert time.monotonic() >= look.taken.time
+
+
+def test_a_frame_with_nobody_has_no_labels(tmp_path):
+    write_depth(tmp_path / "wall.png", np.full((240, 320), 3000, np.uint16))
+    clip = open_clip((str(tmp_path / "wall.png"),), ReadOptions("kinect_v1@320x240"))
+    packed = pack_look(Looker(load("body31-fast")).look(clip, 0), 1, 1, {})
+    length = int.from_bytes(packed[:4], "little")
+    assert json.loads(packed[4 : 4 + length])["box"] == [0, 0, 0, 0]
+    assert len(packed) == 4 + length + 2 * 320 * 240
 
 
 def test_lines_name_the_options_that_are_set():

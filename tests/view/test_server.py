@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import queue
+import shlex
 import signal
 import socket
 import struct
@@ -23,11 +24,13 @@ pytest.importorskip("httpx", reason="needs httpx, for starlette's test client")
 pytest.importorskip("starlette", reason="needs the extra [view]: starlette")
 
 import httpx
+from PIL import Image
 from support.viewing import TOKEN, Running
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from depthforest.base import UsageError, samples_folder
-from depthforest.cli.commands import _show_address
+from depthforest.base import DepthForestError, UsageError, samples_folder
+from depthforest.cli.commands import _show_address, main
+from depthforest.frames import NO_PART
 from depthforest.io import ReadOptions
 from depthforest.view import ViewOptions, server
 from depthforest.view.clips import open_clip
@@ -46,7 +49,7 @@ def heard(page, kind):
     """Return the next message of a kind; frames are acknowledged."""
     end = time.monotonic() + 120
     while time.monotonic() < end:
-        message = page.recv(timeout=60)
+        message = page.recv(timeout=end - time.monotonic())
         if isinstance(message, bytes):
             length = int.from_bytes(message[:4], "little")
             header = json.loads(message[4 : 4 + length])
@@ -214,7 +217,8 @@ def test_an_uploaded_file_is_shown_under_its_name(running):
         assert answer.status_code == 200
         said = heard(page, "state")
         assert said["source"] == "b>.png"
-        assert heard(page, "frame")["total"] == 1
+        shown = heard(page, "frame")
+        assert (shown["total"], shown["name"]) == (1, "b>")
         assert "camera" in heard(page, "reading")["notes"]
         page.send('{"do": "read", "value": {"camera": "kinect_v1@320x240", "flip": true}}')
         assert heard(page, "state")["command"].startswith("depthforest label 'b>.png' --model body31-fast --camera")
@@ -269,6 +273,7 @@ def test_too_many_pages(running):
         with running.page() as page, pytest.raises(ConnectionClosed):
             page.recv(timeout=30)
         assert "8 pages are open" in running.lines[-1]
+    running.wait(lambda: not running.viewer.sessions)
 
 
 def test_a_host_on_the_network_takes_addresses_and_no_foreign_names():
@@ -295,6 +300,67 @@ def test_too_many_pixels_are_refused_before_they_are_decoded(running):
         running.upload(session, png, name="large.png")
         assert "8000 x 8000 pixels; expected 1 to 8388608" in heard(page, "error")["text"]
     still_serves(running)
+
+
+def test_a_text_and_half_a_picture_are_told_by_their_names(running):
+    whole = (samples_folder() / "depth" / "on_chair.png").read_bytes()
+    with running.page() as page:
+        session = heard(page, "hello")["session"]
+        heard(page, "frame")
+        for name, content, says in (
+            ("notes.txt", b"no depth at all\n" * 9, "is no PNG"),
+            ("half.png", whole[: len(whole) // 2], "is truncated"),
+        ):
+            running.upload(session, content, name=name)
+            text = heard(page, "error")["text"]
+            assert text.startswith(name)
+            assert says in text
+        running.upload(session, whole, name="whole.png")
+        assert heard(page, "frame")["name"] == "whole"
+    still_serves(running)
+
+
+def test_a_model_that_does_not_exist():
+    with pytest.raises(DepthForestError, match="nosuchmodel"):
+        server.serve(ViewOptions(model="nosuchmodel"), is_opened=False)
+
+
+@pytest.mark.parametrize("name", server.PACKAGES)
+def test_without_the_extra_it_says_what_to_install(monkeypatch, name):
+    monkeypatch.setattr(server, "find_spec", lambda wanted: None if wanted == name else object())
+    expected = f"needs {name}, not installed here: run pip install starlette uvicorn websockets"
+    with pytest.raises(UsageError, match=expected):
+        server.serve(ViewOptions(), is_opened=False)
+
+
+def test_the_lines_do_what_is_shown(running, tmp_path, monkeypatch):
+    depth = samples_folder() / "depth" / "on_chair.png"
+    (tmp_path / "my chair.png").write_bytes(depth.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    with running.page() as page:
+        session = heard(page, "hello")["session"]
+        heard(page, "frame")
+        running.upload(session, depth.read_bytes(), name="my chair.png")
+        page.send('{"do": "read", "value": {"camera": "kinect_v1@320x240", "scale": "0.001", "flip": true}}')
+        while not (state := heard(page, "state"))["reading"]["flip"]:
+            pass
+        frame = heard(page, "frame")
+    shown = {name: joint[:3] for name, joint in frame["people"][0]["joints"].items()}
+    told = {}
+    exec(state["python"], told)
+    assert {name: list(joint.position) for name, joint in told["joints"].items()} == {
+        name: pytest.approx(at, abs=1e-4) for name, at in shown.items()
+    }
+    monkeypatch.setattr("sys.argv", shlex.split(state["command"]))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert frame["name"] == "my chair"
+    with Image.open(tmp_path / "labels" / "parts" / "my chair.png") as written:
+        _, _, left, right = frame["box"]
+        assert np.asarray(written).shape == (frame["height"], frame["width"])
+        box = np.flatnonzero((np.asarray(written) != NO_PART).any(0))
+        assert (box[0], box[-1] + 1) == (left, right)
 
 
 def test_it_listens_on_this_machine_alone(running):
@@ -363,6 +429,22 @@ def test_a_live_stream_shows_the_newest_frame_and_tells_its_end(monkeypatch):
             stream.allowed.put(False)
             assert "the stream has ended" in heard(page, "error")["text"]
             assert heard(page, "state")["playing"] is False
+    finally:
+        stream.allowed.put(False)
+        live.close()
+
+
+def test_a_camera_that_never_delivers_is_told(monkeypatch):
+    monkeypatch.setattr("depthforest.view.session.LIVE_PATIENCE_S", 0.05)
+    stream = Stream(np.zeros((240, 320), np.uint16))
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=stream, isatty=lambda: False))
+    live = Running(sources=("-",), reading=ReadOptions("kinect_v1@320x240"))
+    try:
+        with live.page() as page:
+            assert "no frame came within" in heard(page, "error")["text"]
+            page.send('{"do": "pause"}')  # and it still listens
+            while heard(page, "state")["playing"]:
+                pass
     finally:
         stream.allowed.put(False)
         live.close()

@@ -1,10 +1,10 @@
 // The page: starts everything, hears what the server says, and draws when there is something new.
 
 import { $, made, say, setOptions } from "./dom.js";
-import { app, ask, connect, redraw } from "./link.js";
+import { app, ask, connect, drawWith, redraw } from "./link.js";
 import { recordFrame, screenshot, startFiles, toggleRecord } from "./files.js";
 import { fillKinds, mark, marks, showMarks, startMarking } from "./marking.js";
-import { checkView, drawPanes, orbit, painter, setViewByNumber, startPanes, takeColors } from "./panes.js";
+import { checkView, clearPanes, drawPanes, orbit, painter, redrawSoon, setViewByNumber, startPanes, takeColors } from "./panes.js";
 import { AnglePlot } from "./plot.js";
 import { choose, colorParts, drawLegend, openTab, showDifference, showPeople, showReading, showState, startSide } from "./side.js";
 
@@ -28,7 +28,7 @@ function hear(message) {
 }
 
 function setState(state) {
-  const old = app.state, isOther = ["source", "model", "compare"].some((name) => old?.[name] !== state[name]);
+  const old = app.state, isOther = ["opened", "model", "compare"].some((name) => old?.[name] !== state[name]);
   app.state = state;
   $("source").textContent = $("source").title = state.source;
   $("live").hidden = !state.live;
@@ -40,10 +40,7 @@ function setState(state) {
     app.chosen.clear();
     drawLegend();
   }
-  if (old?.source !== state.source) {
-    plot.clear();
-    orbit.reset();
-  }
+  if (old && old.opened !== state.opened) forget();
   colorParts();
   showState();
   showMarks();
@@ -56,14 +53,26 @@ function setState(state) {
   checkView();
 }
 
+// another source: what was shown of the last one must not stand under its name
+function forget() {
+  app.frame = null;
+  plot.clear();
+  orbit.reset();
+  clearTimeout(side.timer);
+  for (const id of ["people", "stages", "findings"]) $(id).replaceChildren();
+  for (const id of ["name", "rate", "where", "notes", "said_unit", "said_camera", "said_orientation"]) $(id).textContent = "";
+  redraw();
+}
+
 function takeFrame(frame) {
   const isNext = app.frame?.index !== frame.index || app.frame?.name !== frame.name;
   app.frame = { ...frame, isFresh: true };
   painter.setFrame(frame);
-  if (!orbit.isPlaced) orbit.place(frame);
+  orbit.follow(frame);
   if (isNext || !plot.history.length) plot.add(frame.people);
   say("");
-  redraw();
+  if (frame.playing) redrawSoon();
+  else redraw();
 }
 
 function end(reason) {
@@ -74,9 +83,11 @@ function end(reason) {
 // -- drawing ----------------------------------------------------------------------------------------------------------
 
 function draw() {
-  requestAnimationFrame(draw);
-  if (!app.isDirty || !app.frame || !app.state) return;
-  app.isDirty = false;
+  if (!app.state) return;
+  if (!app.frame) {
+    clearPanes();
+    return;
+  }
   drawPanes();
   if (app.frame.isFresh) shownNow();
 }
@@ -187,8 +198,8 @@ try {
   startTransport();
   startPage();
   setTheme();
+  drawWith(draw);
   connect({ onText: hear, onFrame: takeFrame, onEnd: end });
-  draw();
 } catch (error) {
   say(String(error.message || error));
 }

@@ -15,6 +15,7 @@ export function setOptions(select, entries, value) {
 
 // the message above the panes; an empty text takes it away
 export function say(text) {
+  if ($("message_text").textContent === text) return;
   $("message_text").textContent = text;
   $("message").hidden = !text;
 }

@@ -3,9 +3,9 @@
 import { $, saveAs, say } from "./dom.js";
 import { address, app } from "./link.js";
 import { loadMarks } from "./marking.js";
-import { drawPanes, painter } from "./panes.js";
+import { drawPanes, layers } from "./panes.js";
 
-const VIDEOS = ["video/webm;codecs=vp9", "video/webm", "video/mp4"];
+const VIDEOS = ["video/webm;codecs=vp8", "video/webm", "video/mp4"]; // vp8 first: vp9 takes several times as long
 let recorder = null;
 
 export function startFiles(onUpload) {
@@ -52,13 +52,14 @@ async function upload(file) {
 // the panes and what is drawn over them; they are drawn again, because the GPU keeps no picture
 function paintOn(canvas) {
   const pen = canvas.getContext("2d");
-  for (const layer of [painter.canvas, $("over")]) pen.drawImage(layer, 0, 0, canvas.width, canvas.height);
+  for (const layer of layers()) pen.drawImage(layer, 0, 0, canvas.width, canvas.height);
 }
 
 function composed() {
-  drawPanes();
+  drawPanes(true);
   const canvas = document.createElement("canvas");
-  Object.assign(canvas, { width: $("over").width, height: $("over").height });
+  const [{ width, height }] = layers();
+  Object.assign(canvas, { width, height });
   paintOn(canvas);
   return canvas;
 }
@@ -72,18 +73,28 @@ export function recordFrame() { if (recorder) paintOn(recorder.canvas); }
 
 export function toggleRecord() {
   if (recorder) {
-    recorder.media.stop();
+    recorder.stop();
     recorder = null;
-  } else if (app.frame) {
-    const canvas = composed(), mimeType = VIDEOS.find((kind) => MediaRecorder.isTypeSupported(kind)), pieces = [];
-    const media = new MediaRecorder(canvas.captureStream(30), { mimeType, videoBitsPerSecond: 8e6 });
-    media.ondataavailable = ({ data }) => pieces.push(data);
-    media.onstop = () => saveAs(new Blob(pieces, { type: mimeType }), `${app.frame.name}.${mimeType.slice(6).split(";")[0]}`);
-    media.start(1000);
-    recorder = { canvas, media };
-  }
+  } else if (app.frame) recorder = recording();
   $("record").textContent = recorder ? "Stop" : "Record";
   $("record").classList.toggle("on", Boolean(recorder));
+}
+
+// a recorder that has started; its button tells how much it has
+function recording() {
+  const { name } = app.frame, canvas = composed(), mimeType = VIDEOS.find((kind) => MediaRecorder.isTypeSupported(kind)), pieces = [];
+  const media = new MediaRecorder(canvas.captureStream(30), { mimeType, videoBitsPerSecond: 8e6 });
+  media.ondataavailable = ({ data }) => {
+    if (data.size) pieces.push(data);
+    if (recorder?.media === media) $("record").textContent = `Stop, ${(new Blob(pieces).size / 1e6).toFixed(1)} MB`;
+  };
+  media.onstop = () => {
+    const video = new Blob(pieces, { type: mimeType });
+    if (video.size) saveAs(video, `${name}.${mimeType.slice(6).split(";")[0]}`);
+    else say("Nothing was recorded: the panes did not change.");
+  };
+  media.start(1000);
+  return { canvas, media, stop: () => media.stop() };
 }
 
 async function saveJoints() {

@@ -1,6 +1,9 @@
 // Draws frames on the GPU: panes of the picture, and the cloud, unprojected from uint16 depth in the vertex shader.
 // Light is computed once for each frame, into a texture that all panes share.
 
+export const MODES = { depth: 0, parts: 1, confidence: 2, other: 3, difference: 4 };
+export const WIDEST = 24; // pixels of a point of the cloud
+
 const HEAD = `#version 300 es
 precision highp float; precision highp int; precision highp usampler2D;
 uniform usampler2D depth, parts, sure, parts2;
@@ -77,18 +80,17 @@ void main() {
 const CLOUD_VERTEX = HEAD + PAINT + `
 uniform mat4 view;
 uniform float size;
-uniform int stride; // of the rows and columns that are drawn
-uniform int who; // 0 all, 1 people, 2 what is nobody
+uniform int peopleOnly;
 out vec3 tint;
 void main() {
-  int cols = (textureSize(depth, 0).x + stride - 1) / stride;
-  ivec2 p = ivec2(gl_VertexID % cols, gl_VertexID / cols) * stride;
+  int cols = textureSize(depth, 0).x;
+  ivec2 p = ivec2(gl_VertexID % cols, gl_VertexID / cols);
   uint mm = texelFetch(depth, p, 0).r, part = texelFetch(parts, p, 0).r;
-  if (mm == 0u || who == (part == 255u ? 1 : 2)) { gl_Position = vec4(2.0, 2.0, 2.0, 1.0); gl_PointSize = 0.0; return; }
+  if (mm == 0u || (peopleOnly == 1 && part == 255u)) { gl_Position = vec4(2.0, 2.0, 2.0, 1.0); gl_PointSize = 0.0; return; }
   float z = float(mm) / 1000.0;
   tint = painted(part, palette, z, texelFetch(light, p, 0).r);
   gl_Position = view * vec4((vec2(p) - lens.zw) / lens.xy * z, z, 1.0);
-  gl_PointSize = clamp(size * z / gl_Position.w, 1.0, 24.0);
+  gl_PointSize = clamp(size * z / gl_Position.w, 1.0, float(${WIDEST}));
 }`;
 
 const CLOUD_FRAGMENT = `#version 300 es
@@ -97,13 +99,11 @@ in vec3 tint;
 out vec4 color;
 void main() { color = vec4(tint, 1.0); }`;
 
-export const MODES = { depth: 0, parts: 1, confidence: 2, other: 3, difference: 4 };
-
-export class Painter {
+export class GpuPainter {
   constructor(canvas) {
     const gl = canvas.getContext("webgl2", { antialias: false, alpha: false });
-    if (!gl) throw new Error("This browser has no WebGL2, which the panes need.");
-    Object.assign(this, { gl, canvas, textures: {}, isSoftware: isSoftware(gl) });
+    if (!gl) throw new Error("This browser has no WebGL2; open the page without draw=gpu.");
+    Object.assign(this, { gl, canvas, textures: {} });
     this.lighting = this.program(LIGHT_VERTEX, LIGHT_FRAGMENT);
     this.flat = this.program(FLAT_VERTEX, FLAT_FRAGMENT);
     this.cloud = this.program(CLOUD_VERTEX, CLOUD_FRAGMENT);
@@ -221,19 +221,19 @@ export class Painter {
     gl.enable(gl.DEPTH_TEST);
     const places = this.use(this.cloud, 1);
     gl.uniformMatrix4fv(places.view, false, view);
-    const passes = this.isSoftware ? [[1, 2], [2, 5]] : [[0, 1]];
-    for (const [who, stride] of isPeopleOnly ? [[1, passes[0][1]]] : passes) {
-      gl.uniform1i(places.who, who);
-      gl.uniform1i(places.stride, stride);
-      // as wide as the pixels of the frame that it stands for are at their distance
-      gl.uniform1f(places.size, 1.05 * stride * zoom * box.h / camera.fy);
-      gl.drawArrays(gl.POINTS, 0, Math.ceil(width / stride) * Math.ceil(height / stride));
-    }
+    gl.uniform1i(places.peopleOnly, isPeopleOnly ? 1 : 0);
+    // as wide as the pixel of the frame that it stands for is at its distance
+    gl.uniform1f(places.size, 1.05 * zoom * box.h / camera.fy);
+    gl.drawArrays(gl.POINTS, 0, width * height);
   }
 }
 
-// without a GPU every point costs a microsecond or two: fewer and larger ones are drawn
-function isSoftware(gl) {
+// whether there is a GPU: some browsers offer WebGL2 without one, and the processor does its work, slowly
+export function hasGpu() {
+  const gl = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
+  if (!gl) return false;
   const info = gl.getExtension("WEBGL_debug_renderer_info");
-  return /swiftshader|llvmpipe|software/i.test(info ? gl.getParameter(info.UNMASKED_RENDERER_WEBGL) : "");
+  const name = gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
+  gl.getExtension("WEBGL_lose_context")?.loseContext();
+  return !/swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
 }

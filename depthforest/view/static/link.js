@@ -5,13 +5,22 @@ export const app = {
   state: null, // what is open, how it is read, whether it plays
   frame: null, // the newest frame
   chosen: new Set(), // parts that are not dimmed; empty: all
-  isDirty: true, // whether the panes must be drawn again
   isMarking: false,
 };
 
-export function redraw() { app.isDirty = true; }
+let socket, draw = () => {}, isAsked = false;
 
-let socket;
+// what draws the panes when `redraw` was called: once for each picture of the screen at most
+export function drawWith(function_) { draw = function_; }
+
+export function redraw() {
+  if (isAsked) return;
+  isAsked = true;
+  requestAnimationFrame(() => {
+    isAsked = false;
+    draw();
+  });
+}
 
 export function connect({ onText, onFrame, onEnd }) {
   const address = new URL("socket", location.href);
@@ -33,34 +42,35 @@ export function address(path, parameters = {}) {
   return url;
 }
 
-// length of a JSON text, the text, then arrays: depth, parts, confidence, and those of the second model
+// length of a JSON text, the text, then arrays: depth, and within a box parts, confidence, and those of the second model
 function unpack(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const frame = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-  const n = frame.width * frame.height;
+  const { width, height, box } = frame, [top, bottom, left, right] = box, n = (bottom - top) * (right - left);
   let at = 4 + length;
-  const take = (Kind) => {
-    const values = new Kind(buffer, at, n);
-    at += values.byteLength;
+  frame.depth = new Uint16Array(buffer, at, width * height);
+  at += frame.depth.byteLength;
+  const take = (outside) => {
+    const values = new Uint8Array(width * height).fill(outside), inner = new Uint8Array(buffer, at, n);
+    for (let row = top, from = 0; row < bottom; row++, from += right - left) {
+      values.set(inner.subarray(from, from + right - left), row * width + left);
+    }
+    at += n;
     return values;
   };
-  frame.depth = take(Uint16Array);
-  frame.parts = take(Uint8Array);
-  frame.sure = take(Uint8Array);
-  if (frame.compared) {
-    frame.parts2 = take(Uint8Array);
-    frame.sure2 = take(Uint8Array);
-  }
+  Object.assign(frame, { parts: take(255), sure: take(0) });
+  if (frame.compared) Object.assign(frame, { parts2: take(255), sure2: take(0) });
   frame.range = depthRange(frame.depth);
   return frame;
 }
 
 // meters between which nearly all readings lie
 function depthRange(depth) {
-  const some = [];
-  for (let i = 0; i < depth.length; i += 97) if (depth[i]) some.push(depth[i]);
-  if (!some.length) return [0, 1];
-  some.sort((a, b) => a - b);
+  const kept = new Uint16Array(Math.ceil(depth.length / 97));
+  let n = 0;
+  for (let i = 0; i < depth.length; i += 97) if (depth[i]) kept[n++] = depth[i];
+  if (!n) return [0, 1];
+  const some = kept.subarray(0, n).sort();
   const at = (share) => some[Math.floor((some.length - 1) * share)] / 1000;
   return [at(0.02), at(0.98)];
 }

@@ -1,5 +1,20 @@
 // Where the cloud is seen from: around a target, in camera space (x right, y down, z forward, meters).
 
+// the middle of the readings of people, or of all; null where there are too few
+function center({ depth, parts, width, camera }, isOfPeople) {
+  const sum = [0, 0, 0];
+  let n = 0;
+  for (let i = 0; i < depth.length; i += 13) {
+    if (!depth[i] || (isOfPeople && parts[i] === 255)) continue;
+    const z = depth[i] / 1000;
+    sum[0] += ((i % width) - camera.cx) / camera.fx * z;
+    sum[1] += (Math.floor(i / width) - camera.cy) / camera.fy * z;
+    sum[2] += z;
+    n += 1;
+  }
+  return n < 20 ? null : sum.map((v) => v / n);
+}
+
 export class Orbit {
   constructor() {
     this.zoom = 1.6;
@@ -7,38 +22,40 @@ export class Orbit {
   }
 
   reset() {
-    Object.assign(this, { yaw: 0.45, pitch: 0.16, distance: 3, target: [0, 0, 2.5], isPlaced: false });
+    Object.assign(this, { yaw: 0.45, pitch: 0.16, distance: 3, target: [0, 0, 2.5], isPlaced: false, isHeld: false });
   }
 
-  // look at the people of a frame, or at everything if there are none
-  place({ depth, parts, width, camera }) {
-    for (const isPerson of [true, false]) {
-      const sum = [0, 0, 0];
-      let n = 0;
-      for (let i = 0; i < depth.length; i += 13) {
-        if (!depth[i] || (isPerson && parts[i] === 255)) continue;
-        const z = depth[i] / 1000;
-        sum[0] += ((i % width) - camera.cx) / camera.fx * z;
-        sum[1] += (Math.floor(i / width) - camera.cy) / camera.fy * z;
-        sum[2] += z;
-        n += 1;
-      }
-      if (n < 20) continue;
-      this.target = sum.map((v) => v / n);
-      this.distance = Math.max(1.2, Math.min(6, this.target[2]));
-      this.isPlaced = true;
-      return;
+  // place it for the first frame, and anew where people have left what is seen, unless it was turned by hand
+  follow(frame) {
+    if (!this.isPlaced) this.place(frame);
+    else if (!this.isHeld) {
+      const at = center(frame, true), far = at && Math.hypot(...at.map((v, i) => v - this.target[i]));
+      if (far > 0.4 * this.distance) this.place(frame);
     }
   }
 
+  // look at the people of a frame, or at everything if there are none
+  place(frame) {
+    const at = center(frame, true) ?? center(frame, false);
+    if (!at) return;
+    this.target = at;
+    this.distance = Math.max(1.2, Math.min(6, at[2]));
+    this.isPlaced = true;
+  }
+
   turn(dx, dy) {
+    this.isHeld = true;
     this.yaw += dx * 0.008;
     this.pitch = Math.max(-1.5, Math.min(1.5, this.pitch + dy * 0.008));
   }
 
-  approach(factor) { this.distance = Math.max(0.2, Math.min(30, this.distance * factor)); }
+  approach(factor) {
+    this.isHeld = true;
+    this.distance = Math.max(0.2, Math.min(30, this.distance * factor));
+  }
 
   pan(dx, dy) {
+    this.isHeld = true;
     const { right, down } = this.axes(), k = this.distance * 0.0016;
     this.target = this.target.map((v, i) => v - k * (dx * right[i] + dy * down[i]));
   }

@@ -2,7 +2,8 @@
 
 import { $ } from "./dom.js";
 import { app, redraw } from "./link.js";
-import { Painter } from "./gpu.js";
+import { CpuPainter } from "./cpu.js";
+import { GpuPainter, hasGpu } from "./gpu.js";
 import { Orbit } from "./orbit.js";
 import { clipped, drawMarks, drawSkeletons, project, toPicture } from "./overlay.js";
 
@@ -15,7 +16,7 @@ let view = "all", empty = [0, 0, 0], listMarks = () => [];
 
 // `onPixel` is called with a pane's name and a pixel that was clicked; `marksOf` lists the marks of a frame
 export function startPanes({ onPixel, marksOf }) {
-  painter = new Painter($("gl"));
+  painter = painterOn($("gl"), new URLSearchParams(location.search).get("draw"));
   listMarks = marksOf;
   for (const pane of nodes) {
     if (pane.dataset.pane === "cloud") watchCloud(pane);
@@ -27,12 +28,30 @@ export function startPanes({ onPixel, marksOf }) {
   setView(matchMedia("(max-width: 760px)").matches ? "parts" : "all");
 }
 
+// `how`, from the address: gpu or cpu, whatever there is; omitted: the GPU if there is one
+function painterOn(canvas, how) {
+  return how === "gpu" || (how !== "cpu" && hasGpu()) ? new GpuPainter(canvas) : new CpuPainter(canvas);
+}
+
 export function setView(name) {
   const isCompared = app.state?.compare != null;
   view = isCompared || !["other", "difference"].includes(name) ? name : "all";
   for (const pane of nodes) pane.hidden = view !== "all" && pane.dataset.pane !== view;
   $("panes").className = view !== "all" ? "one" : isCompared ? "many" : "";
   for (const button of buttons) button.setAttribute("aria-pressed", button.dataset.view === view);
+  redraw();
+}
+
+const REST_MS = 150; // after which a picture that nothing has changed is drawn as finely as can be
+let unrest = 0;
+
+// draw soon and, without a GPU, coarsely, because the next picture may follow at once
+export function redrawSoon() {
+  clearTimeout(unrest);
+  unrest = setTimeout(() => {
+    unrest = 0;
+    if (painter.isCoarse) redraw();
+  }, REST_MS);
   redraw();
 }
 
@@ -52,7 +71,7 @@ export function takeColors() {
 
 // the box of a pane and that of the picture in it, in whole pixels of the canvases: what is drawn is what is clicked
 function boxes(pane) {
-  const outer = stage.getBoundingClientRect(), inner = pane.getBoundingClientRect(), k = over.width / outer.width;
+  const outer = stage.getBoundingClientRect(), inner = pane.getBoundingClientRect(), k = painter.canvas.width / outer.width;
   const [left, top, width, height] = [inner.left - outer.left, inner.top - outer.top, inner.width, inner.height].map((v) => v * k);
   const fit = Math.min(width / app.frame.width, height / app.frame.height);
   const [w, h] = [Math.round(app.frame.width * fit), Math.round(app.frame.height * fit)];
@@ -61,14 +80,22 @@ function boxes(pane) {
   return { box, picture, outer, k };
 }
 
-export function drawPanes() {
+// the canvases, from the lowest: what a GPU draws cannot be drawn over with a pen
+export function layers() { return painter.pen ? [painter.canvas] : [painter.canvas, over]; }
+
+export function clearPanes() {
+  painter.begin(empty);
+  if (!painter.pen) over.getContext("2d").clearRect(0, 0, over.width, over.height);
+}
+
+export function drawPanes(isAtRest = !unrest) {
   const { frame, hello } = app, outer = stage.getBoundingClientRect(), ratio = Math.min(devicePixelRatio || 1, 2);
   const [width, height] = [Math.round(outer.width * ratio), Math.round(outer.height * ratio)];
-  for (const canvas of [painter.canvas, over]) {
+  for (const canvas of layers()) {
     if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   }
-  const pen = over.getContext("2d");
-  pen.clearRect(0, 0, width, height);
+  const pen = painter.pen ?? over.getContext("2d");
+  if (!painter.pen) pen.clearRect(0, 0, width, height);
   painter.begin(empty);
   for (const pane of nodes) {
     if (!pane.offsetParent) continue;
@@ -77,7 +104,7 @@ export function drawPanes() {
     let place = null;
     if (name === "cloud") {
       const matrix = orbit.matrix(box.w / box.h);
-      painter.drawCloud(box, matrix, orbit.zoom, $("only").checked);
+      painter.drawCloud(box, matrix, orbit.zoom, $("only").checked, isAtRest);
       place = (point) => project(matrix, point, box);
     } else {
       painter.drawFlat(picture, name);
@@ -162,16 +189,16 @@ function watchCloud(pane) {
     } else if (event.buttons & 2 || event.shiftKey) orbit.pan(dx, dy);
     else orbit.turn(dx, dy);
     fingers.set(event.pointerId, now);
-    redraw();
+    redrawSoon();
   });
   pane.addEventListener("wheel", (event) => {
     event.preventDefault();
     orbit.approach(Math.exp(event.deltaY * 0.001));
-    redraw();
+    redrawSoon();
   }, { passive: false });
   pane.addEventListener("dblclick", () => {
     orbit.reset();
-    orbit.place(app.frame);
-    redraw();
+    if (app.frame) orbit.place(app.frame);
+    redrawSoon();
   });
 }

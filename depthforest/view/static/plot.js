@@ -43,9 +43,10 @@ export class AnglePlot {
     const { canvas, history } = this, ratio = devicePixelRatio || 1, pen = canvas.getContext("2d");
     const width = canvas.clientWidth, height = canvas.clientHeight;
     if (!width) return; // its tab is closed
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    pen.scale(ratio, ratio);
+    const size = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (canvas.width !== size[0] || canvas.height !== size[1]) [canvas.width, canvas.height] = size;
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
     const up = (degrees) => height - MARGIN - (height - 2 * MARGIN) * degrees / 180;
     this.drawGrid(pen, width, up);
     const step = (width - LEFT - 4) / Math.max(LEAST, history.length - 1);
