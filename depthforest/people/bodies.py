@@ -222,7 +222,7 @@ def _regions(grid: DepthGrid, taken: Bytes, axes: Singles) -> tuple[Labels, Floa
     """Return the regions of the cells that are left, those that are too small aside, and their measures."""
     labels, stack = np.empty(grid.shape, dtype=np.int32), np.empty(taken.size, dtype=np.int32)
     sizes, spacing = np.empty((taken.size, 2)), np.float32(grid.spacing)
-    n = label_regions(grid.points, grid.area, taken, spacing, labels, stack, sizes)
+    n = label_regions(grid.points, grid.area, taken, spacing, taken, labels, stack, sizes)
     n_cells, area = sizes[:n].T
     is_kept = (area >= PIECE_MIN_AREA_M2) & (n_cells >= PIECE_MIN_CELLS)
     if n > MAX_REGIONS:

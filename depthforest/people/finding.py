@@ -23,6 +23,7 @@ from depthforest.people.background import SOMEBODY, Background
 from depthforest.people.grid import DepthGrid
 from depthforest.people.judging.candidates import find_candidates, find_moved
 from depthforest.people.judging.model import PersonModel, body_forest, load_person_model
+from depthforest.people.judging.pieces import put_right
 from depthforest.people.outlines import outline_people
 
 Mask = npt.NDArray[np.bool_]
@@ -156,6 +157,8 @@ def find_people(
     is_kept = probable >= (knows.least_probability if least is None else least)
     chosen = found.choose(probable, is_kept)[:n_people]
     cells = found.cells_of(chosen)
+    if found.person is not None and found.is_open is not None:
+        put_right(grid, found.person, found.is_open, cells)
     if known is None:
         drawn, n_pixels = outline_people(frame.depth_mm, grid, cells, found.room.owner, found.room.planes)
     else:

@@ -39,13 +39,13 @@ def are_linked(points: Singles, row: int, col: int, r: int, c: int, spacing: np.
 
 @kernel
 def label_regions(
-    points: Singles, area: Singles, taken: npt.NDArray[np.uint8], spacing: np.float32, labels: Labels, stack: Labels,
-    sizes: npt.NDArray[np.float64],
+    points: Singles, area: Singles, taken: npt.NDArray[np.uint8], spacing: np.float32, kinds: npt.NDArray[np.uint8],
+    labels: Labels, stack: Labels, sizes: npt.NDArray[np.float64],
 ) -> int:  # fmt: skip
     """Write the region of each cell, from 0 in reading order, -1 for those taken or without a reading; return how many.
 
-    Eight neighbors connect. `stack` and `sizes` are as long as there are cells; a row of `sizes` is the number of
-    cells of a region and their square meters.
+    Eight neighbors of the same kind connect. `stack` and `sizes` are as long as there are cells; a row of `sizes` is
+    the number of cells of a region and their square meters.
     """
     n_rows, n_cols = taken.shape
     labels[:] = -1
@@ -66,6 +66,7 @@ def label_regions(
                 for r in range(max(row - 1, 0), min(row + 2, n_rows)):
                     for c in range(max(col - 1, 0), min(col + 2, n_cols)):
                         is_free = labels[r, c] < 0 and taken[r, c] == 0 and points[2, r, c] > 0
+                        is_free = is_free and kinds[r, c] == kinds[row, col]
                         if is_free and are_linked(points, row, col, r, c, spacing):
                             labels[r, c] = n
                             stack[height] = r * n_cols + c

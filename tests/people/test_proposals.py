@@ -1,6 +1,7 @@
 """Proposals and candidates: what may be people, and the choice among what overlaps."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -15,6 +16,7 @@ from depthforest.people.judging.candidates import PersonCandidates, find_candida
 from depthforest.people.judging.learning import cell_pixels, scene_frame, scene_table
 from depthforest.people.judging.looks import SCENE, coarse_frame
 from depthforest.people.judging.model import body_forest, load_person_model
+from depthforest.people.judging.pieces import put_right
 from depthforest.people.judging.proposals import _trimmed, _unions, cells_by_number
 from depthforest.people.regions import (
     N_MEASURES,
@@ -189,3 +191,53 @@ def test_candidates_are_measured_each_by_itself():
         alone = cv2.distanceTransform(np.pad((labels == 0).astype(np.uint8), 1), cv2.DIST_L2, 3)
         measure_regions(grid.points, grid.normals, grid.area, alone, axes, labels, taken, spacing, ref)
         np.testing.assert_array_equal(row, ref[0])
+
+
+def patches(*blocks):
+    """Return a grid of flat blocks (rows, cols, depth in meters), 0.01 m a cell, and the cells of each, from 1."""
+    points, numbers = np.zeros((4, 30, 40), np.float32), np.zeros((30, 40), np.uint8)
+    points[0], points[1] = np.meshgrid(np.arange(40) * 0.01, np.arange(30) * 0.01)
+    points[3] = 0.002
+    for number, (rows, cols, depth) in enumerate(blocks, start=1):
+        points[2][rows, cols], numbers[rows, cols] = depth, number
+    grid = SimpleNamespace(points=points, area=np.ones((30, 40), np.float32), spacing=0.005, shape=(30, 40))
+    return grid, numbers
+
+
+def after(grid, numbers, looks, owned):
+    """Return which of the blocks are a person's, once pieces are put right; `owned` were before."""
+    person, cells = np.array([0, *looks], np.float32)[numbers], np.isin(numbers, owned).astype(np.uint8)
+    put_right(grid, person, numbers > 0, cells)
+    after = [np.unique(cells[numbers == k]).tolist() for k in range(1, len(looks) + 1)]
+    assert all(len(one) == 1 for one in after)  # pieces stay whole
+    assert not cells[numbers == 0].any()
+    return [k for k, (one,) in enumerate(after, start=1) if one]
+
+
+def test_whole_pieces_are_left_out_or_added():
+    body, chair = (slice(2, 26), slice(2, 20), 2.0), (slice(4, 20), slice(20, 28), 2.3)
+    arm, far = (slice(2, 8), slice(28, 34), 2.4), (slice(20, 26), slice(22, 30), 2.6)
+    grid, numbers = patches(body, chair, arm, far)
+    assert after(grid, numbers, (0.8, 0.2, 0.1, 0.1), [1, 2]) == [1]
+    assert after(grid, numbers, (0.8, 0.4, 0.1, 0.1), [1, 2]) == [1, 2]  # that may be a coat that is worn
+    assert after(grid, numbers, (0.8, 0.9, 0.1, 0.1), [1]) == [1, 2]
+    assert after(grid, numbers, (0.8, 0.5, 0.1, 0.1), [1]) == [1]
+    # what is near an added piece alone is not near the person, and 0.6 m are out of reach
+    assert after(grid, numbers, (0.8, 0.9, 0.9, 0.9), [1]) == [1, 2]
+    assert after(grid, numbers, (0.8, 0.9, 0.9, 0.9), [1, 2]) == [1, 2, 3, 4]
+
+
+def test_half_of_a_person_is_never_left_out():
+    grid, numbers = patches((slice(2, 12), slice(2, 20), 2.0), (slice(12, 26), slice(2, 20), 2.5))
+    assert after(grid, numbers, (0.8, 0.1), [1, 2]) == [1, 2]
+    assert after(grid, numbers, (0.1, 0.8), [1, 2]) == [2]
+    assert after(grid, numbers, (0.1, 0.1), [1, 2]) == [1, 2]
+
+
+def test_pieces_belong_to_the_nearest_person():
+    grid, numbers = patches(
+        (slice(2, 26), slice(2, 15), 2.0), (slice(2, 26), slice(17, 20), 2.2), (slice(2, 26), slice(22, 38), 2.1)
+    )
+    cells = np.array([0, 1, 0, 2], np.uint8)[numbers]
+    put_right(grid, np.array([0, 0.8, 0.8, 0.8], np.float32)[numbers], numbers > 0, cells)
+    assert np.unique(cells[numbers == 2]).tolist() == [2]

@@ -53,12 +53,17 @@ class PersonCandidates:
     places : list of array (n_cells,), int64
         Cells of every candidate, counted line by line.
     columns : array (n, len(columns.NAMES)), float64
+    is_open, person : array (rows, cols), optional
+        Without a background: which cells are neither the room's nor a face's (bool), and how much they look like a
+        person's (float32).
     """
 
     room: SurveyedRoom
     shape: tuple[int, int]
     places: list[Longs]
     columns: Floats
+    is_open: npt.NDArray[np.bool_] | None = None
+    person: Singles | None = None
 
     def choose(self, probable: Floats, is_kept: npt.NDArray[np.bool_]) -> list[int]:
         """Return the candidates that are kept and do not overlap, the most probable first.
@@ -118,9 +123,10 @@ def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_
     coarse = coarse_frame(grid)
     is_open = (room.taken == 0) & (coarse.depth_mm > 0)
     looks = look_at_cells(scene, coarse, is_open)
-    person = _smoothed(1 - looks[..., 0], is_open)
-    places = _different(propose(grid, room, person, is_open, least_person))
-    return PersonCandidates(room, grid.shape, places, describe(grid, room, coarse, is_open, looks, body, places))
+    person = 1 - looks[..., 0]
+    places = _different(propose(grid, room, _smoothed(person, is_open), is_open, least_person))
+    columns = describe(grid, room, coarse, is_open, looks, body, places)
+    return PersonCandidates(room, grid.shape, places, columns, is_open, person)
 
 
 def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees, body: DepthTrees) -> PersonCandidates:
