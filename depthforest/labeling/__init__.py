@@ -1,7 +1,7 @@
 """Whole-frame inference: trees, a frame and a person's mask in, a `Labeling` out.
 
-Other rooms may use `labeling.label` and `labeling.label_many`, which `Forest` calls, `leaves_of_person`, and
-`thumbnail`, what a context stage learns from.
+Other rooms may use `labeling.label` and `labeling.label_many`, which `Forest` calls, `leaves_of_person`, `shares_at`,
+and `thumbnail`, what a context stage learns from.
 With `exact`, unsmoothed results equal those of the plain walk (`trees`) to the bit.
 
 Modules, from the ground up:
@@ -17,6 +17,7 @@ Modules, from the ground up:
 - `walks`: `PersonWalk`: one person through a forest, grid after grid; after the first grid, a context stage looks at
   what was found. It keeps the crop and the leaves, so a person is
   cropped and walked once, whatever is asked later.
+- `several`: `shares_at`: what a forest says of a few pixels of several people, who may overlap, in one call.
 - `labeling`: `label` for one person, `label_many` for streams of frames, and `Labeling`, their result.
 """
 

@@ -4,5 +4,6 @@ from .labeling import RULES as RULES
 from .labeling import Labeling as Labeling
 from .labeling import Sample as Sample
 from .labeling import leaves_of_person as leaves_of_person
-from .labeling import shares_at as shares_at
+from .several import Several as Several
+from .several import shares_at as shares_at
 from .walks import thumbnail as thumbnail

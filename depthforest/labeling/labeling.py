@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import UsageError, is_number, is_whole, kernel, map_in_order, thread_count
+from depthforest.base import UsageError, is_number, is_whole, map_in_order, thread_count
 from depthforest.frames import NO_PART, Camera, Frame, PartSet
 from depthforest.labeling.calibrating import calibrate_rows, table_of
 from depthforest.labeling.walks import PersonWalk
@@ -207,51 +207,6 @@ def leaves_of_person(
     leaves, places = PersonWalk.start(forest, frame, mask, is_mirrored=True).leaves_on_grid(n)
     rows, cols = places.T
     return np.ascontiguousarray(leaves.transpose(1, 0, 2)), rows, cols
-
-
-def shares_at(
-    forest: DepthTrees, frame: Frame, mask: Mask | None, places: npt.NDArray[np.int32], *, mirror: bool
-) -> npt.NDArray[np.float32]:
-    """Return the shares (n, n_parts) of some of a person's pixels, which alone walk: of a few, this is cheap.
-
-    Not calibrated: who learned from them, learned from these.
-
-    They are the first stage's: a context stage needs the whole person.
-
-    Parameters
-    ----------
-    forest : DepthTrees
-    frame : Frame
-    mask : array (rows, cols), bool, optional
-        The person; None: all readings.
-    places : array (n, 2), int32
-        Rows and columns, each of a pixel of the person with a reading.
-    mirror : bool
-        Walk the mirrored picture, too.
-    """
-    places = np.ascontiguousarray(places, dtype=np.int32)
-    if places.ndim != 2 or places.shape[1] != 2:
-        raise UsageError(f"places must be an array (n, 2) of rows and columns, got one of shape {places.shape}")
-    if len(places) == 0:
-        return np.empty((0, len(forest.part_set)), dtype=np.float32)
-    walk = PersonWalk.start(forest, frame, mask, is_mirrored=mirror)
-    pixels = np.ones((1, 1), dtype=np.uint8) if mask is None else np.ascontiguousarray(mask).view(np.uint8)
-    n_wrong = _count_wrong(frame.depth_mm, pixels, mask is not None, places)
-    if n_wrong:
-        raise UsageError(f"{n_wrong} of {len(places)} places are off the picture, not the person's, or have no reading")
-    return _shares(*walk.sums_at(places))
-
-
-@kernel
-def _count_wrong(depth: Any, mask: Any, is_masked: bool, places: npt.NDArray[np.int32]) -> int:
-    """Return how many places (n, 2) are off the picture, off the mask, or have no reading."""
-    n = 0
-    for i in range(len(places)):
-        row, col = places[i, 0], places[i, 1]
-        is_off = row < 0 or col < 0 or row >= depth.shape[0] or col >= depth.shape[1]
-        if is_off or depth[row, col] == 0 or (is_masked and mask[row, col] == 0):
-            n += 1
-    return n
 
 
 def label(

@@ -205,22 +205,6 @@ class PersonWalk:
         chosen = chosen[: find_grid(self.crop.places, self.crop.corner, self.n_cols, grid_step(self.n, n), chosen)]
         return self._leaves_of(self.crop.places[chosen]), self.positions(chosen)
 
-    def sums_at(self, places: npt.NDArray[np.int32]) -> tuple[Sums, int | Sums]:
-        """Return the sums (n, n_parts) of some pixels, rows and columns (n, 2) of the frame, and what is whole.
-
-        Each must be one of the person's. They alone tell the facing, and nothing is smoothed.
-        """
-        leaves = self._leaves_of(np.ascontiguousarray(places - np.array(self.crop.corner, dtype=np.int32)))
-        walk = self
-        if self.weights is None:
-            said = np.zeros(self.forest.n_facings, dtype=np.int64)
-            add_evidence(leaves, self.forest.facing_evidence, said)
-            walk = replace(self, weights=facings.weigh(said, leaves.size))
-        sums = np.empty((len(places), self.packed.leaves.shape[1]), dtype=np.int32)
-        mix_pixels(*walk.mixing, leaves, 0, len(places), sums)
-        sums = sums[:, : len(self.forest.part_set)]
-        return sums, walk._whole(sums, False)
-
     def _leaves_of(self, places: npt.NDArray[np.int32]) -> Leaves:
         """Return the leaves (n, n_walks, n_trees) of pixels, places in the crop."""
         scales = np.empty((len(places), 2), dtype=np.float32)

@@ -164,8 +164,33 @@ def _regions_alone(labels: Labels, table: Floats, bodies: Bytes) -> Bytes:
     is_same = shared[np.arange(1, n), largest] > ALONE_MAX_SHARE * sizes[largest]
     chosen = np.flatnonzero(is_large & ~is_same)[:MAX_BODIES]
     renumber = np.zeros(n, dtype=np.uint8)
-    renumber[chosen + 1] = np.arange(1, len(chosen) + 1)
-    return renumber[labels + 1]
+    renumber[chosen] = np.arange(1, len(chosen) + 1)
+    return _renumbered(labels, renumber)
+
+
+def _renumbered(labels: Labels, numbers: Bytes) -> Bytes:
+    """Return a number for the region of each cell; the last is that of no region."""
+    cells = np.empty(labels.shape, dtype=np.uint8)
+    _look_up(labels, numbers, cells)
+    return cells
+
+
+@kernel
+def _look_up(labels: Labels, numbers: Bytes, cells: Bytes) -> None:
+    """Write the number of each cell's region; of -1, no region, it is the last."""
+    for row in range(labels.shape[0]):
+        for col in range(labels.shape[1]):
+            cells[row, col] = numbers[labels[row, col]]
+
+
+@kernel
+def _keep_regions(labels: Labels, renumber: Labels, is_region: Bytes) -> None:
+    """Give regions their new numbers; write 1 for the cells that have one, in a margin of one cell of 0."""
+    is_region[:] = 0
+    for row in range(labels.shape[0]):
+        for col in range(labels.shape[1]):
+            labels[row, col] = renumber[labels[row, col]]
+            is_region[row + 1, col + 1] = labels[row, col] >= 0
 
 
 @kernel
@@ -197,16 +222,16 @@ def _regions(grid: DepthGrid, taken: Bytes, axes: Singles) -> tuple[Labels, Floa
     """Return the regions of the cells that are left, those that are too small aside, and their measures."""
     labels, stack = np.empty(grid.shape, dtype=np.int32), np.empty(taken.size, dtype=np.int32)
     sizes, spacing = np.empty((taken.size, 2)), np.float32(grid.spacing)
-    n = label_regions(grid.points, grid.area, taken, spacing, labels, stack, sizes)
+    n = label_regions(grid.points, grid.area, taken, spacing, taken, labels, stack, sizes)
     n_cells, area = sizes[:n].T
     is_kept = (area >= PIECE_MIN_AREA_M2) & (n_cells >= PIECE_MIN_CELLS)
-    is_kept[np.argsort(-area, kind="stable")[MAX_REGIONS:]] = False
+    if n > MAX_REGIONS:
+        is_kept[np.argsort(-area, kind="stable")[MAX_REGIONS:]] = False
     n_kept = np.count_nonzero(is_kept)
     renumber = np.full(n + 1, -1, dtype=np.int32)
     renumber[:-1][is_kept] = np.arange(n_kept)
-    labels = renumber[labels]
-    is_region = np.zeros((labels.shape[0] + 2, labels.shape[1] + 2), dtype=np.uint8)
-    np.greater_equal(labels, 0, out=is_region[1:-1, 1:-1].view(np.bool_))
+    is_region = np.empty((labels.shape[0] + 2, labels.shape[1] + 2), dtype=np.uint8)
+    _keep_regions(labels, renumber, is_region)
     inside = np.asarray(cv2.distanceTransform(is_region, cv2.DIST_L2, 3))
     table = np.empty((n_kept, N_MEASURES))
     measure_regions(grid.points, grid.normals, grid.area, inside, axes, labels, taken, spacing, table)
@@ -234,7 +259,7 @@ def _assemble(grid: DepthGrid, labels: Labels, table: Floats, axes: Singles, *, 
         is_somebody = [True] * len(bodies.merged)
     body = np.append(bodies.body, np.uint8(0))  # -1, no region, counts from the end
     body[~np.array([False, *is_somebody])[body]] = 0
-    cells = body[labels]
+    cells = _renumbered(labels, body)
     part_bodies(grid.points, grid.area, axes, cells)
     return cells
 
@@ -295,29 +320,40 @@ class _Assembler:
     def join_pieces(self) -> None:
         """Give pieces to the bodies that they touch, the nearest first; those of furniture to none."""
         is_free = (self.body == 0) & (self._table[:, FACED] <= PIECE_MAX_FACED_SHARE * self._table[:, BORDER])
-        while True:
-            free, owned = np.flatnonzero(is_free), np.flatnonzero(self.body)
-            if not len(free) or not len(owned):
-                return
-            near = self._gaps[np.ix_(free, owned)]
-            i, k = np.unravel_index(int(np.argmin(near)), near.shape)
-            if not near[i, k] < SAME_BODY_GAP_M:
-                return
-            self.join(int(free[i]), int(self.body[owned[k]]))
-            is_free[free[i]] = False
+        joined = np.empty(len(self.body), dtype=np.int64)
+        before = self.body.copy()
+        for region in joined[: _join_nearest(self._gaps, is_free, before, joined)].tolist():
+            self.join(region, int(before[region]))
 
     def adopt(self, is_loose: npt.NDArray[np.bool_]) -> None:
         """Give loose pieces to the bodies whose boxes are nearest, if they are within an arm's reach."""
-        if not self.merged:
-            return
-        bodies = np.stack(self.merged)
-        for k in np.flatnonzero((self.body == 0) & is_loose):
-            over = np.maximum(bodies[:, LOW : LOW + 3] - self._table[k, HIGH : HIGH + 3], 0)
-            under = np.maximum(self._table[k, LOW : LOW + 3] - bodies[:, HIGH : HIGH + 3], 0)
-            gaps = np.linalg.norm(over + under, axis=1)
-            nearest = int(np.argmin(gaps))
-            if gaps[nearest] < ARM_REACH_M:
-                self.body[k] = nearest + 1
+        loose = np.flatnonzero((self.body == 0) & is_loose)
+        if self.merged and len(loose):
+            bodies, pieces = np.stack(self.merged), self._table[loose]
+            over = np.maximum(bodies[:, None, LOW : LOW + 3] - pieces[:, HIGH : HIGH + 3], 0)
+            under = np.maximum(pieces[:, LOW : LOW + 3] - bodies[:, None, HIGH : HIGH + 3], 0)
+            gaps = np.linalg.norm(over + under, axis=2)
+            nearest = np.argmin(gaps, axis=0)
+            is_reached = gaps[nearest, np.arange(len(loose))] < ARM_REACH_M
+            self.body[loose[is_reached]] = nearest[is_reached] + 1
+
+
+@kernel
+def _join_nearest(gaps: Singles, is_free: npt.NDArray[np.bool_], body: Bytes, joined: Longs) -> int:
+    """Join free regions to bodies, the nearest first, of equals the first; write which, and return how many."""
+    n = 0
+    while True:
+        nearest, piece, owner = np.float32(SAME_BODY_GAP_M), -1, -1
+        for i in range(len(body)):
+            if is_free[i]:
+                for k in range(len(body)):
+                    if body[k] > 0 and gaps[i, k] < nearest:
+                        nearest, piece, owner = gaps[i, k], i, k
+        if piece < 0:
+            return n
+        body[piece], is_free[piece] = body[owner], False
+        joined[n] = piece
+        n += 1
 
 
 def _is_loose(table: Floats) -> npt.NDArray[np.bool_]:

@@ -1,9 +1,9 @@
 """find_people: a depth frame to a mask for each person, with a background or without.
 
-Without a background, floor and walls (`rooms`) and what does not look like a person's (`looks`) are taken away, and
+Without a background, floor and walls (`survey`) and what does not look like a person's (`looks`) are taken away, and
 what is left falls into bodies (`bodies`). With one, bodies are what is nearer than it. Either way the judge of the
-person model says how probably each is a person (`candidates`). All that works on a coarse grid (`grid`); the masks of
-people are then drawn pixel by pixel (`outlines`).
+person model says how probably each is a person (`candidates`). Without a background, whole pieces are then put right
+(`pieces`). All that works on a coarse grid (`grid`); the masks of people are drawn pixel by pixel (`outlines`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from depthforest.people.background import SOMEBODY, Background
 from depthforest.people.grid import DepthGrid
 from depthforest.people.judging.candidates import find_candidates, find_moved
 from depthforest.people.judging.model import PersonModel, body_forest, load_person_model
+from depthforest.people.judging.pieces import put_right
 from depthforest.people.outlines import outline_people
 
 Mask = npt.NDArray[np.bool_]
@@ -156,6 +157,8 @@ def find_people(
     is_kept = probable >= (knows.least_probability if least is None else least)
     chosen = found.choose(probable, is_kept)[:n_people]
     cells = found.cells_of(chosen)
+    if chosen and found.person is not None and found.is_open is not None:
+        put_right(grid, found.person, found.is_open, cells)
     if known is None:
         drawn, n_pixels = outline_people(frame.depth_mm, grid, cells, found.room.owner, found.room.planes)
     else:

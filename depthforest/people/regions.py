@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Singles, kernel
+from depthforest.base import Singles, kernel, merged
 
 Labels = npt.NDArray[np.int32]
 
@@ -39,13 +39,13 @@ def are_linked(points: Singles, row: int, col: int, r: int, c: int, spacing: np.
 
 @kernel
 def label_regions(
-    points: Singles, area: Singles, taken: npt.NDArray[np.uint8], spacing: np.float32, labels: Labels, stack: Labels,
-    sizes: npt.NDArray[np.float64],
+    points: Singles, area: Singles, taken: npt.NDArray[np.uint8], spacing: np.float32, kinds: npt.NDArray[np.uint8],
+    labels: Labels, stack: Labels, sizes: npt.NDArray[np.float64],
 ) -> int:  # fmt: skip
     """Write the region of each cell, from 0 in reading order, -1 for those taken or without a reading; return how many.
 
-    Eight neighbors connect. `stack` and `sizes` are as long as there are cells; a row of `sizes` is the number of
-    cells of a region and their square meters.
+    Eight neighbors of the same kind connect. `stack` and `sizes` are as long as there are cells; a row of `sizes` is
+    the number of cells of a region and their square meters.
     """
     n_rows, n_cols = taken.shape
     labels[:] = -1
@@ -66,6 +66,7 @@ def label_regions(
                 for r in range(max(row - 1, 0), min(row + 2, n_rows)):
                     for c in range(max(col - 1, 0), min(col + 2, n_cols)):
                         is_free = labels[r, c] < 0 and taken[r, c] == 0 and points[2, r, c] > 0
+                        is_free = is_free and kinds[r, c] == kinds[row, col]
                         if is_free and are_linked(points, row, col, r, c, spacing):
                             labels[r, c] = n
                             stack[height] = r * n_cols + c
@@ -109,41 +110,122 @@ def measure_regions(
     `taken` is 1 for cells of the room, 2 for those of furniture.
     """
     n_rows, n_cols = labels.shape
-    table[:] = 0
-    table[:, LOW : LOW + 3] = np.inf
-    table[:, HIGH : HIGH + 3] = -np.inf
+    _clear(table)
     for row in range(n_rows):
         for col in range(n_cols):
             k = labels[row, col]
-            if k < 0:
-                continue
-            x, y, z, weight = points[0, row, col], points[1, row, col], points[2, row, col], area[row, col]
-            table[k, N_CELLS] += 1
-            table[k, AREA] += weight
-            table[k, CUT] += row == 0 or col == 0 or row == n_rows - 1 or col == n_cols - 1
-            table[k, THICKNESS] = max(table[k, THICKNESS], inside[row + 1, col + 1] * spacing * z)
-            for axis in range(3):
-                at = axes[axis, 0] * x + axes[axis, 1] * y + axes[axis, 2] * z
-                table[k, MIDDLE + axis] += weight * at
-                table[k, LOW + axis] = min(table[k, LOW + axis], at)
-                table[k, HIGH + axis] = max(table[k, HIGH + axis], at)
-            column = BENDS
-            for i in range(3):
-                for j in range(i, 3):
-                    table[k, column] += weight * normals[i, row, col] * normals[j, row, col]
-                    column += 1
-            for r, c in ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1)):
-                if r < 0 or c < 0 or r >= n_rows or c >= n_cols or labels[r, c] == k:
-                    continue
-                table[k, BORDER] += 1
-                if points[2, r, c] == 0:
-                    continue
-                if not are_linked(points, row, col, r, c, spacing):
-                    table[k, BEFORE if points[2, r, c] > z else BEHIND] += 1
-                elif taken[r, c] == 2:
-                    table[k, FACED] += 1
-                elif taken[r, c] == 1:
-                    table[k, FLOORED] += 1
+            if k >= 0:
+                _add_cell(
+                    points, normals, area, inside[row + 1, col + 1], axes, labels, taken, spacing, row, col, table
+                )
+
+
+@kernel
+def measure_candidates(
+    points: Singles, normals: Singles, area: Singles, inside: Singles, axes: Singles, cells: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64], taken: npt.NDArray[np.uint8], spacing: np.float32, table: npt.NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Write the measures of candidates, which may overlap: of each as if it were the only region.
+
+    Parameters
+    ----------
+    points, normals, area, axes, taken, spacing
+        As in `measure_regions`.
+    inside : array (rows, cols), float32
+        The same for pictures of the candidates as `stack_pictures` writes them.
+    cells, ends : arrays (n,), (n_candidates + 1,), int64
+        Cells of the candidates, one after the other, counted line by line, and where those of each begin.
+    table : array (n_candidates, N_MEASURES), float64
+    """
+    n_cols = area.shape[1]
+    labels = np.full(area.shape, -1, dtype=np.int32)
+    _clear(table)
+    first = 1
+    for k in range(len(table)):
+        if ends[k] == ends[k + 1]:
+            continue
+        top = cells[ends[k]] // n_cols
+        for i in range(ends[k], ends[k + 1]):
+            labels[cells[i] // n_cols, cells[i] % n_cols] = k
+        for i in range(ends[k], ends[k + 1]):
+            row, col = cells[i] // n_cols, cells[i] % n_cols
+            depth_in = inside[first + row - top, col + 1]
+            _add_cell(points, normals, area, depth_in, axes, labels, taken, spacing, row, col, table)
+        for i in range(ends[k], ends[k + 1]):
+            labels[cells[i] // n_cols, cells[i] % n_cols] = -1
+        first += cells[ends[k + 1] - 1] // n_cols - top + 3
+
+
+@kernel
+def stacked_rows(cells: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], n_cols: int) -> int:
+    """Return how many rows `stack_pictures` needs."""
+    n = 0
+    for k in range(len(ends) - 1):
+        if ends[k] < ends[k + 1]:
+            n += cells[ends[k + 1] - 1] // n_cols - cells[ends[k]] // n_cols + 3
+    return n
+
+
+@kernel
+def stack_pictures(
+    cells: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], n_cols: int, picture: npt.NDArray[np.uint8]
+) -> None:
+    """Write the rows of every candidate one below the other, with a margin of one cell around each.
+
+    `picture` is (`stacked_rows`, n_cols + 2), of 0.
+    """
+    first = 1
+    for k in range(len(ends) - 1):
+        if ends[k] == ends[k + 1]:
+            continue
+        top = cells[ends[k]] // n_cols
+        for i in range(ends[k], ends[k + 1]):
+            picture[first + cells[i] // n_cols - top, cells[i] % n_cols + 1] = 1
+        first += cells[ends[k + 1] - 1] // n_cols - top + 3
+
+
+@kernel
+def _clear(table: npt.NDArray[np.float64]) -> None:
+    table[:] = 0
+    table[:, LOW : LOW + 3] = np.inf
+    table[:, HIGH : HIGH + 3] = -np.inf
+
+
+@merged
+def _add_cell(
+    points: Singles, normals: Singles, area: Singles, depth_in: np.float32, axes: Singles, labels: Labels,
+    taken: npt.NDArray[np.uint8], spacing: np.float32, row: int, col: int, table: npt.NDArray[np.float64],
+) -> None:  # fmt: skip
+    """Add a cell to the measures of its region; it is `depth_in` cells from what is not the region."""
+    n_rows, n_cols = labels.shape
+    k = labels[row, col]
+    x, y, z, weight = points[0, row, col], points[1, row, col], points[2, row, col], area[row, col]
+    table[k, N_CELLS] += 1
+    table[k, AREA] += weight
+    table[k, CUT] += row == 0 or col == 0 or row == n_rows - 1 or col == n_cols - 1
+    table[k, THICKNESS] = max(table[k, THICKNESS], depth_in * spacing * z)
+    for axis in range(3):
+        at = axes[axis, 0] * x + axes[axis, 1] * y + axes[axis, 2] * z
+        table[k, MIDDLE + axis] += weight * at
+        table[k, LOW + axis] = min(table[k, LOW + axis], at)
+        table[k, HIGH + axis] = max(table[k, HIGH + axis], at)
+    column = BENDS
+    for i in range(3):
+        for j in range(i, 3):
+            table[k, column] += weight * normals[i, row, col] * normals[j, row, col]
+            column += 1
+    for r, c in ((row - 1, col), (row + 1, col), (row, col - 1), (row, col + 1)):
+        if r < 0 or c < 0 or r >= n_rows or c >= n_cols or labels[r, c] == k:
+            continue
+        table[k, BORDER] += 1
+        if points[2, r, c] == 0:
+            continue
+        if not are_linked(points, row, col, r, c, spacing):
+            table[k, BEFORE if points[2, r, c] > z else BEHIND] += 1
+        elif taken[r, c] == 2:
+            table[k, FACED] += 1
+        elif taken[r, c] == 1:
+            table[k, FLOORED] += 1
 
 
 def merge_measures(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -9,9 +9,11 @@ from depthforest.people.judging.columns import (
     N_LOOKS,
     NAMES,
     QUANTILES,
+    describe_all_looks,
     describe_looks,
-    describe_shape,
+    describe_shapes,
     part_groups,
+    sample_cells,
 )
 from depthforest.people.judging.looks import SCENE
 from depthforest.people.regions import N_MEASURES
@@ -71,11 +73,51 @@ def test_every_part_has_a_group_and_every_column_a_name():
     assert len(set(NAMES)) == len(NAMES)
 
 
+def test_looks_of_several_are_those_of_each():
+    rng = np.random.default_rng(5)
+    n_cols, at, area = 12, rng.normal(size=(3, 144)).astype(np.float32), rng.uniform(0.1, 1, 144).astype(np.float32)
+    looks = rng.dirichlet(np.ones(len(SCENE)), 144).astype(np.float32)
+    places, ends, steps = np.array([3, 4, 15, 0, 2, 24, 26]), np.array([0, 3, 3, 7]), np.array([1, 1, 2])
+    shares = rng.dirichlet(np.full(31, 0.3), len(places)).astype(np.float32)
+    comp = np.full((3, len(NAMES)), 7.0)
+    describe_all_looks(places, ends, steps, n_cols, at, area, shares, part_groups(), looks, comp)
+    for k in (0, 2):
+        own = places[ends[k] : ends[k + 1]]
+        ref, on_grid = np.empty(N_LOOKS), np.stack([own // n_cols, own % n_cols], axis=1).astype(np.int32)
+        given = np.ascontiguousarray(at[:, own].T), area[own], shares[ends[k] : ends[k + 1]]
+        describe_looks(on_grid, steps[k], *given, part_groups(), looks[own], ref)
+        np.testing.assert_array_equal(comp[k, :N_LOOKS], ref)
+    assert (comp[1] == 7).all()  # nothing is known of it
+    assert (comp[:, N_LOOKS:] == 7).all()
+
+
+@pytest.mark.parametrize(
+    ("cells", "shut", "ref", "step"),
+    [
+        (range(60), (), [r * 10 + c for r in (0, 2, 4) for c in (0, 2, 4, 6, 8)], 2),
+        (range(60), range(20), [20, 22, 24, 26, 28, 40, 42, 44, 46, 48], 2),
+        ([11, 13, 31, 33] * 10, (), [11, 13, 31, 33] * 10, 1),  # no cell is on the grid of every second row
+        (range(39), (), list(range(39)), 1),
+        ([5, 6], (5, 6), [], 1),
+        ([], (), [], 1),
+    ],
+)
+def test_cells_are_sampled_on_a_grid(cells, shut, ref, step):
+    cells, is_open = np.array(cells, dtype=np.int64), np.ones(60, dtype=np.uint8)
+    is_open[list(shut)] = 0
+    places, ends, steps = np.empty_like(cells), np.empty(2, dtype=np.int64), np.empty(1, dtype=np.int64)
+    sample_cells(cells, np.array([0, len(cells)]), is_open, 10, 10, places, ends, steps)
+    assert places[: ends[1]].tolist() == ref
+    assert steps[0] == step
+
+
 @pytest.mark.parametrize("ground", [1.5, float("nan")])
 def test_sizes_are_finite_with_a_floor_and_without(ground):
     measures = np.ones((1, N_MEASURES))
-    columns = describe_shape((4, 5), np.array([0, 1, 6, 19]), measures, ground, np.array([0, -1, 0], np.float32), 8, 16)
-    assert len(columns) == len(NAMES) - N_LOOKS
+    rows = np.full((1, len(NAMES)), np.nan)
+    cells, ends = np.array([0, 1, 6, 19]), np.array([0, 4])
+    describe_shapes((4, 5), cells, ends, measures, np.ones(1), (1.0, ground), (8, 16), rows)
+    columns = rows[0, N_LOOKS:]
     assert np.isfinite(columns).all()
     by_name = dict(zip(NAMES[N_LOOKS:], columns, strict=True))
     assert by_name["cut_top"] == 2 / 5

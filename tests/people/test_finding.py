@@ -339,8 +339,9 @@ def test_regions_are_those_of_the_twin(seed):
     taken = rng.choice(np.array([0, 0, 0, 1, 2], np.uint8), (12, 15))
     area = rng.random((12, 15)).astype(np.float32)
     comp, stack, sizes = np.empty((12, 15), np.int32), np.empty(12 * 15, np.int32), np.empty((12 * 15, 2))
-    n = label_regions(points, area, taken, np.float32(0.01), comp, stack, sizes)
-    ref = naive.label_regions(points, taken, 0.01)
+    kinds = rng.choice(np.array([0, 0, 0, 5], np.uint8), (12, 15))
+    n = label_regions(points, area, taken, np.float32(0.01), kinds, comp, stack, sizes)
+    ref = naive.label_regions(points, taken, 0.01, kinds)
     np.testing.assert_array_equal(comp, ref)
     assert n == ref.max() + 1
     for region in range(n):

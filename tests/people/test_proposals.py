@@ -1,20 +1,30 @@
 """Proposals and candidates: what may be people, and the choice among what overlaps."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
+import cv2
 import numpy as np
 import pytest
 
 from depthforest.base import UsageError
 from depthforest.frames.camera import Camera
 from depthforest.frames.frame import Frame
-from depthforest.labeling import shares_at
+from depthforest.labeling import Several, shares_at
 from depthforest.people.grid import DepthGrid
 from depthforest.people.judging.candidates import PersonCandidates, find_candidates
 from depthforest.people.judging.learning import cell_pixels, scene_frame, scene_table
 from depthforest.people.judging.looks import SCENE, coarse_frame
 from depthforest.people.judging.model import body_forest, load_person_model
+from depthforest.people.judging.pieces import put_right
 from depthforest.people.judging.proposals import _trimmed, _unions, cells_by_number
+from depthforest.people.regions import (
+    N_MEASURES,
+    measure_candidates,
+    measure_regions,
+    stack_pictures,
+    stacked_rows,
+)
 from synth import Config, Generator
 
 ROOMS = Generator(Config(n_bodies=3, n_poses=64, people_shares=(0.5, 0.5), furnished_share=1.0), seed=12, n=6)
@@ -117,20 +127,117 @@ def test_scenes_have_labels_where_they_are_asked_for():
 
 def test_shares_of_some_pixels_are_those_of_all():
     forest, frame = replace(body_forest("body31"), calibration=None, context=None), ROOMS[0]
-    mask = (frame.people == 1) & (frame.depth_mm > 0)
-    places = np.argwhere(mask).astype(np.int32)[::50]
-    comp = shares_at(forest, frame, mask, places, mirror=True)
-    assert comp.shape == (len(places), 31)
-    np.testing.assert_allclose(comp.sum(axis=1), 1, atol=1e-5)
-    everything = np.argwhere(mask).astype(np.int32)
-    ref = forest.label(frame, mask, smooth=0.0, exact=True).probabilities()
-    np.testing.assert_allclose(
-        shares_at(forest, frame, mask, everything, mirror=True), ref[everything[:, 0], everything[:, 1]], atol=1e-6
+    person, room = (np.flatnonzero((frame.people == k) & (frame.depth_mm > 0)) for k in (1, 0))
+    both = np.sort(np.concatenate([person, room[::7]]))  # it overlaps with the person
+    several = Several(
+        np.concatenate([person, person[:0], both]), np.cumsum([0, len(person), 0, len(both)]),
+        np.cumsum([0, len(person), 0, len(person)]),
+    )  # fmt: skip
+    comp = shares_at(forest, frame, np.concatenate([person, person]), several)
+    assert comp.shape == (2 * len(person), 31)
+    for half, pixels in ((comp[: len(person)], person), (comp[len(person) :], both)):
+        mask = np.zeros(frame.depth_mm.size, dtype=np.bool_)
+        mask[pixels] = True
+        masked = Frame(np.where(mask.reshape(frame.shape), frame.depth_mm, np.uint16(0)), frame.camera)
+        # the facing is what the pixels say that walk: of one who walks as a whole, that is all
+        np.testing.assert_array_equal(shares_at(forest, masked, person), half)
+    mask = np.zeros(frame.shape, dtype=np.bool_)
+    mask.reshape(-1)[person] = True
+    ref = forest.label(frame, mask, smooth=0.0, exact=True, mirror=False).probabilities()
+    np.testing.assert_allclose(comp[: len(person)], ref.reshape(-1, 31)[person], atol=1e-6)
+    assert shares_at(forest, frame, np.empty(0, np.int64)).shape == (0, 31)
+
+
+@pytest.mark.parametrize(
+    ("places", "pixels", "ends", "place_ends"),
+    [
+        ([5], [4, 6], [0, 2], [0, 1]),  # not the person's
+        ([-1], [4, 6], [0, 2], [0, 1]),
+        ([600], [4, 600], [0, 2], [0, 1]),  # off the picture
+        ([0], [0, 6], [0, 2], [0, 1]),  # no reading
+        ([4], [6, 4], [0, 2], [0, 1]),  # not in order
+        ([4], [4, 6], [0, 3], [0, 1]),
+        ([4], [4, 6], [0, 2], [0, 2]),
+        ([4], [4, 6], [0, 2], [0, 0, 1]),
+        ([4], [4, 6], [], []),
+        ([4], [4, 6], [0, 2, 1, 2], [0, 1, 1, 1]),
+    ],
+)
+def test_shares_of_what_is_no_pixel_are_refused(places, pixels, ends, place_ends):
+    depth = np.full((20, 30), 1500, np.uint16)
+    depth[0, 0] = 0
+    frame = Frame(depth, Camera(60, 60, 15, 10, 30, 20))
+    several = Several(*(np.array(one, dtype=np.int64) for one in (pixels, ends, place_ends)))
+    with pytest.raises(UsageError, match=f"of {len(places)} places are off the picture, not the person's"):
+        shares_at(body_forest("body31"), frame, np.array(places), several)
+
+
+def test_candidates_are_measured_each_by_itself():
+    grid = DepthGrid.of(ROOMS[0])
+    n_cols, spacing, axes = grid.shape[1], np.float32(grid.spacing), np.eye(3, dtype=np.float32)
+    read = np.flatnonzero(grid.points[2])
+    rng = np.random.default_rng(2)
+    picks = [read[:40], read[:0], np.sort(rng.choice(read, 300, replace=False)), read[20:90], read]
+    cells, ends = np.concatenate(picks), np.cumsum([0, *map(len, picks)])
+    taken = rng.integers(0, 3, grid.shape).astype(np.uint8)
+    picture = np.zeros((stacked_rows(cells, ends, n_cols), n_cols + 2), np.uint8)
+    stack_pictures(cells, ends, n_cols, picture)
+    comp, ref = np.empty((len(picks), N_MEASURES)), np.empty((1, N_MEASURES))
+    inside = cv2.distanceTransform(picture, cv2.DIST_L2, 3)
+    measure_candidates(grid.points, grid.normals, grid.area, inside, axes, cells, ends, taken, spacing, comp)
+    for own, row in zip(picks, comp, strict=True):
+        labels = np.full(grid.shape, -1, np.int32)
+        labels.reshape(-1)[own] = 0
+        alone = cv2.distanceTransform(np.pad((labels == 0).astype(np.uint8), 1), cv2.DIST_L2, 3)
+        measure_regions(grid.points, grid.normals, grid.area, alone, axes, labels, taken, spacing, ref)
+        np.testing.assert_array_equal(row, ref[0])
+
+
+def patches(*blocks):
+    """Return a grid of flat blocks (rows, cols, depth in meters), 0.01 m a cell, and the cells of each, from 1."""
+    points, numbers = np.zeros((4, 30, 40), np.float32), np.zeros((30, 40), np.uint8)
+    points[0], points[1] = np.meshgrid(np.arange(40) * 0.01, np.arange(30) * 0.01)
+    points[3] = 0.002
+    for number, (rows, cols, depth) in enumerate(blocks, start=1):
+        points[2][rows, cols], numbers[rows, cols] = depth, number
+    grid = SimpleNamespace(points=points, area=np.ones((30, 40), np.float32), spacing=0.005, shape=(30, 40))
+    return grid, numbers
+
+
+def after(grid, numbers, looks, owned):
+    """Return which of the blocks are a person's, once pieces are put right; `owned` were before."""
+    person, cells = np.array([0, *looks], np.float32)[numbers], np.isin(numbers, owned).astype(np.uint8)
+    put_right(grid, person, numbers > 0, cells)
+    after = [np.unique(cells[numbers == k]).tolist() for k in range(1, len(looks) + 1)]
+    assert all(len(one) == 1 for one in after)  # pieces stay whole
+    assert not cells[numbers == 0].any()
+    return [k for k, (one,) in enumerate(after, start=1) if one]
+
+
+def test_whole_pieces_are_left_out_or_added():
+    body, chair = (slice(2, 26), slice(2, 20), 2.0), (slice(4, 20), slice(20, 28), 2.3)
+    arm, far = (slice(2, 8), slice(28, 34), 2.4), (slice(20, 26), slice(22, 30), 2.6)
+    grid, numbers = patches(body, chair, arm, far)
+    assert after(grid, numbers, (0.8, 0.2, 0.1, 0.1), [1, 2]) == [1]
+    assert after(grid, numbers, (0.8, 0.4, 0.1, 0.1), [1, 2]) == [1, 2]  # that may be a coat that is worn
+    assert after(grid, numbers, (0.8, 0.9, 0.1, 0.1), [1]) == [1, 2]
+    assert after(grid, numbers, (0.8, 0.5, 0.1, 0.1), [1]) == [1]
+    # what is near an added piece alone is not near the person, and 0.6 m are out of reach
+    assert after(grid, numbers, (0.8, 0.9, 0.9, 0.9), [1]) == [1, 2]
+    assert after(grid, numbers, (0.8, 0.9, 0.9, 0.9), [1, 2]) == [1, 2, 3, 4]
+
+
+def test_half_of_a_person_is_never_left_out():
+    grid, numbers = patches((slice(2, 12), slice(2, 20), 2.0), (slice(12, 26), slice(2, 20), 2.5))
+    assert after(grid, numbers, (0.8, 0.1), [1, 2]) == [1, 2]
+    assert after(grid, numbers, (0.1, 0.8), [1, 2]) == [2]
+    assert after(grid, numbers, (0.1, 0.1), [1, 2]) == [1, 2]
+
+
+def test_pieces_belong_to_the_nearest_person():
+    grid, numbers = patches(
+        (slice(2, 26), slice(2, 15), 2.0), (slice(2, 26), slice(17, 20), 2.2), (slice(2, 26), slice(22, 38), 2.1)
     )
-    assert shares_at(forest, frame, mask, np.empty((0, 2), np.int32), mirror=True).shape == (0, 31)
-    with pytest.raises(UsageError, match="1 of 1 places are off the picture, not the person's"):
-        shares_at(forest, frame, mask, np.argwhere(~mask)[:1], mirror=True)
-    with pytest.raises(UsageError, match="1 of 1 places are off the picture"):
-        shares_at(forest, frame, mask, np.array([[-1, 0]]), mirror=True)
-    with pytest.raises(UsageError, match="rows and columns"):
-        shares_at(forest, frame, mask, np.array([1, 2]), mirror=True)
+    cells = np.array([0, 1, 0, 2], np.uint8)[numbers]
+    put_right(grid, np.array([0, 0.8, 0.8, 0.8], np.float32)[numbers], numbers > 0, cells)
+    assert np.unique(cells[numbers == 2]).tolist() == [2]

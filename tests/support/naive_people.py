@@ -52,7 +52,7 @@ def assign_planes(points, normals, table):
     return owner
 
 
-def label_regions(points, taken, spacing):
+def label_regions(points, taken, spacing, kinds):
     """Return the region of every cell, numbered in reading order: growing sets until nothing is added."""
     n_rows, n_cols = taken.shape
     labels, is_free = np.full(taken.shape, -1), (taken == 0) & (points[2] > 0)
@@ -75,7 +75,7 @@ def label_regions(points, taken, spacing):
                         + regions.JUMP_NOISES * min(points[3, row, col], points[3][other])
                     )
                     gap = np.linalg.norm(points[:3, row, col].astype(float) - points[(slice(3), *other)])
-                    if is_free[other] and gap < jump:
+                    if is_free[other] and kinds[other] == kinds[row, col] and gap < jump:
                         added.add(other)
             region |= added
             edge = added

@@ -7,6 +7,7 @@ Modules, from the ground up:
 - `columns`: a candidate in numbers.
 - `treesum`: the trees that judge them, as plain arrays.
 - `candidates`: proposals with their columns, and the choice among those that overlap.
+- `pieces`: whole surfaces left out of people, or added, once it is known who is one.
 - `model`: `PersonModel`, its file, and the shipped one.
 - `learning`: labeled frames as what a person model learns from.
 """

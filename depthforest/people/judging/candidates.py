@@ -5,24 +5,23 @@ The one way from a grid to candidates: `finding` asks it for frames, training fo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import accumulate, combinations
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bytes, Floats, Ints, Longs, Singles
+from depthforest.base import Bytes, Floats, Longs, Singles
 from depthforest.frames import Frame
-from depthforest.labeling import shares_at
+from depthforest.labeling import Several, shares_at
 from depthforest.people.bodies import find_visitors
 from depthforest.people.grid import DepthGrid
-from depthforest.people.judging.columns import N_LOOKS, NAMES, describe_looks, describe_shape, part_groups
+from depthforest.people.judging.columns import NAMES, describe_all_looks, describe_shapes, part_groups, sample_cells
 from depthforest.people.judging.looks import coarse_frame, look_at_cells
 from depthforest.people.judging.proposals import cells_by_number, propose
-from depthforest.people.regions import N_MEASURES, measure_regions
+from depthforest.people.regions import N_MEASURES, measure_candidates, roundness, stack_pictures, stacked_rows
 from depthforest.people.survey import SurveyedRoom, survey
 from depthforest.trees import DepthTrees
 
@@ -54,12 +53,17 @@ class PersonCandidates:
     places : list of array (n_cells,), int64
         Cells of every candidate, counted line by line.
     columns : array (n, len(columns.NAMES)), float64
+    is_open, person : array (rows, cols), optional
+        Without a background: which cells are neither the room's nor a face's (bool), and how much they look like a
+        person's (float32).
     """
 
     room: SurveyedRoom
     shape: tuple[int, int]
     places: list[Longs]
     columns: Floats
+    is_open: npt.NDArray[np.bool_] | None = None
+    person: Singles | None = None
 
     def choose(self, probable: Floats, is_kept: npt.NDArray[np.bool_]) -> list[int]:
         """Return the candidates that are kept and do not overlap, the most probable first.
@@ -119,10 +123,10 @@ def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_
     coarse = coarse_frame(grid)
     is_open = (room.taken == 0) & (coarse.depth_mm > 0)
     looks = look_at_cells(scene, coarse, is_open)
-    person = _smoothed(1 - looks[..., 0], is_open)
-    places = _different(propose(grid, room, person, is_open, least_person))
-    describe = _Describer(grid, room, coarse, is_open, looks, body)
-    return PersonCandidates(room, grid.shape, places, describe.all(places))
+    person = 1 - looks[..., 0]
+    places = _different(propose(grid, room, _smoothed(person, is_open), is_open, least_person))
+    columns = describe(grid, room, coarse, is_open, looks, body, places)
+    return PersonCandidates(room, grid.shape, places, columns, is_open, person)
 
 
 def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees, body: DepthTrees) -> PersonCandidates:
@@ -146,9 +150,8 @@ def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees,
     seen = cells[np.ix_(rows, cols)]
     is_open = (seen > 0) & (coarse.depth_mm > 0)
     looks = look_at_cells(scene, coarse, is_open)
-    describe = _Describer(whole, room, coarse, is_open, looks, body)
-    n = int(cells.max(initial=0))
-    columns = describe.all([np.flatnonzero((seen == k + 1) & is_open) for k in range(n)])
+    places = [np.flatnonzero((seen == k + 1) & is_open) for k in range(int(cells.max(initial=0)))]
+    columns = describe(whole, room, coarse, is_open, looks, body, places)
     return PersonCandidates(room, grid.shape, list(cells_by_number(cells)), columns)
 
 
@@ -164,64 +167,46 @@ def _different(places: Iterable[Longs]) -> list[Longs]:
     return list({one.tobytes(): one for one in reversed(list(places))}.values())[::-1]
 
 
-class _Describer:
-    """Makes the columns of candidates; parameters as in `find_candidates`, places are cells of its grid."""
+def describe(
+    grid: DepthGrid, room: SurveyedRoom, coarse: Frame, is_open: npt.NDArray[np.bool_], looks: Singles,
+    body: DepthTrees, places: Sequence[Longs],
+) -> Floats:  # fmt: skip
+    """Return the columns (n, len(NAMES)) of candidates; of one without an open cell, 0.
 
-    def __init__(
-        self, grid: DepthGrid, room: SurveyedRoom, coarse: Frame, is_open: npt.NDArray[np.bool_], looks: Singles,
-        body: DepthTrees,
-    ) -> None:  # fmt: skip
-        self._grid, self._room, self._coarse, self._body = grid, room, coarse, body
-        self._is_open, self._looks = is_open, looks
-        is_read = coarse.depth_mm > 0
-        self._counts = int(np.count_nonzero(is_read & (room.taken == 0))), int(np.count_nonzero(is_read))
-        self._groups = part_groups(body.part_set.names)
-        self._labels = np.full(grid.shape, -1, dtype=np.int32)
-        self._mask = np.zeros(grid.shape, dtype=np.bool_)
-        self._inside = np.zeros((grid.shape[0] + 2, grid.shape[1] + 2), dtype=np.float32)
-
-    def all(self, places: Sequence[Longs]) -> Floats:
-        """Return the columns (n, len(NAMES)); of a candidate without an open cell, 0."""
-        columns = np.zeros((len(places), len(NAMES)))
-        for row, own in zip(columns, places, strict=True):
-            if self._is_open.reshape(-1)[own].any():
-                self._mask.reshape(-1)[own] = True
-                row[N_LOOKS:] = self._shape(own)
-                self._look(own, row[:N_LOOKS])
-                self._mask.reshape(-1)[own] = False
+    Parameters
+    ----------
+    grid, room, coarse
+        Of the frame.
+    is_open, looks
+        As in `find_candidates`.
+    body : DepthTrees
+    places : sequence of array, int64
+        Cells of each candidate in the grid.
+    """
+    columns = np.zeros((len(places), len(NAMES)))
+    if not places:
         return columns
-
-    def _shape(self, own: Longs) -> Floats:
-        """Return the columns of a candidate's size and surroundings."""
-        grid, room, n_cols = self._grid, self._room, self._grid.shape[1]
-        top, bottom = int(own[0]) // n_cols, int(own[-1]) // n_cols + 1
-        # with a margin of one cell around the picture
-        rows = np.pad(self._mask[top:bottom].view(np.uint8), 1)
-        self._inside[top : bottom + 2] = cv2.distanceTransform(rows, cv2.DIST_L2, 3)
-        self._labels.reshape(-1)[own] = 0
-        measures = np.empty((1, N_MEASURES))
-        measure_regions(
-            grid.points, grid.normals, grid.area, self._inside, room.axes, self._labels, room.taken,
-            np.float32(grid.spacing), measures,
-        )  # fmt: skip
-        self._labels.reshape(-1)[own] = -1
-        return describe_shape(grid.shape, own, measures, room.ground, room.axes[1], *self._counts)
-
-    def _look(self, own: Longs, out: Floats) -> None:
-        """Write the columns of what forests see in a candidate."""
-        places, step = self._sampled(own)
-        rows, cols = places.T
-        shares = shares_at(self._body, self._coarse, self._mask, places, mirror=False)
-        at = np.ascontiguousarray((self._room.axes @ self._grid.points[:3, rows, cols]).T)
-        weights, looks = self._grid.area[rows, cols], self._looks[rows, cols]
-        describe_looks(places, step, at, weights, shares, self._groups, looks, out)
-
-    def _sampled(self, own: Longs) -> tuple[Ints, int]:
-        """Return rows and columns (n, 2) of open cells, on a grid where they are many, and the step of the grid."""
-        own = own[self._is_open.reshape(-1)[own]]
-        n_cols = self._grid.shape[1]
-        places = np.stack([own // n_cols, own % n_cols], axis=1).astype(np.int32)
-        step = math.isqrt(len(places) // BODY_CELLS)
-        on_grid = places[((places % step) == 0).all(axis=1)] if step > 1 else places
-        # a grid may pass by a thin shape
-        return (on_grid, max(step, 1)) if len(on_grid) else (places, 1)
+    n_cols, opened = grid.shape[1], is_open.reshape(-1).view(np.uint8)
+    cells = np.concatenate(places)
+    ends = np.array([0, *accumulate(map(len, places))])
+    sampled, sampled_ends, steps = np.empty_like(cells), np.empty_like(ends), np.empty(len(places), dtype=np.int64)
+    sample_cells(cells, ends, opened, n_cols, BODY_CELLS, sampled, sampled_ends, steps)
+    sampled = sampled[: sampled_ends[-1]]
+    shares = shares_at(body, coarse, sampled, Several(cells, ends, sampled_ends))
+    at = room.axes @ grid.points[:3].reshape(3, -1)
+    seen, groups = looks.reshape(-1, looks.shape[-1]), part_groups(body.part_set.names)
+    describe_all_looks(sampled, sampled_ends, steps, n_cols, at, grid.area.reshape(-1), shares, groups, seen, columns)
+    picture = np.zeros((stacked_rows(cells, ends, n_cols), n_cols + 2), dtype=np.uint8)
+    stack_pictures(cells, ends, n_cols, picture)
+    inside = np.asarray(cv2.distanceTransform(picture, cv2.DIST_L2, 3)) if len(picture) else picture.astype(np.float32)
+    measures = np.empty((len(places), N_MEASURES))
+    spacing = np.float32(grid.spacing)
+    measure_candidates(
+        grid.points, grid.normals, grid.area, inside, room.axes, cells, ends, room.taken, spacing, measures
+    )
+    is_read = coarse.depth_mm > 0
+    counts = int(np.count_nonzero(is_read & (room.taken == 0))), int(np.count_nonzero(is_read))
+    upright = -float(room.axes[1, 1]), float(room.ground)
+    describe_shapes(grid.shape, cells, ends, measures, roundness(measures), upright, counts, columns)
+    columns[np.diff(sampled_ends) == 0] = 0
+    return columns

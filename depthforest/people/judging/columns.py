@@ -6,12 +6,11 @@ are those of the room: right, up, ahead.
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 import numpy as np
 
-from depthforest.base import Floats, Ints, Longs, Singles, kernel
+from depthforest.base import Bytes, Floats, Ints, Longs, Singles, kernel
 from depthforest.frames import BODY31
 from depthforest.people.judging.looks import SCENE
 from depthforest.people.regions import (
@@ -26,7 +25,6 @@ from depthforest.people.regions import (
     MIDDLE,
     N_CELLS,
     THICKNESS,
-    roundness,
 )
 
 GROUPS = ("head", "neck", "torso", "upper_arm", "forearm", "thigh", "shin", "foot")
@@ -175,54 +173,144 @@ def _agreement(places: Ints, step: int, shares: Singles) -> float:
     return total / max(n_pairs, 1)
 
 
-def describe_shape(
-    shape: tuple[int, int], places: Longs, measures: Floats, ground: float, up: Singles, n_open: int, n_readings: int
-) -> Floats:
-    """Return the columns (len(NAMES) - N_LOOKS,) of the size and surroundings of a candidate.
+@kernel
+def describe_all_looks(
+    places: Longs, ends: Longs, steps: Longs, n_cols: int, at: Singles, area: Singles, shares: Singles, groups: Longs,
+    looks: Singles, columns: Floats,
+) -> None:  # fmt: skip
+    """Write the first `N_LOOKS` columns of every candidate that has places.
+
+    Parameters
+    ----------
+    places, ends, steps
+        As `sample_cells` writes them.
+    n_cols : int
+        Of the grid.
+    at : array (3, n_cells), float32
+        Where the cells of the grid are, along the axes of the room.
+    area : array (n_cells,), float32
+        Their square meters.
+    shares : array (n, n_parts), float32
+        Of the body forest, for the places.
+    groups : array (n_parts,), int64
+        As `part_groups` gives them.
+    looks : array (n_cells, len(SCENE)), float32
+        Of the scene forest.
+    columns : array (n_candidates, n_columns), float64
+    """
+    out = np.empty(N_LOOKS)
+    for k in range(len(steps)):
+        begin, end = ends[k], ends[k + 1]
+        n = end - begin
+        if n == 0:
+            continue
+        on_grid, own_at = np.empty((n, 2), dtype=np.int32), np.empty((n, 3), dtype=np.float32)
+        weights, scene = np.empty(n, dtype=np.float32), np.empty((n, looks.shape[1]), dtype=np.float32)
+        for i in range(n):
+            place = places[begin + i]
+            on_grid[i, 0], on_grid[i, 1] = place // n_cols, place % n_cols
+            weights[i] = area[place]
+            for axis in range(3):
+                own_at[i, axis] = at[axis, place]
+            for part in range(looks.shape[1]):
+                scene[i, part] = looks[place, part]
+        describe_looks(on_grid, steps[k], own_at, weights, shares[begin:end], groups, scene, out)
+        for column in range(N_LOOKS):
+            columns[k, column] = out[column]
+
+
+@kernel
+def sample_cells(
+    cells: Longs, ends: Longs, is_open: Bytes, n_cols: int, least: int, places: Longs, place_ends: Longs, steps: Longs
+) -> None:
+    """Write the open cells of every candidate, where they are many those on a grid, and the step of that grid.
+
+    Parameters
+    ----------
+    cells : array (n,), int64
+        Of the candidates, one after the other, counted line by line.
+    ends : array (n_candidates + 1,), int64
+        Where the cells of each begin.
+    is_open : array (n_cells,), uint8
+    n_cols : int
+        Of the grid.
+    least : int
+        Of a candidate so many cells are left, at most four times as many.
+    places : array (n,), int64
+        The cells that are chosen; `place_ends` are their ends.
+    steps : array (n_candidates,), int64
+    """
+    n = 0
+    place_ends[0] = 0
+    for k in range(len(steps)):
+        n_open = 0
+        for i in range(ends[k], ends[k + 1]):
+            n_open += is_open[cells[i]] > 0
+        steps[k] = max(int(np.sqrt(n_open // least)), 1)
+        for i in range(ends[k], ends[k + 1]):
+            cell = cells[i]
+            is_on_grid = steps[k] == 1 or ((cell // n_cols) % steps[k] == 0 and (cell % n_cols) % steps[k] == 0)
+            if is_open[cell] and is_on_grid:
+                places[n] = cell
+                n += 1
+        if n == place_ends[k]:  # a grid may pass by a thin shape
+            steps[k] = 1
+            for i in range(ends[k], ends[k + 1]):
+                if is_open[cells[i]]:
+                    places[n] = cells[i]
+                    n += 1
+        place_ends[k + 1] = n
+
+
+@kernel
+def describe_shapes(
+    shape: tuple[int, int], cells: Longs, ends: Longs, measures: Floats, rounds: Floats, room: tuple[float, float],
+    counts: tuple[int, int], columns: Floats,
+) -> None:  # fmt: skip
+    """Write the columns from `N_LOOKS` on, of the sizes and surroundings of candidates.
 
     Parameters
     ----------
     shape : (int, int)
         Of the grid.
-    places : array (n,), int64
-        Cells of the candidate, counted line by line.
-    measures : array (1, N_MEASURES)
-        Of the candidate, as `regions.measure_regions` writes them.
-    ground : float
-        Meters from the floor up to the camera; NaN where none is seen.
-    up : array (3,), float32
-        In camera space.
-    n_open, n_readings : int
+    cells : array (n,), int64
+        Of the candidates, one after the other, counted line by line.
+    ends : array (n_candidates + 1,), int64
+        Where the cells of each begin; each has some.
+    measures, rounds : arrays (n_candidates, N_MEASURES), (n_candidates,)
+        As `regions.measure_regions` and `regions.roundness` give them.
+    room : (float, float)
+        How far the camera's picture is upright, the cosine; meters from the floor up to the camera, NaN where none is
+        seen.
+    counts : (int, int)
         Cells of the grid that are neither the room's nor a face's, and those with a reading.
+    columns : array (n_candidates, n_columns), float64
     """
     n_rows, n_cols = shape
-    rows, cols = places // n_cols, places % n_cols
-    values = measures[0]
-    size = np.maximum(values[HIGH : HIGH + 3] - values[LOW : LOW + 3], LEAST_EXTENT_M)
-    border = max(values[BORDER], 1.0)
-    has_floor = not math.isnan(ground)
-    return np.array(
-        [
-            values[AREA],
-            values[N_CELLS] / (n_rows * n_cols),
-            *size,
-            values[THICKNESS],
-            roundness(measures)[0],
-            values[AREA] / (size[0] * size[1]),
-            values[FACED] / border,
-            values[FLOORED] / border,
-            values[BEFORE] / border,
-            values[BEHIND] / border,
-            np.count_nonzero(rows == 0) / n_cols,
-            np.count_nonzero(rows == n_rows - 1) / n_cols,
-            np.count_nonzero(cols == 0) / n_rows,
-            np.count_nonzero(cols == n_cols - 1) / n_rows,
-            values[MIDDLE + 2] / values[AREA],
-            values[HIGH + 1] + ground if has_floor else NO_FLOOR,
-            values[LOW + 1] + ground if has_floor else NO_FLOOR,
-            -up[1],
-            ground if has_floor else NO_FLOOR,
-            n_open / max(n_readings, 1),
-            min(values[N_CELLS] / max(n_open, 1), 1.0),
-        ]
-    )
+    upright, ground = room
+    n_open, n_readings = counts
+    has_floor = not np.isnan(ground)
+    size = np.empty(3)
+    for k in range(len(measures)):
+        values, out = measures[k], columns[k, N_LOOKS:]
+        n_top, n_bottom, n_left, n_right = 0, 0, 0, 0
+        for i in range(ends[k], ends[k + 1]):
+            row, col = cells[i] // n_cols, cells[i] % n_cols
+            n_top += row == 0
+            n_bottom += row == n_rows - 1
+            n_left += col == 0
+            n_right += col == n_cols - 1
+        for axis in range(3):
+            size[axis] = max(values[HIGH + axis] - values[LOW + axis], LEAST_EXTENT_M)
+            out[2 + axis] = size[axis]
+        border = max(values[BORDER], 1.0)
+        out[0], out[1] = values[AREA], values[N_CELLS] / (n_rows * n_cols)
+        out[5], out[6], out[7] = values[THICKNESS], rounds[k], values[AREA] / (size[0] * size[1])
+        out[8], out[9] = values[FACED] / border, values[FLOORED] / border
+        out[10], out[11] = values[BEFORE] / border, values[BEHIND] / border
+        out[12], out[13], out[14], out[15] = n_top / n_cols, n_bottom / n_cols, n_left / n_rows, n_right / n_rows
+        out[16] = values[MIDDLE + 2] / values[AREA]
+        out[17] = values[HIGH + 1] + ground if has_floor else NO_FLOOR
+        out[18] = values[LOW + 1] + ground if has_floor else NO_FLOOR
+        out[19], out[20] = upright, ground if has_floor else NO_FLOOR
+        out[21], out[22] = n_open / max(n_readings, 1), min(values[N_CELLS] / max(n_open, 1), 1.0)

@@ -16,8 +16,6 @@ from depthforest.labeling import shares_at
 from depthforest.people.grid import DepthGrid
 from depthforest.trees import DepthTrees
 
-Places = npt.NDArray[np.int32]
-
 SCENE = PartSet(("room", "head", "torso", "arm", "hand", "leg", "foot"))
 """What the scene forest tells apart: the room and everything in it, and coarse parts of people."""
 
@@ -40,7 +38,7 @@ def coarse_frame(grid: DepthGrid) -> Frame:
 
 def look_at_cells(scene: DepthTrees, coarse: Frame, is_asked: npt.NDArray[np.bool_]) -> Singles:
     """Return the scene forest's shares (rows, cols, parts) of the cells that are asked for; 0 elsewhere."""
-    places = np.argwhere(is_asked).astype(np.int32)
+    places = np.flatnonzero(is_asked)
     shares = np.zeros((*is_asked.shape, len(scene.part_set)), dtype=np.float32)
-    shares[places[:, 0], places[:, 1]] = shares_at(scene, coarse, None, places, mirror=False)
+    shares.reshape(-1, len(scene.part_set))[places] = shares_at(scene, coarse, places)
     return shares

@@ -6,14 +6,14 @@ less like a person than the rest (furniture that touches somebody), and two bodi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bytes, Floats, Longs, Singles
+from depthforest.base import Bytes, Floats, Longs, Singles, kernel
 from depthforest.people.bodies import find_bodies
 from depthforest.people.grid import DepthGrid
 from depthforest.people.survey import SurveyedRoom
@@ -62,12 +62,28 @@ def propose(
     return [*bodies, *alone, *trimmed, *_unions(grid, room.axes, bodies)]
 
 
-def cells_by_number(cells: Bytes) -> Iterable[Longs]:
+def cells_by_number(cells: Bytes) -> Iterator[Longs]:
     """Return the cells of each number from 1, counted line by line; numbers have no gaps."""
-    flat = cells.reshape(-1)
-    order = np.argsort(flat, kind="stable")
-    ends = np.cumsum(np.bincount(flat, minlength=1)).tolist()
-    return (order[begin:end] for begin, end in pairwise(ends))
+    ends, order = np.zeros(256, dtype=np.int64), np.empty(cells.size, dtype=np.int64)
+    n = _sort_cells(cells.reshape(-1), ends, order)
+    return (order[begin:end] for begin, end in pairwise(ends[:n].tolist()))
+
+
+@kernel
+def _sort_cells(cells: Bytes, ends: Longs, order: Longs) -> int:
+    """Write the cells of each number from 1 and where those of each end, from 0 on; return how many ends there are."""
+    n, counts = 0, np.zeros(256, dtype=np.int64)
+    for i in range(len(cells)):
+        counts[cells[i]] += 1
+        n = max(n, int(cells[i]))
+    for number in range(1, n + 1):
+        ends[number] = ends[number - 1] + counts[number]
+    counts[1:] = ends[:-1]
+    for i in range(len(cells)):
+        if cells[i] > 0:
+            order[counts[cells[i]]] = i
+            counts[cells[i]] += 1
+    return n + 1
 
 
 def _trimmed(body: Longs, person: Singles, is_open: npt.NDArray[np.bool_]) -> Longs | None:

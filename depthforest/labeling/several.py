@@ -1,0 +1,162 @@
+"""Several people at once: what a forest says of a few pixels of each, who may overlap: candidates that are judged.
+
+Each person is cut out and walked as `PersonWalk` does it, but by one kernel for all of them: where only a hundred
+pixels of a person walk, calls would take longer than walks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from depthforest.base import Ints, Longs, Singles, UsageError, kernel
+from depthforest.frames import Frame
+from depthforest.labeling.mixing import MEAN, add_evidence, mix_pixels
+from depthforest.labeling.packing import Nodes, packed_forest
+from depthforest.labeling.steps import LANES, find_leaves
+from depthforest.trees import LEAF_SUM, DepthTrees, facings, find_scales, focal_lengths
+
+
+class Several(NamedTuple):
+    """The pixels of several people, one person after the other; pixels are counted line by line.
+
+    Parameters
+    ----------
+    pixels : array (n,), int64
+        In rising order for each person.
+    ends : array (n_people + 1,), int64
+        Where each person's pixels begin, and the last's end.
+    place_ends : array (n_people + 1,), int64
+        The same for the places that are asked for.
+    """
+
+    pixels: Longs
+    ends: Longs
+    place_ends: Longs
+
+
+def shares_at(forest: DepthTrees, frame: Frame, places: Longs, people: Several | None = None) -> Singles:
+    """Return the shares (n, n_parts) of some pixels, which alone walk: of a few, this is cheap.
+
+    Not calibrated: who learned from them, learned from these. They are the first stage's: a context stage needs the
+    whole person.
+
+    Parameters
+    ----------
+    forest : DepthTrees
+    frame : Frame
+    places : array (n,), int64
+        Pixels with a reading, counted line by line; each must be its person's.
+    people : Several, optional
+        Whose pixels they are; omitted: all readings are one person.
+    """
+    depth, n_places = frame.depth_mm, len(places)
+    if people is None:
+        pixels = np.flatnonzero(depth)
+        people = Several(pixels, np.array([0, len(pixels)]), np.array([0, n_places]))
+    owner, n_people = np.full(depth.size, -1, dtype=np.int64), len(people.ends) - 1
+    n_wrong = _count_wrong(depth.reshape(-1), *people, places, owner)
+    if n_wrong:
+        raise UsageError(f"{n_wrong} of {n_places} places are off the picture, not the person's, or have no reading")
+    packed = packed_forest(forest)
+    leaves = np.empty((n_places, 1, forest.n_trees), dtype=np.int32)
+    said = np.zeros((n_people, forest.n_facings), dtype=np.int64)
+    weights = np.ones((n_people, forest.n_facings), dtype=np.int32)
+    how = focal_lengths(frame.camera), np.uint16(forest.background_mm), packed.nodes, forest.facing_evidence
+    _walk_each(depth, *people, places, *how, leaves, said)
+    if forest.n_facings > 1:
+        n_leaves = np.diff(people.place_ends) * forest.n_trees
+        for own, evidence, n in zip(weights, said, n_leaves.tolist(), strict=True):
+            own[:] = facings.weigh(evidence, n)
+    shares = np.empty((n_places, len(forest.part_set)), dtype=np.float32)
+    _mix_each(packed.leaves, forest.part_set.mirror_table, weights, people.place_ends, leaves, shares)
+    return shares
+
+
+@kernel
+def _count_wrong(depth: Any, pixels: Longs, ends: Longs, place_ends: Longs, places: Longs, owner: Longs) -> int:
+    """Return how many places are off the picture, not their person's, or have no reading; all, if ends are no ends.
+
+    `owner` is -1 for each pixel of the picture, and is changed.
+    """
+    if not (len(ends) == len(place_ends) and _are_ends(ends, len(pixels)) and _are_ends(place_ends, len(places))):
+        return len(places) + 1
+    n = 0
+    for k in range(len(ends) - 1):
+        before = -1
+        for i in range(ends[k], ends[k + 1]):
+            pixel = pixels[i]
+            if pixel <= before or pixel >= len(owner):
+                return len(places) + 1
+            owner[pixel] = k
+            before = pixel
+        for i in range(place_ends[k], place_ends[k + 1]):
+            place = places[i]
+            n += place < 0 or place >= len(owner) or owner[place] != k or depth[place] == 0
+    return n
+
+
+@kernel
+def _are_ends(ends: Longs, n: int) -> bool:
+    """Tell whether ends cut so many things into runs, one after the other."""
+    n_back = 0
+    for k in range(1, len(ends)):
+        n_back += ends[k] < ends[k - 1]
+    return bool(n_back == 0 and len(ends) > 0 and ends[0] == 0 and ends[-1] == n)
+
+
+@kernel
+def _walk_each(
+    depth: npt.NDArray[np.uint16], pixels: Longs, ends: Longs, place_ends: Longs, places: Longs,
+    focals: tuple[np.float32, np.float32], background: np.uint16, nodes: Nodes, evidence: npt.NDArray[np.int8],
+    leaves: Ints, said: Longs,
+) -> None:  # fmt: skip
+    """Write the leaves (n, 1, n_trees) of places, and add up what they say of each person's facing (n_people, ...)."""
+    n_cols = depth.shape[1]
+    memory = np.empty((depth.shape[0] + 2) * (n_cols + 2), dtype=np.uint16)
+    on_crop, scales = np.empty((len(places), 2), dtype=np.int32), np.empty((len(places), 2), dtype=np.float32)
+    rows = np.empty(len(pixels), dtype=np.int64)
+    for k in range(len(ends) - 1):
+        begin, end = place_ends[k], place_ends[k + 1]
+        if begin == end:
+            continue
+        left, right, row = n_cols, 0, pixels[ends[k]] // n_cols
+        top = row
+        for i in range(ends[k], ends[k + 1]):
+            while pixels[i] >= (row + 1) * n_cols:
+                row += 1
+            rows[i] = row
+            left, right = min(left, pixels[i] - row * n_cols), max(right, pixels[i] - row * n_cols)
+        shape = row - top + 3, right - left + 3
+        crop = memory[: shape[0] * shape[1]]
+        crop[:] = background
+        for i in range(ends[k], ends[k + 1]):
+            col = pixels[i] - rows[i] * n_cols
+            reading = depth[rows[i], col]
+            if reading > 0:
+                crop[(rows[i] - top + 1) * shape[1] + col - left + 1] = reading
+        for i in range(begin, end):
+            row = places[i] // n_cols
+            on_crop[i, 0], on_crop[i, 1] = row - top + 1, places[i] - row * n_cols - left + 1
+        find_scales(crop.reshape(shape), on_crop[begin:end], focals, scales[begin:end])
+        find_leaves((crop, shape, on_crop, scales), nodes, begin, end, LANES, leaves)
+        if said.shape[1] > 1:
+            add_evidence(leaves[begin:end], evidence, said[k])
+
+
+@kernel
+def _mix_each(
+    leaves: npt.NDArray[np.uint8], mirrored: npt.NDArray[np.uint8], weights: Ints, place_ends: Longs, found: Ints,
+    shares: Singles,
+) -> None:  # fmt: skip
+    """Write the shares (n, n_parts) of places from their leaves; each person's facings have weights of their own."""
+    sums = np.empty((len(shares), leaves.shape[1]), dtype=np.int32)
+    for k in range(len(weights)):
+        begin, end = place_ends[k], place_ends[k + 1]
+        mix_pixels(MEAN, leaves, mirrored, weights[k], found, begin, end, sums)
+        whole = np.float32(LEAF_SUM * found.shape[2] * weights[k].sum())
+        for i in range(begin, end):
+            for part in range(shares.shape[1]):
+                shares[i, part] = np.float32(sums[i, part]) / whole
