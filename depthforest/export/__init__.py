@@ -6,10 +6,11 @@ Ensembles go to ONNX by `depthforest.ensemble.to_onnx`.
 
 Modules, from the ground up:
 
-- `tables`: a forest as two tables of bytes, the nodes and the records of leaves, and the blob that holds both.
+- `tables`: a forest as tables of bytes, nodes and records of leaves of both stages, and the blob that holds them.
 - `literals`: bytes and numbers as C source.
 - `renaming`: C code with the model's name in it.
-- `header`: the header: constants, the code of `templates/label.h`, the tables; and the example program.
+- `header`: the header: constants, the code of `templates/label.h` and, for a context stage, `templates/context.h`, the
+  tables; and the example program.
 - `jointheader`: the second header, `templates/joints.h`, with the parameters of the model's joints.
 - `wasm`: both headers compiled to WebAssembly by Zig, and the page in `static/` that labels a dropped picture.
 

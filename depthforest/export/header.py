@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 from depthforest import __version__
-from depthforest.base import ModelError, UsageError, check_writable, replacing
+from depthforest.base import UsageError, check_writable, replacing
 from depthforest.export.jointheader import joints_text
-from depthforest.export.literals import byte_lines, check_name, name_of, number, quoted
+from depthforest.export.literals import byte_lines, check_name, name_of, number, numbers, quoted
 from depthforest.export.renaming import renamed, template
 from depthforest.export.tables import BLOB_HEADER, Tables, tables_of
 from depthforest.frames import NO_PART
 from depthforest.labeling import calibration_table
-from depthforest.trees import DepthTrees
+from depthforest.trees import COARSE_PIXELS, ContextTrees, DepthTrees, facings
 
 COLUMNS = 8
 """Sums of a pixel have a multiple of so many columns: vector instructions take them whole."""
@@ -64,8 +66,6 @@ def export_c(
     if target.suffix != ".h":
         raise UsageError(f"{target}: a header's name ends in .h")
     prefix = name_of(target.stem) if name is None else check_name(name)
-    if forest.context is not None:
-        raise ModelError("a model with a context stage cannot be exported; export one without it, such as body31-fast")
     tables = tables_of(forest)
     others: dict[Path, bytes] = {}
     if blob:
@@ -105,7 +105,8 @@ def header_pieces(forest: DepthTrees, tables: Tables, name: str, *, is_blob: boo
         name,
     )
     yield renamed(_constants(forest, tables), name)
-    yield renamed(template("label.h"), name)
+    context = "" if forest.context is None else template("context.h")
+    yield renamed(template("label.h").replace("/* context.h */\n", context), name)
     if not is_blob:
         yield from _data(tables, name)
     yield "\n#endif\n"
@@ -141,6 +142,7 @@ def _constants(forest: DepthTrees, tables: Tables) -> str:
         "PERSON_BYTES": f"{PERSON_BYTES}u",
         "BLOB_HEADER": f"{BLOB_HEADER}u",
         "BLOB_MAGIC": " ".join(byte_lines(tables.magic)),
+        "CONTEXT": "0" if forest.context is None else "1",
     }
     lines = [f"#define DF_{key} {value}\n" for key, value in values.items()]
     lines.append(f"\ntypedef {'int16_t' if tables.is_whole else 'float'} df_offset_t;\n\n")
@@ -162,12 +164,46 @@ def _constants(forest: DepthTrees, tables: Tables) -> str:
         "static inline const uint8_t *df_part_color(int part) {\n"
         "    return part >= 0 && part < DF_PARTS ? df_part_colors[part] : 0;\n}\n\n"
     )
+    if forest.context is not None:
+        lines.append(_context_constants(forest, forest.context))
     return "".join(lines)
+
+
+def _context_constants(forest: DepthTrees, context: ContextTrees) -> str:
+    """Return what the code of the context stage is compiled for."""
+    groups, n_facings = context.groups, forest.n_facings
+    turns = np.array([facings.direction(facing, n_facings) for facing in range(n_facings)])
+    channels = [np.arange(groups.n_channels), groups.mirror_table(forest.part_set)]
+    values = {
+        "CONTEXT_TREES": str(context.n_trees),
+        "CONTEXT_UNIT": f"{number(float(np.float32(context.unit_m)))}f",
+        "COARSE_PIXELS": str(COARSE_PIXELS),
+        "GROUPS": str(groups.n),
+        "CHANNELS": str(groups.n_channels),
+    }
+    lines = [f"#define DF_{key} {value}\n" for key, value in values.items()]
+    for entry, content in (
+        ("uint8_t df_groups[DF_PARTS]", groups.of_part),
+        ("uint8_t df_is_head[DF_GROUPS]", [int(group in groups.head) for group in range(groups.n)]),
+        ("uint8_t df_is_trunk[DF_GROUPS]", [int(group in groups.trunk) for group in range(groups.n)]),
+        ("uint8_t df_channels[2][DF_CHANNELS]", np.array(channels, dtype=np.int64)),
+        ("double df_turns[2][DF_FACINGS]", turns.T),
+    ):
+        lines.append(f"static const {entry} = {numbers(content)};\n")
+    about = "the context stage: groups of parts, channels in the picture and in the mirrored one, x and z of facings"
+    return f"\n/* {about} */\n{''.join(lines)}\n"
 
 
 def _data(tables: Tables, name: str) -> Iterator[str]:
     """Yield the tables as constants, and what points at them."""
-    content = tables.nodes + tables.leaves
+    content = tables.content
+    begins = np.cumsum([0, len(tables.nodes), len(tables.leaves), len(tables.context_nodes)]).tolist()
+    rest = ""
+    if tables.context_nodes:
+        rest = (
+            f",\n    df_data.bytes + {begins[2]}, df_data.bytes + {begins[3]}, "
+            f"{tables.n_context_rows}u, {len(tables.context_leaves)}u"
+        )
     yield renamed(
         "\n/* -- the tables: nodes, then leaves; a string, because compilers read lists of numbers slowly ---- */\n\n"
         "#if defined(__GNUC__)\n#pragma GCC diagnostic push\n"
@@ -180,6 +216,6 @@ def _data(tables: Tables, name: str) -> Iterator[str]:
     yield renamed(
         "};\n#if defined(__GNUC__)\n#pragma GCC diagnostic pop\n#endif\n\n"
         "static const df_forest df_tables = {\n"
-        f"    df_data.bytes, df_data.bytes + {len(tables.nodes)}, {tables.n_rows}u, {len(tables.leaves)}u}};\n",
+        f"    df_data.bytes, df_data.bytes + {begins[1]}, {tables.n_rows}u, {len(tables.leaves)}u{rest}}};\n",
         name,
     )

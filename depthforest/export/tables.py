@@ -5,6 +5,9 @@ the right one behind the left one. Row 2 t is the root of tree t. A leaf is a ro
 walk side by side and nobody asks who has arrived; it holds where its record begins. A record holds what the leaf says
 about facings, how many parts each of its distributions has, and these parts with their shares in 255ths: no zeros.
 Offsets that are not whole numbers of one unit (forests made by others) stay floats, in rows of 24 bytes.
+
+A context stage has two more tables like these. Its rows also hold the channels of both probes; in its leaves both
+probes are the same, and their offsets hold where the record begins.
 """
 
 from __future__ import annotations
@@ -16,13 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.base import ModelError
-from depthforest.trees import DepthTrees
+from depthforest.trees import ContextTrees, DepthTrees
 
 MAX_LEAF_BYTES = 2**31
 """Of all records: a leaf's row has 31 bits for where its record begins."""
 
 BLOB_HEADER = 64
-"""Bytes before the nodes: the magic (16), the number of rows, the bytes of the records (4 each), zeros."""
+"""Bytes before the nodes: the magic (16), the number of rows and the bytes of the records (4 each), the same of the
+context stage, zeros."""
+
+CONTEXT_NODE = np.dtype([("offsets", "<i2", 4), ("threshold", "<i2"), ("channels", "u1", 2), ("child", "<u4")])
+"""A row of the context stage."""
 
 _UNITS = range(31)
 _MAX_UNITS = 32_767
@@ -41,6 +48,8 @@ class Tables:
         Meters of one unit of offsets: a power of two.
     is_whole : bool
         Whether offsets are int16; otherwise float32.
+    context_nodes, context_leaves : bytes
+        Of the context stage; empty without one.
     """
 
     nodes: bytes
@@ -48,6 +57,8 @@ class Tables:
     n_rows: int
     unit: float
     is_whole: bool
+    context_nodes: bytes = b""
+    context_leaves: bytes = b""
 
     @property
     def node_bytes(self) -> int:
@@ -55,22 +66,30 @@ class Tables:
         return 16 if self.is_whole else 24
 
     @property
+    def n_context_rows(self) -> int:
+        """Rows of `context_nodes`."""
+        return len(self.context_nodes) // CONTEXT_NODE.itemsize
+
+    @property
+    def content(self) -> bytes:
+        """All tables, one after the other."""
+        return self.nodes + self.leaves + self.context_nodes + self.context_leaves
+
+    @property
     def magic(self) -> bytes:
         """The first 16 bytes of the blob, which a header knows: other tables are refused."""
-        return b"DFBLOB1\0" + sha256(self.nodes + self.leaves).digest()[:8]
+        return b"DFBLOB1\0" + sha256(self.content).digest()[:8]
 
     @property
     def blob(self) -> bytes:
         """Everything in one piece, as it is mapped into memory."""
-        lengths = np.array([self.n_rows, len(self.leaves)], dtype="<u4").tobytes()
-        return (self.magic + lengths).ljust(BLOB_HEADER, b"\0") + self.nodes + self.leaves
+        lengths = self.n_rows, len(self.leaves), self.n_context_rows, len(self.context_leaves)
+        return (self.magic + np.array(lengths, dtype="<u4").tobytes()).ljust(BLOB_HEADER, b"\0") + self.content
 
 
 def tables_of(forest: DepthTrees) -> Tables:
     """Return a forest's tables; equal forests have equal ones."""
-    leaves, begins = _records(forest)
-    if len(leaves) > MAX_LEAF_BYTES:
-        raise ModelError(f"the leaves take {len(leaves)} bytes, at most {MAX_LEAF_BYTES} can be exported; cut branches")
+    leaves, begins = _records(forest.leaves, forest.facing_evidence)
     node_rows, leaf_rows, lefts = _number(forest)
     unit = _unit_of(forest.offsets)
     n_rows = 2 * (forest.n_nodes + forest.n_trees)
@@ -81,7 +100,21 @@ def tables_of(forest: DepthTrees) -> Tables:
     rows["threshold"][leaf_rows], rows["low"][leaf_rows] = begins >> 16, begins & 0xFFFF
     rows["offsets"][node_rows] = forest.offsets if unit is None else np.rint(forest.offsets / unit)
     rows["threshold"][node_rows], rows["child"][node_rows] = forest.thresholds, lefts
-    return Tables(rows.tobytes(), leaves, n_rows, 1.0 if unit is None else unit, unit is not None)
+    context = (b"", b"") if forest.context is None else _context_tables(forest.context)
+    return Tables(rows.tobytes(), leaves, n_rows, 1.0 if unit is None else unit, unit is not None, *context)
+
+
+def _context_tables(context: ContextTrees) -> tuple[bytes, bytes]:
+    """Return the nodes and the records of a context stage."""
+    leaves, begins = _records(context.leaves, np.zeros((context.n_leaves, 1), dtype=np.int8))
+    node_rows, leaf_rows, lefts = _number(context)
+    rows = np.zeros(2 * (context.n_nodes + context.n_trees), dtype=CONTEXT_NODE)
+    rows["child"] = np.arange(len(rows))
+    halves = np.stack((begins >> 16, begins & 0xFFFF), axis=1).astype("<u2").view("<i2")
+    rows["offsets"][leaf_rows] = np.concatenate((halves, halves), axis=1)
+    rows["offsets"][node_rows], rows["threshold"][node_rows] = context.offsets, context.thresholds
+    rows["channels"][node_rows], rows["child"][node_rows] = context.channels, lefts
+    return rows.tobytes(), leaves
 
 
 def _unit_of(offsets: npt.NDArray[np.float32]) -> float | None:
@@ -95,7 +128,9 @@ def _unit_of(offsets: npt.NDArray[np.float32]) -> float | None:
     return None
 
 
-def _number(forest: DepthTrees) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _number(
+    forest: DepthTrees | ContextTrees,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the rows of nodes and of leaves, and the row of each node's left child.
 
     The roots come first, each beside an unused row; then the children of nodes, depth first: where most pixels go,
@@ -120,20 +155,24 @@ def _number(forest: DepthTrees) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.i
     return node_rows, leaf_rows, lefts
 
 
-def _records(forest: DepthTrees) -> tuple[bytes, npt.NDArray[np.int64]]:
+def _records(
+    distributions: npt.NDArray[np.uint8], evidence: npt.NDArray[np.int8]
+) -> tuple[bytes, npt.NDArray[np.int64]]:
     """Return the records of all leaves, and where each begins."""
-    n_leaves, n_facings = forest.n_leaves, forest.n_facings
-    lengths = np.count_nonzero(forest.leaves, axis=1).reshape(n_leaves, n_facings)
+    n_leaves, n_facings = evidence.shape
+    lengths = np.count_nonzero(distributions, axis=1).reshape(n_leaves, n_facings)
     n_before = n_facings * (2 if n_facings > 1 else 1)  # evidence and lengths, or the one length
     sizes = n_before + 2 * lengths.sum(axis=1)
     begins = np.cumsum(sizes) - sizes
     out = np.zeros(int(sizes.sum()), dtype=np.uint8)
     facings = np.arange(n_facings)
     if n_facings > 1:
-        out[begins[:, None] + facings] = forest.facing_evidence.view(np.uint8)
+        out[begins[:, None] + facings] = evidence.view(np.uint8)
     out[begins[:, None] + n_before - n_facings + facings] = lengths
-    rows, parts = np.nonzero(forest.leaves)
+    rows, parts = np.nonzero(distributions)
     number = np.arange(len(rows)) - np.repeat(np.cumsum(lengths.sum(axis=1)) - lengths.sum(axis=1), lengths.sum(axis=1))
     places = begins[rows // n_facings] + n_before + 2 * number
-    out[places], out[places + 1] = parts, forest.leaves[rows, parts]
+    out[places], out[places + 1] = parts, distributions[rows, parts]
+    if len(out) > MAX_LEAF_BYTES:
+        raise ModelError(f"the leaves take {len(out)} bytes, at most {MAX_LEAF_BYTES} can be exported; cut branches")
     return out.tobytes(), begins

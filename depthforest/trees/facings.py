@@ -75,6 +75,13 @@ def facing_of(angle: float, n: int) -> int:
     return math.floor(angle / 360 * n + 0.5) % n
 
 
+def direction(facing: int, n: int) -> tuple[float, float]:
+    """Return the cosine and the sine of the angle of a facing; those of k and n - k differ in the sign alone."""
+    turn = 2 * math.pi * min(facing, n - facing) / n
+    side = 1 if 2 * facing < n else -1 if 2 * facing > n else 0
+    return math.cos(turn), side * math.sin(turn)
+
+
 def mean_angle(weights: npt.NDArray[np.int32]) -> float | None:
     """Return the mean angle of facings in degrees, 0 to below 360; None of a single one, or where they cancel out."""
     turns = np.exp(2j * np.pi * np.arange(len(weights)) / len(weights))

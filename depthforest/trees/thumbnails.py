@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from depthforest.base import kernel
 from depthforest.frames import Camera
+from depthforest.trees import facings
 from depthforest.trees.channels import (
     FIRST_GROUP,
     FIRST_POSITION,
@@ -290,11 +291,8 @@ def _rounded(value: int, by: int) -> int:
 @lru_cache(maxsize=1024)
 def _own_left(weights: tuple[int, ...]) -> tuple[float, float]:
     """Return the direction to the person's left in the plane of the floor, x and z; of one facing, the camera's x."""
-    n = len(weights)
-    turns = [2 * math.pi * min(f, n - f) / n for f in range(n)]  # sines of k and n - k are then equal but for the sign
-    x = math.fsum(weight * math.cos(turn) for weight, turn in zip(weights, turns, strict=True))
-    sides = [1 if 2 * f < n else -1 if 2 * f > n else 0 for f in range(n)]
-    z = math.fsum(side * weight * math.sin(turn) for side, weight, turn in zip(sides, weights, turns, strict=True))
+    turns = [facings.direction(facing, len(weights)) for facing in range(len(weights))]
+    x, z = (math.fsum(weight * turn[axis] for weight, turn in zip(weights, turns, strict=True)) for axis in range(2))
     length = math.hypot(x, z)
     return (x / length, z / length) if length > 1e-6 else (1.0, 0.0)
 

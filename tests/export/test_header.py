@@ -1,11 +1,13 @@
+import math
 import re
 import struct
 import subprocess
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from support import naive_facings, naive_forest
+from support import naive_context, naive_facings, naive_forest
 from support.exported import DRIVER, compiled, labeled, tool
 from support.randomframes import patchy_frame, random_frame, smooth_frame
 from support.smallforests import PARTS
@@ -30,12 +32,20 @@ VARIANTS = {
         },
     ),
 }
+VARIANTS |= {
+    "context": (1, {"has_context": True}),
+    "context, facings": (5, {"has_context": True, "mirror": True, "background_mm": 65_535}),
+    "everything with context": (8, VARIANTS["everything"][1] | {"has_context": True}),
+}
 
 
-def forest_of(variant, seed=0, parts=PARTS, depth=6, **more):
+def forest_of(variant, seed=0, parts=PARTS, depth=6, has_context=False, **more):
     n_facings, options = VARIANTS[variant]
     rng = np.random.default_rng(seed)
-    return naive_facings.random_forest(rng, 3, depth, parts, n_facings, **options, **more)
+    options = options | more
+    if options.pop("has_context", has_context):
+        options["context"] = naive_context.random_context(np.random.default_rng(seed + 1000), parts, 2, depth)
+    return naive_facings.random_forest(rng, 3, depth, parts, n_facings, **options)
 
 
 def frames_of(seed, n=3):
@@ -44,6 +54,23 @@ def frames_of(seed, n=3):
     frames = [(make(rng, *rng.integers(8, 40, 2)), None) for make in (random_frame, smooth_frame, patchy_frame)] * n
     frames += [(frame, rng.random(frame.shape) < 0.7) for frame, _ in frames[:3]]
     frames += [(random_frame(rng, 1, 1, holes=0), None), (random_frame(rng, 30, 1), None)]
+    return frames
+
+
+def large_frames(seed):
+    """Frames of people with more pixels than the coarse grid takes: every second and every fourth is on it."""
+    rng = np.random.default_rng(seed)
+    frames = [(smooth_frame(rng, 90, 81), None), (patchy_frame(rng, 100, 120), rng.random((100, 120)) < 0.9)]
+    frames.append((patchy_frame(rng, 170, 182), None))
+    depth_mm = np.zeros((90, 180), np.uint16)
+    depth_mm[1::2], depth_mm[40, 170] = 900, 950  # hardly a pixel of the person is on the grid
+    frames.append((df.Frame(depth_mm, df.Camera(100, 110, 60, 50, 180, 90)), None))
+    depth_mm = depth_mm.copy()
+    depth_mm[40] = 0  # and here none
+    frames.append((df.Frame(depth_mm, df.Camera(100, 110, 60, 50, 180, 90)), None))
+    depth_mm = np.zeros((140, 200), np.uint16)
+    depth_mm[::2, 99::-2] = depth_mm[::2, 100::2] = rng.integers(900, 1100, (70, 50))  # and here all
+    frames.append((df.Frame(depth_mm, df.Camera(100, 110, 60, 50, 200, 140)), None))
     return frames
 
 
@@ -64,6 +91,62 @@ def test_labels_are_those_of_the_exact_walk_bit_by_bit(variant, tmp_path):
     assert_same(forest, frames, labeled(program, frames, 3))
 
 
+@pytest.mark.parametrize("variant", ["context", "everything with context"])
+def test_context_looks_at_a_coarse_grid_of_large_people(variant, tmp_path):
+    forest, frames = forest_of(variant, 10), large_frames(11)
+    export_c(forest, tmp_path / "forest.h")
+    program = compiled(tmp_path, DRIVER, tool("gcc", "cc", "clang"), "-O1")
+    answers = labeled(program, frames, 3)
+    assert_same(forest, frames, answers)
+    alone = replace(forest, context=None).label(*frames[2], exact=True).parts
+    assert np.count_nonzero(alone != answers[2].parts) > 100
+
+
+FACTS = r"""
+#include <stdio.h>
+#include "forest.h"
+
+/* Lengths, medians and sums of what comes in. */
+int main(void) {
+    int n, k;
+    while (scanf("%d", &n) == 1) {
+        double terms[32];
+        int64_t numbers[96];
+        for (k = 0; k < n; k++)
+            if (scanf("%lf", &terms[k]) != 1) return 1;
+        for (k = 0; k < n; k++) numbers[3 * k] = (int64_t)terms[k];
+        printf("%a ", n > 1 ? forest_length(terms[0], terms[1]) : 0.0);
+        printf("%lld ", (long long)forest_median(numbers, n));
+        printf("%a\n", forest_exact_sum(terms, n));
+    }
+    return 0;
+}
+"""
+
+
+def test_sums_lengths_and_medians_are_rounded_once(tmp_path):
+    export_c(forest_of("everything with context"), tmp_path / "forest.h")
+    program = compiled(tmp_path, FACTS, tool("gcc", "clang"), "-O2", "-march=native", "-ffp-contract=fast")
+    rng = np.random.default_rng(0)
+    half = 2.0**-53  # of what 1 is rounded to
+    rows = [[1.0, half, half**2], [1.0, -half / 2, -(half**2)], [1.0, half, -(half**2)], [0.0], [3.0, 4.0]]
+    rows += [(rng.normal(size=n) * 10.0 ** rng.integers(-20, 4, n)).tolist() for n in rng.integers(1, 33, 400)]
+    rows += [(values := rng.normal(size=10)).tolist() + (-values).tolist() + [1e-30] for _ in range(20)]
+    rows += [[128.0, 96.0], *rng.integers(-9000, 9000, (200, 7)).astype(float).tolist()]
+    rows += [(rng.normal(size=2) * 255).tolist() for _ in range(200)]
+    sent = "\n".join(f"{len(row)} " + " ".join(map(repr, row)) for row in rows)
+    done = subprocess.run([program], input=sent.encode(), capture_output=True, timeout=600)
+    lines = done.stdout.decode().splitlines()
+    assert len(lines) == len(rows)
+    for row, line in zip(rows, lines, strict=True):
+        length, median, total = line.split()
+        assert float.fromhex(total) == math.fsum(row)
+        ordered = sorted(map(int, row))
+        assert int(median) == int(Fraction(ordered[(len(row) - 1) // 2] + ordered[len(row) // 2], 2))
+        if len(row) > 1:
+            assert float.fromhex(length) == pytest.approx(math.hypot(row[0], row[1]), rel=2.0**-52, abs=0)
+
+
 @pytest.mark.parametrize(
     ("compiler", "flags"),
     [
@@ -77,16 +160,24 @@ def test_labels_are_those_of_the_exact_walk_bit_by_bit(variant, tmp_path):
     ids=["gcc-O0", "gcc-fused", "gcc-sanitized", "clang-O0", "clang-fused", "clang-sanitized"],
 )
 def test_every_compiler_gives_the_same_bits(compiler, flags, tmp_path):
-    forest, frames = forest_of("everything", 2), frames_of(3, 1)
+    forest, frames = forest_of("everything with context", 2), frames_of(3, 1) + large_frames(12)[1:]
     export_c(forest, tmp_path / "forest.h")
     program = compiled(tmp_path, DRIVER, tool(compiler), *flags, "-DFOREST_LANES=64")
     assert_same(forest, frames, labeled(program, frames, 3))
 
 
-def test_on_arm(tmp_path):
-    forest, frames = forest_of("everything", 4), frames_of(5, 1)
+@pytest.mark.parametrize(
+    ("compiler", "names"),
+    [
+        ("aarch64-linux-gnu-gcc", ("qemu-aarch64", "qemu-aarch64-static")),
+        ("arm-linux-gnueabihf-gcc", ("qemu-arm", "qemu-arm-static")),
+    ],
+    ids=["64-bit", "32-bit"],
+)
+def test_on_arm(compiler, names, tmp_path):
+    forest, frames = forest_of("everything with context", 4), frames_of(5, 1) + large_frames(13)[1:2]
     export_c(forest, tmp_path / "forest.h")
-    compiler, runner = tool("aarch64-linux-gnu-gcc"), tool("qemu-aarch64", "qemu-aarch64-static")
+    compiler, runner = tool(compiler), tool(*names)
     program = compiled(tmp_path, DRIVER, compiler, "-O2", "-static", "-ffp-contract=fast")
     assert_same(forest, frames, labeled(program, frames, 3, [runner]))
 
@@ -109,10 +200,10 @@ def test_trees_of_one_leaf_and_many_parts(tmp_path):
 
 
 def test_blob_holds_the_tables(tmp_path):
-    forest, frames = forest_of("everything"), frames_of(9, 1)
+    forest, frames = forest_of("everything with context"), frames_of(9, 1)
     written = export_c(forest, tmp_path / "forest.h", blob=True)
     assert written == [tmp_path / "forest.h", tmp_path / "forest.bin"]
-    flags = ["-O1", "-fsanitize=address,undefined", f'-DWITH_BLOB="{tmp_path / "forest.bin"}"']
+    flags = ["-O0", "-fsanitize=address,undefined", f'-DWITH_BLOB="{tmp_path / "forest.bin"}"']
     program = compiled(tmp_path, DRIVER, tool("gcc", "clang"), *flags)
     assert_same(forest, frames, labeled(program, frames, 3))
 
@@ -146,10 +237,10 @@ int main(void) {
 
 
 def test_damaged_blobs_are_refused_or_harmless(tmp_path):
-    forest = forest_of("everything", depth=3)
+    forest = forest_of("everything with context", depth=3)
     export_c(forest, tmp_path / "forest.h", blob=True)
     good = (tmp_path / "forest.bin").read_bytes()
-    flags = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    flags = ["-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     program = compiled(tmp_path, OPENER, tool("gcc", "clang"), *flags)
     rng = np.random.default_rng(0)
     blobs = [good, b"", good[:63], good[:-1], good + b"\0", b"x" + good[1:], good[:8] + b"12345678" + good[16:]]
@@ -197,6 +288,9 @@ int main(void) {
     for (i = 0; i < 6; i++) camera = good, camera.fx = bad[i], say(camera, depth, NULL, memory, n, parts);
     for (i = 0; i < 6; i++) camera = good, camera.fy = bad[i], say(camera, depth, NULL, memory, n, parts);
     for (i = 2; i < 5; i++) camera = good, camera.cx = bad[i], say(camera, depth, NULL, memory, n, parts);
+    for (i = 2; i < 5; i++) camera = good, camera.cy = bad[i], say(camera, depth, NULL, memory, n, parts);
+    camera = good, camera.fx = 1e-3, camera.cx = 1e9, say(camera, depth, NULL, memory, n, parts);
+    camera = good, camera.fy = 1e-9, say(camera, depth, NULL, memory, n, parts);
     for (i = 0; i < 5; i++) camera = good, camera.rows = sizes[i], say(camera, depth, NULL, memory, n, parts);
     for (i = 0; i < 5; i++) camera = good, camera.cols = sizes[i], say(camera, depth, NULL, memory, n, parts);
     say(good, NULL, NULL, memory, n, parts);
@@ -217,13 +311,13 @@ int main(void) {
 
 
 def test_hostile_input_is_answered_with_a_code(tmp_path):
-    export_c(forest_of("everything"), tmp_path / "forest.h")
-    flags = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+    export_c(forest_of("everything with context"), tmp_path / "forest.h")
+    flags = ["-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     program = compiled(tmp_path, HOSTILE, tool("gcc", "clang"), *flags)
     done = subprocess.run([program], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     codes = [int(line) for line in done.stdout.split()]
-    assert codes == [0, 1, 1] + [-3] * 15 + [-2] * 10 + [-1] * 3 + [-4] * 3 + [-1, -1] + [0] * 3
+    assert codes == [0, 1, 1] + [-3] * 20 + [-2] * 10 + [-1] * 3 + [-4] * 3 + [-1, -1] + [0] * 3
 
 
 def pgm(depth_mm):
@@ -233,11 +327,13 @@ def pgm(depth_mm):
 
 @pytest.mark.parametrize("is_blob", [False, True], ids=["tables", "blob"])
 def test_example_program_labels_a_picture(is_blob, tmp_path):
-    forest, frame = forest_of("everything"), frames_of(1)[2][0]
+    forest, frame = forest_of("everything with context"), frames_of(1)[2][0]
+    rows, cols = frame.shape
+    frame = df.Frame(frame.depth_mm, replace(frame.camera, cx=(cols - 1) / 2, cy=(rows - 1) / 2))
     written = export_c(forest, tmp_path / "my-forest.h", blob=is_blob, example=True)
     code = written[-1].read_text()
     assert written[-1].name == "my-forest_example.c"
-    assert len(code.splitlines()) <= 48
+    assert len(code.splitlines()) <= 42
     assert not re.search(r"\bdf_|\bDF_", code)
     program = compiled(tmp_path, code, tool("gcc", "clang"), "-O1")
     (tmp_path / "in.pgm").write_bytes(pgm(frame.depth_mm))
@@ -246,7 +342,6 @@ def test_example_program_labels_a_picture(is_blob, tmp_path):
         [program, *arguments, *([tmp_path / "my-forest.bin"] * is_blob)], capture_output=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
-    rows, cols = frame.shape
     expected = b"P5\n%d %d\n255\n" % (cols, rows) + forest.label(frame, exact=True).parts.tobytes()
     assert (tmp_path / "out.pgm").read_bytes() == expected
     for wrong in ([], [tmp_path / "in.pgm", "0", "1", tmp_path / "no.pgm"], ["missing", "1", "1", "no.pgm"]):
@@ -289,15 +384,10 @@ def test_bad_targets_are_refused(name, options, message, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_context_stage_is_refused(tmp_path):
-    with pytest.raises(df.DepthForestError, match=r"context stage cannot be exported; .* such as body31-fast"):
-        export_c(df.load("body31"), tmp_path / "forest.h")
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.slow
 def test_the_shipped_model_inside_a_header(tmp_path):
-    forest, data = replace(df.load("body31"), context=None), df.open_dataset(samples_folder())
+    forest, data = df.load("body31"), df.open_dataset(samples_folder())
+    assert forest.context is not None
     frames = [(data[i], data[i].people == 1) for i in range(2)]
     export_c(forest, tmp_path / "forest.h")
     program = compiled(tmp_path, DRIVER, tool("gcc", "clang"), "-O2")

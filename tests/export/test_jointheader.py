@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support import naive_context
 from support.exported import compiled, tool
-from support.limbforests import forest_of
+from support.limbforests import PARTS, forest_of
 from support.randomframes import patchy_frame
 
 import depthforest as df
@@ -94,13 +95,14 @@ def sample_frames():
     return [data[i] for i in range(len(data))]
 
 
-def test_joints_of_the_shipped_model_are_equal_to_a_tenth_of_a_millimeter(tmp_path):
+@pytest.mark.parametrize("name", ["body31-fast", "body31"])
+def test_joints_of_the_shipped_models_are_equal_to_a_tenth_of_a_millimeter(name, tmp_path):
     frames = [
         df.Frame(np.where(frame.people == person, frame.depth_mm, 0).astype(np.uint16), frame.camera)
         for frame in sample_frames()[:6]
         for person in np.unique(frame.people[frame.people > 0])
     ]
-    assert_same(df.load("body31-fast"), frames, tmp_path, "-O2")
+    assert_same(df.load(name), frames, tmp_path, "-O2")
 
 
 def test_joints_that_are_moved_by_the_others(tmp_path):
@@ -123,7 +125,9 @@ def test_joints_of_few_parts_and_without_parameters(tmp_path):
     frames = [patchy_frame(rng, 40, 57), patchy_frame(rng, 60, 80)]
     frames.append(df.Frame(np.zeros((8, 9), np.uint16), df.Camera(30, 30, 4, 4, 9, 8)))
     flags = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    assert_same(forest_of(0, n_facings=4, mirror=True, smooth_m=0.02), frames, tmp_path, *flags)
+    context = naive_context.random_context(rng, PARTS)
+    forest = forest_of(0, n_facings=4, mirror=True, smooth_m=0.02, context=context)
+    assert_same(forest, frames, tmp_path, *flags)
 
 
 def test_parts_without_joints_are_refused(tmp_path):

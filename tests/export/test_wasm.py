@@ -4,8 +4,9 @@ import subprocess
 import cv2
 import numpy as np
 import pytest
+from support import naive_context
 from support.exported import tool
-from support.limbforests import forest_of
+from support.limbforests import PARTS, forest_of
 from support.randomframes import patchy_frame, smooth_frame
 
 import depthforest as df
@@ -40,7 +41,8 @@ console.log(JSON.stringify(answers));
 
 @pytest.fixture(scope="module")
 def forest():
-    return forest_of(3, n_facings=4, mirror=True, smooth_m=0.03)
+    context = naive_context.random_context(np.random.default_rng(4), PARTS)
+    return forest_of(3, n_facings=4, mirror=True, smooth_m=0.03, context=context)
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,7 @@ def frames_of(seed):
     rng = np.random.default_rng(seed)
     frames = [(patchy_frame(rng, 40, 52), None), (smooth_frame(rng, 30, 31), None)]
     frames.append((frames[0][0], rng.random((40, 52)) < 0.6))
+    frames.append((smooth_frame(rng, 90, 81), None))  # on a coarse grid
     frames.append((df.Frame(np.zeros((5, 6), np.uint16), df.Camera(9, 9, 2, 2, 6, 5)), None))
     return frames
 

@@ -23,32 +23,38 @@ static void give(const void *from, size_t n_bytes) {
 
 int main(void) {
     int32_t sizes[3];
+    const forest_forest *tables;
+#ifdef WITH_BLOB
+    forest_forest opened;
+    unsigned char *blob = malloc(1 << 24);
+    FILE *file = fopen(WITH_BLOB, "rb");
+    if (!file || forest_open(blob, fread(blob, 1, 1 << 24, file), &opened)) return 5;
+    fclose(file);
+    tables = &opened;
+#else
+    tables = &forest_tables;
+#endif
     while (fread(sizes, 4, 3, stdin) == 3) {
         forest_camera camera = {sizes[0], sizes[1], 0, 0, 0, 0};
         const size_t n = (size_t)camera.rows * (size_t)camera.cols;
-        const size_t room = forest_scratch_bytes(camera.rows, camera.cols, (int32_t)n);
         uint16_t *depth = malloc(2 * n);
         uint8_t *mask = malloc(n), *parts = malloc(n);
         float *confidence = malloc(4 * n), *shares = malloc(4 * n * FOREST_PARTS);
-        void *scratch = malloc(room);
-        int32_t code;
+        size_t room, i;
+        void *scratch;
+        int32_t code, n_pixels = 0;
         take(&camera.fx, 8), take(&camera.fy, 8), take(&camera.cx, 8), take(&camera.cy, 8);
         take(depth, 2 * n), take(mask, sizes[2] ? n : 0);
-#ifdef WITH_BLOB
-        forest_forest forest;
-        unsigned char *blob = malloc(1 << 24);
-        FILE *file = fopen(WITH_BLOB, "rb");
-        if (!file || forest_open(blob, fread(blob, 1, 1 << 24, file), &forest)) return 5;
-        fclose(file);
-        code = forest_label(&forest, &camera, depth, sizes[2] ? mask : NULL, scratch, room, parts, confidence, shares);
-        free(blob);
-#else
-        code = forest_label(&forest_tables, &camera, depth, sizes[2] ? mask : NULL, scratch, room, parts, confidence,
-                            shares);
-#endif
+        for (i = 0; i < n; i++) n_pixels += depth[i] && (!sizes[2] || mask[i]);
+        room = forest_scratch_bytes(camera.rows, camera.cols, n_pixels);
+        scratch = malloc(room);
+        code = forest_label(tables, &camera, depth, sizes[2] ? mask : NULL, scratch, room, parts, confidence, shares);
         give(&code, 4), give(parts, n), give(confidence, 4 * n), give(shares, 4 * n * FOREST_PARTS);
         free(depth), free(mask), free(parts), free(confidence), free(shares), free(scratch);
     }
+#ifdef WITH_BLOB
+    free(blob);
+#endif
     return 0;
 }
 """

@@ -12,6 +12,7 @@ int main(int argc, char **argv) {
         !df_scratch_bytes(camera.rows, camera.cols, 0))
         return fprintf(stderr, "usage: %s IN.pgm FX FY OUT.pgm, 16 bits, no comments\n", argv[0]), 2;
     fgetc(file);
+    camera.cx = (camera.cols - 1) / 2.0, camera.cy = (camera.rows - 1) / 2.0; /* or what your camera was calibrated to */
     const size_t n = (size_t)camera.rows * (size_t)camera.cols, room = df_scratch_bytes(camera.rows, camera.cols, (int32_t)n);
     unsigned char *bytes = malloc(2 * n), *parts = malloc(n);
     uint16_t *depth = malloc(2 * n);

@@ -34,26 +34,17 @@ static inline size_t df_joints_bytes(int32_t max_samples) {
 
 /* -- the person's surface ------------------------------------------------------------------------------------------- */
 
-/* The widest grid, a power of two, that leaves at least DF_FAST_PIXELS of the person's pixels. */
-static inline int32_t df_grid_step(int32_t n) {
-    int64_t step = 1;
-    while ((int64_t)n >= DF_FAST_PIXELS * (2 * step) * (2 * step)) step *= 2;
-    return (int32_t)step;
-}
-
 /* Is a pixel on the grid? Columns are counted from the middle of the frame outward, rows from the top. */
 static inline int df_is_sampled(const df_camera *camera, const df_person *person, int32_t i, int32_t step) {
     const int32_t row = person->places[2 * i] + person->row, col = person->places[2 * i + 1] + person->col;
-    const int32_t left = (camera->cols - 1) / 2;
-    const int32_t away = col <= left ? left - col : col - camera->cols / 2;
-    return ((row | away) & (step - 1)) == 0;
+    return ((row | df_away(camera, col)) & (step - 1)) == 0;
 }
 
 /* Fill points, their surface and the probabilities of their parts, which are not smoothed. */
 static inline void df_fill_cloud(const df_forest *forest, const df_camera *camera, const df_person *person, int32_t step,
                                  df_cloud *cloud) {
     const float unit_area = (float)((double)step * (double)step / (camera->fx * camera->fy));
-    int32_t i, at = 0, sums[DF_COLUMNS];
+    int32_t i, at = 0, whole = person->whole, sums[DF_COLUMNS];
     int k;
     for (i = 0; i < person->n; i++) {
         const int32_t row = person->places[2 * i], col = person->places[2 * i + 1];
@@ -66,8 +57,12 @@ static inline void df_fill_cloud(const df_forest *forest, const df_camera *camer
         area = z * z;
         cloud->areas[at] = area * unit_area;
         df_mix(forest, person, i, sums);
+#if DF_CONTEXT
+        df_combine(person, i, sums);
+        for (k = 0, whole = 0; k < DF_PARTS; k++) whole += sums[k];
+#endif
         for (k = 0; k < DF_PARTS; k++)
-            cloud->shares[(size_t)at * DF_PARTS + (size_t)k] = (float)sums[k] / (float)person->whole;
+            cloud->shares[(size_t)at * DF_PARTS + (size_t)k] = (float)sums[k] / (float)whole;
         at++;
     }
 }
@@ -558,7 +553,7 @@ static inline void df_answer(df_proposals *all, df_joint *joints) {
 /* Find the joints of the person that df_label has labeled last with this scratch memory.
  *
  * scratch   as df_label left it, after DF_OK or DF_NOBODY
- * memory    of n_bytes (see df_joints_bytes), aligned to 16 bytes; another piece than the scratch memory
+ * memory    of n_bytes (see df_joints_bytes), aligned to 8 bytes; another piece than the scratch memory
  * joints    DF_JOINTS of them, filled
  *
  * DF_OK, DF_NOBODY, or what is wrong, and then nothing was written. */
@@ -573,8 +568,8 @@ static inline int df_find_joints(const df_forest *forest, const df_camera *camer
     int k;
     if (!forest || !forest->leaves || !camera || !scratch || !memory || !joints) return DF_BAD_ARGUMENT;
     if (df_check_frame(camera) != DF_OK) return df_check_frame(camera);
-    if ((uintptr_t)memory % 16 || (uintptr_t)scratch % 16) return DF_BAD_SCRATCH;
-    step = df_grid_step(person->n);
+    if ((uintptr_t)memory % 8 || (uintptr_t)scratch % 8) return DF_BAD_SCRATCH;
+    step = df_grid_step(person->n, DF_FAST_PIXELS);
     for (i = 0; i < person->n; i++) n += (size_t)df_is_sampled(camera, person, i, step);
     if (df_joints_bytes((int32_t)n) > n_bytes) return DF_BAD_SCRATCH;
     memset(joints, 0, DF_JOINTS * sizeof *joints);
