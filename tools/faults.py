@@ -55,6 +55,7 @@ class Case:
 FAST = ("--model", "body31-fast")
 SIX = ("-n", "6", "--camera", "kinect_v1@80x60", "--seed", "2")
 NUMBERS = ("--trees", "2", "--depth", "6", "--candidates", "40", "--pixels-per-frame", "60", "--seed", "3")
+VIEWS = ("left.json", "right.json")
 CASES = {
     "label": Case(("label", "depth", "-o", "out", *FAST, "--write", "parts,overlay,joints,json"), ("out",)),
     "train": Case(("train", "--data", "data", "-o", "m.safetensors", *NUMBERS), ("m.safetensors",), ("--resume",)),
@@ -65,6 +66,11 @@ CASES = {
     "fit-joints": Case(("fit-joints", FAST[1], *["--data", "data"] * 3, "-o", "f.safetensors"), ("f.safetensors",)),
     "record": Case(("record", "depth", "-o", "kept.mkv"), ("kept.mkv",)),
     "demo": Case(("demo", "-o", "drawn"), ("drawn",)),
+    "export": Case(("export", "small.safetensors", "-o", "forest.h"), ("forest.h",)),
+    "import-pcl": Case(("import-pcl", "a.tree", "b.tree", "-o", "pcl.safetensors"), ("pcl.safetensors",)),
+    "fit-confidence": Case(("fit-confidence", FAST[1], "--data", "data", "-o", "c.safetensors"), ("c.safetensors",)),
+    "calibrate": Case(("calibrate", *VIEWS, "-o", "found.json"), ("found.json",)),
+    "fuse": Case(("fuse", *VIEWS, "--cameras", "cameras.json", "-o", "fused.json"), ("fused.json",)),
 }  # fmt: skip
 TIMED = ("evaluate", "demo", "record")
 """Cases whose files hold times that were measured, or a random number (Matroska): that they are there is looked at, not
@@ -74,11 +80,39 @@ their bytes."""
 def prepare(folder: Path) -> None:
     """Write the inputs: the bundled sample frames, and a data set of them."""
     from depthforest.base import samples_folder
+    from depthforest.forest import import_pcl
 
     shutil.copytree(samples_folder(), folder / "data")
     (folder / "depth").mkdir()
     for path in sorted((samples_folder() / "depth").iterdir())[:3]:
         shutil.copy(path, folder / "depth")
+    for number, name in enumerate(("a.tree", "b.tree")):
+        nodes = "".join(f"{i * 7 - 20} {i} -{i} {3 * i} {100 - i - number}\n" for i in range(7))
+        (folder / name).write_text(f"3\n{nodes}" + "".join(f"{i * 3}\n" for i in range(8)))
+    import_pcl([folder / "a.tree"]).save(folder / "small.safetensors")
+    _write_views(folder)
+
+
+def _write_views(folder: Path) -> None:
+    """Write the joints of one who walks in a circle, as two cameras see them, and where the cameras stand."""
+    import numpy as np
+
+    from depthforest.frames import JOINTS, Joint
+    from depthforest.joints import FrameJoints, write_joints
+    from depthforest.joints.cameras.rig import CameraPose, CameraRig
+
+    turn = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
+    left, right = CameraPose("left", np.eye(3), np.zeros(3)), CameraPose("right", turn, np.array([-2.5, 0.0, 2.5]))
+    body = np.random.default_rng(1).uniform(-0.4, 0.4, (len(JOINTS), 3)) * (1, 2, 1)
+    for camera in (left, right):
+        frames = []
+        for number in range(90):
+            at = np.array([np.sin(number / 15), 0.0, 2.5 + np.cos(number / 15)])
+            seen = (body + at - camera.translation) @ camera.rotation  # the way back
+            people = {1: {name: Joint(tuple(p.tolist())) for name, p in zip(JOINTS, seen, strict=True)}}
+            frames.append(FrameJoints(f"{number}", people, number / 30))
+        write_joints(folder / f"{camera.name}.json", frames)
+    CameraRig((left, right)).save(folder / "cameras.json")
 
 
 class Place:
@@ -95,6 +129,8 @@ class Place:
         self.name, self.case = name, CASES[name]
         self.folder = inputs.parent / name
         shutil.copytree(inputs, self.folder)
+        self.run()  # compiles what it needs, which no later run does
+        self.clear()
         began = time.monotonic()
         done = self.run()
         self.seconds = time.monotonic() - began
