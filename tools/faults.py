@@ -2,6 +2,7 @@
 
     python tools/faults.py --kills 100        all of it
     python tools/faults.py --kills 4 --only label
+    python tools/faults.py --kills 0 --faults read-only,SIGTERM
 
 Each case is a command on small files in a folder of its own. Undisturbed, it gives the *expected* bytes. Then, over all
 cases by turns, it is killed (`kill -9`) at random points of its run and started again: the same bytes, and nothing
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -221,7 +222,10 @@ def full_disk(place: Place) -> str:
 
 
 def read_only(place: Place) -> str:
-    """Take away the right to write into the folder; root may anyway, and then nothing is said."""
+    """Take away the right to write into the folder.
+
+    Root may write anyway, unless this runs under `setpriv --bounding-set=-dac_override,-dac_read_search`.
+    """
     place.clear()
     mode = place.folder.stat().st_mode
     place.folder.chmod(0o500)
@@ -304,8 +308,8 @@ FAULTS: dict[str, Callable[[Place], str]] = {
 }
 
 
-def run_all(names: list[str], n_kills: int, seed: int) -> Iterator[tuple[str, str, str]]:
-    """Yield (fault, case, what is wrong or nothing) of all trials."""
+def run_all(names: list[str], n_kills: int, seed: int, faults: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
+    """Yield (fault, case, what is wrong or nothing) of all trials; of some of the other faults, if they are named."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:
         inputs = Path(scratch) / "inputs"
@@ -315,9 +319,9 @@ def run_all(names: list[str], n_kills: int, seed: int) -> Iterator[tuple[str, st
         for number in range(n_kills):
             place = places[number % len(places)]
             yield "kill -9", place.name, kill_once(place, rng)
-        for fault, inflict in FAULTS.items():
+        for fault in faults or FAULTS:
             for place in places:
-                yield fault, place.name, inflict(place)
+                yield fault, place.name, FAULTS[fault](place)
 
 
 def main() -> int:
@@ -325,13 +329,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=100, help="over all cases, by turns")
     parser.add_argument("--only", default=",".join(CASES), help="cases, with commas; default: all")
+    parser.add_argument("--faults", default=",".join(FAULTS), help="other faults, with commas; default: all")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     names = chosen.only.split(",")
     if unknown := [name for name in names if name not in CASES]:
         parser.error(f"unknown cases {', '.join(unknown)}; known: {', '.join(CASES)}")
+    faults = chosen.faults.split(",")
+    if unknown := [fault for fault in faults if fault not in FAULTS]:
+        parser.error(f"unknown faults {', '.join(unknown)}; known: {', '.join(FAULTS)}")
     n_tried = n_wrong = 0
-    for fault, name, wrong in run_all(names, chosen.kills, chosen.seed):
+    for fault, name, wrong in run_all(names, chosen.kills, chosen.seed, faults):
         n_tried += 1
         n_wrong += bool(wrong)
         if wrong or n_tried % 10 == 0:
