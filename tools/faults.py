@@ -2,6 +2,7 @@
 
     python tools/faults.py --kills 100        all of it
     python tools/faults.py --kills 4 --only label
+    python tools/faults.py --kills 0 --faults read-only,SIGTERM
 
 Each case is a command on small files in a folder of its own. Undisturbed, it gives the *expected* bytes. Then, over all
 cases by turns, it is killed (`kill -9`) at random points of its run and started again: the same bytes, and nothing
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +56,7 @@ class Case:
 FAST = ("--model", "body31-fast")
 SIX = ("-n", "6", "--camera", "kinect_v1@80x60", "--seed", "2")
 NUMBERS = ("--trees", "2", "--depth", "6", "--candidates", "40", "--pixels-per-frame", "60", "--seed", "3")
+VIEWS = ("left.json", "right.json")
 CASES = {
     "label": Case(("label", "depth", "-o", "out", *FAST, "--write", "parts,overlay,joints,json"), ("out",)),
     "train": Case(("train", "--data", "data", "-o", "m.safetensors", *NUMBERS), ("m.safetensors",), ("--resume",)),
@@ -65,6 +67,11 @@ CASES = {
     "fit-joints": Case(("fit-joints", FAST[1], *["--data", "data"] * 3, "-o", "f.safetensors"), ("f.safetensors",)),
     "record": Case(("record", "depth", "-o", "kept.mkv"), ("kept.mkv",)),
     "demo": Case(("demo", "-o", "drawn"), ("drawn",)),
+    "export": Case(("export", "small.safetensors", "-o", "forest.h"), ("forest.h",)),
+    "import-pcl": Case(("import-pcl", "a.tree", "b.tree", "-o", "pcl.safetensors"), ("pcl.safetensors",)),
+    "fit-confidence": Case(("fit-confidence", FAST[1], "--data", "data", "-o", "c.safetensors"), ("c.safetensors",)),
+    "calibrate": Case(("calibrate", *VIEWS, "-o", "found.json"), ("found.json",)),
+    "fuse": Case(("fuse", *VIEWS, "--cameras", "cameras.json", "-o", "fused.json"), ("fused.json",)),
 }  # fmt: skip
 TIMED = ("evaluate", "demo", "record")
 """Cases whose files hold times that were measured, or a random number (Matroska): that they are there is looked at, not
@@ -74,11 +81,39 @@ their bytes."""
 def prepare(folder: Path) -> None:
     """Write the inputs: the bundled sample frames, and a data set of them."""
     from depthforest.base import samples_folder
+    from depthforest.forest import import_pcl
 
     shutil.copytree(samples_folder(), folder / "data")
     (folder / "depth").mkdir()
     for path in sorted((samples_folder() / "depth").iterdir())[:3]:
         shutil.copy(path, folder / "depth")
+    for number, name in enumerate(("a.tree", "b.tree")):
+        nodes = "".join(f"{i * 7 - 20} {i} -{i} {3 * i} {100 - i - number}\n" for i in range(7))
+        (folder / name).write_text(f"3\n{nodes}" + "".join(f"{i * 3}\n" for i in range(8)))
+    import_pcl([folder / "a.tree"]).save(folder / "small.safetensors")
+    _write_views(folder)
+
+
+def _write_views(folder: Path) -> None:
+    """Write the joints of one who walks in a circle, as two cameras see them, and where the cameras stand."""
+    import numpy as np
+
+    from depthforest.frames import JOINTS, Joint
+    from depthforest.joints import FrameJoints, write_joints
+    from depthforest.joints.cameras.rig import CameraPose, CameraRig
+
+    turn = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
+    left, right = CameraPose("left", np.eye(3), np.zeros(3)), CameraPose("right", turn, np.array([-2.5, 0.0, 2.5]))
+    body = np.random.default_rng(1).uniform(-0.4, 0.4, (len(JOINTS), 3)) * (1, 2, 1)
+    for camera in (left, right):
+        frames = []
+        for number in range(90):
+            at = np.array([np.sin(number / 15), 0.0, 2.5 + np.cos(number / 15)])
+            seen = (body + at - camera.translation) @ camera.rotation  # the way back
+            people = {1: {name: Joint(tuple(p.tolist())) for name, p in zip(JOINTS, seen, strict=True)}}
+            frames.append(FrameJoints(f"{number}", people, number / 30))
+        write_joints(folder / f"{camera.name}.json", frames)
+    CameraRig((left, right)).save(folder / "cameras.json")
 
 
 class Place:
@@ -95,6 +130,8 @@ class Place:
         self.name, self.case = name, CASES[name]
         self.folder = inputs.parent / name
         shutil.copytree(inputs, self.folder)
+        self.run()  # compiles what it needs, which no later run does
+        self.clear()
         began = time.monotonic()
         done = self.run()
         self.seconds = time.monotonic() - began
@@ -185,7 +222,10 @@ def full_disk(place: Place) -> str:
 
 
 def read_only(place: Place) -> str:
-    """Take away the right to write into the folder; root may anyway, and then nothing is said."""
+    """Take away the right to write into the folder.
+
+    Root may write anyway, unless this runs under `setpriv --bounding-set=-dac_override,-dac_read_search`.
+    """
     place.clear()
     mode = place.folder.stat().st_mode
     place.folder.chmod(0o500)
@@ -268,8 +308,8 @@ FAULTS: dict[str, Callable[[Place], str]] = {
 }
 
 
-def run_all(names: list[str], n_kills: int, seed: int) -> Iterator[tuple[str, str, str]]:
-    """Yield (fault, case, what is wrong or nothing) of all trials."""
+def run_all(names: list[str], n_kills: int, seed: int, faults: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
+    """Yield (fault, case, what is wrong or nothing) of all trials; of some of the other faults, if they are named."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:
         inputs = Path(scratch) / "inputs"
@@ -279,9 +319,9 @@ def run_all(names: list[str], n_kills: int, seed: int) -> Iterator[tuple[str, st
         for number in range(n_kills):
             place = places[number % len(places)]
             yield "kill -9", place.name, kill_once(place, rng)
-        for fault, inflict in FAULTS.items():
+        for fault in faults or FAULTS:
             for place in places:
-                yield fault, place.name, inflict(place)
+                yield fault, place.name, FAULTS[fault](place)
 
 
 def main() -> int:
@@ -289,13 +329,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=100, help="over all cases, by turns")
     parser.add_argument("--only", default=",".join(CASES), help="cases, with commas; default: all")
+    parser.add_argument("--faults", default=",".join(FAULTS), help="other faults, with commas; default: all")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     names = chosen.only.split(",")
     if unknown := [name for name in names if name not in CASES]:
         parser.error(f"unknown cases {', '.join(unknown)}; known: {', '.join(CASES)}")
+    faults = chosen.faults.split(",")
+    if unknown := [fault for fault in faults if fault not in FAULTS]:
+        parser.error(f"unknown faults {', '.join(unknown)}; known: {', '.join(FAULTS)}")
     n_tried = n_wrong = 0
-    for fault, name, wrong in run_all(names, chosen.kills, chosen.seed):
+    for fault, name, wrong in run_all(names, chosen.kills, chosen.seed, faults):
         n_tried += 1
         n_wrong += bool(wrong)
         if wrong or n_tried % 10 == 0:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
+import gc
 import json
 import shutil
 import sys
@@ -28,11 +29,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from fuzz_formats import FORMATS
+from fuzz_formats import FORMATS as FORMATS_OF_OTHERS
 from fuzz_models import LOADED, REFUSED, Report, fuzz, limit_memory
 from fuzz_mutations import mutated
+from fuzz_own import OWN_FORMATS
 
 from depthforest.base import DepthForestError
+
+FORMATS = {**FORMATS_OF_OTHERS, **OWN_FORMATS}
 
 SECONDS = 120.0
 """Until a case that says nothing is taken for a hang; on a busy machine a good one may have to wait."""
@@ -41,7 +45,7 @@ CPU_SECONDS = 2.0
 """Processor time that a reader may take for one of these small files."""
 
 MEMORY_MB = 512
-"""What a child may take beyond what it has after the valid files."""
+"""What a case may take beyond what its child has before it."""
 
 MAX_MESSAGE_CHARS = 1100
 
@@ -73,6 +77,9 @@ class Corpus:
             ]
             for name in self.names
         }
+        self._valid = {
+            path: path.read_bytes() for variants in self._files.values() for _, paths in variants for path in paths
+        }
 
     @staticmethod
     def write(folder: Path, names: Sequence[str]) -> None:
@@ -92,7 +99,11 @@ class Corpus:
         variants = self._files[name]
         variant, paths = variants[int(rng.integers(len(variants)))]
         path = paths[int(rng.integers(len(paths)))]
-        return name, variant, path, mutated(path.name, path.read_bytes(), rng)
+        return name, variant, path, mutated(path.name, self._valid[path], rng)
+
+    def restore(self, path: Path) -> None:
+        """Write a valid file again that was changed."""
+        path.write_bytes(self._valid[path])
 
 
 def outcome_of(name: str, folder: Path) -> str:
@@ -126,14 +137,14 @@ def run_cases(folder: Path, names: Sequence[str], seed: int, first: int, last: i
             outcome = outcome_of(name, variant)
             if outcome != LOADED and not outcome.startswith("takes"):  # that compiles
                 raise SystemExit(f"{name} {variant.name}: a valid file is not read: {outcome}")
-    limit_memory(MEMORY_MB)
+    gc.freeze()  # what is loaded stays: not looked through again for each case
     for case in range(first, last):
         name, variant, path, content = corpus.mutant(seed, case)
-        valid = path.read_bytes()
         print(json.dumps([case, name]), flush=True)
         path.write_bytes(content)
+        limit_memory(MEMORY_MB)  # each anew: what a case finds does not depend on those before it
         outcome = outcome_of(name, variant)
-        path.write_bytes(valid)
+        corpus.restore(path)
         print(json.dumps([case, name, outcome]), flush=True)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import struct
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,16 +46,19 @@ class Format:
     weight: float
 
 
-def _only(folder: Path) -> Path:
+def only_entry(folder: Path) -> Path:
+    """Return the one thing in a folder."""
     return next(iter(sorted(folder.iterdir())))
 
 
-def _variant(folder: Path, number: int, name: str) -> Path:
+def variant_path(folder: Path, number: int, name: str) -> Path:
+    """Make the folder of a variant and return where its file goes."""
     (folder / str(number)).mkdir()
     return folder / str(number) / name
 
 
-def _depth(seed: int = 0, n: int | None = None) -> Any:
+def depth_values(seed: int = 0, n: int | None = None) -> Any:
+    """Return a picture of random depth with holes, or `n` of them."""
     rng = np.random.default_rng(seed)
     values = rng.integers(400, 5000, (HEIGHT, WIDTH) if n is None else (n, HEIGHT, WIDTH)).astype(np.uint16)
     values[..., :3, :] = 0
@@ -65,14 +69,14 @@ def _depth(seed: int = 0, n: int | None = None) -> Any:
 
 
 def _read_pictures(folder: Path) -> str | None:
-    path = _only(folder)
+    path = only_entry(folder)
     # numbers without a size fit pictures of any
     camera = CAMERA if path.stat().st_size % 2 else "50,50,16,12"
-    _take(df.open_source(path, camera, scale=None if path.stat().st_size % 4 else 0.001, size=(WIDTH, HEIGHT)))
+    take_frames(df.open_source(path, camera, scale=None if path.stat().st_size % 4 else 0.001, size=(WIDTH, HEIGHT)))
     return None
 
 
-def _take(source: Any) -> None:
+def take_frames(source: Any) -> None:
     """Read the first frames of a source, by their order and by number; what cannot be read is raised."""
     failure, n = None, source.total
     for _, frame in itertools.islice(source.named(), MAX_FRAMES):
@@ -90,58 +94,60 @@ def _write_png(folder: Path) -> None:
     import cv2
     from PIL import Image
 
-    cv2.imwrite(str(_variant(folder, 0, "a.png")), _depth())
-    Image.fromarray(_depth()).save(_variant(folder, 1, "a.png"))
+    cv2.imwrite(str(variant_path(folder, 0, "a.png")), depth_values())
+    Image.fromarray(depth_values()).save(variant_path(folder, 1, "a.png"))
 
 
 def _write_tiff(folder: Path) -> None:
     from PIL import Image
 
-    pages = [Image.fromarray(page) for page in _depth(n=3)]
-    pages[0].save(_variant(folder, 0, "a.tif"))
-    pages[0].save(_variant(folder, 1, "a.tif"), save_all=True, append_images=pages[1:])
-    pages[0].save(_variant(folder, 2, "a.tif"), compression="tiff_lzw")
-    Image.fromarray((_depth() / 1000).astype(np.float32)).save(_variant(folder, 3, "a.tif"), compression="tiff_deflate")
+    pages = [Image.fromarray(page) for page in depth_values(n=3)]
+    pages[0].save(variant_path(folder, 0, "a.tif"))
+    pages[0].save(variant_path(folder, 1, "a.tif"), save_all=True, append_images=pages[1:])
+    pages[0].save(variant_path(folder, 2, "a.tif"), compression="tiff_lzw")
+    Image.fromarray((depth_values() / 1000).astype(np.float32)).save(
+        variant_path(folder, 3, "a.tif"), compression="tiff_deflate"
+    )
 
 
 def _write_pgm(folder: Path) -> None:
     header = f"P5\n# made here\n{WIDTH} {HEIGHT}\n65535\n".encode()
-    _variant(folder, 0, "a.pgm").write_bytes(header + _depth().astype(">u2").tobytes())
-    text = f"P2\n{WIDTH} {HEIGHT}\n9999\n" + "\n".join(" ".join(map(str, row)) for row in _depth())
-    _variant(folder, 1, "a.pgm").write_text(text)
+    variant_path(folder, 0, "a.pgm").write_bytes(header + depth_values().astype(">u2").tobytes())
+    text = f"P2\n{WIDTH} {HEIGHT}\n9999\n" + "\n".join(" ".join(map(str, row)) for row in depth_values())
+    variant_path(folder, 1, "a.pgm").write_text(text)
 
 
 def _write_npy(folder: Path) -> None:
-    np.save(_variant(folder, 0, "a.npy"), _depth())
-    np.save(_variant(folder, 1, "a.npy"), _depth(n=3))
-    np.save(_variant(folder, 2, "a.npy"), (_depth() / 1000).astype(np.float32))
-    np.save(_variant(folder, 3, "a.npy"), _depth().astype(np.int64))
+    np.save(variant_path(folder, 0, "a.npy"), depth_values())
+    np.save(variant_path(folder, 1, "a.npy"), depth_values(n=3))
+    np.save(variant_path(folder, 2, "a.npy"), (depth_values() / 1000).astype(np.float32))
+    np.save(variant_path(folder, 3, "a.npy"), depth_values().astype(np.int64))
 
 
 def _write_npz(folder: Path) -> None:
-    np.savez(_variant(folder, 0, "a.npz"), depth=_depth())
-    np.savez_compressed(_variant(folder, 1, "a.npz"), depth_mm=_depth(n=2), other=np.arange(3))
+    np.savez(variant_path(folder, 0, "a.npz"), depth=depth_values())
+    np.savez_compressed(variant_path(folder, 1, "a.npz"), depth_mm=depth_values(n=2), other=np.arange(3))
 
 
 def _write_pcd(folder: Path) -> None:
-    frame = df.Frame(_depth(), CAMERA)
+    frame = df.Frame(depth_values(), CAMERA)
     points = frame.points().reshape(-1, 3)
     head = (
         "# .PCD v0.7\nVERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\n"
         f"WIDTH {WIDTH}\nHEIGHT {HEIGHT}\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS {WIDTH * HEIGHT}\nDATA "
     )
     rows = "\n".join(" ".join(f"{v:.5g}" for v in point) for point in points)
-    _variant(folder, 0, "a.pcd").write_text(f"{head}ascii\n{rows}\n")
-    _variant(folder, 1, "a.pcd").write_bytes(head.encode() + b"binary\n" + points.astype("<f4").tobytes())
+    variant_path(folder, 0, "a.pcd").write_text(f"{head}ascii\n{rows}\n")
+    variant_path(folder, 1, "a.pcd").write_bytes(head.encode() + b"binary\n" + points.astype("<f4").tobytes())
     plain = np.ascontiguousarray(points.T.astype("<f4")).tobytes()
     # LZF without matches: runs of up to 32 plain bytes
     packed = b"".join(bytes([len(plain[i : i + 32]) - 1]) + plain[i : i + 32] for i in range(0, len(plain), 32))
     sizes = struct.pack("<II", len(packed), len(plain))
-    _variant(folder, 2, "a.pcd").write_bytes(head.encode() + b"binary_compressed\n" + sizes + packed)
+    variant_path(folder, 2, "a.pcd").write_bytes(head.encode() + b"binary_compressed\n" + sizes + packed)
 
 
 def _write_raw(folder: Path) -> None:
-    _variant(folder, 0, "a.raw").write_bytes(_depth(n=2).astype("<u2").tobytes())
+    variant_path(folder, 0, "a.raw").write_bytes(depth_values(n=2).astype("<u2").tobytes())
 
 
 # -- recordings --------------------------------------------------------------------------------------------------------
@@ -149,25 +155,26 @@ def _write_raw(folder: Path) -> None:
 
 def _read_recording(folder: Path) -> str | None:
     entries = sorted(folder.iterdir())
-    _take(df.open_source(entries[0] if len(entries) == 1 else folder, CAMERA))
+    camera = None if entries[0].suffix == ".r3d" else CAMERA  # tells its own
+    take_frames(df.open_source(entries[0] if len(entries) == 1 else folder, camera))
     return None
 
 
 def _write_hdf5(folder: Path) -> None:
     import h5py  # type: ignore[import-untyped]
 
-    with h5py.File(_variant(folder, 0, "a.h5"), "w") as file:
-        file.create_dataset("depth", data=_depth(n=3), chunks=(1, HEIGHT, WIDTH), compression="gzip")
+    with h5py.File(variant_path(folder, 0, "a.h5"), "w") as file:
+        file.create_dataset("depth", data=depth_values(n=3), chunks=(1, HEIGHT, WIDTH), compression="gzip")
         file["table"] = np.zeros((5, 3))
-    with h5py.File(_variant(folder, 1, "a.h5"), "w") as file:
-        file["data"] = (_depth(n=2) / 1000).astype(np.float16)
+    with h5py.File(variant_path(folder, 1, "a.h5"), "w") as file:
+        file["data"] = (depth_values(n=2) / 1000).astype(np.float16)
 
 
 def _write_mkv(folder: Path) -> None:
     from depthforest.io import MkvWriter
 
-    with MkvWriter(_variant(folder, 0, "a.mkv")) as writer:
-        for number, picture in enumerate(_depth(n=3)):
+    with MkvWriter(variant_path(folder, 0, "a.mkv")) as writer:
+        for number, picture in enumerate(depth_values(n=3)):
             writer.add(df.Frame(picture, CAMERA, time_s=number / 30))
 
 
@@ -176,7 +183,7 @@ def _write_bag(folder: Path) -> None:
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.ROS1_NOETIC)
-    with Writer(_variant(folder, 0, "a.bag")) as writer:
+    with Writer(variant_path(folder, 0, "a.bag")) as writer:
         _write_messages(writer, store, store.serialize_ros1, {"seq": 0})
 
 
@@ -193,7 +200,7 @@ def _write_ros2(folder: Path, plugin: str) -> None:
     from rosbags.typesys import Stores, get_typestore
 
     store = get_typestore(Stores.ROS2_HUMBLE)
-    with Writer(_variant(folder, 0, "bag"), version=9, storage_plugin=StoragePlugin[plugin]) as writer:
+    with Writer(variant_path(folder, 0, "bag"), version=9, storage_plugin=StoragePlugin[plugin]) as writer:
         _write_messages(writer, store, store.serialize_cdr, {})
 
 
@@ -201,7 +208,7 @@ def _write_messages(writer: Any, store: Any, serialize: Any, more: dict[str, int
     kind = "sensor_msgs/msg/Image"
     connection = writer.add_connection("/camera/depth/image_raw", kind, typestore=store)
     types = store.types
-    for number, picture in enumerate(_depth(n=3)):
+    for number, picture in enumerate(depth_values(n=3)):
         stamp = types["builtin_interfaces/msg/Time"](sec=number, nanosec=0)
         header = types["std_msgs/msg/Header"](stamp=stamp, frame_id="camera", **more)
         data = np.frombuffer(picture.tobytes(), np.uint8)
@@ -211,12 +218,28 @@ def _write_messages(writer: Any, store: Any, serialize: Any, more: dict[str, int
         writer.write(connection, number * 10**9, serialize(message, kind))
 
 
+def _write_record3d(folder: Path) -> None:
+    import liblzfse
+
+    width, height = 192, 256
+    told = {
+        "w": 1440, "h": 1920, "dw": width, "dh": height, "fps": 60, "K": [1500.0, 0, 0, 0, 1510.0, 0, 719.5, 959.5, 1],
+        "frameTimestamps": [7.0, 7.5],
+    }  # fmt: skip
+    picture = np.full((height, width), 1.5, np.float32)
+    picture[:50] = np.linspace(0.5, 4, width, dtype=np.float32)
+    with zipfile.ZipFile(variant_path(folder, 0, "a.r3d"), "w") as file:
+        file.writestr("metadata", json.dumps(told))
+        for number in range(2):
+            file.writestr(f"rgbd/{number}.depth", liblzfse.compress((picture + number).tobytes()))
+
+
 def _write_tum(folder: Path) -> None:
     import cv2
 
-    own = _variant(folder, 0, "depth")
+    own = variant_path(folder, 0, "depth")
     own.mkdir()
-    for number, picture in enumerate(_depth(n=2)):
+    for number, picture in enumerate(depth_values(n=2)):
         cv2.imwrite(str(own / f"{number}.5.png"), picture)
     (own.parent / "depth.txt").write_text("# depth maps\n# time name\n0.5 depth/0.5.png\n1.5 depth/1.5.png\n")
 
@@ -224,7 +247,8 @@ def _write_tum(folder: Path) -> None:
 # -- data sets and tables ----------------------------------------------------------------------------------------------
 
 
-def _labeled() -> list[LabeledFrame]:
+def labeled_frames() -> list[LabeledFrame]:
+    """Return two frames with a person each."""
     rng = np.random.default_rng(3)
     parts = df.PartSet(("palm", "thumb_l", "thumb_r"))
     frames = []
@@ -233,39 +257,39 @@ def _labeled() -> list[LabeledFrame]:
         people[8:20, 5:25] = 1
         labels = np.where(people > 0, rng.integers(0, 3, people.shape), 255).astype(np.uint8)
         joints = {1: {name: Joint((0.1, 0.2, 2.0)) for name in JOINTS[:4]}}
-        frames.append(LabeledFrame(_depth(number), CAMERA, labels, people, joints, parts))
+        frames.append(LabeledFrame(depth_values(number), CAMERA, labels, people, joints, parts))
     return frames
 
 
 def _write_dataset(folder: Path) -> None:
-    df.write_dataset(_variant(folder, 0, "set"), _labeled())
+    df.write_dataset(variant_path(folder, 0, "set"), labeled_frames())
 
 
 def _write_zarr(folder: Path) -> None:
     from depthforest.io import open_store
 
-    frames = _labeled()
-    store = open_store(_variant(folder, 0, "set.zarr"), "zarr", identity="", max_people=3)
+    frames = labeled_frames()
+    store = open_store(variant_path(folder, 0, "set.zarr"), "zarr", identity="", max_people=3)
     store.prepare(len(frames), frames[0])
     store.write(0, frames, ["000000", "000001"])
     store.finish(len(frames), frames[0])
 
 
 def _read_dataset(folder: Path) -> str | None:
-    data = df.open_dataset(_only(folder))
+    data = df.open_dataset(only_entry(folder))
     for number in range(min(len(data), MAX_FRAMES)):
         assert data[number].depth_mm.dtype == np.uint16
     return None
 
 
 def _write_cameras(folder: Path) -> None:
-    _variant(folder, 0, "camera.json").write_text(json.dumps(CAMERA.to_dict()))
+    variant_path(folder, 0, "camera.json").write_text(json.dumps(CAMERA.to_dict()))
     lens = {"camera": CAMERA.to_dict() | {"distortion": [0.1, -0.2, 0.001, 0.002, 0.03]}}
-    _variant(folder, 1, "camera.json").write_text(json.dumps(lens))
+    variant_path(folder, 1, "camera.json").write_text(json.dumps(lens))
 
 
 def _read_camera(folder: Path) -> str | None:
-    camera = df.Camera.parse(_only(folder))
+    camera = df.Camera.parse(only_entry(folder))
     frame = (
         df.Frame.from_array(np.full(camera.shape, 2000, np.uint16), camera)
         if camera.width < 999 > camera.height
@@ -281,34 +305,34 @@ def _write_joints(folder: Path) -> None:
 
     people = {1: {name: Joint((0.1, 0.2, 2.0)) for name in JOINTS[:5]}, 3: {"head": Joint((1, 2, 3), False, 0.5)}}
     frames = [FrameJoints("f0", people, 0.5, CAMERA), FrameJoints("f1", {})]
-    df.write_joints(_variant(folder, 0, "joints.json"), frames)
-    df.write_joints(_variant(folder, 1, "joints.csv"), frames)
+    df.write_joints(variant_path(folder, 0, "joints.json"), frames)
+    df.write_joints(variant_path(folder, 1, "joints.csv"), frames)
 
 
 def _read_joints(folder: Path) -> str | None:
-    df.read_joints(_only(folder))
+    df.read_joints(only_entry(folder))
     return None
 
 
 def _write_marks(folder: Path) -> None:
     people = [{"points": [[3, 4, "torso"], [5, 6, "head"]], "joints": {"head": [3, 4, True], "hip_l": None}}]
     content = {"f": {"width": WIDTH, "height": HEIGHT, "people": people, "note": "as seen"}}
-    _variant(folder, 0, "marks.json").write_text(json.dumps(content))
+    variant_path(folder, 0, "marks.json").write_text(json.dumps(content))
 
 
 def _read_marks(folder: Path) -> str | None:
     from depthforest.evaluation.marks import read_marks
 
-    read_marks(_only(folder))
+    read_marks(only_entry(folder))
     return None
 
 
 def _write_masks(folder: Path) -> None:
     from PIL import Image
 
-    people = Image.fromarray(_labeled()[0].people)
+    people = Image.fromarray(labeled_frames()[0].people)
     for number, mode in enumerate(("L", "P", "1")):
-        own = _variant(folder, number, "masks")
+        own = variant_path(folder, number, "masks")
         own.mkdir()
         people.convert(mode).save(own / "a.png")
 
@@ -318,7 +342,7 @@ def _read_mask(folder: Path) -> str | None:
     from depthforest.pipeline.masks import GivenMasks
 
     masks = GivenMasks(folder / "masks", ReadOptions(CAMERA), ["a.png"])
-    people = masks.read(FrameName(Path("a.png")), df.Frame(_depth(), CAMERA))
+    people = masks.read(FrameName(Path("a.png")), df.Frame(depth_values(), CAMERA))
     assert people.map.shape == (HEIGHT, WIDTH)
     return None
 
@@ -344,13 +368,13 @@ def _write_bvh(folder: Path) -> None:
 
     rows = [" ".join(f"{(t * 7 + i) % 90}.5" for i in range(3 + 3 * len(BONE_NAMES))) for t in range(3)]
     text = ["HIERARCHY", *node(0), "MOTION", "Frames: 3", "Frame Time: 0.2", *rows]
-    _variant(folder, 0, "01_01.bvh").write_text("\n".join(text) + "\n")
+    variant_path(folder, 0, "01_01.bvh").write_text("\n".join(text) + "\n")
 
 
 def _read_bvh(folder: Path) -> str | None:
     from synth.poses import read_bvh
 
-    read_bvh(_only(folder))
+    read_bvh(only_entry(folder))
     return None
 
 
@@ -358,29 +382,29 @@ def _write_toml(folder: Path) -> None:
     from depthforest.training import TrainConfig
     from synth import Config
 
-    _variant(folder, 0, "train.toml").write_text(TrainConfig().to_toml())
-    _variant(folder, 1, "synth.toml").write_text(Config().to_toml())
+    variant_path(folder, 0, "train.toml").write_text(TrainConfig().to_toml())
+    variant_path(folder, 1, "synth.toml").write_text(Config().to_toml())
 
 
 def _read_toml(folder: Path) -> str | None:
     from depthforest.training import TrainConfig
     from synth import Config
 
-    path = _only(folder)
+    path = only_entry(folder)
     loaded = (TrainConfig if path.name == "train.toml" else Config).load(path)
     return None if type(loaded).from_toml(loaded.to_toml()) == loaded else "another configuration when it is written"
 
 
 def _write_letor(folder: Path) -> None:
     rows = "".join(f"{i % 3} qid:{1 + i // 4} 1:{i}.5 2:-{i} 5:0.25 # doc {i}\n" for i in range(12))
-    _variant(folder, 0, "a.txt").write_text(rows)
-    _variant(folder, 1, "sizes.txt").write_text("3\n4\n5\n")
+    variant_path(folder, 0, "a.txt").write_text(rows)
+    variant_path(folder, 1, "sizes.txt").write_text("3\n4\n5\n")
 
 
 def _read_letor(folder: Path) -> str | None:
     from depthforest.ensemble.ranking.letor import read_group_sizes, read_letor
 
-    path = _only(folder)
+    path = only_entry(folder)
     (read_group_sizes if path.name == "sizes.txt" else read_letor)(path)
     return None
 
@@ -389,13 +413,13 @@ def _write_card(folder: Path) -> None:
     text = (
         "# A model\n\nIt is *good*: [data](https://example.org/a), `code`.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> so\n"
     )
-    _variant(folder, 0, "card.md").write_text(text)
+    variant_path(folder, 0, "card.md").write_text(text)
 
 
 def _read_card(folder: Path) -> str | None:
     from depthforest.evaluation.report.cards import render
 
-    made = render(_only(folder).read_bytes().decode(errors="replace"))
+    made = render(only_entry(folder).read_bytes().decode(errors="replace"))
     lower = made.lower()
     return "a card with a script" if "<script" in lower or 'href="javascript' in lower else None
 
@@ -407,7 +431,7 @@ def _write_forests(folder: Path) -> None:
     from model_mutants import valid_forests
 
     for number, forest in enumerate(valid_forests()):
-        forest.save(_variant(folder, number, "model.safetensors"))
+        forest.save(variant_path(folder, number, "model.safetensors"))
 
 
 def _write_ensembles(folder: Path) -> None:
@@ -415,13 +439,13 @@ def _write_ensembles(folder: Path) -> None:
 
     every = [*valid_ensembles(), *valid_boosted(), *valid_adaboosts(), *valid_networks()]
     for number, estimator in enumerate(every):
-        estimator.save(_variant(folder, number, "model.safetensors"))
+        estimator.save(variant_path(folder, number, "model.safetensors"))
 
 
 def _read_model(folder: Path) -> str | None:
     from fuzz_models import LOADED, REFUSED, try_file
 
-    outcome = try_file(_only(folder))
+    outcome = try_file(only_entry(folder))
     if outcome == REFUSED:
         raise DepthForestError("refused")  # its message was looked at
     return None if outcome == LOADED else outcome
@@ -432,14 +456,14 @@ def _write_pcl(folder: Path) -> None:
 
     nodes = "".join(f"{i * 7 - 20} {i} -{i} {3 * i} {100 - i}\n" for i in range(7))
     text = f"3\n{nodes}" + "".join(f"{i * 3}\n" for i in range(8))
-    _variant(folder, 0, "a.tree").write_text(text)
-    _variant(folder, 1, "a.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+    variant_path(folder, 0, "a.tree").write_text(text)
+    variant_path(folder, 1, "a.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def _read_pcl(folder: Path) -> str | None:
     from depthforest.forest.pcl import import_pcl
 
-    import_pcl([_only(folder)])
+    import_pcl([only_entry(folder)])
     return None
 
 
@@ -456,6 +480,7 @@ FORMATS: dict[str, Format] = {
     "rosbag": Format(_write_bag, _read_recording, 0.2),
     "ros2 sqlite": Format(_write_db3, _read_recording, 0.2),
     "ros2 mcap": Format(_write_mcap, _read_recording, 0.2),
+    "record3d": Format(_write_record3d, _read_recording, 3),
     "tum": Format(_write_tum, _read_recording, 4),
     "data set": Format(_write_dataset, _read_dataset, 6),
     "zarr": Format(_write_zarr, _read_dataset, 2),

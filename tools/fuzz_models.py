@@ -14,17 +14,16 @@ anything but a loaded model or a DepthForestError came, with one line for each.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
 import json
 import os
-import queue
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +47,9 @@ SECONDS = 10.0
 
 START_SECONDS = 300.0
 """Until a child begins: it compiles its kernels."""
+
+POLL_S = 0.1
+"""Between two looks at what a child has said."""
 
 MEMORY_MB = 256
 """What a child may take beyond what it has after the valid files; they have some kilobytes."""
@@ -144,7 +146,7 @@ def limit_memory(extra_mb: int) -> None:
     status = Path("/proc/self/statm")
     if resource is not None and status.exists():
         n_bytes = int(status.read_text().split()[0]) * resource.getpagesize() + extra_mb * 2**20
-        resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
+        resource.setrlimit(resource.RLIMIT_AS, (n_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 # -- the parent --------------------------------------------------------------------------------------------------------
@@ -207,36 +209,31 @@ def _supervise(
     command: list[str], first: int, last: int, report: Report, seconds: float, progress: Callable[[int], None]
 ) -> int:
     """Run one child until it has done all cases, crashes or hangs; return the first case that is left."""
-    news: queue.Queue[list[Any] | None] = queue.Queue()
     folder = cache_folder()
-    with tempfile.TemporaryFile() as errors, tempfile.TemporaryDirectory() as spare:
+    case, kind, outcome, what = first - 1, "", "", ""
+    with tempfile.TemporaryDirectory() as spare:
         # indices are checked; kernels compiled so must not be mixed with the others
         cache = str(folder / "boundscheck") if folder else spare
         environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": cache}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment) as child:
-
-            def listen() -> None:
-                assert child.stdout is not None
-                for line in child.stdout:
-                    news.put(json.loads(line))
-                news.put(None)
-
-            thread = threading.Thread(target=listen, daemon=True)
-            thread.start()
-            case, kind, outcome = first - 1, "", ""
-            what = ""
-            try:
-                while (entry := news.get(timeout=seconds if kind else START_SECONDS)) is not None:
+        told, complaints = Path(spare, "told"), Path(spare, "complaints")
+        with told.open("wb") as output, complaints.open("wb") as errors:
+            child = subprocess.Popen(command, stdout=output, stderr=errors, env=environment)
+        try:
+            since = time.monotonic()
+            for news in _listen(child, told):
+                for entry in news:
                     case, kind, outcome = (*entry, "")[:3]
                     if outcome:
                         report.add(case, kind, outcome)
                         progress(case)
-            except queue.Empty:
-                what = f"hangs: nothing came for {seconds:g} s"
+                since = time.monotonic() if news else since
+                if time.monotonic() - since > (seconds if kind else START_SECONDS):
+                    what = f"hangs: nothing came for {seconds:g} s"
+                    break
+        finally:
             child.kill()
-        thread.join()
-        errors.seek(0)
-        said = errors.read().decode(errors="replace").strip().splitlines()
+            child.wait()
+        said = complaints.read_bytes().decode(errors="replace").strip().splitlines()
     if not kind:
         raise RuntimeError(f"the child does not begin (exit {child.returncode}): {' '.join(said[-3:])}")
     if outcome and case + 1 < last and not what:
@@ -244,6 +241,22 @@ def _supervise(
     if not outcome:
         report.add(case, kind, what or f"crashes: exit {child.returncode}: {' '.join(said[:3])}")
     return case + 1
+
+
+def _listen(child: subprocess.Popen[bytes], told: Path) -> Iterator[list[Any]]:
+    """Yield what a child has said since the last time, now and then, until it has ended and all is told.
+
+    It speaks into a file: a pipe would wake this process twice for each case, which takes as long as a case.
+    """
+    rest = b""
+    with told.open("rb") as file:
+        is_over = False
+        while not is_over:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(POLL_S)
+            is_over = child.poll() is not None  # before reading: nothing comes after it
+            *lines, rest = (rest + file.read()).split(b"\n")
+            yield [json.loads(line) for line in lines]
 
 
 def main() -> int:

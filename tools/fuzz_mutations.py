@@ -8,6 +8,7 @@ What comes out depends on the content and the random generator alone.
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import re
@@ -168,7 +169,7 @@ def _change_png(content: bytes, rng: Rng) -> bytes:
         kind = PNG_CHUNKS[rng.integers(len(PNG_CHUNKS))]
         body = rng.bytes(int(rng.integers(0, 40)))
         if kind in (b"iCCP", b"zTXt") and rng.random() < 0.5:
-            body = b"a\0\0" + zlib.compress(bytes(int(rng.choice([10, 2**20, 2**26]))), 9)
+            body = b"a\0\0" + _bomb(int(rng.choice([10, 2**20, 2**26])))
         chunks.insert(at, (kind, body))
     else:
         chunks[at] = (chunks[at][0], _change_bytes(chunks[at][1], rng))
@@ -176,6 +177,12 @@ def _change_png(content: bytes, rng: Rng) -> bytes:
         struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in chunks
     )
     return content[:8] + body
+
+
+@functools.cache
+def _bomb(n_bytes: int) -> bytes:
+    """Return few bytes that unpack to many."""
+    return zlib.compress(bytes(n_bytes), 9)
 
 
 def _chunks_of(content: bytes) -> list[tuple[bytes, bytes]]:

@@ -31,18 +31,18 @@ def valid_forests() -> list[df.Forest]:
     hand = df.PartSet(("palm", "thumb_l", "thumb_r"))
     scores = {"mean_class_accuracy": 0.5, "confusion": [[3, 1], [0, 2]], "notes": "\u00fc \u201c"}
     return [
-        _random_forest(rng, 1, 0, hand),
-        _random_forest(rng, 2, 4, hand, mirror=True, joints={"hand_l": {"bandwidth_m": 0.065}}, scores=scores),
-        _random_forest(rng, 3, 7, BODY31, config={"trees": 3, "depth": 7, "seed": 2**63, "nested": [[{}]]}),
-        _random_forest(rng, 2, 4, hand, 4, smooth_m=0.03),
-        _random_forest(rng, 1, 5, BODY31, 1, mirror=True, smooth_m=0.25),
-        _random_forest(rng, 1, 3, hand, 2, mirror=True, context=_random_context(rng, hand)),
+        random_forest(rng, 1, 0, hand),
+        random_forest(rng, 2, 4, hand, mirror=True, joints={"hand_l": {"bandwidth_m": 0.065}}, scores=scores),
+        random_forest(rng, 3, 7, BODY31, config={"trees": 3, "depth": 7, "seed": 2**63, "nested": [[{}]]}),
+        random_forest(rng, 2, 4, hand, 4, smooth_m=0.03),
+        random_forest(rng, 1, 5, BODY31, 1, mirror=True, smooth_m=0.25),
+        random_forest(rng, 1, 3, hand, 2, mirror=True, context=_random_context(rng, hand)),
     ]
 
 
 def _random_context(rng: Rng, part_set: df.PartSet) -> ContextTrees:
     """Return a context stage with the links of a random forest."""
-    trees, groups = _random_forest(rng, 2, 4, part_set), PartGroups.of(part_set)
+    trees, groups = random_forest(rng, 2, 4, part_set), PartGroups.of(part_set)
     return ContextTrees(
         trees.roots,
         rng.integers(-8000, 8000, (trees.n_nodes, 4)).astype(np.int16),
@@ -56,9 +56,10 @@ def _random_context(rng: Rng, part_set: df.PartSet) -> ContextTrees:
     )
 
 
-def _random_forest(
+def random_forest(
     rng: Rng, n_trees: int, depth: int, part_set: df.PartSet, n_facings: int = 1, **options: Any
 ) -> df.Forest:
+    """Return a forest whose trees go on with a chance of 4 in 5 down to a depth."""
     children: list[tuple[int, int]] = []
     n_leaves = 0
 

@@ -74,8 +74,7 @@ class Camera:
         if min(self.fx, self.fy) < MIN_FOCAL * min(self.width, self.height):
             raise CameraError(
                 f"focal lengths are in pixels, at least {MIN_FOCAL:g} of the picture's shorter side; got "
-                f"fx={self.fx:g}, fy={self.fy:g} for {self.width} x {self.height} (in meters or millimeters, divide by "
-                "the pixel pitch)"
+                f"fx={self.fx:g}, fy={self.fy:g} (in meters or millimeters, divide by the pixel pitch)"
             )
         if max(abs(self.cx), abs(self.cy)) > MAX_FOCAL_PX:
             raise CameraError(f"the principal point is in pixels, near the picture; got cx={self.cx:g}, cy={self.cy:g}")
@@ -159,7 +158,7 @@ class Camera:
         """Build a camera from the 3 x 3 matrix that OpenCV and ROS call K."""
         try:
             k = np.asarray(matrix, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise CameraError(f"a camera matrix is 3 x 3 numbers, got {shown(matrix)}") from None
         if k.shape != (3, 3) or (k[[1, 2, 2], [0, 0, 1]] != 0).any() or k[2, 2] != 1 or k[0, 1] != 0:
             raise CameraError(f"a camera matrix is [[fx, 0, cx], [0, fy, cy], [0, 0, 1]], got {shown(k.tolist())}")

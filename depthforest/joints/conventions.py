@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from depthforest.base import Floats, UsageError, is_number, json_bytes, read_json, replacing, shown
+from depthforest.base import Floats, UsageError, is_finite, is_number, json_bytes, read_json, replacing, shown
 from depthforest.frames import JOINTS, Joint
 
 FORMAT, VERSION = "depthforest convention", 1
@@ -240,10 +240,9 @@ def people_of_marks(
 
 
 def _mark(name: str, value: Any) -> Floats:
-    place = np.asarray(value, dtype=np.float64) if isinstance(value, Sequence | np.ndarray) else np.zeros(0)
-    if place.shape != (3,) or not np.isfinite(place).all():
+    if not isinstance(value, Sequence | np.ndarray) or len(value) != 3 or not all(map(is_finite, value)):
         raise UsageError(f"the mark of joint {shown(name)} must be (x, y, z) in meters, got {shown(value)}")
-    return place
+    return np.array(value, dtype=np.float64)
 
 
 def _mean(joints: Mapping[str, Placed], shares: Mapping[str, float]) -> Floats:

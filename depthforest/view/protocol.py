@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from depthforest.base import UsageError, is_number, is_whole
+from depthforest.base import UsageError, is_finite, is_whole
 from depthforest.frames import NAMED_SCALES, NO_PART, PRESETS, Camera
 from depthforest.io import ReadOptions
 from depthforest.pipeline import PeopleLabels
@@ -112,7 +111,7 @@ def _optional_index(value: Any) -> int | None:
 
 
 def _speed(value: Any) -> float:
-    if not is_number(value) or not math.isfinite(value) or not SPEEDS[0] <= value <= SPEEDS[1]:
+    if not is_finite(value) or not SPEEDS[0] <= value <= SPEEDS[1]:
         raise UsageError(f"expected a speed from {SPEEDS[0]} to {SPEEDS[1]}, got {value!r}"[:200])
     return float(value)
 

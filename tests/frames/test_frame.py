@@ -165,6 +165,8 @@ def test_cameras_in_the_forms_that_drivers_give():
     assert df.Frame.from_array(DEPTH, CAMERA.to_dict()).camera == CAMERA
     with pytest.raises(CameraError, match=r"a camera matrix is \[\[fx, 0, cx\]"):
         df.Camera.from_matrix(np.eye(4), 32, 24)
+    with pytest.raises(CameraError, match=r"a camera matrix is 3 x 3 numbers"):
+        df.Camera.from_matrix([[10**400, 0, 0], [0, 1, 0], [0, 0, 1]], 32, 24)
     with pytest.raises(CameraError, match=r"a Frame needs a Camera, got 'kinect_v1'; Frame\.from_array takes names"):
         df.Frame(DEPTH, "kinect_v1")
 

@@ -196,6 +196,7 @@ def test_unreadable_folders_are_refused(tmp_path):
         (lambda p: df.read_depth(p / "b.npy", CAMERA, scale="feet"), UsageError, "scale 'feet' is unknown"),
         (lambda p: df.read_depth(p / "b.npy", "kinect"), CameraError, "'kinect' is no camera"),
         (lambda p: df.read_depth(p / "b.npy", "5,5,a,b"), CameraError, "camera numbers are fx,fy,cx,cy"),
+        (lambda p: df.read_depth(p / "b.npy", ".01,.01,1,1"), CameraError, "side; got fx=0.01, fy=0.01 (in meters"),
         (lambda p: df.read_depth(p / "c.bin", None, size=(0, 0)), UsageError, "size: 0 x 0 pixels"),
         (lambda p: df.read_depth(p / "c.bin", None, size=640), UsageError, "size must be (width, height) in pixels"),
         (lambda p: df.read_depth(p / "c.bin", None), FrameError, "pass its size, as in 640x480"),

@@ -152,6 +152,8 @@ def test_a_rig_comes_back_from_its_file_and_broken_files_are_told(rig, tmp_path)
         ({"cameras": []}, "must be a list of at least one"),
         ({"cameras": [{**good["cameras"][0], "rotation": [[1, 2], [3]]}]}, "camera 1: rotation must be a rotation"),
         ({"cameras": [{**good["cameras"][0], "offset_s": "x"}]}, "name must be text and offset_s a number"),
+        ({"cameras": [{**good["cameras"][0], "offset_s": 10**400}]}, "name must be text and offset_s a number"),
+        ({"cameras": [{**good["cameras"][0], "translation": [0, 0, 10**400]}]}, "translation 3 numbers"),
     ):
         (tmp_path / "bad.json").write_text(json.dumps({**good, **change}))
         with pytest.raises(DepthForestError, match=told):

@@ -16,6 +16,7 @@ from depthforest.people.background import Background
 from depthforest.people.finding import MAX_PEOPLE, People, find_people
 from depthforest.people.grid import DepthGrid, _find_middle, _gather
 from depthforest.people.regions import label_regions, merge_measures, room_axes
+from depthforest.pipeline import masks
 from synth.config import Config
 from synth.generator import Generator
 from synth.poses.sampling import sample_pose
@@ -372,5 +373,5 @@ def test_measures_of_pieces_add_up():
     np.testing.assert_allclose(merged[:3], rows[:, :3].sum(axis=0))
 
 
-def test_there_are_no_more_people_than_masks_may_hold():
-    assert MAX_PEOPLE <= 255
+def test_as_many_people_are_found_as_masks_may_hold():
+    assert MAX_PEOPLE == masks.MAX_PEOPLE == 20

@@ -139,6 +139,8 @@ def test_prior_odds_shift_probabilities(trained):
         ("least_probability", "x", "least_probability must be from 0 to 1"),
         ("body", 3, "body must be the name"),
         ("background_mm", -1, "background"),
+        ("config", 3, "config must be a mapping, got 3"),
+        ("scores", [], "scores must be a mapping"),
     ],
 )
 def test_a_file_with_wrong_numbers_is_refused(trained, tmp_path, key, value, message):

@@ -160,6 +160,20 @@ def test_a_model_that_knows_no_people_tries_nothing(forest):
     assert [finding.kind for finding in judge.findings()] == ["nobody"]
 
 
+def test_who_is_just_sure_enough_is_not_doubted(forest, monkeypatch):
+    """Other readings are tried only of people whose labels are less sure than people of rightly read frames."""
+    monkeypatch.setattr(Plausibility, "_best_trial", lambda _: plausibility.Finding("tried", ("tried",)))
+    frame = frame_of(1)
+    people = People.of_map(np.zeros(frame.shape, np.uint8) + np.uint8(1))
+    kinds = []
+    for share in (plausibility.SURE_TIMES * 0.5, np.nextafter(plausibility.SURE_TIMES * 0.5, 0)):
+        judge = Plausibility(replace(forest, person_confidence=0.5, context=None))
+        judge.add(Glance(frame, people, float(share), 2.0))
+        kinds.append([finding.kind for finding in judge.findings()])
+    assert "tried" not in kinds[0]
+    assert kinds[1] == ["tried"]
+
+
 def test_far_rooms_are_told(forest):
     frame = df.Frame(np.full((240, 320), 6500, np.uint16), Camera.preset(CAMERA))
     ((kind, text),) = found(frame, forest)

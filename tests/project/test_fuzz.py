@@ -23,7 +23,8 @@ def tools():
 
 
 QUICK = ("png", "tiff", "pgm", "npy", "npz", "pcd", "raw", "tum", "data set", "camera", "joints", "marks", "mask",
-         "toml", "letor", "card", "pcl tree")  # fmt: skip
+         "toml", "letor", "card", "pcl tree", "rig", "convention", "convention marks", "record", "recipe",
+         "page message")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ def asked(do, value=None):
         ('{"do": "seek", "value": -1}', "from 0"),
         ('{"do": "seek", "value": 1e400}', "from 0"),
         ('{"do": "speed", "value": NaN}', "a speed"),
+        (f'{{"do": "speed", "value": 1{"0" * 400}}}', "a speed"),
         ('{"do": "step", "value": true}', "frames to step"),
         ('{"do": "play", "value": 1}', "takes no value"),
         ('{"do": "read", "value": {"source": "x"}}', "reading takes"),

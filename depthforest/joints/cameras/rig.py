@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from depthforest.base import Floats, is_number, read_json, write_json
+from depthforest.base import Floats, is_finite, read_json, write_json
 from depthforest.joints.cameras.views import RigError
 
 FORMAT, VERSION = "depthforest cameras", 1
@@ -85,14 +85,14 @@ def _pose(content: Any, where: str) -> CameraPose:
         raise RigError(f"{where}: expected an object with name, rotation, translation and offset_s")
     name, offset_s = content.get("name"), content.get("offset_s", 0.0)
     rotation, translation = (_numbers(content.get(key), shape) for key, shape in _SHAPES.items())
-    if not isinstance(name, str) or not is_number(offset_s) or not math.isfinite(offset_s):
+    if not isinstance(name, str) or not is_finite(offset_s):
         raise RigError(f"{where}: name must be text and offset_s a number")
     if rotation is None or translation is None or np.abs(rotation @ rotation.T - np.eye(3)).max() > 1e-3:
         raise RigError(f"{where}: rotation must be a rotation matrix of 3 rows and translation 3 numbers, in meters")
     error_m, n_joints = content.get("error_m"), content.get("joints", 0)
-    error_m = float(error_m) if is_number(error_m) else math.nan
+    error_m = float(error_m) if is_finite(error_m) else math.nan
     return CameraPose(
-        name, rotation, translation, float(offset_s), error_m, int(n_joints) if is_number(n_joints) else 0
+        name, rotation, translation, float(offset_s), error_m, int(n_joints) if is_finite(n_joints) else 0
     )
 
 
@@ -103,6 +103,6 @@ def _numbers(content: Any, shape: tuple[int, ...]) -> Floats | None:
     """Return finite numbers of a shape, None if they are not."""
     try:
         array = np.array(content, dtype=np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     return array if array.shape == shape and bool(np.isfinite(array).all()) else None

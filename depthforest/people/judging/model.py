@@ -100,6 +100,9 @@ class PersonModel:
         for name in ("least_person", "least_probability"):
             if not is_number(getattr(self, name)) or not 0 <= getattr(self, name) <= 1:
                 raise ModelError(f"{name} must be from 0 to 1, got {modelfile.shown(getattr(self, name))}")
+        for name in ("config", "scores"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise ModelError(f"{name} must be a mapping, got {modelfile.shown(getattr(self, name))}")
 
     def probabilities(self, columns: Floats, log_odds: float = 0.0) -> Floats:
         """Return how probably each candidate is a person, (n,), from its columns.

@@ -146,10 +146,11 @@ def test_it_knows_how_sure_labels_of_people_are(monkeypatch):
     forest = naive_facings.random_forest(np.random.default_rng(0), 2, 6, PARTS, 1)
     data = [labeled_frame(i) for i in range(30)]
     fitted = fit_leaves(forest, data, n_facings=2, mirror=True)
-    means = []
+    means, seen = [], []
     for frame in data:
         for person in (1, 4):
             labeling = fitted.label(frame, frame.people == person)
+            seen.append((labeling.parts != 255).mean())
             means.append(labeling.confidence[labeling.parts != 255].mean())
     assert fitted.person_confidence == round(float(np.quantile(means, 0.02)), 4) > 0
     assert sum(mean < fitted.person_confidence for mean in means) == 2  # 2 % of 60, less half a person
@@ -157,6 +158,9 @@ def test_it_knows_how_sure_labels_of_people_are(monkeypatch):
     some = [m for i in (0, 14, 29) for m in means[2 * i : 2 * i + 2]]
     assert leaffit.person_confidence(fitted, data) == round(float(np.quantile(some, 0.02)), 4)
     assert leaffit.person_confidence(fitted, []) == 0
+    largest = max((seen[2 * i + k], means[2 * i + k]) for i in (0, 14, 29) for k in (0, 1))
+    monkeypatch.setattr(leaffit, "LEAST_SEEN", largest[0])  # who covers just so much counts
+    assert leaffit.person_confidence(fitted, data) == round(float(largest[1]), 4)
     monkeypatch.setattr(leaffit, "LEAST_SEEN", 0.6)  # nobody covers so much
     assert leaffit.person_confidence(fitted, data) == 0
 
