@@ -74,8 +74,10 @@ class CoarseGrid:
     step : int
     chosen : array (n,), int64
         Which of the crop's pixels, in order.
+    pixels : array (n, 2), int32
+        Row and column of each in the crop.
     places : array (n, 2), int32
-        Row and column of each in the thumbnail, which has a border as crops have.
+        The same in the thumbnail, which has a border as crops have.
     shape : (int, int)
         Of the thumbnail, its border included.
     numbers : array (rows, cols), int32
@@ -86,6 +88,7 @@ class CoarseGrid:
     camera: Camera
     step: int
     chosen: npt.NDArray[np.int64]
+    pixels: Places
     places: Places
     shape: tuple[int, int]
     numbers: npt.NDArray[np.int32]
@@ -96,16 +99,17 @@ class CoarseGrid:
         step = grid_step(len(crop.places), COARSE_PIXELS) if step is None else step
         chosen = np.empty(len(crop.places), dtype=np.int64)
         chosen = chosen[: find_grid(crop.places, crop.corner, camera.shape[1], step, chosen)]
-        places = np.empty((len(chosen), 2), dtype=np.int32)
+        pixels, places = np.empty((2, len(chosen), 2), dtype=np.int32)
         numbers = np.full(crop.depth.shape, -1, dtype=np.int32)
-        n_rows, n_cols = _place(crop.places, crop.corner, camera.shape[1], step, chosen, places, numbers)
-        return cls(crop, camera, step, chosen, places, (n_rows, n_cols), numbers)
+        n_rows, n_cols = _place(crop.places, crop.corner, camera.shape[1], step, chosen, pixels, places, numbers)
+        return cls(crop, camera, step, chosen, pixels, places, (n_rows, n_cols), numbers)
 
     def scales(self) -> npt.NDArray[np.float32]:
         """Return the places of the thumbnail per meter (n, 2) at each pixel, x and y."""
         scales = np.empty((len(self.chosen), 2), dtype=np.float32)
-        find_scales(self.crop.depth, self.crop.places[self.chosen], focal_lengths(self.camera), scales)
-        return scales / np.float32(self.step)  # a power of two: exact
+        find_scales(self.crop.depth, self.pixels, focal_lengths(self.camera), scales)
+        scales /= np.float32(self.step)  # a power of two: exact
+        return scales
 
     def nearest(self, places: Places) -> npt.NDArray[np.int32]:
         """Return for pixels of the crop (n, 2) the number of the pixel on the grid that knows most of each, or -1."""
@@ -135,8 +139,8 @@ class CoarseGrid:
         planes[0] = background_mm
         if not len(self.chosen):
             return planes
-        n, camera, pixels = len(self.chosen), self.camera, self.crop.places[self.chosen]
-        points, shares = np.empty((n, 3), dtype=np.int64), np.empty((n, groups.n), dtype=np.int64)
+        n, camera, pixels = len(self.chosen), self.camera, self.pixels
+        points, shares = np.empty((n, 3), dtype=np.int64), np.empty((n, groups.n), dtype=np.int32)
         of_part, roles, reached = _group_table(groups), _roles(groups), np.zeros((3, 4), dtype=np.int64)
         optics = float(camera.fx), float(camera.fy), float(camera.cx), float(camera.cy)
         _survey(self.crop.depth, self.crop.corner, pixels, optics, sums, of_part, roles, points, shares, reached)
@@ -151,14 +155,15 @@ class CoarseGrid:
 
 @kernel
 def _place(
-    places: Places, corner: tuple[int, int], n_cols: int, step: int, chosen: npt.NDArray[np.int64], out: Places,
-    numbers: npt.NDArray[np.int32],
+    places: Places, corner: tuple[int, int], n_cols: int, step: int, chosen: npt.NDArray[np.int64], pixels: Places,
+    out: Places, numbers: npt.NDArray[np.int32],
 ) -> tuple[int, int]:  # fmt: skip
-    """Fill the places of the grid's pixels in the thumbnail, and their numbers in the crop; return its shape."""
+    """Fill the grid's pixels, their places in the thumbnail, and their numbers in the crop; return its shape."""
     left, right = (n_cols - 1) // 2, n_cols // 2
     top = bottom = first = last = 0
     for i in range(len(chosen)):
         row, col = places[chosen[i], 0], places[chosen[i], 1]
+        pixels[i, 0], pixels[i, 1] = row, col
         numbers[row, col] = i
         across = col + corner[1]
         r = (row + corner[0]) // step
@@ -206,24 +211,26 @@ def _find_nearest(
 @kernel
 def _survey(
     depth: npt.NDArray[np.uint16], corner: tuple[int, int], pixels: Places, optics: tuple[float, float, float, float],
-    sums: Sums, of_part: npt.NDArray[np.int64], roles: npt.NDArray[np.int64], points: npt.NDArray[np.int64],
-    shares: npt.NDArray[np.int64], reached: npt.NDArray[np.int64],
+    sums: Sums, of_part: npt.NDArray[np.int64], roles: npt.NDArray[np.int32], points: npt.NDArray[np.int64],
+    shares: npt.NDArray[np.int32], reached: npt.NDArray[np.int64],
 ) -> None:  # fmt: skip
     """Find where pixels are, what groups they are taken for, and what they say together of head, trunk and extent.
 
     Parameters
     ----------
-    roles : array (2, n_groups), int64
+    roles : array (2, n_groups), int32
         1 for the groups of the head, and of the trunk.
     points : array (n, 3), int64
         Filled: camera space, whole millimeters.
-    shares : array (n, n_groups), int64
+    shares : array (n, n_groups), int32
         Filled: the probability of each group in thousandths, rounded down.
     reached : array (3, 4), int64
         Filled: sums of the points of the head and of the trunk, weighed by the squares of their shares, and of the
         weights; then the largest and the smallest y.
     """
     fx, fy, cx, cy = optics
+    n_parts, n_groups = np.uint64(len(of_part)), np.uint64(shares.shape[1])
+    own = np.empty(shares.shape[1], dtype=np.int64)
     for i in range(len(pixels)):
         z = np.int64(depth[pixels[i, 0], pixels[i, 1]])
         points[i, 0] = np.int64(np.rint((pixels[i, 1] + corner[1] - cx) * z / fx))
@@ -232,17 +239,19 @@ def _survey(
         reached[2, 0] = points[i, 1] if i == 0 else max(reached[2, 0], points[i, 1])
         reached[2, 1] = points[i, 1] if i == 0 else min(reached[2, 1], points[i, 1])
         total = np.int64(0)
-        shares[i] = 0
-        for p in range(len(of_part)):
-            shares[i, of_part[p]] += sums[i, p]
+        own[:] = 0
+        for p in range(n_parts):
+            own[np.uint64(of_part[p])] += sums[i, p]
             total += sums[i, p]
-        for g in range(shares.shape[1]):
-            shares[i, g] = shares[i, g] * SHARE_UNIT // max(total, 1)
+        # whole numbers far below 2^53: rounded down, the quotient is that of whole numbers, which does not vectorize
+        whole = np.float64(max(total, 1))
+        for g in range(n_groups):
+            shares[i, g] = np.int32(np.float64(own[g]) * np.float64(SHARE_UNIT) / whole)
         for role in range(2):
-            share = np.int64(0)
-            for g in range(shares.shape[1]):
+            share = np.int32(0)
+            for g in range(n_groups):
                 share += roles[role, g] * shares[i, g]
-            weight = share * share
+            weight = np.int64(share) * np.int64(share)
             for axis in range(3):
                 reached[role, axis] += weight * points[i, axis]
             reached[role, 3] += weight
@@ -255,9 +264,9 @@ def _group_table(groups: PartGroups) -> npt.NDArray[np.int64]:
 
 
 @lru_cache(maxsize=8)
-def _roles(groups: PartGroups) -> npt.NDArray[np.int64]:
+def _roles(groups: PartGroups) -> npt.NDArray[np.int32]:
     """Return the groups of the head and of the trunk as 1, the others as 0."""
-    roles = np.zeros((2, groups.n), dtype=np.int64)
+    roles = np.zeros((2, groups.n), dtype=np.int32)
     roles[0, list(groups.head)] = 1
     roles[1, list(groups.trunk)] = 1
     return roles
@@ -314,7 +323,7 @@ def _reach(mm: float) -> np.uint16:
 @kernel
 def _fill_planes(
     depth: npt.NDArray[np.uint16], pixels: Places, places: Places, points: npt.NDArray[np.int64],
-    shares: npt.NDArray[np.int64], centers: tuple[Point, Point, Point], own_left: tuple[float, float],
+    shares: npt.NDArray[np.int32], centers: tuple[Point, Point, Point], own_left: tuple[float, float],
     extent: tuple[int, int], below: tuple[int, float], planes: npt.NDArray[np.uint16],
 ) -> None:  # fmt: skip
     """Fill the channels of each pixel of the grid, in the order of `channels.POSITIONS`."""
