@@ -8,7 +8,7 @@ Rooms, from the ground up:
 - `fitting`: what every `fit` shares: checks, folds, jobs, warm start.
 - `growth`: kernels that grow one tree from coded columns.
 - `tree`: one decision tree: tables, growing, walking, files, estimators.
-- `forests`: random forests and extra trees.
+- `forests`: random forests and extra trees; outliers, embeddings.
 - `boosting`: gradient and Newton boosting.
 - `bagging`: ensembles whose members differ by what is drawn for them.
 - `combining`: voting, averaging and stacking of named members.

@@ -24,10 +24,13 @@ from .combining import VotingClassifier as VotingClassifier
 from .combining import VotingRegressor as VotingRegressor
 from .export import to_onnx as to_onnx
 from .files import load as load
+from .forests import BalancedRandomForestClassifier as BalancedRandomForestClassifier
 from .forests import ExtraTreesClassifier as ExtraTreesClassifier
 from .forests import ExtraTreesRegressor as ExtraTreesRegressor
+from .forests import IsolationForest as IsolationForest
 from .forests import RandomForestClassifier as RandomForestClassifier
 from .forests import RandomForestRegressor as RandomForestRegressor
+from .forests import RandomTreesEmbedding as RandomTreesEmbedding
 from .ranking import LambdaMART as LambdaMART
 from .ranking import LambdaRank as LambdaRank
 from .ranking import RankNet as RankNet

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from depthforest.base import Floats, Singles, UsageError, is_whole
 from depthforest.ensemble.analysis import plots
 from depthforest.ensemble.fitting import job_count
-from depthforest.ensemble.tree import Tree, predict_table, shapley_values
+from depthforest.ensemble.tree import Tree, check_one_target, predict_table, shapley_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -163,7 +163,10 @@ def _trees_of(estimator: Any) -> tuple[list[Tree], Floats | None, bool]:
     check_is_fitted(estimator)
     if hasattr(estimator, "start_"):
         return list(estimator.trees_), estimator.start_, False
-    return ([estimator.tree_], None, False) if hasattr(estimator, "tree_") else (list(estimator.trees_), None, True)
+    is_one = hasattr(estimator, "tree_")
+    trees = [estimator.tree_] if is_one else list(estimator.trees_)
+    check_one_target(trees[0], "shap_values")
+    return trees, None, not is_one
 
 
 def _axes(ax: Axes | None) -> Axes:

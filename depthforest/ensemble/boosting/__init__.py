@@ -19,7 +19,6 @@ Modules, from the ground up:
 - `leaves`: what the leaves of a new tree add to raw values.
 - `rounds`: a round: one tree for each output, side by side, and the raw values they lead to.
 - `walking`: sums of all trees for new rows.
-- `monotonic`: constraints: columns that may only raise, or only lower, a prediction.
 - `store`: what the file of a boosted ensemble holds beside its trees. Custom losses are refused, because files hold no
   code.
 - `base`: what the estimators share: rounds, early stopping, warm start, stages.

@@ -7,7 +7,6 @@ from .losses.derivatives import EXP_LOW as EXP_LOW
 from .losses.derivatives import HESSIAN_FLOOR as HESSIAN_FLOOR
 from .losses.derivatives import at_least as at_least
 from .losses.derivatives import fast_exp as fast_exp
-from .monotonic import directions_of as directions_of
 from .newton import NewtonBoostingClassifier as NewtonBoostingClassifier
 from .newton import NewtonBoostingRegressor as NewtonBoostingRegressor
 from .planting import BoostGrowth as BoostGrowth

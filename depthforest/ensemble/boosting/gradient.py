@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from depthforest.ensemble.boosting.losses.choice import Loss
-from depthforest.ensemble.boosting.monotonic import directions_of
 from depthforest.ensemble.boosting.planting import BoostGrowth
 from depthforest.ensemble.boosting.store import BOOSTED_CLASSES, BOOSTED_NUMBERS
 from depthforest.ensemble.boosting.tasks import BoostedClassifier, BoostedRegressor
-from depthforest.ensemble.fitting import whole
+from depthforest.ensemble.fitting import directions_of, whole
 from depthforest.ensemble.tree import UNLIMITED, feature_count, row_count
 
 _IS_SHUFFLED = True

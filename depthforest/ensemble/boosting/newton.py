@@ -6,11 +6,10 @@ from typing import Any
 
 from depthforest.base import UsageError
 from depthforest.ensemble.boosting.losses.choice import Loss
-from depthforest.ensemble.boosting.monotonic import directions_of
 from depthforest.ensemble.boosting.planting import BoostGrowth
 from depthforest.ensemble.boosting.store import BOOSTED_CLASSES, BOOSTED_NUMBERS
 from depthforest.ensemble.boosting.tasks import BoostedClassifier, BoostedRegressor
-from depthforest.ensemble.fitting import number, share_count, whole
+from depthforest.ensemble.fitting import directions_of, number, share_count, whole
 from depthforest.ensemble.tree import UNLIMITED, row_count
 
 POLICIES = ("depthwise", "lossguide")

@@ -44,6 +44,10 @@ def to_onnx(estimator: Any, path: str | Path | None = None) -> Any:
     if not hasattr(estimator, "fit"):
         raise UsageError(cannot_be_exported(estimator))
     check_is_fitted(estimator)
+    if getattr(estimator, "n_outputs_", 1) > 1:
+        raise UsageError(
+            f"an ONNX model takes one target a row, got {estimator.n_outputs_}: fit one for each column of y"
+        )
     target = None if path is None else Path(path)
     if target is not None:
         check_writable(target)

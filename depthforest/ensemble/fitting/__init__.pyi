@@ -20,6 +20,7 @@ from .members import Params as Params
 from .members import fit_members as fit_members
 from .members import fit_named as fit_named
 from .members import out_of_fold as out_of_fold
+from .monotonic import directions_of as directions_of
 from .sequences import MemberSequence as MemberSequence
 from .tables import Indices as Indices
 from .tables import check_total as check_total

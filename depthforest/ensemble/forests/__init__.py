@@ -1,6 +1,6 @@
 """Random forests and extra trees: many randomized trees, grown on threads, averaged.
 
-Tables and targets come in; the four estimators go out, and only they are for others. Trees come from `tree`.
+Tables and targets come in; the estimators go out, and only they are for others. Trees come from `tree`.
 
 Modules, from the ground up:
 
@@ -12,6 +12,9 @@ Modules, from the ground up:
   not change the forest.
 - `tasks`: how y is read and what is predicted, for classes and for numbers.
 - `estimators`: `RandomForest*` and `ExtraTrees*`.
+- `balanced`: `BalancedRandomForestClassifier`, whose trees draw as many rows of each class.
+- `embedding`: `RandomTreesEmbedding`, rows as leaves of random trees.
+- `isolation`: `IsolationForest`, outliers by how soon random splits isolate a row.
 """
 
 import lazy_loader

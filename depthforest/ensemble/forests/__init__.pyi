@@ -1,4 +1,7 @@
+from .balanced import BalancedRandomForestClassifier as BalancedRandomForestClassifier
+from .embedding import RandomTreesEmbedding as RandomTreesEmbedding
 from .estimators import ExtraTreesClassifier as ExtraTreesClassifier
 from .estimators import ExtraTreesRegressor as ExtraTreesRegressor
 from .estimators import RandomForestClassifier as RandomForestClassifier
 from .estimators import RandomForestRegressor as RandomForestRegressor
+from .isolation import IsolationForest as IsolationForest

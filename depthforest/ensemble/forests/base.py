@@ -6,6 +6,7 @@ than threads, each is spread itself. Either way the forest is the same.
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from depthforest.base import Floats, Ints, Longs, UsageError, is_whole, map_in_order
+from depthforest.base import DepthForestWarning, Floats, Ints, Longs, UsageError, is_whole, map_in_order
 from depthforest.ensemble.fitting import (
     MemberSequence,
     Seeds,
@@ -43,11 +44,13 @@ from depthforest.ensemble.tree import (
     Columns,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    Growth,
     Layout,
     Table,
     Tree,
     Walk,
     categorical_flags,
+    check_one_target,
     decision_paths,
     growth_of,
     plant,
@@ -58,7 +61,8 @@ from depthforest.ensemble.tree import (
 
 TREE_PARAMETERS = (
     "criterion", "splitter", "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf",
-    "max_features", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "max_bins", "categorical_features",
+    "max_features", "max_leaf_nodes", "min_impurity_decrease", "ccp_alpha", "monotonic_cst", "max_bins",
+    "categorical_features",
 )  # fmt: skip
 """Parameters that a forest hands on to its trees."""
 
@@ -89,11 +93,20 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     _keeps_rows = False
     _offset = 0.0
+    _unit = 1.0
 
     # -- fitting -------------------------------------------------------------------------------------------------------
 
-    def _fit(self, table: Table, channels: Any, targets: Floats, weights: Floats, n_channels: int) -> None:
-        """Grow the trees that are wanted and not there yet."""
+    def _fit(
+        self,
+        table: Table,
+        channels: Any,
+        targets: Floats,
+        weights: Floats,
+        n_channels: int,
+        starts: tuple[int, ...] = (),
+    ) -> None:
+        """Grow the trees that are wanted and not there yet; `starts` are those of several targets (`tree.targets`)."""
         for name in OUT_OF_BAG:  # of the last fit
             self.__dict__.pop(name, None)
         n_trees = whole("n_estimators", self.n_estimators, 1)
@@ -101,19 +114,44 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
         check_count(n_trees, len(old), "trees")
         if old:
             self._check_same_size(old, (*table.shape, n_channels))
-        if not self.bootstrap and (self.oob_score or self.max_samples is not None):
-            raise UsageError("oob_score and max_samples need bootstrap=True: without it every tree sees all rows")
+        self._check_draws(n_trees, len(old))
         self._check_kinds(old, truth_print(channels, targets))
         self._seeds = continued_seeds(self._seeds if old else None, self.random_state, n_trees)
         self.n_rows_ = len(table)
         self._positive = np.flatnonzero(weights) if (weights == 0).any() else None
+        growth = growth_of(
+            self,
+            n_rows=len(table) if self._positive is None else len(self._positive),
+            n_features=table.shape[1],
+            n_channels=n_channels,
+            weight=float(weights.sum()),
+            starts=starts,
+            keeps_rows=self._keeps_rows,
+        )
         trees = old.copy()
         try:
-            for tree in self._grown(table, channels, targets, weights, n_channels, range(len(old), n_trees)):
+            for tree in self._grown(table, channels, targets, weights, growth, range(len(old), n_trees)):
                 trees.append(tree)  # one by one: extend would lose them when it is interrupted
         finally:  # an interrupted fit keeps what it has
             if trees:
                 self._set_trees(trees)
+
+    def _check_draws(self, n_trees: int, n_old: int) -> None:
+        if self.oob_score and not self.bootstrap:
+            raise UsageError(
+                "Out of bag estimation only available if bootstrap=True: without it every tree sees all rows"
+            )
+        if self.max_samples is not None and not self.bootstrap:
+            raise UsageError(
+                "`max_sample` cannot be set if `bootstrap=False`: without it every tree sees all rows; set "
+                "`max_samples=None` or `bootstrap=True`"
+            )
+        if n_old and n_trees == n_old:
+            warnings.warn(
+                "Warm-start fitting without increasing n_estimators does not fit new trees.",
+                DepthForestWarning,
+                stacklevel=4,
+            )
 
     def _check_same_size(self, old: list[Tree], now: tuple[int, int, int]) -> None:
         before = (self.n_rows_, self._n_columns, old[0].n_outputs)
@@ -148,19 +186,11 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
         channels: Any,
         targets: Floats,
         weights: Floats,
-        n_channels: int,
+        growth: Growth,
         numbers: range,
     ) -> Iterator[Tree]:
         """Yield new trees in order."""
         threads = job_count(self.n_jobs, in_threads=True)
-        growth = growth_of(
-            self,
-            n_rows=len(table) if self._positive is None else len(self._positive),
-            n_features=table.shape[1],
-            n_channels=n_channels,
-            weight=float(weights.sum()),
-            keeps_rows=self._keeps_rows,
-        )
         alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
         max_bins = check_max_bins(self.max_bins)
         self._n_drawn = self._draw_count(len(table))
@@ -178,7 +208,7 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
             its = replace(growth, min_weight=growth.min_weight * float(own.sum() / weights.sum()))
             tree = plant(
                 binned, channels, targets, own, its, offset=self._offset, seed=int(self._seeds[t]), threads=within
-            )
+            ).in_unit(self._unit)
             return tree.without_branches(alpha) if alpha > 0 else tree
 
         if is_spread:
@@ -269,15 +299,16 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_outputs_(self) -> int:
-        """How many targets a row has: 1."""
+        """How many targets a row has."""
         check_is_fitted(self)
-        return 1
+        return self.trees_[0].n_targets
 
     def _permutation_importance(self, X: Any, truth: npt.NDArray[Any]) -> Bunch:
         table = predict_table(self, X)
         if not self.bootstrap:
             raise UsageError("permutation_importance needs bootstrap=True: without it every tree has seen all rows")
         check_same_rows(self.n_rows_, table, truth)
+        check_one_target(self.trees_[0], "permutation_importance")
         threads = job_count(self.n_jobs, in_threads=True)
         return permutation_importance(
             self.trees_, self._unseen_rows, table, truth, seed=int(self._seeds[0]), threads=threads

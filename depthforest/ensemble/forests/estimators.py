@@ -75,7 +75,7 @@ class RandomForestClassifier(ForestClassifier):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
-        oob_score: bool = False,
+        oob_score: Any = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -83,6 +83,7 @@ class RandomForestClassifier(ForestClassifier):
         class_weight: Any = None,
         ccp_alpha: float = 0.0,
         max_samples: float | None = None,
+        monotonic_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = None,
     ) -> None:
@@ -104,6 +105,7 @@ class RandomForestClassifier(ForestClassifier):
         self.class_weight = class_weight
         self.ccp_alpha = ccp_alpha
         self.max_samples = max_samples
+        self.monotonic_cst = monotonic_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
 
@@ -130,7 +132,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = False,
-        oob_score: bool = False,
+        oob_score: Any = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -138,6 +140,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
         class_weight: Any = None,
         ccp_alpha: float = 0.0,
         max_samples: float | None = None,
+        monotonic_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = None,
     ) -> None:
@@ -160,6 +163,7 @@ class ExtraTreesClassifier(RandomForestClassifier):
             class_weight=class_weight,
             ccp_alpha=ccp_alpha,
             max_samples=max_samples,
+            monotonic_cst=monotonic_cst,
             max_bins=max_bins,
             categorical_features=categorical_features,
         )
@@ -207,13 +211,14 @@ class RandomForestRegressor(ForestRegressor):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
-        oob_score: bool = False,
+        oob_score: Any = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
         warm_start: bool = False,
         ccp_alpha: float = 0.0,
         max_samples: float | None = None,
+        monotonic_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = None,
         quantiles: bool = False,
@@ -235,6 +240,7 @@ class RandomForestRegressor(ForestRegressor):
         self.warm_start = warm_start
         self.ccp_alpha = ccp_alpha
         self.max_samples = max_samples
+        self.monotonic_cst = monotonic_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.quantiles = quantiles
@@ -262,13 +268,14 @@ class ExtraTreesRegressor(RandomForestRegressor):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = False,
-        oob_score: bool = False,
+        oob_score: Any = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
         warm_start: bool = False,
         ccp_alpha: float = 0.0,
         max_samples: float | None = None,
+        monotonic_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = None,
         quantiles: bool = False,
@@ -291,6 +298,7 @@ class ExtraTreesRegressor(RandomForestRegressor):
             warm_start=warm_start,
             ccp_alpha=ccp_alpha,
             max_samples=max_samples,
+            monotonic_cst=monotonic_cst,
             max_bins=max_bins,
             categorical_features=categorical_features,
             quantiles=quantiles,

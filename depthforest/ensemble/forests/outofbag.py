@@ -6,6 +6,7 @@ are those of Breiman 2001; the permutation importance is that of the same paper,
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch
 
-from depthforest.base import Floats, Ints, Longs, UsageError, map_in_order
-from depthforest.ensemble.tree import Table, Tree, Walk
+from depthforest.base import Bools, DepthForestWarning, Floats, Ints, Longs, UsageError, map_in_order
+from depthforest.ensemble.tree import Table, Tree, Walk, best_codes
 
 Unseen = Callable[[int], Longs]
 
@@ -29,14 +30,17 @@ class OutOfBag:
     means : (n_rows, n_outputs) float64
         Mean prediction of the trees that have not seen a row; NaN where all have.
     errors : (n_trees,) float64
-        Error after each tree, over the rows that some tree has not seen: share of wrong classes, or mean squared error.
+        Error after each tree, over the rows that some tree has not seen: share of wrong classes, or mean squared error;
+        with several targets the mean over them.
     """
 
     means: Floats
     errors: Floats
 
 
-def ask(trees: Sequence[Tree], unseen: Unseen, table: Table, truth: npt.NDArray[Any], *, threads: int) -> OutOfBag:
+def ask(
+    trees: Sequence[Tree], unseen: Unseen, table: Table, truth: npt.NDArray[Any], *, is_number: bool, threads: int
+) -> OutOfBag:
     """Ask all trees for their unseen rows.
 
     Parameters
@@ -45,11 +49,13 @@ def ask(trees: Sequence[Tree], unseen: Unseen, table: Table, truth: npt.NDArray[
     unseen : callable
         From the number of a tree to the rows that it has not seen.
     table : (n_rows, n_features) float32
-    truth : (n_rows,) int or float
+    truth : (n_rows,) or (n_rows, n_targets), int or float
         Numbers of classes, or targets.
+    is_number : bool
+        Whether they are targets.
     threads : int
     """
-    is_number = trees[0].n_shared == 0
+    starts = trees[0].starts
     sums = np.zeros((len(table), trees[0].n_outputs))
     counts = np.zeros(len(table), dtype=np.int64)
     losses = np.zeros(len(table))
@@ -62,10 +68,11 @@ def ask(trees: Sequence[Tree], unseen: Unseen, table: Table, truth: npt.NDArray[
     for t, (rows, answers) in enumerate(map_in_order(answer, range(len(trees)), threads=threads)):
         sums[rows] += answers
         counts[rows] += 1
-        if is_number:
-            losses[rows] = (sums[rows, 0] / counts[rows] - truth[rows]) ** 2
-        else:
-            losses[rows] = sums[rows].argmax(axis=1) != truth[rows]
+        means = sums[rows] / counts[rows, None]
+        wrong = (
+            (means - truth[rows].reshape(means.shape)) ** 2 if is_number else best_codes(means, starts) != truth[rows]
+        )
+        losses[rows] = wrong.reshape(len(rows), -1).mean(axis=1)
         if counts.any():
             errors[t] = losses.sum() / np.count_nonzero(counts)
     with np.errstate(invalid="ignore"):
@@ -159,6 +166,17 @@ def permutation_importance(
     return Bunch(
         importances=importances, importances_mean=importances.mean(axis=1), importances_std=importances.std(axis=1)
     )
+
+
+def warn_of_seen_rows(is_known: Bools) -> None:
+    """Warn where every tree has seen some row."""
+    if not is_known.all():
+        warnings.warn(
+            "Some inputs do not have OOB scores. This probably means too few trees were used to compute any reliable "
+            "OOB estimates.",
+            DepthForestWarning,
+            stacklevel=4,
+        )
 
 
 def check_same_rows(n_rows: int, table: Table, truth: npt.NDArray[Any]) -> None:

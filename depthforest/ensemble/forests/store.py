@@ -38,8 +38,8 @@ OF_NUMBERS = (*COUNTS, "oob_score")
 OF_CLASSES = (*OF_NUMBERS, "strength", "correlation")
 """Keys of `fitted`: counts, and then out-of-bag scores."""
 
-CLASS_FOREST = Layout(TREE_COLUMNS | FOREST_COLUMNS, OF_CLASSES, has_classes=True, has_shares=True)
-NUMBER_FOREST = Layout(TREE_COLUMNS | FOREST_COLUMNS | QUANTILE_COLUMNS, OF_NUMBERS)
+CLASS_FOREST = Layout(TREE_COLUMNS | FOREST_COLUMNS, OF_CLASSES, has_classes=True, has_shares=True, has_targets=True)
+NUMBER_FOREST = Layout(TREE_COLUMNS | FOREST_COLUMNS | QUANTILE_COLUMNS, OF_NUMBERS, has_targets=True)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def pack_forest(estimator: Any, keys: tuple[str, ...], columns: Columns) -> dict
     fitted: dict[str, Any] = {"n_rows": estimator.n_rows_, "n_drawn": estimator._n_drawn}
     for name in keys:
         if name not in COUNTS:
-            fitted[name] = pack_number(getattr(estimator, f"{name}_")) if len(errors) else None
+            fitted[name] = pack_number(getattr(estimator, f"{name}_", np.nan)) if len(errors) else None
     return fitted
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Bunch, compute_class_weight
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest.base import Floats, UsageError
@@ -18,6 +19,7 @@ from depthforest.ensemble.forests.outofbag import (
     ask,
     error_bound,
     strength_and_correlation,
+    warn_of_seen_rows,
 )
 from depthforest.ensemble.forests.quantiles import forest_quantiles
 from depthforest.ensemble.forests.store import pack_quantiles, unpack_quantiles
@@ -29,11 +31,20 @@ from depthforest.ensemble.tree import (
     DecisionTreeRegressor,
     Table,
     Tree,
+    best_classes,
+    best_codes,
+    check_one_target,
     check_weights,
+    class_count,
+    class_starts,
     fit_classes,
     fit_numbers,
     fit_table,
+    logarithms,
     predict_table,
+    shares_by_target,
+    stacked_shares,
+    starts_of,
     weighed_classes,
 )
 
@@ -51,7 +62,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, n_features) array, sparse matrix or DataFrame
-        y : (n,) array
+        y : (n,) or (n, n_targets) array
         sample_weight : (n,) array, optional
 
         Returns
@@ -62,21 +73,37 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         self.classes_, codes = fit_classes(y, table)
         weights = check_weights(sample_weight, table)
         by_tree = isinstance(self.class_weight, str) and self.class_weight == SUBSAMPLE
-        weights = weighed_classes(weights, None if by_tree else self.class_weight, self.classes_, codes)
-        self._fit(table, codes, np.ones(len(codes)), weights, len(self.classes_))
+        weights, self._unit = weighed_classes(weights, None if by_tree else self.class_weight, self.classes_, codes)
+        self._check_oob(codes)
+        starts = class_starts(self.classes_)
+        n_channels = starts[-1] if starts else len(self.classes_)
+        self._fit(table, codes, np.ones(len(codes)), weights, n_channels, starts)
         if self.oob_score:
             self._judge_out_of_bag(table, codes)
         return self
 
+    def _check_oob(self, codes: npt.NDArray[np.int32]) -> None:
+        kind = type_of_target(codes)
+        if self.oob_score and kind == "multiclass-multioutput" and not callable(self.oob_score):
+            raise UsageError(
+                "The type of target cannot be used to compute OOB estimates. Got multiclass-multioutput while only "
+                "the following are supported: continuous, continuous-multioutput, binary, multiclass, "
+                "multilabel-indicator; "
+                "pass a function of (y_true, y_pred) as oob_score"
+            )
+
     def _judge_out_of_bag(self, table: Table, codes: npt.NDArray[np.int32]) -> None:
         threads = job_count(self.n_jobs, in_threads=True)
-        asked = ask(self.trees_, self._unseen_rows, table, codes, threads=threads)
-        known = ~np.isnan(asked.means[:, 0])
-        self.oob_decision_function_ = asked.means
+        asked = ask(self.trees_, self._unseen_rows, table, codes, is_number=False, threads=threads)
+        known, starts = ~np.isnan(asked.means[:, 0]), self.trees_[0].starts
+        warn_of_seen_rows(known)
+        self.oob_decision_function_ = stacked_shares(asked.means, self.classes_)
         self.oob_errors_ = asked.errors
-        self.oob_score_ = (
-            float(accuracy_score(codes[known], asked.means[known].argmax(axis=1))) if known.any() else np.nan
-        )
+        score = self.oob_score if callable(self.oob_score) else accuracy_score
+        best = best_codes(asked.means[known], starts)
+        self.oob_score_ = float(score(codes[known], best)) if known.any() else np.nan
+        if starts:
+            return
         self.strength_, self.correlation_ = strength_and_correlation(
             self.trees_, self._unseen_rows, table, codes, threads=threads
         )
@@ -86,36 +113,38 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         own = super()._tree_weights(t, channels, weights)
         if not isinstance(self.class_weight, str) or self.class_weight != SUBSAMPLE:
             return own
-        there = np.unique(channels[own > 0])
-        drawn = channels[self._drawn_rows(t)]
-        factors = np.zeros(len(self.classes_))
-        factors[there] = compute_class_weight("balanced", classes=there, y=drawn)
-        return np.asarray(own * factors[channels])
+        rows = self._drawn_rows(t)
+        columns = channels.reshape(len(channels), -1)
+        for codes in columns.T:
+            there = np.unique(codes[own > 0])
+            factors = np.zeros(codes.max() + 1)
+            factors[there] = compute_class_weight("balanced", classes=there, y=codes[rows])
+            own = own * factors[codes]
+        return np.asarray(own)
 
     def _new_member(self, **parameters: Any) -> DecisionTreeClassifier:
         member = DecisionTreeClassifier(**parameters)
-        member.classes_ = np.arange(len(self.classes_))
+        counts = class_count(self.classes_)
+        member.classes_ = [np.arange(n) for n in counts] if isinstance(counts, list) else np.arange(counts)
         return member
 
     @property
-    def n_classes_(self) -> int:
-        """How many classes there are."""
+    def n_classes_(self) -> Any:
+        """How many classes there are; a list with several targets."""
         check_is_fitted(self)
-        return len(self.classes_)
+        return class_count(self.classes_)
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the mean of the trees' class shares, (n, n_classes)."""
-        return self._mean(X)
+    def predict_proba(self, X: Any) -> Any:
+        """Return the mean of the trees' class shares, (n, n_classes); a list with several targets."""
+        return shares_by_target(self._mean(X), self.classes_)
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return logarithms(self.predict_proba(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class with the largest mean share, (n,); of equals the first."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_.take(best))
+        """Return the class with the largest mean share, of equals the first: (n,), or (n, n_targets)."""
+        return best_classes(self._mean(X), self.classes_)
 
     def permutation_importance(self, X: Any, y: Any) -> Bunch:
         """Return how much the error of each tree rises when a column is shuffled among its unseen rows.
@@ -131,6 +160,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
             `importances_mean` and `importances_std` (n_features,), `importances` (n_features, n_trees).
         """
         check_is_fitted(self)
+        check_one_target(self.trees_[0], "permutation_importance")
         labels = np.asarray(y)
         unknown = labels[~np.isin(labels, self.classes_)]
         if len(unknown):
@@ -155,7 +185,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, n_features) array, sparse matrix or DataFrame
-        y : (n,) array
+        y : (n,) or (n, n_targets) array
         sample_weight : (n,) array, optional
 
         Returns
@@ -164,23 +194,34 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         """
         table = fit_table(self, X, self.categorical_features)
         weights = check_weights(sample_weight, table)
-        targets, self._offset = fit_numbers(y, table, weights)
+        targets, self._offset = fit_numbers(y, table, weights, criterion=self.criterion)
+        n_targets = 1 if targets.ndim == 1 else targets.shape[1]
         self.__dict__.pop("_targets", None)
+        if self.quantiles and n_targets > 1:
+            raise UsageError(f"quantiles=True takes one target a row, got {n_targets}")
         if self.quantiles:  # before the trees: an interrupted fit keeps those that are finished
             self._targets, self._weights = targets, weights
-        self._fit(table, np.zeros(len(targets), dtype=np.int32), targets, weights, 1)
+        channels = np.zeros(len(targets), dtype=np.int32)
+        self._fit(table, channels, targets, weights, n_targets, starts_of([1] * n_targets))
         if self.oob_score:
-            asked = ask(self.trees_, self._unseen_rows, table, targets, threads=job_count(self.n_jobs, in_threads=True))
-            known = ~np.isnan(asked.means[:, 0])
-            self.oob_prediction_ = asked.means[:, 0]
-            self.oob_errors_ = asked.errors
-            n_known = np.count_nonzero(known)
-            self.oob_score_ = float(r2_score(targets[known], asked.means[known, 0])) if n_known > 1 else np.nan
+            self._judge_out_of_bag(table, targets)
         return self
 
+    def _judge_out_of_bag(self, table: Table, targets: Floats) -> None:
+        threads = job_count(self.n_jobs, in_threads=True)
+        asked = ask(self.trees_, self._unseen_rows, table, targets, is_number=True, threads=threads)
+        known = ~np.isnan(asked.means[:, 0])
+        warn_of_seen_rows(known)
+        self.oob_prediction_ = asked.means if targets.ndim == 2 else asked.means[:, 0]
+        self.oob_errors_ = asked.errors
+        score = self.oob_score if callable(self.oob_score) else r2_score
+        is_enough = np.count_nonzero(known) > 1
+        self.oob_score_ = float(score(targets[known], self.oob_prediction_[known])) if is_enough else np.nan
+
     def predict(self, X: Any) -> Floats:
-        """Return the mean of the trees' predictions, (n,)."""
-        return self._mean(X)[:, 0]
+        """Return the mean of the trees' predictions, (n,), or (n, n_targets)."""
+        means = self._mean(X)
+        return means if self.trees_[0].starts else means[:, 0]
 
     def predict_quantiles(self, X: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Floats:
         """Return quantiles of the target given X (Meinshausen 2006), (n, n_quantiles).

@@ -21,6 +21,7 @@ Modules, from the ground up:
 - `finding`: the best split of a node. It counts rows by code or sorts them, whichever is faster.
 - `growing`: a tree grown depth first.
 - `bestfirst`: a tree of a limited number of leaves, grown where it gains most.
+- `general`: a folder: trees of other criteria, of several targets, and with constraints, which are slower to grow.
 """
 
 import lazy_loader

@@ -16,6 +16,16 @@ from .columns import Sides as Sides
 from .columns import order_categories as order_categories
 from .columns import threshold_between as threshold_between
 from .finding import find_split as find_split
+from .general.growing import GeneralMemory as GeneralMemory
+from .general.growing import grow_general as grow_general
+from .general.medians import MedianMemory as MedianMemory
+from .general.objective import ABSOLUTE_ERROR as ABSOLUTE_ERROR
+from .general.objective import KINDS as KINDS
+from .general.objective import POISSON as POISSON
+from .general.objective import Objective as Objective
+from .general.objective import Signs as Signs
+from .general.values import clip_nodes as clip_nodes
+from .general.values import fill_nodes as fill_nodes
 from .growing import Limits as Limits
 from .growing import child_key as child_key
 from .growing import divide as divide

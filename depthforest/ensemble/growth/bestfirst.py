@@ -96,7 +96,7 @@ def pop(gains: Floats, n: int, heap: Longs) -> Any:
 
 
 @bare
-def _open(split: Split, gain: float, node: int, sides: Sides, n_open: int, opened: OpenNodes) -> None:
+def open_node(split: Split, gain: float, node: int, sides: Sides, n_open: int, opened: OpenNodes) -> None:
     """Remember the best split of a node, and put the node into the heap of n nodes."""
     wanted = opened.wanted
     wanted[node, 0], wanted[node, 1], wanted[node, 2], wanted[node, 3] = (
@@ -110,7 +110,7 @@ def _open(split: Split, gain: float, node: int, sides: Sides, n_open: int, opene
 
 
 @bare
-def _remembered(opened: OpenNodes, node: int, sides: Sides) -> Split:
+def remembered(opened: OpenNodes, node: int, sides: Sides) -> Split:
     """Return the best split of a node, its categories in `sides`, and mark the node as split."""
     wanted = opened.wanted
     if opened.sides_of.shape[0] > 1:
@@ -157,13 +157,13 @@ def grow_best(
                 )  # fmt: skip
                 gain = gain_over_terms(table, rules.is_entropy, terms, weight, split.score)
                 if split.feature != NO_FEATURE and is_worth(limits, gain):
-                    _open(split, gain, node, sides, n_open, opened)
+                    open_node(split, gain, node, sides, n_open, opened)
                     n_open += 1
         if n_open == 0 or n_leaves == max_leaves:
             break
         parent = pop(opened.gains, n_open, opened.heap)
         n_open, n_leaves, first_new = n_open - 1, n_leaves + 1, used[N_NODES]
-        split = _remembered(opened, parent, sides)
+        split = remembered(opened, parent, sides)
         begin, end = places[parent, FIRST], places[parent, END]
         middle = divide(rules, binned, rows, begin, end, split, sides, memory)
         write_split(

@@ -85,7 +85,7 @@ def _cut_batch(columns: Columns, ranges: Ranges, n_lanes: int, lanes: Lanes, at:
 
 
 @bare
-def _threshold_at(columns: Columns, ranges: Ranges, feature: int, code: int, at: float) -> float:
+def threshold_at(columns: Columns, ranges: Ranges, feature: int, code: int, at: float) -> float:
     """Return the threshold of a drawn cut: a float32 between the values of a code and those of the next."""
     start = columns[feature, START]
     threshold = np.float64(np.float32(at))
@@ -277,7 +277,7 @@ def find_random(
                 for b in range(DIGIT):
                     sides[1, b] = sides[0, b]
             elif not is_single:
-                threshold = _threshold_at(columns, ranges, feature, code, threshold)
+                threshold = threshold_at(columns, ranges, feature, code, threshold)
             side = ABSENT if n_missing == 0 else LEFT if is_missing_left else RIGHT
             best = Split(feature, code, threshold, score, np.int64(side), lanes[LANE_RANK, lane])
     put_back(n_drawn, drawn)

@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from depthforest.base import Bools, Floats, UsageError
-from depthforest.ensemble.boosting import BOOSTED_NUMBERS, BaseBoosting, BoostGrowth, Rows, directions_of
-from depthforest.ensemble.fitting import job_count, number, resolved_count, share_count, whole
+from depthforest.ensemble.boosting import BOOSTED_NUMBERS, BaseBoosting, BoostGrowth, Rows
+from depthforest.ensemble.fitting import directions_of, job_count, number, resolved_count, share_count, whole
 from depthforest.ensemble.ranking.base import BaseRanker
 from depthforest.ensemble.ranking.groups import (
     EXPONENTIAL,

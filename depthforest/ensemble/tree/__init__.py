@@ -6,9 +6,12 @@ Modules, from the ground up:
 
 - `frames`: names, types and columns of tables from pandas, polars or Arrow.
 - `inputs`: what users pass to `fit` and `predict`, as plain arrays, checked once. Unknown categories count as missing.
+- `targets`: y as numbers of classes or as numbers, one target a row or several, and answers by target.
 - `trees`: `Tree`: the flat columns of a grown tree, and pruning.
 - `walking`: rows through all trees, 16 at a time, so that their waits for memory overlap.
 - `shapley`: what each column adds to what a tree says of a row.
+- `plans`: how a tree is grown: limits, criterion, targets, constraints.
+- `anyobjective`: a tree grown for any criterion, several targets, or constraints.
 - `planting`: a tree grown from rows, targets and weights, on one thread or several, with the same result.
 - `parameters`: scikit-learn's parameters of a tree, checked and resolved for the data.
 - `metadata`: what a file says about an ensemble in JSON: parameters, classes, names, categories.

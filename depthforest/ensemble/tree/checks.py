@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bools, Broken, ModelError, find_fault
+from depthforest.base import Bools, Broken, Floats, ModelError, find_fault
 from depthforest.ensemble.growth import LEAF
-from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.tree.trees import UNDEFINED, Tree
 
 TOLERANCE = 1e-6
 """Relative error of sums of weights and shares: some billions of rounded additions stay below it."""
@@ -66,7 +66,7 @@ def _check_leaves(tree: Tree) -> None:
     n_uses = np.bincount(tree.child[is_leaf], minlength=n_values)
     n_uses[: tree.n_shared] = 1
     _none(n_uses != 1, "must belong to one leaf", n_uses, "row of values")
-    is_odd = (tree.threshold != np.inf) | (tree.missing_go_to_left != 1) | (tree.mask != -1)
+    is_odd = (tree.threshold != UNDEFINED) | (tree.missing_go_to_left != 1) | (tree.mask != -1)
     _none(is_leaf & is_odd, "is a leaf: its threshold must be inf, missing_go_to_left 1, mask -1", tree.threshold)
 
 
@@ -108,6 +108,11 @@ def _check_values(tree: Tree) -> None:
         is_bad = np.any(~(np.abs(values) <= LARGEST / weight), axis=1)  # NaN is not <= either
         _none(is_bad, f"must be up to {LARGEST:g}, times the weight of the tree", values, "row of values")
         return
+    check_shares(values, n_shared)
+
+
+def check_shares(values: Floats, n_shared: int = 0) -> None:
+    """Raise ModelError unless rows of values are shares of classes; the first `n_shared` rows are not among them."""
     with np.errstate(invalid="ignore", over="ignore"):
         sums = values.sum(axis=1)
         is_good = (values >= 0).all(axis=1) & (values <= 1 + TOLERANCE).all(axis=1) & (np.abs(sums - 1) <= TOLERANCE)

@@ -16,19 +16,22 @@ from sklearn.utils.validation import check_is_fitted
 from depthforest.base import Floats, Longs
 from depthforest.ensemble.fitting import member_seeds, number
 from depthforest.ensemble.growth import Binned, bin_columns, check_max_bins
-from depthforest.ensemble.tree.inputs import (
-    Table,
-    check_weights,
-    fit_classes,
-    fit_numbers,
-    fit_table,
-    predict_table,
-    weighed_classes,
-)
+from depthforest.ensemble.tree.inputs import Table, check_weights, fit_table, predict_table
 from depthforest.ensemble.tree.parameters import CLASS_CRITERIA, NUMBER_CRITERIA, feature_count, growth_of
 from depthforest.ensemble.tree.paths import decision_path, pruning_path
 from depthforest.ensemble.tree.planting import plant
 from depthforest.ensemble.tree.store import CLASS_TREE, NUMBER_TREE, Categories, Columns, categorical_flags, save_trees
+from depthforest.ensemble.tree.targets import (
+    best_classes,
+    class_count,
+    class_starts,
+    fit_classes,
+    fit_numbers,
+    logarithms,
+    shares_by_target,
+    starts_of,
+    weighed_classes,
+)
 from depthforest.ensemble.tree.trees import Tree
 from depthforest.ensemble.tree.walking import Walk
 
@@ -78,7 +81,9 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
         targets: Floats,
         weights: Floats,
         n_channels: int,
+        starts: tuple[int, ...] = (),
         offset: float = 0.0,
+        unit: float = 1.0,
         binned: Binned | None = None,
     ) -> None:
         growth = growth_of(
@@ -87,11 +92,12 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
             n_features=table.shape[1],
             n_channels=n_channels,
             weight=float(weights.sum()),
+            starts=starts,
         )
         alpha = number("ccp_alpha", self.ccp_alpha, 0, np.inf)
         binned = self._bin(table, weights) if binned is None else binned
         seed = int(member_seeds(self.random_state, 1)[0])
-        tree = plant(binned, channels, targets, weights, growth, seed=seed, offset=offset)
+        tree = plant(binned, channels, targets, weights, growth, seed=seed, offset=offset).in_unit(unit)
         self._set_tree(tree.without_branches(alpha) if alpha > 0 else tree)
 
     def _bin(self, table: Table, weights: Floats) -> Binned:
@@ -129,9 +135,9 @@ class _BaseTree(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_outputs_(self) -> int:
-        """How many targets a row has: 1."""
+        """How many targets a row has."""
         check_is_fitted(self)
-        return 1
+        return self.tree_.n_targets
 
     def save(self, path: str | Path) -> None:
         """Write the tree to a file that `depthforest.ensemble.load` reads; equal trees give equal bytes."""
@@ -199,11 +205,14 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         Columns with more values are split at the edges of so many quantile bins; None: anywhere.
     categorical_features : "from_dtype", mask, numbers or names of columns, optional
         Columns whose values have no order; up to 254 categories each, of any kind.
+    monotonic_cst : sequence of -1, 0 and 1, or mapping from names to them, optional
+        For each column whether the share of the second class falls or rises with it. For two classes and one target.
     random_state : int, RandomState, Generator, optional
 
     Attributes
     ----------
     classes_ : (n_classes,) array
+        With several targets a list of these.
     tree_ : Tree
     feature_importances_ : (n_features,) array
     n_features_in_, feature_names_in_
@@ -233,6 +242,7 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         min_impurity_decrease: float = 0.0,
         class_weight: Any = None,
         ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = None,
     ) -> None:
@@ -248,6 +258,7 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         self.min_impurity_decrease = min_impurity_decrease
         self.class_weight = class_weight
         self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
 
@@ -257,7 +268,7 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, n_features) array, sparse matrix or DataFrame
-        y : (n,) array
+        y : (n,) or (n, n_targets) array
         sample_weight : (n,) array, optional
 
         Returns
@@ -272,30 +283,33 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
             table = fit_table(self, X, self.categorical_features)
         self.classes_, codes = fit_classes(y, table)
         weights = check_weights(sample_weight, table)
-        weights = weighed_classes(weights, self.class_weight, self.classes_, codes)
-        self._grow(table, codes, np.ones(len(codes)), weights, len(self.classes_), binned=binned)
+        weights, unit = weighed_classes(weights, self.class_weight, self.classes_, codes)
+        starts = class_starts(self.classes_)
+        n_channels = starts[-1] if starts else len(self.classes_)
+        self._grow(table, codes, np.ones(len(codes)), weights, n_channels, starts, unit=unit, binned=binned)
         return self
 
     @property
-    def n_classes_(self) -> int:
-        """How many classes there are."""
+    def n_classes_(self) -> Any:
+        """How many classes there are; a list with several targets."""
         check_is_fitted(self)
-        return len(self.classes_)
+        return class_count(self.classes_)
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the shares of the classes in the leaf of every row, (n, n_classes)."""
+    def predict_proba(self, X: Any) -> Any:
+        """Return the shares of the classes in the leaf of every row, (n, n_classes); a list with several targets."""
+        return shares_by_target(self._shares(X), self.classes_)
+
+    def _shares(self, X: Any) -> Floats:
         table = X.table if isinstance(X, CodedTable) else predict_table(self, X)
         return self._walk.mean(table)
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        return logarithms(self.predict_proba(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the most frequent class in the leaf of every row, (n,); of equals the first."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_.take(best))
+        """Return the most frequent class in the leaf of every row, of equals the first: (n,), or (n, n_targets)."""
+        return best_classes(self._shares(X), self.classes_)
 
 
 class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
@@ -303,8 +317,9 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
 
     Parameters
     ----------
-    criterion : {"squared_error", "friedman_mse"}, default="squared_error"
-        Two names of one criterion: both choose the same splits.
+    criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, default="squared_error"
+        The first two are names of one criterion: both choose the same splits. By absolute_error leaves predict medians;
+        poisson is half of Poisson's deviance, for counts and rates from 0.
     All others
         As of `DecisionTreeClassifier`.
 
@@ -333,6 +348,7 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = None,
     ) -> None:
@@ -347,6 +363,7 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
         self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
 
@@ -356,7 +373,7 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         Parameters
         ----------
         X : (n, n_features) array, sparse matrix or DataFrame
-        y : (n,) array
+        y : (n,) or (n, n_targets) array
         sample_weight : (n,) array, optional
 
         Returns
@@ -365,11 +382,17 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         """
         table = fit_table(self, X, self.categorical_features)
         weights = check_weights(sample_weight, table)
-        targets, offset = fit_numbers(y, table, weights)
-        self._grow(table, np.zeros(len(targets), dtype=np.int32), targets, weights, 1, offset)
+        targets, offset = fit_numbers(y, table, weights, criterion=self.criterion)
+        n_targets = 1 if targets.ndim == 1 else targets.shape[1]
+        starts, channels = starts_of([1] * n_targets), np.zeros(len(targets), dtype=np.int32)
+        self._grow(table, channels, targets, weights, n_targets, starts, offset)
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Return the mean of the training targets in the leaf of every row, (n,)."""
+        """Return the mean of the training targets in the leaf of every row, or their median: (n,), or (n, n_targets).
+
+        The median with the criterion absolute_error.
+        """
         table = predict_table(self, X)
-        return self._walk.mean(table)[:, 0]
+        means = self._walk.mean(table)
+        return means if self.tree_.starts else means[:, 0]

@@ -31,6 +31,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
         min_impurity_decrease: float = 0.0,
         class_weight: Any = None,
         ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = None,
     ) -> None:
@@ -47,6 +48,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
             min_impurity_decrease=min_impurity_decrease,
             class_weight=class_weight,
             ccp_alpha=ccp_alpha,
+            monotonic_cst=monotonic_cst,
             max_bins=max_bins,
             categorical_features=categorical_features,
         )
@@ -74,6 +76,7 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
         ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = None,
     ) -> None:
@@ -89,6 +92,7 @@ class ExtraTreeRegressor(DecisionTreeRegressor):
             max_leaf_nodes=max_leaf_nodes,
             min_impurity_decrease=min_impurity_decrease,
             ccp_alpha=ccp_alpha,
+            monotonic_cst=monotonic_cst,
             max_bins=max_bins,
             categorical_features=categorical_features,
         )

@@ -13,17 +13,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.preprocessing import OrdinalEncoder
-from sklearn.utils import assert_all_finite, check_array, compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_array
 from sklearn.utils.validation import (
     _check_sample_weight,
-    check_consistent_length,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
-from depthforest.base import Floats, Ints, Singles, UsageError
+from depthforest.base import Floats, Singles, UsageError
 from depthforest.ensemble.fitting import check_total
 from depthforest.ensemble.growth import MAX_BINS, SparseTable
 from depthforest.ensemble.tree.frames import NamedTable, frame_of
@@ -33,9 +30,6 @@ Table = Singles | SparseTable
 FINITE = "allow-nan"
 
 _CHECKS = {"dtype": np.float32, "order": "C", "ensure_all_finite": FINITE, "accept_sparse": ["csr", "csc"]}
-
-MAX_WEIGHT = 2**31
-"""Whole weights are counted exactly up to this sum."""
 
 
 def fit_table(estimator: Any, x: Any, categorical_features: Any) -> Table:
@@ -114,50 +108,6 @@ def check_weights(sample_weight: Any, x: Table) -> Floats:
     if (weights < 0).any():
         raise UsageError(f"sample_weight must be 0 or more, got {weights.min():g}")
     return check_total("sample_weight", weights)
-
-
-def fit_classes(y: Any, table: Table) -> tuple[npt.NDArray[Any], Ints]:
-    """Return the classes in their order, and the class of every row as a number."""
-    labels = column_or_1d(y, warn=True)
-    assert_all_finite(labels, input_name="y")
-    check_consistent_length(table, labels)
-    check_classification_targets(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
-    return classes, codes.astype(np.int32)
-
-
-def weighed_classes(weights: Floats, class_weight: Any, classes: npt.NDArray[Any], codes: Ints) -> Floats:
-    """Return the weights of rows times those of their classes; fractions are scaled to a mean of 1.
-
-    Scaling changes no split, and keeps entropy, which is summed in fixed point, as fine as it is for whole numbers.
-    """
-    if class_weight is not None:
-        weights = times_classes(weights, class_weight, classes, codes)
-    if not weights.any():
-        raise UsageError("class_weight leaves no row any weight: there would be nothing to learn from")
-    if (weights != np.floor(weights)).any() or weights.sum() > MAX_WEIGHT:
-        weights = weights * (np.count_nonzero(weights) / weights.sum())
-    return weights
-
-
-def times_classes(weights: Floats, class_weight: Any, classes: npt.NDArray[Any], codes: Ints) -> Floats:
-    """Return the weights of rows times those of their classes."""
-    factors = compute_sample_weight(class_weight, classes[codes])
-    if not (factors >= 0).all():  # NaN is not >= either
-        row = int(np.flatnonzero(~(factors >= 0))[0])
-        raise UsageError(f"class_weight must be 0 or more, got {factors[row]:g} for class {classes[codes[row]]!s}")
-    return check_total("class_weight times sample_weight", weights * factors)
-
-
-def fit_numbers(y: Any, table: Table, weights: Floats) -> tuple[Floats, float]:
-    """Return targets, and one of them in the middle of those that weigh: about it, sums of squares do not cancel.
-
-    A middle one, not their mean: differences of whole numbers stay whole, and weights change nothing.
-    """
-    targets = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=np.float64, input_name="y")
-    check_consistent_length(table, targets)
-    values = np.unique(targets[weights > 0])
-    return np.asarray(targets), float(values[len(values) // 2])
 
 
 def _categorical_columns(frame: NamedTable | None, categorical_features: Any, n_features: int) -> list[int]:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from depthforest.base import UsageError
 from depthforest.ensemble.fitting import whole
-from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.tree.trees import Tree, check_one_target
 
 
 def export_text(
@@ -176,6 +176,7 @@ def _tree_of(decision_tree: Any) -> Tree:
             f"expected one tree of depthforest.ensemble, got {type(decision_tree).__name__}: of an ensemble pass one "
             "of its estimators_"
         )
+    check_one_target(tree, "a listing")
     return tree
 
 

@@ -20,10 +20,20 @@ from depthforest.ensemble.growth import MAX_BINS
 RUN_OPTIONS = ("n_jobs", "verbose")
 """Parameters that do not shape the result, and are not stored."""
 
+_UNBOUND = {"monotonic_cst": None}
+
 ADDED: Mapping[str, Mapping[str, Any]] = {
     "GradientBoostingClassifier": {"class_weight": None},
     "NewtonBoostingClassifier": {"min_samples_leaf": 1, "class_weight": None},
     "NewtonBoostingRegressor": {"min_samples_leaf": 1},
+    "DecisionTreeClassifier": _UNBOUND,
+    "DecisionTreeRegressor": _UNBOUND,
+    "ExtraTreeClassifier": _UNBOUND,
+    "ExtraTreeRegressor": _UNBOUND,
+    "RandomForestClassifier": _UNBOUND,
+    "RandomForestRegressor": _UNBOUND,
+    "ExtraTreesClassifier": _UNBOUND,
+    "ExtraTreesRegressor": _UNBOUND,
 }
 """Parameters that files of earlier versions lack, with the value that says what these meant."""
 
@@ -39,6 +49,7 @@ MAX_TEXT_CHARS = 2**24
 """Of an array of text, whose items all take the memory of the longest: 64 MiB."""
 
 MAX_FEATURES = 2**20
+MAX_TARGETS = 2**16
 MAX_CATEGORIES = MAX_BINS - 1
 
 Array = npt.NDArray[Any]
@@ -197,8 +208,24 @@ def _unpack_text(name: str, items: list[Any], dtype: str) -> Array:
     return array
 
 
-def unpack_classes(content: Any) -> Array:
-    """Return the classes of a classifier, (n_classes,): at least one, ascending, none twice."""
+def pack_classes(classes: Any) -> Any:
+    """Return the classes of a classifier as JSON, with several targets a list of those of each."""
+    if isinstance(classes, list):
+        return [pack_values("classes", own) for own in classes]
+    return pack_values("classes", classes)
+
+
+def unpack_classes(content: Any) -> Any:
+    """Return the classes of a classifier, (n_classes,), a list of them with several targets."""
+    if not isinstance(content, list):
+        return _unpack_one_target(content)
+    if not 2 <= len(content) <= MAX_TARGETS:
+        raise ModelError(f"classes of several targets must be a list of 2 to {MAX_TARGETS}, got {len(content)}")
+    return [_unpack_one_target(own) for own in content]
+
+
+def _unpack_one_target(content: Any) -> Array:
+    """Return the classes of a target, (n_classes,): at least one, ascending, none twice."""
     classes = unpack_values("classes", content)
     items = classes.tolist()
     if not items or any(not a < b for a, b in pairwise(items)):

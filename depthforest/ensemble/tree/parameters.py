@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from depthforest.base import UsageError, is_number, is_whole
-from depthforest.ensemble.fitting import number, whole
-from depthforest.ensemble.tree.planting import UNLIMITED, Growth
+from depthforest.ensemble.fitting import directions_of, number, whole
+from depthforest.ensemble.tree.plans import UNLIMITED, Growth
 
 CLASS_CRITERIA = ("gini", "entropy", "log_loss")
-NUMBER_CRITERIA = ("squared_error", "friedman_mse")
+NUMBER_CRITERIA = ("squared_error", "friedman_mse", "absolute_error", "poisson")
 SAME_AS = {"log_loss": "entropy", "friedman_mse": "squared_error"}
 """Names of the same criterion: Friedman's improvement w_l w_r / (w_l + w_r) (mean_l - mean_r)^2 is the fall of the
 squared error."""
@@ -24,6 +24,7 @@ def growth_of(
     n_features: int,
     n_channels: int,
     weight: float,
+    starts: tuple[int, ...] = (),
     keeps_rows: bool = False,
 ) -> Growth:
     """Return how the trees of an estimator are grown on so many rows and columns of this total weight.
@@ -48,7 +49,27 @@ def growth_of(
         min_decrease=number("min_impurity_decrease", estimator.min_impurity_decrease, 0, math.inf),
         max_leaves=None if max_leaves is None else whole("max_leaf_nodes", max_leaves, 2),
         keeps_rows=keeps_rows,
+        starts=starts,
+        signs=signs_of(estimator, n_channels, starts),
     )
+
+
+def signs_of(estimator: Any, n_channels: int, starts: tuple[int, ...]) -> tuple[int, ...]:
+    """Return for each column whether predictions must rise (1) or fall (-1) with it; nothing where none must."""
+    if estimator.monotonic_cst is None:
+        return ()
+    signs = directions_of(estimator, 1)
+    if starts:
+        raise UsageError(
+            "Monotonic constraints are not supported with multiple output: monotonic_cst needs one target a row, got "
+            f"{len(starts) - 1}"
+        )
+    if n_channels > 2:
+        raise UsageError(
+            "Monotonic constraints are not supported with multiclass classification: monotonic_cst needs two classes, "
+            f"got {n_channels}"
+        )
+    return tuple(signs.tolist()) if signs.any() else ()
 
 
 def feature_count(max_features: Any, n_features: int) -> int:

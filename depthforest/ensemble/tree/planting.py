@@ -43,69 +43,15 @@ from depthforest.ensemble.growth import (
     write_node,
     write_split,
 )
+from depthforest.ensemble.tree.anyobjective import plant_general
+from depthforest.ensemble.tree.plans import Growth
 from depthforest.ensemble.tree.trees import Tree
-
-UNLIMITED = 2**31 - 1
-"""A depth that no tree reaches."""
 
 _TOP_ROWS = 8192
 """Nodes of fewer rows are not worth spreading over threads."""
 
 _SEGMENTS = 4
 """Subtrees for each thread, so that a large one does not leave the others waiting."""
-
-
-@dataclass(frozen=True)
-class Growth:
-    """How a tree is grown: scikit-learn's parameters, worked out for the data.
-
-    Parameters
-    ----------
-    criterion : "gini", "entropy" or "squared_error"
-    is_random : bool
-        Random thresholds in place of the best.
-    n_channels : int
-        Classes; 1 for numbers.
-    max_features : int
-        Columns looked at in a node.
-    min_rows, min_weight : int, float
-        Of a leaf.
-    max_depth, min_samples_split, min_decrease
-        When a node stays a leaf.
-    max_leaves : int or None
-        With it the tree is grown where it gains most.
-    keeps_rows : bool
-        Whether the tree remembers which rows its leaves hold.
-    """
-
-    criterion: str
-    is_random: bool
-    n_channels: int
-    max_features: int
-    min_rows: int = 1
-    min_weight: float = 0.0
-    max_depth: int = UNLIMITED
-    min_samples_split: int = 2
-    min_decrease: float = 0.0
-    max_leaves: int | None = None
-    keeps_rows: bool = False
-
-    def rules(self, *, is_even: bool) -> Rules:
-        """Return what kernels need to judge splits of rows that all weigh 1, or not."""
-        return Rules(
-            self.criterion == "entropy",
-            self.criterion == "squared_error",
-            is_even,
-            self.n_channels,
-            self.max_features,
-            self.min_rows,
-            float(self.min_weight),
-        )
-
-    @property
-    def n_shared(self) -> int:
-        """Rows of values that pure leaves share."""
-        return 0 if self.criterion == "squared_error" else self.n_channels
 
 
 def plant(
@@ -125,9 +71,9 @@ def plant(
     ----------
     binned : Binned
         The columns.
-    channels : (n_rows,) int32
+    channels : (n_rows,) or (n_rows, n_targets) int32
         Class of every row, below `growth.n_channels`; 0 for numbers.
-    targets : (n_rows,) float64
+    targets : (n_rows,) or (n_rows, n_targets) float64
         1 for classes, the number otherwise.
     weights : (n_rows,) float64
         0 leaves a row out; finite, none negative, and not all 0.
@@ -138,6 +84,9 @@ def plant(
     threads : int
         Within this tree; the result does not depend on it.
     """
+    key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
+    if growth.is_general:
+        return plant_general(binned, channels if growth.is_class else targets, weights, growth, key)
     rows = np.flatnonzero(weights).astype(np.int32)
     if growth.n_channels > 1:
         # in the order of their channels, and every node keeps it; numbers of 16 bits are sorted fastest
@@ -151,7 +100,6 @@ def plant(
     )
     rules = growth.rules(is_even=bool((amounts[:, WEIGHT] == 1.0).all()))
     planting = _Planting(binned, growth, rules, limits, TreeRows(rows, channels[rows], amounts), targets)
-    key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
     if growth.max_leaves is not None:
         return planting.best_first(key)
     if threads > 1 and len(rows) >= 2 * _TOP_ROWS:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,22 +29,24 @@ from depthforest.base import (
     modelfile,
     shown,
 )
-from depthforest.ensemble.growth import MASK_WORDS
-from depthforest.ensemble.tree.checks import check_tree
+from depthforest.ensemble.growth import LEAF, MASK_WORDS
+from depthforest.ensemble.tree.checks import check_shares, check_tree
 from depthforest.ensemble.tree.metadata import (
     MAX_FEATURES,
+    MAX_TARGETS,
     Codec,
     pack_categories,
+    pack_classes,
     pack_names,
     pack_parameters,
-    pack_values,
     unpack_categories,
     unpack_classes,
     unpack_names,
     unpack_parameters,
     whole,
 )
-from depthforest.ensemble.tree.trees import Tree
+from depthforest.ensemble.tree.targets import class_starts, starts_of
+from depthforest.ensemble.tree.trees import UNDEFINED, Tree
 
 KIND = "tree_ensemble"
 FORMAT_VERSION = 1
@@ -106,6 +109,8 @@ class Layout:
         Whether it predicts classes.
     has_shares : bool
         Whether leaves hold shares of classes; else a number, as those of boosted classifiers do.
+    has_targets : bool
+        Whether a row may have several targets.
     max_trees : int
     codecs : mapping of str to Codec
         Of parameters that may be more than plain values.
@@ -115,12 +120,13 @@ class Layout:
     fitted: tuple[str, ...] = ()
     has_classes: bool = False
     has_shares: bool = False
+    has_targets: bool = False
     max_trees: int = MAX_TREES
     codecs: Mapping[str, Codec] = field(default_factory=dict)
 
 
-CLASS_TREE = Layout(TREE_COLUMNS, has_classes=True, has_shares=True, max_trees=1)
-NUMBER_TREE = Layout(TREE_COLUMNS, max_trees=1)
+CLASS_TREE = Layout(TREE_COLUMNS, has_classes=True, has_shares=True, has_targets=True, max_trees=1)
+NUMBER_TREE = Layout(TREE_COLUMNS, has_targets=True, max_trees=1)
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -146,7 +152,7 @@ def save_trees(estimator: Any, path: str | Path) -> None:
     content = {
         "estimator": kind.__name__,
         "parameters": pack_parameters(estimator, layout.codecs),
-        "classes": pack_values("classes", estimator.classes_) if layout.has_classes else None,
+        "classes": pack_classes(estimator.classes_) if layout.has_classes else None,
         "n_features": estimator.n_features_in_,
         "feature_names": pack_names(getattr(estimator, "feature_names_in_", None)),
         "categories": pack_categories(categories),
@@ -167,6 +173,7 @@ def _pack_trees(trees: list[Tree], is_categorical: Bools) -> Columns:
     columns: Columns = {
         name: np.concatenate([getattr(tree, name) for tree in trees]) for name in (*NODE_COLUMNS, "values", "masks")
     }
+    columns["threshold"] = np.where(columns["feature"] == LEAF, np.float32(np.inf), columns["threshold"])
     counts = [(tree.node_count, tree.n_shared + len(tree.own_values), len(tree.masks)) for tree in trees]
     columns["ends"] = np.cumsum(counts, axis=0, dtype=np.int64)
     return columns
@@ -207,17 +214,32 @@ def _unpack(file: ModelFile, kind: Any) -> Any:
     fitted = content["fitted"]
     if not isinstance(fitted, dict) or set(fitted) != set(layout.fitted):
         raise ModelError(f"fitted must be an object with {', '.join(layout.fitted) or 'no keys'}; got {shown(fitted)}")
-    n_shared = len(estimator.classes_) if layout.has_shares else 0
-    trees = _unpack_columns(columns, categorical_flags(n_features, categories), n_shared, kind)
+    starts = _starts(columns, getattr(estimator, "classes_", None), layout)
+    n_shared = len(estimator.classes_) if layout.has_shares and not starts else 0
+    trees = _unpack_columns(columns, categorical_flags(n_features, categories), n_shared, starts, kind)
     estimator._unpack(trees, categories, fitted, columns)
     return estimator
 
 
-def _unpack_columns(columns: Columns, is_categorical: Bools, n_shared: int, kind: Any) -> list[Tree]:
-    """Return the trees, each with memory of its own, and each sound."""
+def _starts(columns: Columns, classes: Any, layout: Layout) -> tuple[int, ...]:
+    """Return where the numbers of each target begin in a row of values; nothing for one target."""
+    if isinstance(classes, list) and not layout.has_targets:
+        raise ModelError("classes must be those of one target")
     n_outputs = columns["values"].shape[1]
-    if n_outputs != (n_shared or 1):
-        raise ModelError(f"values must have {n_shared or 1} columns, got {n_outputs}")
+    if layout.has_classes:
+        return class_starts(classes)
+    if not layout.has_targets or not 1 <= n_outputs <= MAX_TARGETS:
+        return ()
+    return starts_of([1] * n_outputs)
+
+
+def _unpack_columns(
+    columns: Columns, is_categorical: Bools, n_shared: int, starts: tuple[int, ...], kind: Any
+) -> list[Tree]:
+    """Return the trees, each with memory of its own, and each sound."""
+    n_outputs, n_wanted = columns["values"].shape[1], starts[-1] if starts else n_shared or 1
+    if n_outputs != n_wanted:
+        raise ModelError(f"values must have {n_wanted} columns, got {n_outputs}")
     ends = columns["ends"]
     _check_ends(ends, (len(columns["feature"]), len(columns["values"]), len(columns["masks"])), n_shared, kind)
     none = np.empty(0, dtype=np.int32)
@@ -227,6 +249,8 @@ def _unpack_columns(columns: Columns, is_categorical: Bools, n_shared: int, kind
         nodes, values, masks = (slice(*span) for span in zip(begin.tolist(), end.tolist(), strict=True))
         # copies: read-only columns would make kernels compile again
         own: dict[str, Any] = {name: columns[name][nodes].copy() for name in NODE_COLUMNS}
+        at_leaves = np.where(own["threshold"] == np.inf, UNDEFINED, np.nan)  # anything else is a fault
+        own["threshold"] = np.where(own["feature"] == LEAF, at_leaves, own["threshold"]).astype(np.float32)
         tree = Tree(
             **own,
             own_values=_own_values(columns["values"][values], n_shared, number),
@@ -234,11 +258,23 @@ def _unpack_columns(columns: Columns, is_categorical: Bools, n_shared: int, kind
             begins=none,
             rows=none,
             n_shared=n_shared,
+            starts=starts,
         )
+        if starts and kind._layout.has_shares:
+            _check_shares(tree, number)
         _check_numbered(tree, number, is_categorical)
         trees.append(tree)
         begin = end
     return trees
+
+
+def _check_shares(tree: Tree, number: int) -> None:
+    """Raise ModelError unless the classes of each of several targets have shares."""
+    for first, end in pairwise(tree.starts):
+        try:
+            check_shares(tree.own_values[:, first:end])
+        except ModelError as error:
+            raise ModelError(f"tree {number}: {error}") from None
 
 
 def _own_values(values: npt.NDArray[np.float64], n_shared: int, number: int) -> npt.NDArray[np.float64]:

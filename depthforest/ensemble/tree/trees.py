@@ -7,14 +7,14 @@ grown. Growing writes other, wider tables (`growth.tables`); `Tree.of` makes col
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bools, Bytes, Floats, Ints, Longs, Singles, Words, kernel
+from depthforest.base import Bools, Bytes, Floats, Ints, Longs, Singles, UsageError, Words, kernel
 from depthforest.ensemble.growth import (
     BEGIN,
     CHILD,
@@ -32,6 +32,9 @@ from depthforest.ensemble.growth import (
     TreeTables,
 )
 
+UNDEFINED = -2.0
+"""Threshold of leaves."""
+
 
 @dataclass(frozen=True, eq=False)
 class Tree:
@@ -42,7 +45,7 @@ class Tree:
     feature : (n_nodes,) int32
         Column of the split, -1 at leaves.
     threshold : (n_nodes,) float32
-        Values up to it go left.
+        Values up to it go left; at leaves UNDEFINED, as in scikit-learn. Files have infinity there.
     child : (n_nodes,) int32
         The left child; the right one follows it. At leaves the row of `values`.
     missing_go_to_left : (n_nodes,) uint8
@@ -60,6 +63,10 @@ class Tree:
         Training rows in the order of the leaves; empty where they were not kept.
     n_shared : int
         First rows of `values` that many leaves may share: one for each class, 0 for numbers.
+    node_values : (n_nodes, n_outputs) float64
+        What every node would predict, where it is not the mean of its leaves; else empty.
+    starts : tuple of int
+        Of several targets: where the numbers that a leaf predicts for each begin, and how many there are. Else empty.
     category_values : mapping
         From a categorical column to its categories in the order of their codes, where an estimator knows them.
     """
@@ -77,6 +84,8 @@ class Tree:
     begins: Ints
     rows: Ints
     n_shared: int
+    node_values: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    starts: tuple[int, ...] = ()
     category_values: Mapping[int, npt.NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
@@ -99,7 +108,7 @@ class Tree:
         floats = np.ascontiguousarray(out.node_floats[: used[N_NODES]].T)
         return cls(
             feature=ints[FEATURE],
-            threshold=floats[THRESHOLD].astype(np.float32),
+            threshold=np.where(ints[FEATURE] == LEAF, UNDEFINED, floats[THRESHOLD]).astype(np.float32),
             child=ints[CHILD],
             missing_go_to_left=ints[MISSING_LEFT].astype(np.uint8),
             mask=ints[MASK],
@@ -122,6 +131,15 @@ class Tree:
     def n_outputs(self) -> int:
         """How many numbers a leaf predicts: the classes, or 1."""
         return int(self.own_values.shape[1])
+
+    @property
+    def n_targets(self) -> int:
+        """How many targets a row has."""
+        return max(1, len(self.starts) - 1)
+
+    def in_unit(self, unit: float) -> Tree:
+        """Return the tree with weights that are so many times as large."""
+        return self if unit == 1.0 else replace(self, weighted_n_node_samples=self.weighted_n_node_samples * unit)
 
     @property
     def node_count(self) -> int:
@@ -171,7 +189,23 @@ class Tree:
 
     @cached_property
     def value(self) -> Floats:
-        """What every node would predict, (n_nodes, 1, n_outputs): the mean of its leaves, by weight."""
+        """What every node would predict, (n_nodes, n_targets, most classes of a target): the mean of its leaves.
+
+        Of medians and of bounded predictions it is that of the node's own rows.
+        """
+        if not self.starts:
+            return self.flat_value[:, None, :]
+        sizes = np.diff(self.starts)
+        out = np.zeros((self.node_count, len(sizes), sizes.max()))
+        for t, (first, size) in enumerate(zip(self.starts, sizes, strict=False)):
+            out[:, t, :size] = self.flat_value[:, first : first + size]
+        return out
+
+    @cached_property
+    def flat_value(self) -> Floats:
+        """What every node would predict, (n_nodes, n_outputs), targets one after the other."""
+        if len(self.node_values):
+            return self.node_values
         sums = np.zeros((self.node_count, self.n_outputs))
         leaves = np.flatnonzero(self.is_leaf)
         is_own = self.child[leaves] >= self.n_shared
@@ -180,7 +214,7 @@ class Tree:
         sums[pure, self.child[pure]] = self.weighted_n_node_samples[pure]
         for node in np.flatnonzero(~self.is_leaf)[::-1]:  # children come after their parent
             sums[node] = sums[self.child[node]] + sums[self.child[node] + 1]
-        return (sums / self.weighted_n_node_samples[:, None])[:, None, :]
+        return np.asarray(sums / self.weighted_n_node_samples[:, None])
 
     def categories(self, node: int) -> tuple[Any, ...] | None:
         """Return the categories that go left at a node, None where it splits numbers; their codes if none are known."""
@@ -228,9 +262,25 @@ class Tree:
         node_ints[:, BEGIN] = self.begins if len(self.begins) else 0
         threshold = np.where(becomes_leaf, np.inf, self.threshold)
         node_floats = np.stack((threshold, self.impurity, self.weighted_n_node_samples), axis=1)
-        values = np.concatenate((self.own_values, self.value[nodes, 0]))
+        values = np.concatenate((self.own_values, self.flat_value[nodes]))
         used = np.array([self.node_count, self.n_shared + len(values), len(self.masks)])
-        return Tree.of(TreeTables(node_ints, node_floats, values, self.masks, used), self.n_shared, self.rows)
+        pruned = Tree.of(TreeTables(node_ints, node_floats, values, self.masks, used), self.n_shared, self.rows)
+        return replace(pruned, node_values=self._values_without(becomes_leaf), starts=self.starts)
+
+    def _values_without(self, becomes_leaf: Bools) -> Floats:
+        """Return `node_values` of the nodes that stay when some become leaves: their order stays too."""
+        if not len(self.node_values):
+            return self.node_values
+        stays = np.ones(self.node_count, dtype=bool)
+        for node in np.flatnonzero(~self.is_leaf):  # children come after their parent
+            stays[self.child[node] : self.child[node] + 2] = stays[node] and not becomes_leaf[node]
+        return self.node_values[stays]
+
+
+def check_one_target(tree: Tree, what: str) -> None:
+    """Raise where a tree predicts several targets."""
+    if tree.n_targets > 1:
+        raise UsageError(f"{what} takes trees of one target a row, got {tree.n_targets}: fit one for each column of y")
 
 
 @kernel

@@ -1,0 +1,158 @@
+"""Targets: y as numbers of classes or as numbers, one a row or several; the weights of classes; answers by target.
+
+With several targets `classes` is a list with the classes of each, and what leaves predict stands side by side, target
+after target. `starts` says where each begins, and how many numbers there are; it is empty for one target.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn.utils import assert_all_finite, check_array, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from depthforest.base import Floats, Ints, UsageError
+from depthforest.ensemble.fitting import check_total
+from depthforest.ensemble.tree.inputs import Table
+
+Labels = npt.NDArray[Any]
+Classes = Labels | list[Labels]
+
+MAX_WEIGHT = 2**31
+"""Whole weights are counted exactly up to this sum."""
+
+
+def fit_classes(y: Any, table: Table) -> tuple[Any, Ints]:
+    """Return the classes in their order, and the class of every row as a number, (n,); with several targets (n, T)."""
+    labels = _by_row(y, table)
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    if labels.ndim == 1:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, codes.astype(np.int32)
+    found = [np.unique(column, return_inverse=True) for column in labels.T]
+    return [classes for classes, _ in found], np.stack([codes for _, codes in found], axis=1).astype(np.int32)
+
+
+def _by_row(y: Any, table: Table) -> Labels:
+    """Return y as an array, (n,), or (n, T) with more than one target."""
+    if issparse(y):
+        raise UsageError("sparse multilabel-indicator for y is not supported.: pass y.toarray()")
+    labels = y if hasattr(y, "shape") else np.asarray(y)
+    labels = np.asarray(labels) if len(labels.shape) == 2 and labels.shape[1] > 1 else column_or_1d(y, warn=True)
+    check_consistent_length(table, labels)
+    return labels
+
+
+def fit_numbers(y: Any, table: Table, weights: Floats, *, criterion: str = "squared_error") -> tuple[Floats, float]:
+    """Return targets, and one of them in the middle of those that weigh: about it, sums of squares do not cancel.
+
+    A middle one, not their mean: differences of whole numbers stay whole, and weights change nothing. Of several
+    targets, (n, T), it is 0: their trees find their own.
+    """
+    targets = check_array(_by_row(y, table), ensure_2d=False, dtype=np.float64, input_name="y")
+    if criterion == "poisson":
+        _check_counts(targets)
+    if targets.ndim == 2:
+        return np.asarray(targets), 0.0
+    values = np.unique(targets[weights > 0])
+    return np.asarray(targets), float(values[len(values) // 2])
+
+
+def _check_counts(targets: Floats) -> None:
+    """Raise unless targets have a mean that Poisson's deviance can take."""
+    if (targets < 0).any():
+        raise UsageError(
+            "Some value(s) of y are negative which is not allowed for Poisson regression: criterion='poisson' takes "
+            f"counts and rates, got {targets.min():g}"
+        )
+    if (targets.sum(axis=0) <= 0).any():
+        raise UsageError("Sum of y is not positive which is necessary for Poisson regression: all targets are 0")
+
+
+def starts_of(sizes: list[int]) -> tuple[int, ...]:
+    """Return the starts of targets with so many numbers each; none for one target."""
+    return tuple(accumulate(sizes, initial=0)) if len(sizes) > 1 else ()
+
+
+def class_starts(classes: Classes) -> tuple[int, ...]:
+    """Return the starts of targets with these classes; none for one target."""
+    return starts_of([len(own) for own in classes]) if isinstance(classes, list) else ()
+
+
+def class_count(classes: Classes) -> Any:
+    """Return how many classes there are, a list with several targets."""
+    return [len(own) for own in classes] if isinstance(classes, list) else len(classes)
+
+
+def shares_by_target(shares: Floats, classes: Classes) -> Any:
+    """Return shares of classes, (n, n_classes); with several targets a list of these."""
+    if not isinstance(classes, list):
+        return shares
+    return [shares[:, first:end] for first, end in pairwise(class_starts(classes))]
+
+
+def stacked_shares(shares: Floats, classes: Classes) -> Floats:
+    """Return shares of classes, (n, n_classes); with several targets (n, most classes, T)."""
+    if not isinstance(classes, list):
+        return shares
+    out = np.zeros((len(shares), max(map(len, classes)), len(classes)))
+    for t, own in enumerate(shares_by_target(shares, classes)):
+        out[:, : own.shape[1], t] = own
+    return out
+
+
+def logarithms(shares: Any) -> Any:
+    """Return the logarithms of what `shares_by_target` returns."""
+    with np.errstate(divide="ignore"):
+        return [np.log(own) for own in shares] if isinstance(shares, list) else np.log(shares)
+
+
+def best_codes(shares: Floats, starts: tuple[int, ...]) -> npt.NDArray[np.intp]:
+    """Return the number of the class with the largest share, of equals the first: (n,), or (n, T)."""
+    if not starts:
+        return shares.argmax(axis=1)
+    return np.stack([shares[:, first:end].argmax(axis=1) for first, end in pairwise(starts)], axis=1)
+
+
+def best_classes(shares: Floats, classes: Classes) -> Labels:
+    """Return the class with the largest share, of equals the first: (n,), or (n, T)."""
+    codes = best_codes(shares, class_starts(classes))
+    return _labels_of(codes, classes)
+
+
+def _labels_of(codes: npt.NDArray[Any], classes: Classes) -> Labels:
+    if not isinstance(classes, list):
+        return np.asarray(classes.take(codes))
+    columns = [own.take(codes[:, t]) for t, own in enumerate(classes)]
+    return np.stack(columns, axis=1)
+
+
+def weighed_classes(weights: Floats, class_weight: Any, classes: Classes, codes: Ints) -> tuple[Floats, float]:
+    """Return the weights of rows times those of their classes, and their unit: fractions are scaled to a mean of 1.
+
+    Scaling changes no split, and keeps entropy, which is summed in fixed point, as fine as it is for whole numbers.
+    """
+    if class_weight is not None:
+        weights = times_classes(weights, class_weight, classes, codes)
+    if not weights.any():
+        raise UsageError("class_weight leaves no row any weight: there would be nothing to learn from")
+    if (weights != np.floor(weights)).any() or weights.sum() > MAX_WEIGHT:
+        unit = weights.sum() / np.count_nonzero(weights)
+        return weights / unit, float(unit)
+    return weights, 1.0
+
+
+def times_classes(weights: Floats, class_weight: Any, classes: Classes, codes: Ints) -> Floats:
+    """Return the weights of rows times those of their classes, of all targets."""
+    labels = _labels_of(codes, classes)
+    factors = compute_sample_weight(class_weight, labels)
+    if not (factors >= 0).all():  # NaN is not >= either
+        row = int(np.flatnonzero(~(factors >= 0))[0])
+        raise UsageError(f"class_weight must be 0 or more, got {factors[row]:g} for class {labels[row]!s}")
+    return check_total("class_weight times sample_weight", weights * factors)
