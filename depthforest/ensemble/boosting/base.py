@@ -60,6 +60,7 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
     _n_classes: int | None = None  # of y, where it is classes
     _is_newton = False
     alpha = 0.9  # of losses that have one
+    power = 1.5  # the same
 
     trees_: list[Tree]
     _seeds: Seeds
@@ -102,6 +103,9 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
         if not has_weight.all():  # as if they were not there
             table, truth, weights = table[has_weight], truth[has_weight], weights[has_weight]
         training, validation = self._parted(table, truth, weights, loss, X_val, y_val, sample_weight_val)
+        for rows in (training, validation):
+            if rows is not None:
+                loss.check_targets(rows.y)
         self._begin(old, training, validation)
         self._boost(growth, training, validation, old)
         return self
@@ -156,8 +160,8 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
 
     def _loss_by(self, name: Any) -> Loss:
         """Return the loss of a name, or of an object; files name theirs."""
-        loss = loss_of(name, n_classes=self._n_classes, alpha=self.alpha)
-        if self._is_newton and not loss.has_hessian:
+        loss = loss_of(name, n_classes=self._n_classes, alpha=self.alpha, power=self.power)
+        if self._is_newton and not (loss.has_hessian or loss.is_searched):
             raise UsageError(
                 f"Newton boosting needs second derivatives, which loss {loss.name!r} has not: use "
                 f"{type(self).__name__.replace('Newton', 'Gradient')}"

@@ -150,10 +150,13 @@ class GradientBoostingRegressor(BoostedRegressor):
 
     Parameters
     ----------
-    loss : {"squared_error", "absolute_error", "huber", "quantile"} or object, default="squared_error"
-        An object of your own has the methods of `losses.custom.LossProtocol`.
+    loss : {"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"} or object
+        "poisson", "gamma" and "tweedie" boost the logarithm of what is predicted. An object of your own has the methods of
+        `losses.custom.LossProtocol`.
     alpha : float
         The quantile of "quantile"; of "huber" the share of residuals that count as no outliers.
+    power : float
+        Of "tweedie", above 1 and below 2: the power of the mean that the variance grows as.
     All others
         As of `GradientBoostingClassifier`.
 
@@ -177,6 +180,7 @@ class GradientBoostingRegressor(BoostedRegressor):
         min_samples_leaf: float = 1,
         max_features: Any = None,
         alpha: float = 0.9,
+        power: float = 1.5,
         max_bins: int | None = 255,
         categorical_features: Any = None,
         monotonic_cst: Any = None,
@@ -198,6 +202,7 @@ class GradientBoostingRegressor(BoostedRegressor):
         self.min_samples_leaf = min_samples_leaf
         self.max_features = max_features
         self.alpha = alpha
+        self.power = power
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst

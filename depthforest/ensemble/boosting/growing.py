@@ -129,7 +129,7 @@ def begin_tree(
     spots[0, NODE_BEGIN], spots[0, NODE_END], spots[0, NODE_DEPTH], spots[0, NODE_SLOT] = 0, n, 0, NOTHING
     totals[0, GRADIENT], totals[0, HESSIAN] = _total(sample.rows, sample.amounts)
     totals[0, MASS] = _mass(sample.rows, sample.weights, root, n)
-    bounds[0, LOWER], bounds[0, UPPER] = -np.inf, np.inf
+    bounds[0, LOWER], bounds[0, UPPER] = -penalties.max_step, penalties.max_step
     nodes.keys[0] = key
     tree.node_ints[0, FEATURE] = LEAF
     write_node(root, root, n, 0.0, totals[0, HESSIAN], tree.node_ints, tree.node_floats)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from depthforest.base import UsageError
 from depthforest.ensemble.boosting.losses.choice import Loss
 from depthforest.ensemble.boosting.monotonic import directions_of
@@ -32,10 +34,18 @@ def _growth_of(estimator: Any, loss: Loss, n_rows: int, n_features: int) -> Boos
         gamma=number("gamma", estimator.gamma, 0),
         min_weight=number("min_child_weight", estimator.min_child_weight, 0),
         min_rows=0.0 if n_least == 1 else n_least,  # one row is enough, whatever its hessian
+        max_step=_max_step(estimator, loss),
         max_depth=UNLIMITED if depth is None else min(whole("max_depth", depth, 1), UNLIMITED),
         max_leaves=UNLIMITED if leaves is None else whole("max_leaf_nodes", leaves, 2),
         is_leaf_wise=estimator.grow_policy == "lossguide",
     )
+
+
+def _max_step(estimator: Any, loss: Loss) -> float:
+    """Return the bound of leaf weights; as in XGBoost 0 stands for none."""
+    if estimator.max_delta_step is None:
+        return loss.max_newton_step
+    return number("max_delta_step", estimator.max_delta_step, 0) or np.inf
 
 
 class NewtonBoostingClassifier(BoostedClassifier):
@@ -66,6 +76,9 @@ class NewtonBoostingClassifier(BoostedClassifier):
     min_samples_leaf : int or float
         Rows of a leaf, or their share; with sample weights their sum. As in LightGBM they are counted by their share of
         the hessians of the node that is split.
+    max_delta_step : float, optional
+        Bound of leaf weights, before the learning rate; 0 is none. By default 0.7 for losses "poisson", "gamma" and
+        "tweedie", where Newton's step overshoots, else none.
     subsample, colsample_bytree, colsample_bynode : float
         Share of the rows that each round draws, of the columns that each tree may use, and of these, of the columns
         that each node looks at.
@@ -107,6 +120,7 @@ class NewtonBoostingClassifier(BoostedClassifier):
         gamma: float = 0.0,
         min_child_weight: float = 1e-3,
         min_samples_leaf: float = 20,
+        max_delta_step: float | None = None,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         colsample_bynode: float = 1.0,
@@ -134,6 +148,7 @@ class NewtonBoostingClassifier(BoostedClassifier):
         self.gamma = gamma
         self.min_child_weight = min_child_weight
         self.min_samples_leaf = min_samples_leaf
+        self.max_delta_step = max_delta_step
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.colsample_bynode = colsample_bynode
@@ -159,8 +174,14 @@ class NewtonBoostingRegressor(BoostedRegressor):
 
     Parameters
     ----------
-    loss : {"squared_error"} or object, default="squared_error"
-        An object of your own needs a `hessian` beside the methods of `losses.custom.LossProtocol`.
+    loss : {"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"} or object
+        An object of your own needs a `hessian` beside the methods of `losses.custom.LossProtocol`. Trees of
+        "absolute_error", "huber" and "quantile" are grown with second derivatives of 1; their leaves are the exact
+        minima, as in LightGBM. "poisson", "gamma" and "tweedie" boost the logarithm of what is predicted.
+    alpha : float
+        The quantile of "quantile"; of "huber" the share of residuals that count as no outliers.
+    power : float
+        Of "tweedie", above 1 and below 2: the power of the mean that the variance grows as.
     All others
         As of `NewtonBoostingClassifier`.
 
@@ -187,9 +208,12 @@ class NewtonBoostingRegressor(BoostedRegressor):
         gamma: float = 0.0,
         min_child_weight: float = 1e-3,
         min_samples_leaf: float = 20,
+        max_delta_step: float | None = None,
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         colsample_bynode: float = 1.0,
+        alpha: float = 0.9,
+        power: float = 1.5,
         max_bins: int | None = 255,
         categorical_features: Any = None,
         monotonic_cst: Any = None,
@@ -213,9 +237,12 @@ class NewtonBoostingRegressor(BoostedRegressor):
         self.gamma = gamma
         self.min_child_weight = min_child_weight
         self.min_samples_leaf = min_samples_leaf
+        self.max_delta_step = max_delta_step
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.colsample_bynode = colsample_bynode
+        self.alpha = alpha
+        self.power = power
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst

@@ -50,6 +50,8 @@ class BoostGrowth:
         Penalties of leaf weights, squared and absolute, and of each split: see `gains`.
     min_weight, min_rows : float
         Sum of hessians of a leaf, and its rows or their weight.
+    max_step : float
+        Bound of leaf weights.
     max_depth, max_leaves : int
     is_leaf_wise : bool
         The leaf that gains most is split next, else level by level.
@@ -69,6 +71,7 @@ class BoostGrowth:
     gamma: float = 0.0
     min_weight: float = 0.0
     min_rows: float = 0.0
+    max_step: float = np.inf
     max_depth: int = UNLIMITED
     max_leaves: int = UNLIMITED
     is_leaf_wise: bool = True
@@ -82,7 +85,8 @@ class BoostGrowth:
             float(self.l1),
             float(self.min_weight),
             float(self.min_rows),
-            bool(self.directions.any()),
+            float(self.max_step),
+            bool(self.directions.any()) or self.max_step < np.inf,
         )
 
 

@@ -168,10 +168,11 @@ class Rounds:
         gradient = self._gradient[k] if many else self._gradient
         hessian = self._hessian[k] if many and self.is_newton else self._hessian
         tree = grower.grow(gradient, hessian, rows=self._in_bag, seed=seed, threads=self._within)
-        if not self.is_newton and self.rows.loss.name != "squared_error":  # whose leaves have their means already
+        # of the squared error leaves have their means already
+        if rows.loss.is_searched or (not self.is_newton and rows.loss.name != "squared_error"):
             plain = gradient / rows.weights if self._is_weighted else gradient
             steps = leaf_steps(tree, rows.loss, rows.y, rows.raw, rows.weights, k, plain, self.growth.directions)
-            tree.own_values[:, 0] = steps
+            tree.own_values[:, 0] = np.clip(steps, -self.growth.max_step, self.growth.max_step)
         tree.own_values[:] *= self.learning_rate
         return tree
 

@@ -105,11 +105,11 @@ class BoostedRegressor(RegressorMixin, BaseBoosting):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Floats:
         """Return the number of every row, (n,)."""
-        return self._raw(X)[:, 0]
+        return self._loss.numbers(self._raw(X)[:, 0])
 
     def staged_predict(self, X: Any) -> Iterator[Floats]:
         """Yield `predict` after every round."""
-        return (raw[:, 0] for raw in self._staged_raw(X))
+        return (self._loss.numbers(raw[:, 0]) for raw in self._staged_raw(X))
 
 
 def _flat(raw: Floats) -> Floats:

@@ -77,7 +77,8 @@ def number_answer(graph: Graph, table: RowTable, estimator: Any) -> str:
             raise UsageError(
                 "LambdaMART that was fitted with base_scores cannot be exported: its trees only correct them"
             )
-        return graph.column(_raw(graph, table, estimator), 0)
+        number = graph.column(_raw(graph, table, estimator), 0)
+        return graph.add("Exp", number) if estimator._loss.is_logarithm else number
     if isinstance(estimator, AdaBoostRegressor):
         return _weighted_median(graph, table, estimator)
     if isinstance(estimator, DiverseEnsembleRegressor):

@@ -22,8 +22,9 @@ RUN_OPTIONS = ("n_jobs", "verbose")
 
 ADDED: Mapping[str, Mapping[str, Any]] = {
     "GradientBoostingClassifier": {"class_weight": None},
-    "NewtonBoostingClassifier": {"min_samples_leaf": 1, "class_weight": None},
-    "NewtonBoostingRegressor": {"min_samples_leaf": 1},
+    "GradientBoostingRegressor": {"power": 1.5},
+    "NewtonBoostingClassifier": {"min_samples_leaf": 1, "class_weight": None, "max_delta_step": None},
+    "NewtonBoostingRegressor": {"min_samples_leaf": 1, "max_delta_step": None, "alpha": 0.9, "power": 1.5},
 }
 """Parameters that files of earlier versions lack, with the value that says what these meant."""
 
