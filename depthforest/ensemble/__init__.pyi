@@ -6,6 +6,7 @@ from .adaboost import AdaBoostPoolClassifier as AdaBoostPoolClassifier
 from .adaboost import AdaBoostRegressor as AdaBoostRegressor
 from .bagging import BaggingClassifier as BaggingClassifier
 from .bagging import BaggingRegressor as BaggingRegressor
+from .bagging import BayesianLinearRegressor as BayesianLinearRegressor
 from .bagging import DiverseEnsembleClassifier as DiverseEnsembleClassifier
 from .bagging import DiverseEnsembleRegressor as DiverseEnsembleRegressor
 from .bagging import OutputFlippingClassifier as OutputFlippingClassifier

@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from depthforest.ensemble import (
+    BayesianLinearRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesClassifier,
@@ -26,6 +27,7 @@ ESTIMATORS = [
     GradientBoostingClassifier(n_estimators=5),
     GradientBoostingRegressor(n_estimators=10),
     NewtonBoostingClassifier(n_estimators=5),
+    BayesianLinearRegressor(sample=False),
     NewtonBoostingRegressor(n_estimators=10),  # of rate 0.1, as those of gradient boosting
 ]
 

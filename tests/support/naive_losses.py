@@ -28,6 +28,9 @@ def value_of(loss):
         "absolute_error": lambda y, raw: abs(y - raw),
         "huber": lambda y, raw: _huber(y, raw, loss.delta),
         "quantile": lambda y, raw: _pinball(y, raw, loss.alpha),
+        "poisson": lambda y, raw: math.exp(raw) - y * raw,
+        "gamma": lambda y, raw: y * math.exp(-raw) + raw,
+        "tweedie": lambda y, raw: 2 * math.exp(raw / 2) + 2 * y * math.exp(-raw / 2),  # of power 1.5
         "logistic": _logistic,
         "exponential": lambda y, raw: math.exp(-(2 * y - 1) * raw),
         "hinge": lambda y, raw: max(0.0, 1 - (2 * y - 1) * raw),

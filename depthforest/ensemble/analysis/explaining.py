@@ -162,6 +162,10 @@ def _trees_of(estimator: Any) -> tuple[list[Tree], Floats | None, bool]:
         )
     check_is_fitted(estimator)
     if hasattr(estimator, "start_"):
+        if hasattr(estimator, "init_") or estimator._has_base_margin:
+            raise UsageError(
+                f"SHAP values are of trees: {type(estimator).__name__} that starts from init or base_margin has more"
+            )
         return list(estimator.trees_), estimator.start_, False
     is_one = hasattr(estimator, "tree_")
     trees = [estimator.tree_] if is_one else list(estimator.trees_)

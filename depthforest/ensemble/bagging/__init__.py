@@ -10,6 +10,7 @@ Modules, from the ground up:
 - `members`: one member: made, fitted on its draws, and asked for votes or values.
 - `base`: the engine: checks, parallel fits, averages, out-of-bag scores.
 - `diverse`: `DiverseEnsemble*`: the classifier and the regressor with every kind of draw.
+- `posterior`: a linear member that draws its own parameters from their posterior.
 - `variants`: presets of these: bagging, random subspaces, output flipping, output smearing.
 """
 

@@ -6,6 +6,7 @@ from .members import checked_template as checked_template
 from .members import fitted_member as fitted_member
 from .members import refuses_missing as refuses_missing
 from .members import takes_weights as takes_weights
+from .posterior import BayesianLinearRegressor as BayesianLinearRegressor
 from .variants import BaggingClassifier as BaggingClassifier
 from .variants import BaggingRegressor as BaggingRegressor
 from .variants import OutputFlippingClassifier as OutputFlippingClassifier

@@ -53,6 +53,9 @@ from depthforest.ensemble.fitting import (
     whole,
 )
 
+BAYESIAN = "bayesian"
+"""The way of `bootstrap` that weighs rows at random in place of drawing some."""
+
 # unless the caller has chosen a backend: an answer is quick, and processes would be sent all the members
 _in_threads = partial(parallel_config, prefer="threads")
 
@@ -66,7 +69,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
     estimator: Any = None
     n_estimators: int = 10
     max_samples: float | int | None = None
-    bootstrap: bool = False
+    bootstrap: bool | str = False
     max_features: float | int = 1.0
     bootstrap_features: bool = False
     noise: float = 0.0
@@ -161,7 +164,13 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         if not (is_flag(self.verbose) or is_whole(self.verbose)):
             raise UsageError(f"verbose must be a whole number, above 0 for a progress bar; got {self.verbose!r}")
         job_count(self.n_jobs)
-        for name in ("bootstrap", "bootstrap_features", "oob_score", "warm_start"):
+        if not (is_flag(self.bootstrap) or self._is_bayesian):
+            raise UsageError(f"bootstrap must be True, False or '{BAYESIAN}', got {self.bootstrap!r}")
+        if self._is_bayesian and self.max_samples is not None:
+            raise UsageError(
+                f"bootstrap='{BAYESIAN}' weighs all rows: max_samples must be None, got {self.max_samples}"
+            )
+        for name in ("bootstrap_features", "oob_score", "warm_start"):
             if not is_flag(getattr(self, name)):
                 raise UsageError(f"{name} must be True or False, got {getattr(self, name)!r}")
         number("noise", self.noise, 0)
@@ -184,7 +193,8 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
                 f"max_samples must be at most {n_usable}, the rows there are, got {self.max_samples}: "
                 "draw fewer, or with replacement (bootstrap=True)"
             )
-        leaves_rows_out = self.bootstrap or n_rows < n_usable
+        is_drawn = self.bootstrap and not self._is_bayesian
+        leaves_rows_out = is_drawn or n_rows < n_usable
         if self.oob_score and not leaves_rows_out:
             raise UsageError(
                 "oob_score=True needs rows that a member has not seen, and here every member sees all of them: "
@@ -201,15 +211,21 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
             n_samples=n_samples,
             n_features=n_features,
             n_rows=n_rows if leaves_rows_out else None,
-            replace=bool(self.bootstrap),
+            replace=bool(is_drawn),
             weights=weights,
             n_columns=n_columns if self.bootstrap_features or n_columns < n_features else None,
             replace_columns=bool(self.bootstrap_features),
+            is_bayesian=self._is_bayesian,
         )
+
+    @property
+    def _is_bayesian(self) -> bool:
+        return isinstance(self.bootstrap, str) and self.bootstrap == BAYESIAN
 
     def _setup(self, template: Any, X: Any, y: Any, weights: Floats | None, metadata: dict[str, Any]) -> MemberSetup:
         plan = self._plan(X, weights)
-        if weights is not None and not self.bootstrap and not takes_weights(template):
+        is_weighed = self._is_bayesian or (weights is not None and not self.bootstrap)
+        if is_weighed and not takes_weights(template):
             raise UsageError(
                 f"{type(template).__name__} takes no sample_weight: draw rows by weight (bootstrap=True)"
                 + (", or let it ask: set_fit_request(sample_weight=True)" if is_routing() else "")
@@ -251,7 +267,8 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
                 delattr(self, name)
 
     def _is_uniform(self, setup: MemberSetup) -> bool:
-        draws_data = setup.plan.n_rows is not None or setup.plan.n_columns is not None
+        plan = setup.plan
+        draws_data = plan.n_rows is not None or plan.n_columns is not None or plan.is_bayesian
         changes_data = setup.input_sigma is not None or setup.flip > 0 or setup.output_sigma is not None
         starts_at_random = any(name.endswith("random_state") for name in setup.template.get_params())
         return not (draws_data or changes_data or starts_at_random or setup.distributions is not None)

@@ -44,8 +44,9 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
         Number of members.
     max_samples : int, float or None, default=None
         Rows that a member gets: a number, a share of the rows, or None for as many as there are.
-    bootstrap : bool, default=True
-        Draw rows with replacement. False: without, which with `max_samples=None` draws no rows at all.
+    bootstrap : bool or "bayesian", default=True
+        Draw rows with replacement. False: without, which with `max_samples=None` draws no rows at all. "bayesian": all
+        rows, weighed at random by a Dirichlet distribution; the member must take `sample_weight`.
     max_features : int or float, default=1.0
         Columns that a member gets: a number, or a share of the columns.
     bootstrap_features : bool, default=False
@@ -101,7 +102,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
         n_estimators: int = 10,
         *,
         max_samples: float | int | None = None,
-        bootstrap: bool = True,
+        bootstrap: bool | str = True,
         max_features: float | int = 1.0,
         bootstrap_features: bool = False,
         noise: float = 0.0,
@@ -196,8 +197,9 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
         Number of members.
     max_samples : int, float or None, default=None
         Rows that a member gets: a number, a share of the rows, or None for as many as there are.
-    bootstrap : bool, default=True
-        Draw rows with replacement. False: without, which with `max_samples=None` draws no rows at all.
+    bootstrap : bool or "bayesian", default=True
+        Draw rows with replacement. False: without, which with `max_samples=None` draws no rows at all. "bayesian": all
+        rows, weighed at random by a Dirichlet distribution; the member must take `sample_weight`.
     max_features : int or float, default=1.0
         Columns that a member gets: a number, or a share of the columns.
     bootstrap_features : bool, default=False
@@ -246,7 +248,7 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
         n_estimators: int = 10,
         *,
         max_samples: float | int | None = None,
-        bootstrap: bool = True,
+        bootstrap: bool | str = True,
         max_features: float | int = 1.0,
         bootstrap_features: bool = False,
         noise: float = 0.0,

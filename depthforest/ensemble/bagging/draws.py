@@ -59,6 +59,8 @@ class DrawPlan:
         Columns that a member gets; None for all.
     replace_columns : bool
         Whether a column can be drawn more than once.
+    is_bayesian : bool
+        Whether a member gets every row with a random weight.
     """
 
     n_samples: int
@@ -68,6 +70,17 @@ class DrawPlan:
     weights: Floats | None
     n_columns: int | None
     replace_columns: bool
+    is_bayesian: bool = False
+
+    def row_weights(self, seed: int) -> Floats:
+        """Return the weights that a member gets for the rows of X, (n_samples,) float64, with a mean of 1.
+
+        They are Dirichlet-distributed (Rubin's Bayesian bootstrap, 1981), with the sample weights as parameters: a row
+        of weight 2 gets what two rows would together.
+        """
+        rng = random_numbers(seed, Stream.ROWS)
+        drawn = rng.gamma(1.0 if self.weights is None else self.weights, size=self.n_samples)
+        return np.asarray(drawn * (len(drawn) / drawn.sum()))
 
     def rows(self, seed: int) -> Indices | None:
         """Return the rows of a member in the order of X, (n_rows,) intp; None where it gets X as it is."""

@@ -98,6 +98,8 @@ def fitted_member(setup: MemberSetup, numbered_seed: tuple[int, int]) -> Any:
     if setup.output_sigma is not None:
         y = smeared_targets(y, setup.output_sigma, seed)
     metadata = cut_metadata(setup.metadata, rows, setup.plan.n_samples)
+    if setup.plan.is_bayesian:
+        metadata["sample_weight"] = cut(setup.plan.row_weights(seed), rows, None)
     if setup.weights is not None:
         metadata["sample_weight"] = cut(setup.weights, rows, None)
     if counts is not None:

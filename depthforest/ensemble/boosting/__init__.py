@@ -17,8 +17,12 @@ Modules, from the ground up:
   be counted on several threads.
 - `planting`: the trees of one run, grown one after the other in the same memory.
 - `leaves`: what the leaves of a new tree add to raw values.
+- `sampling`: what a round leaves out: rows by chance or by small gradients, trees of earlier rounds.
 - `rounds`: a round: one tree for each output, side by side, and the raw values they lead to.
+- `starting`: where boosting starts: constants, another estimator, base margins.
+- `judging`: the rows and metrics that rounds are judged by, early stopping, callbacks.
 - `walking`: sums of all trees for new rows.
+- `interactions`: constraints: columns that may stand together on a path.
 - `store`: what the file of a boosted ensemble holds beside its trees. Custom losses are refused, because files hold no
   code.
 - `base`: what the estimators share: rounds, early stopping, warm start, stages.

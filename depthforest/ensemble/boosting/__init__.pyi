@@ -1,6 +1,8 @@
+from .base import VALIDATION as VALIDATION
 from .base import BaseBoosting as BaseBoosting
 from .gradient import GradientBoostingClassifier as GradientBoostingClassifier
 from .gradient import GradientBoostingRegressor as GradientBoostingRegressor
+from .judging import Watched as Watched
 from .losses.base import Loss as Loss
 from .losses.base import Targets as Targets
 from .losses.derivatives import EXP_LOW as EXP_LOW

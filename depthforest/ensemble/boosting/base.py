@@ -11,12 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest.base import Floats, Longs, UsageError
+from depthforest.ensemble.boosting.judging import LOSS, Judge, Watched, callbacks_of, scorers_of
 from depthforest.ensemble.boosting.losses.choice import Loss, loss_of
 from depthforest.ensemble.boosting.planting import BoostGrowth
-from depthforest.ensemble.boosting.rounds import Rounds, Rows, add_round, weighed_mean
+from depthforest.ensemble.boosting.rounds import Rounds, Rows
+from depthforest.ensemble.boosting.sampling import sampling_of
+from depthforest.ensemble.boosting.starting import Started, check_init, fitted_start, is_estimator
 from depthforest.ensemble.boosting.store import check_own_loss, pack_boosted, unpack_boosted
 from depthforest.ensemble.boosting.walking import add_trees
 from depthforest.ensemble.fitting import (
@@ -48,22 +52,26 @@ from depthforest.ensemble.tree import (
     save_trees,
 )
 
-INITS = (None, "zero")
+VALIDATION = "validation"
+"""Name, in `evals_result_`, of the rows that early stopping looks at."""
 
-SCORES = ("train_score", "validation_score", "oob_improvement")
+SCORES = ("train_score", "validation_score", "oob_improvement", "oob_scores")
 """Known of rounds, as attributes with an underscore."""
 
 
-class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
+class BaseBoosting(Started, MemberSequence, BaseEstimator):  # type: ignore[misc]
     """What boosted classifiers and regressors share."""
 
     _n_classes: int | None = None  # of y, where it is classes
     _is_newton = False
     alpha = 0.9  # of losses that have one
+    power = 1.5  # the same
+    scoring: Any = None
 
     trees_: list[Tree]
     _seeds: Seeds
-    start_: Floats
+    oob_scores_: Floats
+    _known_raw: Floats | None = None  # of a view: the raw values of the only rows that it is asked for
     n_features_in_: int
 
     # -- fitting -------------------------------------------------------------------------------------------------------
@@ -73,10 +81,15 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
         X: Any,
         y: Any,
         sample_weight: Any = None,
+        monitor: Any = None,
         *,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
+        eval_set: Any = None,
+        base_margin: Any = None,
+        base_margin_val: Any = None,
+        callbacks: Any = None,
     ) -> Self:
         """Boost.
 
@@ -85,8 +98,17 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
         X : (n, n_features) array, sparse matrix or DataFrame
         y : (n,) array
         sample_weight : (n,) array, optional
+        monitor, callbacks : callable, list of callables, optional
+            Called after each round as `f(round, estimator, scores)`, with what `evals_result_` has of this round. One
+            that returns a true value ends the fit.
         X_val, y_val, sample_weight_val : optional
             Rows to judge rounds by, in place of a share of X.
+        eval_set : list of (X, y) or (X, y, sample_weight), optional
+            More rows to judge rounds by, "validation_0" and so on in `evals_result_`. Without `X_val` early stopping
+            looks at the first.
+        base_margin, base_margin_val : (n,) or (n, n_outputs) array, optional
+            Raw values to start from in place of `init`, of each row and of those of X_val. Predictions must be given
+            those of their rows too.
 
         Returns
         -------
@@ -97,14 +119,37 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
         weights = self._by_class(check_weights(sample_weight, table), truth)
         loss = self._loss_for_fit()
         growth = self._growth(loss, *table.shape)
+        judge = self._judge(monitor, callbacks)
         old = self._kept(loss)
-        has_weight = weights > 0
-        if not has_weight.all():  # as if they were not there
-            table, truth, weights = table[has_weight], truth[has_weight], weights[has_weight]
-        training, validation = self._parted(table, truth, weights, loss, X_val, y_val, sample_weight_val)
-        self._begin(old, training, validation)
-        self._boost(growth, training, validation, old)
+        self._check_margins(old, base_margin, base_margin_val, X_val, eval_set)
+        learned, judged = self._parted(truth, weights, is_judged=X_val is not None or bool(eval_set))
+        if is_estimator(self.init) and not (old and hasattr(self, "init_")):
+            has_weights = sample_weight is not None or getattr(self, "class_weight", None) is not None
+            given = weights[learned] if has_weights else None
+            self.init_ = fitted_start(self.init, _safe_indexing(X, learned), self._named(truth[learned]), given)
+        bases = self._bases(X, len(table), loss, base_margin)
+
+        def part(which: Longs) -> Rows:
+            if len(which) == len(table):
+                return Rows(table, truth, weights, loss, base=bases)
+            return Rows(table[which], truth[which], weights[which], loss, base=None if bases is None else bases[which])
+
+        training = part(learned)
+        if len(judged):
+            judge.watched.append(Watched(VALIDATION, part(judged), _safe_indexing(X, judged)))
+        self._add_watched(judge, loss, (X_val, y_val, sample_weight_val, base_margin_val), eval_set)
+        for rows in (training, *(watched.rows for watched in judge.watched)):
+            loss.check_targets(rows.y)
+        self._begin(old, training, judge)
+        self._boost(growth, training, judge, old)
         return self
+
+    def _judge(self, monitor: Any, callbacks: Any) -> Judge:
+        """Return who judges rounds; the rows to judge by are not known yet."""
+        patience = None if self.n_iter_no_change is None else whole("n_iter_no_change", self.n_iter_no_change, 1)
+        return Judge(
+            [], scorers_of(self.scoring), callbacks_of(monitor, callbacks), patience, number("tol", self.tol, 0)
+        )
 
     def _kept(self, loss: Loss) -> list[Tree]:
         """Return the trees that a warm start keeps, and see that all rounds have seeds."""
@@ -118,17 +163,18 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
         self._seeds = continued_seeds(self._seeds if old else None, self.random_state, n_rounds + 1)
         return old
 
-    def _begin(self, old: list[Tree], training: Rows, validation: Rows | None) -> None:
+    def _begin(self, old: list[Tree], training: Rows, judge: Judge) -> None:
         """Give all rows the raw values that they have before the first new round."""
         start = training.loss.start(training.y, training.weights)  # a loss of one's own is checked here
         if not old:
             self.__dict__.pop("trees_", None)  # of the last fit: nothing may go on from them
-            self.start_ = start if self.init is None else np.zeros(len(start))
-            self.train_score_, self.validation_score_ = np.empty(0), np.empty(0)
-            self.oob_improvement_ = np.empty(0)
-        for rows in (training, validation):
-            if rows is not None:
-                rows.raw = self._raw_after(rows.table, old)
+            self.start_ = start if self.init is None and training.base is None else np.zeros(len(start))
+            self.evals_result_: dict[str, dict[str, Floats]] = {}
+            for name in SCORES:
+                setattr(self, f"{name}_", np.empty(0))
+        judge.begin(getattr(self, "evals_result_", {}), len(old) // len(self.start_))
+        for rows in (training, *(watched.rows for watched in judge.watched)):
+            rows.raw = self._raw_after(rows.table, old, rows.base)
         self._loss = training.loss
 
     def _fit_truth(self, y: Any, table: Table) -> npt.NDArray[Any]:
@@ -140,6 +186,10 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
     def _truth(self, y: Any, table: Table) -> npt.NDArray[Any]:
         raise NotImplementedError
 
+    def _named(self, truth: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return targets as the user knows them."""
+        return truth
+
     def _by_class(self, weights: Floats, truth: npt.NDArray[Any]) -> Floats:  # noqa: ARG002 - classes use truth
         """Return the weights of rows, times those of their classes where these have some."""
         return weights
@@ -150,14 +200,13 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
 
     def _loss_for_fit(self) -> Loss:
         loss = self._loss_by(self.loss)
-        if self.init not in INITS:
-            raise UsageError(f"init must be None for the best constant, or 'zero'; got {self.init!r}")
+        check_init(self.init, loss, is_classifier=self._n_classes is not None)
         return loss
 
     def _loss_by(self, name: Any) -> Loss:
         """Return the loss of a name, or of an object; files name theirs."""
-        loss = loss_of(name, n_classes=self._n_classes, alpha=self.alpha)
-        if self._is_newton and not loss.has_hessian:
+        loss = loss_of(name, n_classes=self._n_classes, alpha=self.alpha, power=self.power)
+        if self._is_newton and not (loss.has_hessian or loss.is_searched):
             raise UsageError(
                 f"Newton boosting needs second derivatives, which loss {loss.name!r} has not: use "
                 f"{type(self).__name__.replace('Newton', 'Gradient')}"
@@ -171,40 +220,43 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
         """Return what trees mean by their numbers: another fit must mean the same to add to them."""
         return loss.name, self.n_features_in_, *known_values(self)
 
-    def _parted(
-        self,
-        table: Table,
-        truth: npt.NDArray[Any],
-        weights: Floats,
-        loss: Loss,
-        X_val: Any,
-        y_val: Any,
-        sample_weight_val: Any,
-    ) -> tuple[Rows, Rows | None]:
-        """Return the rows to train on and those to judge rounds by, if there are any."""
-        if (X_val is None) != (y_val is None):
-            raise UsageError("X_val and y_val go together: pass both, or neither")
-        if X_val is not None:
-            its_table = encoded_table(self, X_val)
-            its_truth = self._validation_truth(y_val, its_table)
-            its_weights = self._by_class(check_weights(sample_weight_val, its_table), its_truth)
-            return Rows(table, truth, weights, loss), Rows(its_table, its_truth, its_weights, loss)
-        if self.n_iter_no_change is None:
-            return Rows(table, truth, weights, loss), None
+    def _parted(self, truth: npt.NDArray[Any], weights: Floats, *, is_judged: bool) -> tuple[Longs, Longs]:
+        """Return the rows to train on, and those set aside to judge rounds by, if there are no others; ascending."""
+        kept = np.flatnonzero(weights > 0)  # the others are as if they were not there
+        if self.n_iter_no_change is None or is_judged:
+            return kept, kept[:0]
         share = self._validation_share()
         try:
             learned, judged = train_test_split(
-                np.arange(len(truth)),
+                kept,
                 test_size=share,
-                stratify=None if self._n_classes is None else truth,
+                stratify=None if self._n_classes is None else truth[kept],
                 random_state=int(self._seeds[0]),
             )
         except ValueError as error:
             raise UsageError(f"early stopping cannot set validation_fraction={share:g} aside: {error}") from None
-        learned, judged = np.sort(learned), np.sort(judged)
-        return tuple(  # type: ignore[return-value]
-            Rows(table[rows], truth[rows], weights[rows], loss) for rows in (learned, judged)
-        )
+        return np.sort(learned), np.sort(judged)
+
+    def _add_watched(self, judge: Judge, loss: Loss, given: tuple[Any, Any, Any, Any], eval_set: Any) -> None:
+        """Add the rows to judge by that the user gives: X_val, y_val, weights and base margins; and the `eval_set`."""
+        X_val, y_val, weights, margin = given
+        if (X_val is None) != (y_val is None):
+            raise UsageError("X_val and y_val go together: pass both, or neither")
+        sets = [] if X_val is None else [(VALIDATION, X_val, y_val, weights, margin)]
+        if eval_set is not None and not isinstance(eval_set, (list, tuple)):
+            raise UsageError(
+                f"eval_set must be a list of (X, y) or (X, y, sample_weight), got {type(eval_set).__name__}"
+            )
+        for number_of_set, item in enumerate(eval_set or ()):
+            if not isinstance(item, (list, tuple)) or len(item) not in (2, 3):
+                raise UsageError("eval_set must be a list of (X, y) or (X, y, sample_weight)")
+            sets.append((f"{VALIDATION}_{number_of_set}", *item, *(None,) * (4 - len(item))))
+        for name, X, y, its_weights, its_margin in sets:
+            table = encoded_table(self, X)
+            truth = self._validation_truth(y, table)
+            checked = self._by_class(check_weights(its_weights, table), truth)
+            base = self._bases(X, len(table), loss, its_margin, "base_margin_val")
+            judge.watched.append(Watched(name, Rows(table, truth, checked, loss, base=base), X))
 
     def _validation_share(self) -> float:
         share = number("validation_fraction", self.validation_fraction, 0, 1)
@@ -219,19 +271,19 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
             add_trees(Walk.of(trees), table, out, threads=job_count(self.n_jobs, in_threads=True))
         return out[:, 0].copy() if out.shape[1] == 1 else np.ascontiguousarray(out.T)
 
-    def _boost(self, growth: BoostGrowth, training: Rows, validation: Rows | None, trees: list[Tree]) -> None:
+    def _boost(self, growth: BoostGrowth, training: Rows, judge: Judge, trees: list[Tree]) -> None:
         """Go on from the trees there are."""
         threads = job_count(self.n_jobs, in_threads=True)
-        patience = None if self.n_iter_no_change is None else whole("n_iter_no_change", self.n_iter_no_change, 1)
-        tolerance = number("tol", self.tol, 0)
         rate = number("learning_rate", self.learning_rate, 0)
-        subsample = number("subsample", self.subsample, 0, 1)
-        if not rate or not subsample:
-            raise UsageError(f"learning_rate and subsample must be above 0, got {rate:g} and {subsample:g}")
+        if not rate:
+            raise UsageError("learning_rate and subsample must be above 0, got learning_rate=0")
+        sampling = sampling_of(self, rate)
         max_bins = check_max_bins(self.max_bins)
         n_outputs, n_rounds = training.loss.n_outputs, whole("n_estimators", self.n_estimators, 1)
         n_before = len(trees) // n_outputs
-        scores: dict[str, list[float]] = {name: getattr(self, f"{name}_")[:n_before].tolist() for name in SCORES}
+        scores: dict[str, list[float]] = {
+            name: getattr(self, f"{name}_", np.empty(0))[:n_before].tolist() for name in SCORES
+        }
 
         def keep(name: str, score: float) -> None:
             n_missing = len(trees) // n_outputs - 1 - len(scores[name])  # rounds before that were not judged
@@ -247,27 +299,37 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
                 weights=training.weights,
                 threads=threads,
             )
-            rounds = Rounds(training, binned, growth, rate, subsample, self._is_newton, threads)
+            rounds = Rounds(training, binned, growth, rate, sampling, self._is_newton, threads, trees)
             seeds = self._seeds[1 + n_before : 1 + n_rounds].tolist()
             for grown in shown(map(rounds.round, seeds), n=len(seeds), title="boosting", verbose=self.verbose):
                 trees.extend(grown)
                 keep("train_score", rounds.train_score)
-                if subsample < 1 and training.loss.is_by_row:
+                if sampling.subsample < 1 and training.loss.is_by_row:
                     keep("oob_improvement", rounds.oob_improvement)
-                if validation is not None:
-                    add_round(grown, validation, threads)
-                    losses = validation.losses(threads)
-                    keep("validation_score", weighed_mean(losses, validation.weights))
-                    if patience is not None and _is_over(scores["validation_score"], patience, tolerance):
-                        break
+                    keep("oob_scores", rounds.oob_score)
+                judge.note(grown, rounds.changes, self, threads)
+                if judge.watched:
+                    keep("validation_score", judge.curves[judge.watched[0].name][LOSS][-1])
+                if judge.callbacks:
+                    self._know(trees, scores, judge)
+                if judge.is_over() or judge.is_stopped(len(trees) // n_outputs - 1, self):
+                    break
         finally:  # an interrupted fit keeps what it has
             if trees:
-                if patience is not None and not np.isnan(scores["validation_score"]).all():
-                    n_best = 1 + int(np.nanargmin(scores["validation_score"]))
+                n_best = judge.n_best()
+                if n_best is not None:
                     del trees[n_best * n_outputs :]
-                for name, values in scores.items():
-                    setattr(self, f"{name}_", np.asarray(values))
-                self._set_trees(trees)
+                self._know(trees, scores, judge)
+
+    def _know(self, trees: list[Tree], scores: dict[str, list[float]], judge: Judge) -> None:
+        """Set what is known after the last round."""
+        for name, values in scores.items():
+            setattr(self, f"{name}_", np.asarray(values))
+        self.evals_result_ = {
+            name: {metric: np.asarray(values) for metric, values in curves.items()}
+            for name, curves in judge.curves.items()
+        }
+        self._set_trees(trees)
 
     def _set_trees(self, trees: list[Tree]) -> None:
         self.trees_ = trees
@@ -277,18 +339,20 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
 
     # -- predicting ----------------------------------------------------------------------------------------------------
 
-    def _raw(self, X: Any) -> Floats:
+    def _raw(self, X: Any, base_margin: Any = None) -> Floats:
         """Return raw values, (n, n_outputs)."""
+        if self._known_raw is not None:
+            return self._known_raw
         table = predict_table(self, X)
-        out = np.tile(self.start_, (len(table), 1))
+        out = self._begun(X, len(table), base_margin)
         add_trees(self._walk, table, out, threads=job_count(self.n_jobs, in_threads=True))
         return out
 
-    def _staged_raw(self, X: Any) -> Iterator[Floats]:
+    def _staged_raw(self, X: Any, base_margin: Any = None) -> Iterator[Floats]:
         """Yield raw values after every round, (n, n_outputs), each a new array."""
         table = predict_table(self, X)
         threads = job_count(self.n_jobs, in_threads=True)
-        out = np.tile(self.start_, (len(table), 1))
+        out = self._begun(X, len(table), base_margin)
         n = len(self.start_)
         for r in range(self.n_estimators_):
             add_trees(self._walk, table, out, first=r * n, last=(r + 1) * n, threads=threads)
@@ -309,7 +373,11 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
             raise AttributeError("estimators_")
         members = np.empty(len(self.trees_), dtype=object)
         for t, tree in enumerate(self.trees_):
-            member = DecisionTreeRegressor(categorical_features=self.categorical_features, max_bins=self.max_bins)
+            member = DecisionTreeRegressor(
+                categorical_features=self.categorical_features,
+                max_bins=self.max_bins,
+                min_impurity_decrease=getattr(self, "min_impurity_decrease", 0.0),
+            )
             member.n_features_in_ = self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 member.feature_names_in_ = self.feature_names_in_
@@ -317,6 +385,13 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
             member._set_tree(tree)
             members[t] = member
         return members.reshape(-1, len(self.start_))
+
+    @property
+    def oob_score_(self) -> float:
+        """Mean loss of the rows that the last round did not draw, after it; where rounds draw rows."""
+        if not len(getattr(self, "oob_scores_", ())):
+            raise AttributeError("oob_score_ is known where subsample is below 1")
+        return float(self.oob_scores_[-1])
 
     @property
     def feature_importances_(self) -> Floats:
@@ -340,6 +415,11 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
 
     def _stored_trees(self) -> tuple[list[Tree], Categories]:
         check_own_loss(self)
+        if hasattr(self, "init_"):
+            raise UsageError(
+                f"{type(self).__name__} that starts from {type(self.init_).__name__} cannot be saved: files hold trees "
+                "only; use pickle, or pass its raw predictions as base_margin"
+            )
         return self.trees_, self.categories_
 
     def _pack(self, columns: Columns) -> dict[str, Any]:
@@ -360,9 +440,3 @@ class BaseBoosting(MemberSequence, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
-
-
-def _is_over(scores: list[float], patience: int, tolerance: float) -> bool:
-    """Return whether the last rounds brought nothing: none is better than the best before them."""
-    known = [score for score in scores if not np.isnan(score)]
-    return len(known) > patience and min(known[-patience:]) > min(known[:-patience]) - tolerance

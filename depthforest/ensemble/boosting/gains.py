@@ -41,14 +41,18 @@ class Penalties(NamedTuple):
         Sum of hessians that each side has at least.
     min_rows : float
         Rows, or their weight, that each side has at least, by its share of the node's hessians: LightGBM's rule.
+    max_step : float
+        Bound of leaf weights; infinite without one.
     has_bounds : bool
-        Whether some column may only raise, or only lower, what is predicted.
+        Whether leaf weights have bounds: this one, or those of columns that may only raise, or only lower, what is
+        predicted.
     """
 
     l2: float
     l1: float
     min_weight: float
     min_rows: float
+    max_step: float
     has_bounds: bool
 
 

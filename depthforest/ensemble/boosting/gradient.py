@@ -8,7 +8,7 @@ from depthforest.ensemble.boosting.losses.choice import Loss
 from depthforest.ensemble.boosting.planting import BoostGrowth
 from depthforest.ensemble.boosting.store import BOOSTED_CLASSES, BOOSTED_NUMBERS
 from depthforest.ensemble.boosting.tasks import BoostedClassifier, BoostedRegressor
-from depthforest.ensemble.fitting import directions_of, whole
+from depthforest.ensemble.fitting import directions_of, number, whole
 from depthforest.ensemble.tree import UNLIMITED, feature_count, row_count
 
 _IS_SHUFFLED = True
@@ -26,6 +26,9 @@ def _growth_of(estimator: Any, loss: Loss, n_rows: int, n_features: int) -> Boos
         min_weight=0.0 if n_least == 1 else n_least,  # one row is enough, whatever it weighs
         max_depth=UNLIMITED if depth is None else min(whole("max_depth", depth, 1), UNLIMITED),
         max_leaves=UNLIMITED if leaves is None else whole("max_leaf_nodes", leaves, 2),
+        least_split=max(2, row_count("min_samples_split", estimator.min_samples_split, n_rows, least=2)),
+        least_share=number("min_weight_fraction_leaf", estimator.min_weight_fraction_leaf, 0, 0.5),
+        least_decrease=number("min_impurity_decrease", estimator.min_impurity_decrease, 0),
         is_leaf_wise=True,
         is_shuffled=_IS_SHUFFLED,
     )
@@ -47,8 +50,14 @@ class GradientBoostingClassifier(BoostedClassifier):
         Share of the rows that each round draws; below 1 `oob_improvement_` is known.
     max_depth, max_leaf_nodes : int, optional
         Limits of trees. With `max_leaf_nodes` the leaf that gains most is split next.
+    min_samples_split : int or float
+        Rows of a node that is split, or their share.
     min_samples_leaf : int or float
         Rows of a leaf, or their share; with sample weights their sum.
+    min_weight_fraction_leaf : float
+        Weight of a leaf, as a share of that of the rows that the round draws.
+    min_impurity_decrease : float
+        What a split must take off the squared error of the gradients, times the weight of its node over that of all.
     max_features : int, float, {"sqrt", "log2"}, optional
         Columns looked at in a node, drawn anew for each; all by default.
     max_bins : int or None, default=255
@@ -59,11 +68,14 @@ class GradientBoostingClassifier(BoostedClassifier):
         1 for columns that may only raise what is predicted (the raw value of the second class), -1 for only lower.
     class_weight : dict, "balanced", optional
         Weights of classes, which those of rows are multiplied by, also those of validation rows.
-    init : None or "zero"
-        The raw value to start from: the best constant, or 0.
+    init : None, "zero" or estimator
+        Where to start from: the best constant, 0, or what an estimator predicts. A copy of it is fitted, `init_`.
     validation_fraction, n_iter_no_change, tol : float, int or None, float
         With `n_iter_no_change` so many rounds that do not take more than `tol` off the validation loss end the fit, and
         the rounds up to the best are kept. Judged on rows given to `fit`, or on a share of the rows that is set aside.
+    scoring : str, callable, list or dict of these, optional
+        What rounds are judged by, into `evals_result_`: "loss", which is the default, names of scikit-learn's scorers,
+        or scorers. Early stopping looks at the first.
     warm_start : bool
         Whether another `fit` adds rounds to those there are.
     random_state : int, RandomState, optional
@@ -85,9 +97,14 @@ class GradientBoostingClassifier(BoostedClassifier):
     estimators_ : (n_rounds, n_outputs) array of DecisionTreeRegressor
     train_score_ : (n_rounds,) array
         Mean loss of the rows that a round drew, after it.
-    oob_improvement_, validation_score_ : (n_rounds,) arrays
-        What a round took off the mean loss of rows that it did not draw, and the validation loss after it; empty where
-        there are none.
+    oob_improvement_, oob_scores_, validation_score_ : (n_rounds,) arrays
+        What a round took off the mean loss of rows that it did not draw, that loss, and the validation loss after it;
+        empty where there are none. `oob_score_` is the last of `oob_scores_`.
+    evals_result_ : dict of dict of (n_rounds,) array
+        By rows ("validation", "validation_0" and so on) and metric.
+    init_ : estimator
+        Where `init` is one.
+    max_features_ : int
     feature_importances_ : (n_features,) array
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -104,16 +121,20 @@ class GradientBoostingClassifier(BoostedClassifier):
         subsample: float = 1.0,
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
+        min_samples_split: float = 2,
         min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        min_impurity_decrease: float = 0.0,
         max_features: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = None,
         monotonic_cst: Any = None,
         class_weight: Any = None,
-        init: str | None = None,
+        init: Any = None,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
         tol: float = 1e-4,
+        scoring: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -125,7 +146,10 @@ class GradientBoostingClassifier(BoostedClassifier):
         self.subsample = subsample
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.min_impurity_decrease = min_impurity_decrease
         self.max_features = max_features
         self.max_bins = max_bins
         self.categorical_features = categorical_features
@@ -135,13 +159,16 @@ class GradientBoostingClassifier(BoostedClassifier):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.scoring = scoring
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
-        return _growth_of(self, loss, n_rows, n_features)
+        growth = _growth_of(self, loss, n_rows, n_features)
+        self.max_features_ = growth.n_drawn
+        return growth
 
 
 class GradientBoostingRegressor(BoostedRegressor):
@@ -149,10 +176,13 @@ class GradientBoostingRegressor(BoostedRegressor):
 
     Parameters
     ----------
-    loss : {"squared_error", "absolute_error", "huber", "quantile"} or object, default="squared_error"
-        An object of your own has the methods of `losses.custom.LossProtocol`.
+    loss : {"squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"} or object
+        "poisson", "gamma" and "tweedie" boost the logarithm of what is predicted. An object of your own
+        has the methods of `losses.custom.LossProtocol`.
     alpha : float
         The quantile of "quantile"; of "huber" the share of residuals that count as no outliers.
+    power : float
+        Of "tweedie", above 1 and below 2: the power of the mean that the variance grows as.
     All others
         As of `GradientBoostingClassifier`.
 
@@ -173,16 +203,21 @@ class GradientBoostingRegressor(BoostedRegressor):
         subsample: float = 1.0,
         max_depth: int | None = 3,
         max_leaf_nodes: int | None = None,
+        min_samples_split: float = 2,
         min_samples_leaf: float = 1,
+        min_weight_fraction_leaf: float = 0.0,
+        min_impurity_decrease: float = 0.0,
         max_features: Any = None,
         alpha: float = 0.9,
+        power: float = 1.5,
         max_bins: int | None = 255,
         categorical_features: Any = None,
         monotonic_cst: Any = None,
-        init: str | None = None,
+        init: Any = None,
         validation_fraction: float = 0.1,
         n_iter_no_change: int | None = None,
         tol: float = 1e-4,
+        scoring: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -194,9 +229,13 @@ class GradientBoostingRegressor(BoostedRegressor):
         self.subsample = subsample
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.min_impurity_decrease = min_impurity_decrease
         self.max_features = max_features
         self.alpha = alpha
+        self.power = power
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.monotonic_cst = monotonic_cst
@@ -204,10 +243,13 @@ class GradientBoostingRegressor(BoostedRegressor):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.scoring = scoring
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     def _growth(self, loss: Loss, n_rows: int, n_features: int) -> BoostGrowth:
-        return _growth_of(self, loss, n_rows, n_features)
+        growth = _growth_of(self, loss, n_rows, n_features)
+        self.max_features_ = growth.n_drawn
+        return growth

@@ -129,8 +129,10 @@ def begin_tree(
     spots[0, NODE_BEGIN], spots[0, NODE_END], spots[0, NODE_DEPTH], spots[0, NODE_SLOT] = 0, n, 0, NOTHING
     totals[0, GRADIENT], totals[0, HESSIAN] = _total(sample.rows, sample.amounts)
     totals[0, MASS] = _mass(sample.rows, sample.weights, root, n)
-    bounds[0, LOWER], bounds[0, UPPER] = -np.inf, np.inf
+    bounds[0, LOWER], bounds[0, UPPER] = -penalties.max_step, penalties.max_step
     nodes.keys[0] = key
+    for g in range(sample.groups.shape[0]):
+        nodes.alive[0, g] = 1
     tree.node_ints[0, FEATURE] = LEAF
     write_node(root, root, n, 0.0, totals[0, HESSIAN], tree.node_ints, tree.node_floats)
     if is_splittable(plan, penalties, nodes, root):
@@ -155,19 +157,19 @@ def _search(
     lower, upper = bounds[node, LOWER], bounds[node, UPPER]
     sums = NodeSums(gradient, hessian, least_hessian(penalties, hessian, totals[node, MASS]), lower, upper)
     own = score_at(penalties, gradient, hessian, bounded_weight(penalties, gradient, hessian, lower, upper))
-    draw_columns(plan, nodes.keys[node], len(sample.chosen), memory.drawn)
+    n_drawn = draw_columns(plan, sample, nodes, node, memory.drawn)
     if plan.is_exact:
         score, feature = search_sorted(
-            penalties, binned, sample, plan.n_drawn, sums, begin, end, memory.sums[SPARE_SLOT], own, memory
+            penalties, binned, sample, n_drawn, sums, begin, end, memory.sums[SPARE_SLOT], own, memory
         )  # fmt: skip
     else:
         histogram = memory.sums[spots[node, NODE_SLOT]]
         score, feature = search_histogram(
-            penalties, binned.columns, sample, plan.n_drawn, sums, histogram, own, memory
+            penalties, binned.columns, sample, n_drawn, sums, histogram, own, memory
         )  # fmt: skip
     if spots[node, NODE_SLOT] == SPARE_SLOT:
         spots[node, NODE_SLOT] = NOTHING
-    if feature < 0:
+    if feature < 0 or score - own < plan.least_gain:
         give_slot(nodes, node)
         return
     code, next_code = np.int64(memory.found[CODE]), np.int64(memory.found[NEXT_CODE])
@@ -257,6 +259,8 @@ def _split_node(
             totals[child, GRADIENT] = totals[node, GRADIENT] - totals[child, GRADIENT]
             totals[child, HESSIAN] = totals[node, HESSIAN] - totals[child, HESSIAN]
         nodes.keys[child] = child_key(nodes.keys[node], side)
+        for g in range(sample.groups.shape[0]):
+            nodes.alive[child, g] = nodes.alive[node, g] & sample.groups[g, feature]
         tree.node_ints[child, FEATURE] = LEAF
         write_node(child, first, last, 0.0, totals[child, HESSIAN], tree.node_ints, tree.node_floats)
     bound_children(penalties, sample.directions[feature], nodes, node, first_child)

@@ -33,6 +33,8 @@ class TreeSample(NamedTuple):
         Of rows; empty where all weigh 1.
     orders : (n_chosen, n) int32
         Of exact splits the rows in the order of each column, else empty.
+    groups : (n_groups, n_features) uint8
+        Columns that may stand together on a path; no groups where all may.
     """
 
     directions: Ints
@@ -42,6 +44,7 @@ class TreeSample(NamedTuple):
     amounts: Floats
     weights: Floats
     orders: Ints
+    groups: Bytes
 
 
 class SearchMemory(NamedTuple):

@@ -21,6 +21,7 @@ from depthforest.ensemble.boosting.gains import (
     bounded_weight,
 )
 from depthforest.ensemble.boosting.histograms import UNSURE
+from depthforest.ensemble.boosting.memory import TreeSample
 from depthforest.ensemble.growth import ABSENT, DIGIT, IS_CATEGORICAL, N_CODES, RIGHT, Codes, Columns, Sides, Split
 
 N_OPEN, HEAD, N_LEAVES, COUNT, IS_COUNTED, OTHER, N_FREE = range(7)
@@ -58,6 +59,10 @@ class TreePlan(NamedTuple):
     spread_rows: int
     """Nodes of so many rows are counted by the caller."""
     is_exact: bool
+    least_split: int
+    """Rows of a node that is split."""
+    least_gain: float
+    """Of a split that is made."""
 
 
 class NodeTables(NamedTuple):
@@ -76,6 +81,8 @@ class NodeTables(NamedTuple):
     gained : (n_nodes, 4) float64
     sides_of : (n_nodes, 256) uint8
         Sides of the categories of the best split; a single row where no column is categorical.
+    alive : (n_nodes, n_groups) uint8
+        Groups that hold all columns on the path to a node.
     opened : (n_nodes,) int64
         Nodes that may be split.
     free : (n_slots,) int64
@@ -90,12 +97,13 @@ class NodeTables(NamedTuple):
     wanted: Longs
     gained: Floats
     sides_of: Bytes
+    alive: Bytes
     opened: Longs
     free: Longs
     state: Longs
 
     @classmethod
-    def of(cls, n_nodes: int, n_slots: int, *, has_categories: bool) -> NodeTables:
+    def of(cls, n_nodes: int, n_slots: int, *, n_groups: int, has_categories: bool) -> NodeTables:
         """Return memory for a tree of up to so many nodes and histograms."""
         return cls(
             spots=np.empty((n_nodes, 4), dtype=np.int64),
@@ -105,6 +113,7 @@ class NodeTables(NamedTuple):
             wanted=np.empty((n_nodes, 3), dtype=np.int64),
             gained=np.empty((n_nodes, 4)),
             sides_of=np.empty((n_nodes if has_categories else 1, DIGIT), dtype=np.uint8),
+            alive=np.empty((n_nodes, n_groups), dtype=np.uint8),
             opened=np.empty(n_nodes, dtype=np.int64),
             free=np.empty(n_slots, dtype=np.int64),
             state=np.empty(7, dtype=np.int64),
@@ -137,7 +146,7 @@ def is_splittable(plan: TreePlan, penalties: Penalties, nodes: NodeTables, node:
     return bool(
         nodes.state[N_LEAVES] < plan.max_leaves
         and nodes.spots[node, NODE_DEPTH] < plan.max_depth
-        and n_rows >= 2
+        and n_rows >= plan.least_split
         and nodes.totals[node, MASS] >= 2.0 * penalties.min_rows
         and nodes.totals[node, HESSIAN] >= 2.0 * penalties.min_weight
     )
@@ -164,15 +173,25 @@ def give_slot(nodes: NodeTables, node: int) -> None:
 
 
 @bare
-def draw_columns(plan: TreePlan, key: np.uint64, n: int, drawn: Ints) -> None:
-    """Put the places of the columns that a node looks at in front of those of all n columns of its tree."""
+def draw_columns(plan: TreePlan, sample: TreeSample, nodes: NodeTables, node: int, drawn: Ints) -> Any:
+    """Put the places of the columns that a node looks at in front of those that it may use; return their number."""
+    n, key, groups = len(sample.chosen), nodes.keys[node], sample.groups
+    n_free = np.int64(0)
     for k in range(n):
-        drawn[k] = k
-    if plan.n_drawn == n and not plan.is_shuffled:
-        return
-    for k in range(plan.n_drawn):
-        other = k + number_below(mix(key + GOLDEN * np.uint64(k + 1)), n - k)
+        is_free = groups.shape[0] == 0
+        for g in range(groups.shape[0]):
+            if nodes.alive[node, g] and groups[g, sample.chosen[k]]:
+                is_free = True
+        if is_free:
+            drawn[n_free] = k
+            n_free += 1
+    n_drawn = min(np.int64(plan.n_drawn), n_free)
+    if n_drawn == n_free and not plan.is_shuffled:
+        return n_drawn
+    for k in range(n_drawn):
+        other = k + number_below(mix(key + GOLDEN * np.uint64(k + 1)), n_free - k)
         drawn[k], drawn[other] = drawn[other], drawn[k]
+    return n_drawn
 
 
 @bare

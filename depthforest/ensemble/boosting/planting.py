@@ -6,11 +6,11 @@ tree at a time; the trees of several outputs are grown side by side by as many g
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from depthforest.base import GOLDEN, Bools, Floats, Ints, mix, run_parts
+from depthforest.base import GOLDEN, Bools, Bytes, Floats, Ints, mix, run_parts
 from depthforest.ensemble.boosting.gains import GRADIENT, HESSIAN, Penalties
 from depthforest.ensemble.boosting.growing import advance, begin_tree, finish_tree
 from depthforest.ensemble.boosting.histograms import count_rows, offsets_of
@@ -50,6 +50,12 @@ class BoostGrowth:
         Penalties of leaf weights, squared and absolute, and of each split: see `gains`.
     min_weight, min_rows : float
         Sum of hessians of a leaf, and its rows or their weight.
+    max_step : float
+        Bound of leaf weights.
+    least_split : int
+        Rows of a node that is split.
+    least_share, least_decrease : float
+        Sum of hessians of a leaf, as a share of the tree's; what a split must gain, over the tree's.
     max_depth, max_leaves : int
     is_leaf_wise : bool
         The leaf that gains most is split next, else level by level.
@@ -57,6 +63,8 @@ class BoostGrowth:
         Whether chance chooses among columns that split equally well, else the first.
     n_columns, n_drawn : int
         Columns that a tree may use, and of these, columns looked at in a node.
+    groups : (n_groups, n_features) uint8
+        Columns that may stand together on a path; no groups where all may.
     directions : (n_features,) int32
         1 where a column may only raise what is predicted, -1 where only lower it, else 0.
     """
@@ -69,20 +77,25 @@ class BoostGrowth:
     gamma: float = 0.0
     min_weight: float = 0.0
     min_rows: float = 0.0
+    max_step: float = np.inf
+    least_split: int = 2
+    least_share: float = 0.0
+    least_decrease: float = 0.0
     max_depth: int = UNLIMITED
     max_leaves: int = UNLIMITED
     is_leaf_wise: bool = True
     is_shuffled: bool = False
+    groups: Bytes = field(default_factory=lambda: np.zeros((0, 0), dtype=np.uint8))
 
-    @property
-    def penalties(self) -> Penalties:
-        """What kernels need to judge splits."""
+    def penalties(self, hessian: float) -> Penalties:
+        """Return what kernels need to judge the splits of a tree whose rows have this sum of hessians."""
         return Penalties(
             float(self.l2),
             float(self.l1),
-            float(self.min_weight),
+            float(max(self.min_weight, self.least_share * hessian)),
             float(self.min_rows),
-            bool(self.directions.any()),
+            float(self.max_step),
+            bool(self.directions.any()) or self.max_step < np.inf,
         )
 
 
@@ -114,7 +127,7 @@ class BoostGrower:
         n_numbers = 2 * DIGIT if self._is_exact else int(sizes[:n_columns].sum())
         n_slots = self._slot_count(n_numbers)
         self._memory = SearchMemory.of(n, n_columns, n_slots, n_numbers, is_exact=self._is_exact)
-        self._nodes = NodeTables.of(n_nodes, n_slots, has_categories=has_categories)
+        self._nodes = NodeTables.of(n_nodes, n_slots, n_groups=len(growth.groups), has_categories=has_categories)
         # a value for each node: leaves that are taken back have had theirs
         self._tables = TreeTables.of(self.max_leaves, n_nodes, 0, has_categories=has_categories)
         self._varies = _varying(binned)
@@ -142,8 +155,12 @@ class BoostGrower:
         threads : int
             Within this tree; the result does not depend on it.
         """
-        penalties = self.growth.penalties
-        plan, sample = self._plan_tree(gradient, hessian, rows, seed, threads)
+        growth = self.growth
+        total = 0.0  # only where it is asked for
+        if growth.least_share or growth.least_decrease:
+            total = float((hessian if rows is None else hessian[rows]).sum())
+        penalties = growth.penalties(total)
+        plan, sample = self._plan_tree(gradient, hessian, rows, seed, threads, growth.least_decrease * total)
         key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
         begin_tree(key, plan, penalties, sample, self._nodes, self._tables)
         while True:
@@ -155,7 +172,7 @@ class BoostGrower:
         return Tree.of(self._tables, 0, sample.rows)
 
     def _plan_tree(
-        self, gradient: Floats, hessian: Floats, rows: Ints | None, seed: int, threads: int
+        self, gradient: Floats, hessian: Floats, rows: Ints | None, seed: int, threads: int, gain: float
     ) -> tuple[TreePlan, TreeSample]:
         """Return how a tree is grown, and from what."""
         b, growth = self.binned, self.growth
@@ -166,10 +183,13 @@ class BoostGrower:
         n_drawn = min(growth.n_drawn, len(chosen))
         spread_rows = max(_SPREAD_ROWS, _SPREAD_CELLS // len(chosen)) if threads > 1 else UNLIMITED
         plan = TreePlan(
-            self._order, growth.max_depth, self.max_leaves, n_drawn, growth.is_shuffled, spread_rows, self._is_exact
-        )
+            self._order, growth.max_depth, self.max_leaves, n_drawn, growth.is_shuffled, spread_rows, self._is_exact,
+            growth.least_split, gain,
+        )  # fmt: skip
         offsets = offsets_of(b.columns, chosen)
-        return plan, TreeSample(growth.directions, chosen, offsets, rows, self._amounts, self._weights, orders)
+        return plan, TreeSample(
+            growth.directions, chosen, offsets, rows, self._amounts, self._weights, orders, growth.groups
+        )
 
     def _draw_tree_columns(self, seed: int) -> Ints:
         """Return the columns that a tree may use, ascending; those that never vary are left out, if others are left."""

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Floats, Ints, map_in_order
+from depthforest.base import Floats, Ints, Longs, map_in_order
 from depthforest.ensemble.boosting.leaves import add_grown, add_walked, leaf_steps
 from depthforest.ensemble.boosting.losses.base import Loss
 from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
+from depthforest.ensemble.boosting.sampling import Sampling
 from depthforest.ensemble.growth import Binned
 from depthforest.ensemble.tree import Table, Tree, Walk
 
@@ -40,6 +41,8 @@ class Rows:
     loss : Loss
         That they are judged by.
     raw : (n,) or (n_outputs, n) float64
+    base : (n, n_outputs) float64, optional
+        What raw values start from, where that is not the same for all rows.
     """
 
     table: Table
@@ -47,6 +50,7 @@ class Rows:
     weights: Floats
     loss: Loss
     raw: Floats = field(default_factory=lambda: np.empty(0))
+    base: Floats | None = None
 
     def output(self, k: int) -> Floats:
         """Return the raw values of an output, (n,): a view."""
@@ -77,27 +81,39 @@ class Rounds:
     binned : Binned
         Their columns.
     growth : BoostGrowth
-    learning_rate, subsample : float
-        What trees are multiplied by; share of the rows that each round draws.
+    learning_rate : float
+        What trees are multiplied by.
+    sampling : Sampling
+        Which rows a round draws, and which trees it does without.
     is_newton : bool
     threads : int
+    trees : list of Tree
+        Of all rounds before; the caller adds those of each round. Dropped ones are replaced.
     """
 
     rows: Rows
     binned: Binned
     growth: BoostGrowth
     learning_rate: float
-    subsample: float
+    sampling: Sampling
     is_newton: bool
     threads: int
+    trees: list[Tree] = field(default_factory=list)
     train_score: float = field(default=np.nan, init=False)
-    """Mean loss of the rows that the last round drew; of all, where they do not count for themselves alone."""
+    """Mean loss of the rows that the last round drew; of all, where they do not count for themselves alone, and of
+    GOSS."""
     oob_improvement: float = field(default=np.nan, init=False)
     """What the last round took off the mean loss of the rows that it did not draw."""
+    oob_score: float = field(default=np.nan, init=False)
+    """The mean loss of the rows that the last round did not draw, after it."""
+
+    changes: list[tuple[int, Tree]] = field(default_factory=list, init=False)
+    """What the last round changed in earlier trees, to be added to the raw values of an output."""
 
     def __post_init__(self) -> None:
         n_outputs = self.rows.loss.n_outputs
         self._in_bag: Ints | None = None
+        self._factors = np.empty(0)
         self._out_of_bag: Ints | None = None
         self._within = 1 if n_outputs > 1 else self.threads
         self._growers: SimpleQueue[BoostGrower] = SimpleQueue()
@@ -112,17 +128,26 @@ class Rounds:
     def round(self, seed: int) -> list[Tree]:
         """Grow the trees of a round, one for each output, and add them to the raw values of all rows."""
         rows, n_outputs = self.rows, self.rows.loss.n_outputs
-        self._draw(seed)
+        n_round = len(self.trees) // n_outputs
+        self._in_bag, self._factors = self.sampling.bag(len(rows.y), seed), np.empty(0)
+        dropped = self.sampling.dropped(n_round, seed)
+        self._add_dropped(dropped, -1.0)
         rows.loss.prepare(rows.y, rows.raw, rows.weights)
         # a row that does not count for itself alone is judged by rows that were drawn and others
         is_by_row = rows.loss.is_by_row
-        before = None if self._out_of_bag is None or not is_by_row else rows.losses(self.threads)
+        before = None if self._in_bag is None or not is_by_row else rows.losses(self.threads)
         self._fill_derivatives()
+        if self.sampling.other:
+            self._leave_out(n_round, seed)
+        self._out_of_bag = _others(len(rows.y), self._in_bag)
+        # of DART: the new tree and the dropped ones overshoot alike, and share what is left
+        n_dropped = len(dropped)
+        scale = 1.0 / (n_dropped + self.learning_rate) if n_dropped else 1.0
 
         def grow(k: int) -> Tree:
             grower = self._growers.get()
             try:
-                tree = self._grow(grower, k, seed * n_outputs + k)
+                tree = self._grow(grower, k, seed * n_outputs + k, self.learning_rate * scale)
             finally:
                 self._growers.put(grower)
             add_grown(tree, rows.output(k))
@@ -131,20 +156,35 @@ class Rounds:
             return replace(tree, rows=_NONE, begins=_NONE)
 
         trees = list(map_in_order(grow, range(n_outputs), threads=min(self.threads, n_outputs)))
+        self._add_dropped(dropped, n_dropped * scale)
         after = rows.losses(self.threads)
-        self.train_score = weighed_mean(after, rows.weights, self._in_bag if is_by_row else None)
+        self.train_score = weighed_mean(
+            after, rows.weights, self._in_bag if is_by_row and not self.sampling.other else None
+        )
         if before is not None:
             self.oob_improvement = weighed_mean(before - after, rows.weights, self._out_of_bag)
+            self.oob_score = weighed_mean(after, rows.weights, self._out_of_bag)
         return trees
 
-    def _draw(self, seed: int) -> None:
-        if self.subsample >= 1.0:
-            return
-        n = len(self.rows.y)
-        is_in = np.zeros(n, dtype=bool)
-        drawn = np.random.default_rng(seed).choice(n, max(1, int(self.subsample * n)), replace=False)
-        is_in[drawn] = True
-        self._in_bag, self._out_of_bag = (np.flatnonzero(part).astype(np.int32) for part in (is_in, ~is_in))
+    def _leave_out(self, n_round: int, seed: int) -> None:
+        """Keep the rows of large gradients and some others, which count for those that are left out."""
+        sizes = np.abs(self._gradient * self._hessian) if self.is_newton else np.abs(self._gradient)
+        self._in_bag, self._factors = self.sampling.steep(sizes.reshape(-1, sizes.shape[-1]).sum(axis=0), n_round, seed)
+        if self._in_bag is not None:
+            self._gradient *= self._factors
+            self._hessian *= self._factors
+
+    def _add_dropped(self, dropped: Longs, factor: float) -> None:
+        """Take the trees of earlier rounds off the raw values, or add them scaled, and keep them so."""
+        rows, n_outputs = self.rows, self.rows.loss.n_outputs
+        self.changes = []
+        for at in (n_outputs * dropped[:, None] + np.arange(n_outputs)).ravel() if len(dropped) else ():
+            tree, k = self.trees[at], int(at) % n_outputs
+            scaled = replace(tree, own_values=tree.own_values * factor)
+            add_tree(scaled, rows, k, self.threads)
+            if factor >= 0:
+                self.trees[at] = scaled
+                self.changes.append((k, replace(tree, own_values=tree.own_values * (factor - 1.0))))
 
     def _fill_derivatives(self) -> None:
         rows = self.rows
@@ -161,26 +201,42 @@ class Rounds:
         for _ in map_in_order(fill, rows.blocks(), threads=self.threads):
             pass
 
-    def _grow(self, grower: BoostGrower, k: int, seed: int) -> Tree:
+    def _grow(self, grower: BoostGrower, k: int, seed: int, rate: float) -> Tree:
         """Return the tree of an output, its leaves' values multiplied by the learning rate."""
         rows = self.rows
         many = rows.raw.ndim > 1
         gradient = self._gradient[k] if many else self._gradient
         hessian = self._hessian[k] if many and self.is_newton else self._hessian
         tree = grower.grow(gradient, hessian, rows=self._in_bag, seed=seed, threads=self._within)
-        if not self.is_newton and self.rows.loss.name != "squared_error":  # whose leaves have their means already
+        # of the squared error leaves have their means already
+        if rows.loss.is_searched or (not self.is_newton and rows.loss.name != "squared_error"):
             plain = gradient / rows.weights if self._is_weighted else gradient
-            steps = leaf_steps(tree, rows.loss, rows.y, rows.raw, rows.weights, k, plain, self.growth.directions)
-            tree.own_values[:, 0] = steps
-        tree.own_values[:] *= self.learning_rate
+            weights = rows.weights * self._factors if len(self._factors) else rows.weights
+            steps = leaf_steps(tree, rows.loss, rows.y, rows.raw, weights, k, plain, self.growth.directions)
+            tree.own_values[:, 0] = np.clip(steps, -self.growth.max_step, self.growth.max_step)
+        tree.own_values[:] *= rate
         return tree
+
+
+def _others(n: int, rows: Ints | None) -> Ints | None:
+    """Return the rows that are not among some, ascending."""
+    if rows is None:
+        return None
+    is_other = np.ones(n, dtype=bool)
+    is_other[rows] = False
+    return np.flatnonzero(is_other).astype(np.int32)
 
 
 def add_round(trees: list[Tree], rows: Rows, threads: int) -> None:
     """Add the trees of a round to the raw values of rows that they were not grown from."""
-    every = np.arange(len(rows.y), dtype=np.int32)
     for k, tree in enumerate(trees):
-        add_walked(Walk.of([tree]), rows.table, every, rows.output(k), threads=threads)
+        add_tree(tree, rows, k, threads)
+
+
+def add_tree(tree: Tree, rows: Rows, output: int, threads: int) -> None:
+    """Add a tree to the raw values of an output, of rows that it was not grown from."""
+    every = np.arange(len(rows.y), dtype=np.int32)
+    add_walked(Walk.of([tree]), rows.table, every, rows.output(output), threads=threads)
 
 
 def weighed_mean(losses: Floats, weights: Floats, which: Ints | None = None) -> float:

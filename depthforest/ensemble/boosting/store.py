@@ -44,7 +44,8 @@ def check_own_loss(estimator: Any) -> None:
 
 def pack_boosted(estimator: Any, columns: Columns) -> dict[str, Any]:
     """Add the columns of a boosted ensemble, and return what else is known of it."""
-    columns.update(seeds=estimator._seeds.astype(np.int32), start=np.asarray(estimator.start_, dtype=np.float64))
+    start = np.empty(0) if estimator._has_base_margin else np.asarray(estimator.start_, dtype=np.float64)
+    columns.update(seeds=estimator._seeds.astype(np.int32), start=start)
     columns.update({name: np.asarray(getattr(estimator, f"{name}_"), dtype=np.float64) for name in SCORES})
     # as a reader will, so that what is written can be read
     _check(len(estimator.trees_), _loss_named(estimator, estimator._loss.name), columns)
@@ -60,6 +61,8 @@ def unpack_boosted(estimator: Any, trees: list[Tree], fitted: dict[str, Any], co
     estimator._seeds = columns["seeds"].astype(np.int64)
     for name in ("start", *SCORES):
         setattr(estimator, f"{name}_", columns[name].copy())
+    if not len(estimator.start_):
+        estimator.start_, estimator._has_base_margin = np.zeros(loss.n_outputs), True
 
 
 def _loss_named(estimator: Any, name: Any) -> Loss:
@@ -74,9 +77,10 @@ def _loss_named(estimator: Any, name: Any) -> Loss:
 def _check(n_trees: int, loss: Loss, columns: Columns) -> None:
     """Raise ModelError unless the columns agree with the trees, and sums of raw values stay finite."""
     start, seeds, n_outputs = columns["start"], columns["seeds"], loss.n_outputs
-    if len(start) != n_outputs or not (np.abs(start) <= LARGEST).all():  # NaN is not <= either
+    if len(start) not in (0, n_outputs) or not (np.abs(start) <= LARGEST).all():  # NaN is not <= either
         raise ModelError(
-            f"start must be {n_outputs} numbers for loss {loss.name!r}, up to {LARGEST:g}; got {shown(start.tolist())}"
+            f"start must be {n_outputs} numbers for loss {loss.name!r}, up to {LARGEST:g}, or none; got "
+            f"{shown(start.tolist())}"
         )
     if n_trees % n_outputs:
         raise ModelError(f"loss {loss.name!r} has {n_outputs} trees in each round, got {n_trees} trees")

@@ -48,6 +48,9 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
             raise UsageError(f"y_val has the class {unknown[:1].tolist()[0]!r}, which y has not")
         return np.searchsorted(self.classes_, classes)[codes].astype(np.int32)
 
+    def _named(self, truth: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.asarray(self.classes_[truth])
+
     def _by_class(self, weights: Floats, truth: npt.NDArray[Any]) -> Floats:
         if self.class_weight is None:
             return weights
@@ -56,37 +59,37 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
             raise UsageError("class_weight leaves no row any weight: there would be nothing to learn from")
         return weights
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Any, base_margin: Any = None) -> Floats:
         """Return raw values: (n,) of two classes, above 0 for the second one; else (n, n_classes)."""
-        return _flat(self._raw(X))
+        return _flat(self._raw(X, base_margin))
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any, base_margin: Any = None) -> npt.NDArray[Any]:
         """Return the class of every row, (n,)."""
-        return self._decided(self._raw(X))
+        return self._decided(self._raw(X, base_margin))
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any, base_margin: Any = None) -> Floats:
         """Return the probabilities of the classes, (n, n_classes); not with hinge, perceptron or a loss of your own."""
-        return self._probabilities(self._raw(X))
+        return self._probabilities(self._raw(X, base_margin))
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Any, base_margin: Any = None) -> Floats:
         """Return the logarithm of `predict_proba`."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
+            return np.asarray(np.log(self.predict_proba(X, base_margin)))
 
-    def staged_decision_function(self, X: Any) -> Iterator[Floats]:
+    def staged_decision_function(self, X: Any, base_margin: Any = None) -> Iterator[Floats]:
         """Yield `decision_function` after every round."""
-        return map(_flat, self._staged_raw(X))
+        return map(_flat, self._staged_raw(X, base_margin))
 
-    def staged_predict(self, X: Any) -> Iterator[npt.NDArray[Any]]:
+    def staged_predict(self, X: Any, base_margin: Any = None) -> Iterator[npt.NDArray[Any]]:
         """Yield `predict` after every round."""
-        return map(self._decided, self._staged_raw(X))
+        return map(self._decided, self._staged_raw(X, base_margin))
 
     @available_if(_has_probabilities)
-    def staged_predict_proba(self, X: Any) -> Iterator[Floats]:
+    def staged_predict_proba(self, X: Any, base_margin: Any = None) -> Iterator[Floats]:
         """Yield `predict_proba` after every round."""
-        return map(self._probabilities, self._staged_raw(X))
+        return map(self._probabilities, self._staged_raw(X, base_margin))
 
     def _decided(self, raw: Floats) -> npt.NDArray[Any]:
         return np.asarray(self.classes_.take(self._loss.decide(_by_output(raw))))
@@ -103,13 +106,13 @@ class BoostedRegressor(RegressorMixin, BaseBoosting):  # type: ignore[misc]
         check_consistent_length(table, targets)
         return np.asarray(targets)
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any, base_margin: Any = None) -> Floats:
         """Return the number of every row, (n,)."""
-        return self._raw(X)[:, 0]
+        return self._loss.numbers(self._raw(X, base_margin)[:, 0])
 
-    def staged_predict(self, X: Any) -> Iterator[Floats]:
+    def staged_predict(self, X: Any, base_margin: Any = None) -> Iterator[Floats]:
         """Yield `predict` after every round."""
-        return (raw[:, 0] for raw in self._staged_raw(X))
+        return (self._loss.numbers(raw[:, 0]) for raw in self._staged_raw(X, base_margin))
 
 
 def _flat(raw: Floats) -> Floats:

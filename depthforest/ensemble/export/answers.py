@@ -77,7 +77,8 @@ def number_answer(graph: Graph, table: RowTable, estimator: Any) -> str:
             raise UsageError(
                 "LambdaMART that was fitted with base_scores cannot be exported: its trees only correct them"
             )
-        return graph.column(_raw(graph, table, estimator), 0)
+        number = graph.column(_raw(graph, table, estimator), 0)
+        return graph.add("Exp", number) if estimator._loss.is_logarithm else number
     if isinstance(estimator, AdaBoostRegressor):
         return _weighted_median(graph, table, estimator)
     if isinstance(estimator, DiverseEnsembleRegressor):
@@ -139,6 +140,11 @@ def _sum(graph: Graph, terms: Sequence[str]) -> str:
 def _raw(graph: Graph, table: RowTable, estimator: Any) -> str:
     """Return the raw values, (n, n_outputs): the start, and after it the steps of the trees, in turns."""
     trees, n_outputs = estimator.trees_, len(estimator.start_)
+    if hasattr(estimator, "init_") or estimator._has_base_margin:
+        raise UsageError(
+            f"{type(estimator).__name__} that starts from init or base_margin cannot be exported: its trees only "
+            "correct it"
+        )
     check_categories(estimator.categories_)
     steps = [tree.values[np.where(tree.is_leaf, tree.child, 0), 0] for tree in trees]
     found = leaf_numbers(graph, table, trees, estimator.categories_, estimator.n_features_in_, steps)

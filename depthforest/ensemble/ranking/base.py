@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
+from depthforest.ensemble.ranking.groups import query_starts, query_weights
 from depthforest.ensemble.ranking.metrics import cut_off, ndcg
 
 
 class BaseRanker(BaseEstimator):  # type: ignore[misc]
     """A learner with `fit(X, y, qid=None)` and `predict(X)`; its parameters `eval_at` and `gain` are of the NDCG."""
 
-    def score(self, X: Any, y: Any, qid: Any = None) -> float:
+    def score(self, X: Any, y: Any, qid: Any = None, *, query_weight: Any = None) -> float:
         """Return the mean NDCG at `eval_at` over queries; one without relevant documents counts 1.
 
         Parameters
@@ -22,9 +24,15 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
             Relevance.
         qid : (n,) array, optional
             The query of each row; rows of a query stand together. None: one query.
+        query_weight : (n,) array, optional
+            The weight of each row's query, for a weighted mean.
         """
         found = self.predict(X)
-        return float(ndcg(y, found, qid=qid, k=cut_off(self.eval_at, len(found), "eval_at"), gain=self.gain))
+        top = cut_off(self.eval_at, len(found), "eval_at")
+        values = ndcg(y, found, qid=qid, k=top, gain=self.gain, per_query=True)
+        if query_weight is None:
+            return float(np.mean(values))
+        return float(np.average(values, weights=query_weights(query_weight, query_starts(qid, len(found)))))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -37,6 +37,7 @@ class Queries:
     targets : PairTargets
     gains : (n,) float64
         Of NDCG.
+    weights : (n_queries,) float64
     trained, judged : (m,) int64
         Numbers of queries; no judged ones without early stopping.
     """
@@ -44,8 +45,13 @@ class Queries:
     x: Floats
     targets: PairTargets
     gains: Floats
+    weights: Floats
     trained: Starts
     judged: Starts
+
+    def mean(self, values: Floats, which: Starts) -> float:
+        """Return the weighted mean of a number of some queries."""
+        return float(np.average(values[which], weights=self.weights[which]))
 
 
 @dataclass(eq=False)
@@ -77,15 +83,15 @@ def train(
     adam = Adam(network, settings.learning_rate, settings.weight_decay)
     best, waited = -np.inf, 0
     for _ in shown(range(settings.max_iter), n=settings.max_iter, title="epochs", verbose=settings.verbose):
-        _run_epoch(network, adam, z, queries.targets, rng.permutation(queries.trained), settings.batch_size)
+        _run_epoch(network, adam, z, queries, rng.permutation(queries.trained), settings.batch_size)
         scores = network.scores(z)
         if not np.isfinite(scores).all():
             raise UsageError(f"training diverged: use a learning_rate below {settings.learning_rate:g}")
         values = ndcg_by_query(queries.gains, scores, queries.targets.starts, settings.eval_at)
         values[np.isnan(values)] = 1.0
-        history.train_scores.append(float(values[queries.trained].mean()))
+        history.train_scores.append(queries.mean(values, queries.trained))
         if len(queries.judged):
-            history.validation_scores.append(float(values[queries.judged].mean()))
+            history.validation_scores.append(queries.mean(values, queries.judged))
             waited += 1
             if history.validation_scores[-1] <= best:
                 if waited >= settings.patience:
@@ -95,8 +101,9 @@ def train(
         history.coefs, history.intercepts = network.copy_weights()
 
 
-def _run_epoch(network: Network, adam: Adam, z: Floats, targets: PairTargets, order: Starts, batch_size: int) -> None:
+def _run_epoch(network: Network, adam: Adam, z: Floats, queries: Queries, order: Starts, batch_size: int) -> None:
     """Make a step for each batch of queries."""
+    targets = queries.targets
     score, gradient, hessian = np.zeros((3, len(z)))
     for begin in range(0, len(order), batch_size):
         batch = order[begin : begin + batch_size]
@@ -104,7 +111,8 @@ def _run_epoch(network: Network, adam: Adam, z: Floats, targets: PairTargets, or
         outputs = network.outputs(z[rows])
         score[rows] = outputs[-1][:, 0]
         fill_lambdas(targets, score, gradient, hessian, batch)
-        adam.step(network.gradients(outputs, gradient[rows] / len(rows)))
+        weights = np.repeat(queries.weights[batch], targets.starts[batch + 1] - targets.starts[batch])
+        adam.step(network.gradients(outputs, gradient[rows] * weights / weights.sum()))
 
 
 def rows_of(starts: Starts, queries: Starts) -> Starts:

@@ -56,6 +56,30 @@ def fit_starts(qid: Any, n_rows: int) -> Starts:
     return query_starts(qid, n_rows)
 
 
+def query_weights(weights: Any, starts: Starts) -> Floats:
+    """Return the weight of each query, (n_queries,) float64, from those of its rows, which are all the same; or ones.
+
+    Parameters
+    ----------
+    weights : (n_rows,) array or None
+        0 or more, finite, not all 0; a query of weight 0 counts as absent.
+    starts : (n_queries + 1,) int64
+        From `query_starts`.
+    """
+    if weights is None:
+        return np.ones(len(starts) - 1)
+    found = numbers("query_weight", weights)
+    if len(found) != starts[-1]:
+        raise UsageError(f"query_weight must be of each row's query, {starts[-1]} numbers; got {len(found)}")
+    own = found[starts[:-1]]
+    bad = np.flatnonzero(found != np.repeat(own, np.diff(starts)))
+    if len(bad):
+        raise UsageError(f"query_weight must be the same for all rows of a query: row {bad[0]} has {found[bad[0]]:g}")
+    if (own < 0).any() or not own.any():
+        raise UsageError("query_weight must be 0 or more, and above 0 for one query at least")
+    return own
+
+
 def _checked_ids(qid: Any) -> npt.NDArray[Any]:
     ids = np.asarray(qid)
     if ids.ndim == 2 and ids.shape[1] == 1:

@@ -7,7 +7,14 @@ from typing import Any, Self
 import numpy as np
 
 from depthforest.base import Bools, Floats, UsageError
-from depthforest.ensemble.boosting import BOOSTED_NUMBERS, BaseBoosting, BoostGrowth, Rows
+from depthforest.ensemble.boosting import (
+    BOOSTED_NUMBERS,
+    VALIDATION,
+    BaseBoosting,
+    BoostGrowth,
+    Rows,
+    Watched,
+)
 from depthforest.ensemble.fitting import directions_of, job_count, number, resolved_count, share_count, whole
 from depthforest.ensemble.ranking.base import BaseRanker
 from depthforest.ensemble.ranking.groups import (
@@ -18,6 +25,7 @@ from depthforest.ensemble.ranking.groups import (
     check_scores,
     fit_starts,
     query_starts,
+    query_weights,
 )
 from depthforest.ensemble.ranking.lambdas import METRICS, pair_targets
 from depthforest.ensemble.ranking.loss import RankingLoss
@@ -135,10 +143,12 @@ class LambdaMART(BaseRanker, BaseBoosting):
         qid: Any = None,
         *,
         base_scores: Any = None,
+        query_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         qid_val: Any = None,
         base_scores_val: Any = None,
+        query_weight_val: Any = None,
     ) -> Self:
         """Boost.
 
@@ -152,7 +162,10 @@ class LambdaMART(BaseRanker, BaseBoosting):
             The query of each row; rows of a query stand together. None: one query, with a warning.
         base_scores : (n,) array, optional
             Scores of another model to start from; `predict` must be given its scores too.
-        X_val, y_val, qid_val, base_scores_val : optional
+        query_weight : (n,) array, optional
+            The weight of each row's query, the same for all of its rows: a query of weight 2 counts as two, one of
+            weight 0 as none.
+        X_val, y_val, qid_val, base_scores_val, query_weight_val : optional
             Queries to judge rounds by, in place of a share of those of X; with base scores if `base_scores` is given.
 
         Returns
@@ -171,28 +184,29 @@ class LambdaMART(BaseRanker, BaseBoosting):
         self.__dict__.pop("_has_base_scores", None)
         if scores is not None:
             self._has_base_scores = True
-        parts = [_Part(table, grades, starts, scores)]
+        parts = [_Part(table, grades, starts, scores, query_weights(query_weight, starts)).heavy()]
         if (X_val is None) != (y_val is None):
             raise UsageError("X_val and y_val go together: pass both, or neither")
-        if X_val is None and (qid_val is not None or base_scores_val is not None):
-            raise UsageError("qid_val and base_scores_val are of X_val and y_val: pass these too")
+        if X_val is None and not (qid_val is None and base_scores_val is None and query_weight_val is None):
+            raise UsageError("qid_val, base_scores_val and query_weight_val are of X_val and y_val: pass these too")
         if X_val is not None:
             its_table = encoded_table(self, X_val)
             its_grades = self._grades(y_val, its_table)
             if (base_scores is None) != (base_scores_val is None):
                 raise UsageError("base_scores and base_scores_val go together: pass both, or neither")
             its_scores = None if base_scores_val is None else check_scores(base_scores_val, len(its_grades))
-            parts.append(_Part(its_table, its_grades, query_starts(qid_val, len(its_grades)), its_scores))
+            its_starts = query_starts(qid_val, len(its_grades))
+            its_weights = query_weights(query_weight_val, its_starts)
+            parts.append(_Part(its_table, its_grades, its_starts, its_scores, its_weights).heavy())
         elif self.n_iter_no_change is not None:
             parts = self._set_aside(parts[0])
         check_learnable(parts[0].grades, parts[0].starts)
         rows = [self._rows(part) for part in parts]
-        self._begin(old, rows[0], rows[1] if len(rows) > 1 else None)
+        judge = self._judge(None, None)
+        judge.watched += [Watched(VALIDATION, own) for own in rows[1:]]
+        self._begin(old, rows[0], judge)
         self._loss = named  # copies and files of the ranker need not know the rows
-        for own, part in zip(rows, parts, strict=True):
-            if part.scores is not None:
-                own.raw = self._raw_after(part.table, old, part.scores)
-        self._boost(growth, rows[0], rows[1] if len(rows) > 1 else None, old)
+        self._boost(growth, rows[0], judge, old)
         return self
 
     def predict(self, X: Any, base_scores: Any = None) -> Floats:
@@ -247,11 +261,13 @@ class LambdaMART(BaseRanker, BaseBoosting):
         loss = RankingLoss(
             self.metric,
             targets,
+            weights=None if (part.weights == 1.0).all() else part.weights,
             eval_at=cut_off(self.eval_at, n, "eval_at"),
             gain=self.gain,
             threads=job_count(self.n_jobs, in_threads=True),
         )
-        return Rows(part.table, part.grades, np.ones(n), loss)
+        base = None if part.scores is None else part.scores.reshape(-1, 1)
+        return Rows(part.table, part.grades, np.repeat(part.weights, np.diff(part.starts)), loss, base=base)
 
     def _set_aside(self, part: _Part) -> list[_Part]:
         """Return the queries to train on and those to judge rounds by."""
@@ -282,10 +298,14 @@ class LambdaMART(BaseRanker, BaseBoosting):
 
 
 class _Part:
-    """Some queries: their documents, grades, and the scores to start from, if there are any."""
+    """Some queries: their documents, grades, weights, and the scores to start from, if there are any."""
 
-    def __init__(self, table: Table, grades: Floats, starts: Starts, scores: Floats | None) -> None:
-        self.table, self.grades, self.starts, self.scores = table, grades, starts, scores
+    def __init__(self, table: Table, grades: Floats, starts: Starts, scores: Floats | None, weights: Floats) -> None:
+        self.table, self.grades, self.starts, self.scores, self.weights = table, grades, starts, scores, weights
+
+    def heavy(self) -> _Part:
+        """Return the part of the queries that have weight."""
+        return self if self.weights.all() else self.of(self.weights > 0)
 
     def of(self, queries: Bools) -> _Part:
         """Return the part of some queries, given as a mask."""
@@ -293,4 +313,4 @@ class _Part:
         rows = np.repeat(queries, sizes)
         starts = np.concatenate(([0], np.cumsum(sizes[queries]))).astype(np.int64)
         scores = None if self.scores is None else self.scores[rows]
-        return _Part(self.table[rows], self.grades[rows], starts, scores)
+        return _Part(self.table[rows], self.grades[rows], starts, scores, self.weights[queries])

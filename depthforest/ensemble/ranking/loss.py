@@ -25,6 +25,8 @@ class RankingLoss(Loss):
         What pairs are weighed with, which names the loss.
     targets : PairTargets, optional
         Of the rows; without them it can only tell its name.
+    weights : (n_queries,) float64, optional
+        What queries count in what `value` says; gradients are not weighed.
     eval_at : int
         Cut-off of the NDCG that judges.
     gain : str
@@ -37,10 +39,18 @@ class RankingLoss(Loss):
     is_by_row = False
 
     def __init__(
-        self, metric: str, targets: PairTargets | None = None, *, eval_at: int = 10, gain: str, threads: int = 1
+        self,
+        metric: str,
+        targets: PairTargets | None = None,
+        *,
+        weights: Floats | None = None,
+        eval_at: int = 10,
+        gain: str,
+        threads: int = 1,
     ) -> None:
         self.name = metric
         self._targets, self._eval_at, self._gain, self._threads = targets, eval_at, gain, threads
+        self._weights = weights
 
     @property
     def targets(self) -> PairTargets:
@@ -63,11 +73,14 @@ class RankingLoss(Loss):
         return np.array_split(np.arange(n_queries, dtype=np.int64), n)
 
     def value(self, y: Targets, raw: Floats) -> Floats:
-        """Return 1 - NDCG of every row's query, weighed so that the mean over rows is the mean over queries."""
+        """Return 1 - NDCG of every row's query, weighed so that the (weighted) mean over rows is that over queries."""
         gains, ideal, sizes = self._known
         found = dcg_by_query(gains, raw, self.targets.starts, self._eval_at, "usual", True)
         ndcg = np.divide(found, ideal, out=np.ones(len(ideal)), where=ideal > 0)  # 1 without relevant documents
-        return np.repeat((1.0 - ndcg) * len(y) / (len(sizes) * sizes), sizes)
+        if self._weights is None:
+            return np.repeat((1.0 - ndcg) * len(y) / (len(sizes) * sizes), sizes)
+        share = (self._weights * sizes).sum() / self._weights.sum()
+        return np.repeat((1.0 - ndcg) * share / sizes, sizes)
 
     def derivatives(self, y: Targets, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:  # noqa: ARG002
         """Fill the lambdas and what they change by."""

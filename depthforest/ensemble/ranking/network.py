@@ -20,6 +20,7 @@ from depthforest.ensemble.ranking.groups import (
     check_relevance,
     fit_starts,
     gains_of,
+    query_weights,
 )
 from depthforest.ensemble.ranking.lambdas import PairTargets, pair_targets
 from depthforest.ensemble.ranking.layers import MAX_INPUT, Network, check_activation, hidden_sizes, new_network
@@ -30,7 +31,7 @@ from depthforest.ensemble.ranking.store import save_ranker
 class BaseRankNetwork(BaseRanker):
     """What RankNet and LambdaRank share: everything but how pairs of documents are weighed."""
 
-    def fit(self, X: Any, y: Any, qid: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, qid: Any = None, *, query_weight: Any = None) -> Any:
         """Train the network.
 
         Parameters
@@ -42,6 +43,9 @@ class BaseRankNetwork(BaseRanker):
             teaches nothing; at least one must be another.
         qid : (n,) array, optional
             The query of each row; rows of a query stand together. None: one query, with a warning.
+        query_weight : (n,) array, optional
+            The weight of each row's query, the same for all of its rows; it multiplies the query's gradients, and its
+            share of the NDCG that judges.
 
         Returns
         -------
@@ -53,10 +57,11 @@ class BaseRankNetwork(BaseRanker):
         settings = self._settings(len(x))
         grades = check_relevance(grades, gain=self.gain)
         starts = fit_starts(qid, len(grades))
+        weights = query_weights(query_weight, starts)
         rng = check_random_state(self.random_state)
-        trained, judged = self._parts(len(starts) - 1, rng)
+        trained, judged = self._parts(np.flatnonzero(weights), rng)
         check_learnable(grades, starts, trained)
-        queries = Queries(x, self._targets(grades, starts), gains_of(grades, self.gain), trained, judged)
+        queries = Queries(x, self._targets(grades, starts), gains_of(grades, self.gain), weights, trained, judged)
         network = new_network(x[rows_of(starts, trained)], hidden, activation, rng)
         history = History(*network.copy_weights())
         try:
@@ -111,9 +116,9 @@ class BaseRankNetwork(BaseRanker):
             verbose=self.verbose,
         )
 
-    def _parts(self, n_queries: int, rng: np.random.RandomState) -> tuple[Starts, Starts]:
+    def _parts(self, everything: Starts, rng: np.random.RandomState) -> tuple[Starts, Starts]:
         """Return the queries to train on and, for early stopping, those to judge by."""
-        everything = np.arange(n_queries, dtype=np.int64)
+        n_queries = len(everything)
         if not self.early_stopping:
             return everything, everything[:0]
         share = number("validation_fraction", self.validation_fraction, 0, 1)

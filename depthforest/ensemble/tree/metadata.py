@@ -21,11 +21,17 @@ RUN_OPTIONS = ("n_jobs", "verbose")
 """Parameters that do not shape the result, and are not stored."""
 
 _UNBOUND = {"monotonic_cst": None}
+_PRUNING = {"min_samples_split": 2, "min_weight_fraction_leaf": 0.0, "min_impurity_decrease": 0.0}
+_SAMPLING = {
+    "data_sample_strategy": "bagging", "top_rate": 0.2, "other_rate": 0.1, "drop_rate": 0.0, "skip_drop": 0.0,
+    "interaction_cst": None, "max_delta_step": None, "scoring": None,
+}  # fmt: skip
 
 ADDED: Mapping[str, Mapping[str, Any]] = {
-    "GradientBoostingClassifier": {"class_weight": None},
-    "NewtonBoostingClassifier": {"min_samples_leaf": 1, "class_weight": None},
-    "NewtonBoostingRegressor": {"min_samples_leaf": 1},
+    "GradientBoostingClassifier": {"class_weight": None} | _PRUNING | {"scoring": None},
+    "GradientBoostingRegressor": {"power": 1.5} | _PRUNING | {"scoring": None},
+    "NewtonBoostingClassifier": {"min_samples_leaf": 1, "class_weight": None} | _SAMPLING,
+    "NewtonBoostingRegressor": {"min_samples_leaf": 1, "alpha": 0.9, "power": 1.5} | _SAMPLING,
     "DecisionTreeClassifier": _UNBOUND,
     "DecisionTreeRegressor": _UNBOUND,
     "ExtraTreeClassifier": _UNBOUND,
@@ -37,8 +43,11 @@ ADDED: Mapping[str, Mapping[str, Any]] = {
 }
 """Parameters that files of earlier versions lack, with the value that says what these meant."""
 
-LISTS = ("categorical_features", "monotonic_cst")
+LISTS = ("categorical_features", "monotonic_cst", "scoring")
 """Parameters that may be lists."""
+
+GROUPS = "interaction_cst"
+"""The parameter that may be a list of lists."""
 
 NUMBER_DTYPES = (
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
@@ -91,6 +100,8 @@ def _pack_parameter(name: str, value: Any) -> Any:
         return [[_pack_scalar(name, key), _pack_scalar(name, weight)] for key, weight in value.items()]
     if name == "monotonic_cst" and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {str(key): _pack_scalar(name, direction) for key, direction in value.items()}
+    if name == GROUPS and isinstance(value, (list, tuple)):
+        return [[_pack_scalar(name, column) for column in group] for group in value]
     if name in LISTS and not isinstance(value, str):
         items = value.tolist() if hasattr(value, "tolist") else value
         if isinstance(items, list | tuple):
@@ -106,6 +117,10 @@ def _pack_scalar(name: str, value: Any) -> Any:
             f"{shown(value)}; set_params({name}=...) before saving"
         )
     return value
+
+
+def _is_list_of_scalars(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_scalar, value))
 
 
 def _is_scalar(value: Any) -> bool:
@@ -135,9 +150,11 @@ def unpack_parameters(content: Any, kind: type, codecs: Mapping[str, Codec] = NO
 def _unpack_parameter(name: str, value: Any) -> Any:
     if _is_scalar(value):
         return value
-    if name in LISTS and isinstance(value, list) and all(map(_is_scalar, value)):
+    if name in LISTS and _is_list_of_scalars(value):
         return value
     if name == "monotonic_cst" and isinstance(value, dict) and all(map(_is_scalar, value.values())):
+        return value
+    if name == GROUPS and isinstance(value, list) and all(_is_list_of_scalars(group) for group in value):
         return value
     if name == "class_weight" and isinstance(value, list) and all(map(_is_weight, value)):
         return dict(value)

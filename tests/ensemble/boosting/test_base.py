@@ -340,7 +340,7 @@ BAD = [
     ({"max_depth": 0}, "max_depth must be a whole number from 1, got 0"),
     ({"max_leaf_nodes": 1}, "max_leaf_nodes must be a whole number from 2, got 1"),
     ({"max_bins": 1}, "max_bins must be a whole number from 2 to 255"),
-    ({"init": "mean"}, "init must be None for the best constant, or 'zero'; got 'mean'"),
+    ({"init": "mean"}, "init must be None, 'zero' or an estimator with fit and predict.*; got 'mean'"),
     ({"tol": -1}, "tol must be a number from 0, got -1"),
     ({"n_iter_no_change": 0}, "n_iter_no_change must be a whole number from 1, got 0"),
     ({"n_iter_no_change": 2, "validation_fraction": 0}, "validation_fraction must be above 0 and below 1, got 0"),

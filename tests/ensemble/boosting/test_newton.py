@@ -220,3 +220,95 @@ def test_a_loss_of_ones_own_with_a_hessian():
 
     with pytest.raises(UsageError, match="Newton boosting needs second derivatives, which loss 'Plain' has not"):
         NewtonBoostingRegressor(loss=Plain()).fit(x, y)
+
+
+# ---------------------------------------------------------------------- losses of numbers
+
+XGBOOST_NAMES = {"poisson": "count:poisson", "gamma": "reg:gamma", "tweedie": "reg:tweedie"}
+
+
+def make_counts(loss):
+    x, signal = make_rows(missing=False)
+    mean = np.exp(signal / 3)
+    rng = np.random.default_rng(5)
+    if loss == "gamma":
+        return x, rng.gamma(2.0, mean / 2)
+    return x, rng.poisson(mean) * (1.0 if loss == "poisson" else rng.gamma(2.0, 0.5, len(x)))
+
+
+@pytest.mark.parametrize("step", [0, 0.4], ids=["free", "bounded"])
+@pytest.mark.parametrize("loss", XGBOOST_NAMES)
+def test_trees_of_logarithms_are_xgboosts(loss, step):
+    """Its Poisson hessian is e^step times ours, so that only 0 is the same there: bounds are compared on the others."""
+    xgboost = pytest.importorskip("xgboost")
+    if loss == "poisson" and step:
+        pytest.skip("its hessian grows with max_delta_step")
+    x, y = make_counts(loss)
+    settings = {"n_estimators": N_ROUNDS, "max_depth": DEPTH, "min_child_weight": LEAST, "max_bins": None}
+    ours = NewtonBoostingRegressor(loss=loss, init="zero", max_delta_step=step, **settings, **ITS_OTHERS).fit(x, y)
+    theirs = boosted(xgboost, x, y, objective=XGBOOST_NAMES[loss], base_score=1.0, max_delta_step=step)
+    assert_same_parts(ours.apply(x), theirs[0])
+    assert_allclose(np.log(ours.predict(x)), theirs[1], atol=1e-5)
+    assert len({tree.n_leaves for tree in ours.trees_}) > 1
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "quantile", "huber"])
+def test_trees_of_kinks_are_lightgbms(loss):
+    """The first tree has its parts of the rows; leaves are weighted quantiles, which it interpolates otherwise."""
+    lightgbm = pytest.importorskip("lightgbm")
+    x, y = make_rows(missing=False)
+    x = np.round(x, 1)  # fewer values than bins
+    ours = NewtonBoostingRegressor(
+        loss=loss, alpha=0.7, n_estimators=1, learning_rate=1.0, max_leaf_nodes=8, reg_lambda=0.5
+    ).fit(x, y)
+    scale = ours._loss.delta if loss == "huber" else 0.7
+    names = {"absolute_error": "l1", "quantile": "quantile", "huber": "huber"}
+    settings = {"objective": names[loss], "alpha": scale, "num_leaves": 8, "learning_rate": 1.0, "lambda_l2": 0.5}
+    settings |= {"min_data_in_leaf": 20, "verbosity": -1, "num_threads": 1, "boost_from_average": loss != "huber"}
+    if loss == "huber":  # it starts from the mean, ours from the least loss
+        table = lightgbm.Dataset(x, y - ours.start_[0], params={"min_data_in_bin": 1, "verbosity": -1})
+    else:
+        table = lightgbm.Dataset(x, y, params={"min_data_in_bin": 1, "verbosity": -1})
+    theirs = lightgbm.train(settings, table, 1)
+    assert_same_parts(ours.apply(x), theirs.predict(x, pred_leaf=True))
+    if loss != "huber":  # whose leaves it leaves at Newton's step
+        assert_allclose(ours.predict(x), theirs.predict(x), atol=0.1)
+    for leaf in np.unique(ours.apply(x)):
+        own = ours.apply(x)[:, 0] == leaf
+        slope = np.empty(own.sum())
+        ours._loss.derivatives(y[own], ours.predict(x)[own], slope, None)
+        assert abs(slope.sum()) <= (1e-9 if loss == "huber" else 1.0)
+
+
+def test_poisson_with_weights_is_poisson_with_repeated_rows():
+    x, y = make_counts("poisson")
+    times = np.random.default_rng(0).integers(0, 3, len(x))
+    kind = NewtonBoostingRegressor(loss="poisson", n_estimators=5)
+    assert_allclose(
+        kind.fit(x, y, times).predict(x), kind.fit(np.repeat(x, times, 0), np.repeat(y, times)).predict(x), rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize("loss", ["absolute_error", "huber", "quantile", "poisson", "gamma", "tweedie"])
+def test_losses_of_numbers_stop_and_save_and_lower_the_loss(loss, tmp_path):
+    from depthforest.ensemble import load
+
+    x, y = make_counts("gamma")
+    model = NewtonBoostingRegressor(loss=loss, n_estimators=40, n_iter_no_change=5, random_state=0, power=1.2)
+    model.fit(x, y).save(tmp_path / "m.safetensors")
+    assert_array_equal(load(tmp_path / "m.safetensors").predict(x), model.predict(x))
+    scores = model.validation_score_
+    # Huber's delta shrinks, so that its values are not those of one loss
+    assert scores[model.n_estimators_ - 1] < scores[0]
+    assert_array_equal(list(model.staged_predict(x))[-1], model.predict(x))
+
+
+def test_steps_are_bounded():
+    x, y = make_rows(missing=False)
+    for loss in ("squared_error", "absolute_error"):
+        model = NewtonBoostingRegressor(loss=loss, n_estimators=3, learning_rate=0.5, max_delta_step=0.1).fit(x, y)
+        assert max(np.abs(tree.values).max() for tree in model.trees_) == pytest.approx(0.05)
+    with pytest.raises(UsageError, match="max_delta_step"):
+        NewtonBoostingRegressor(max_delta_step=-1).fit(x, y)
+    with pytest.raises(UsageError, match=r"power must be a number above 1 and below 2 .* got 2"):
+        NewtonBoostingRegressor(loss="tweedie", power=2).fit(x, y)

@@ -241,3 +241,11 @@ def test_classes_of_other_types_are_refused():
     estimator.classes_ = np.array([None, 3], dtype=object)
     with pytest.raises(DepthForestError, match="numbers or text"):
         de.to_onnx(estimator)
+
+
+def test_logarithms_become_numbers():
+    X, y = load_diabetes(return_X_y=True)
+    estimator = de.NewtonBoostingRegressor(loss="poisson", n_estimators=5).fit(X, y)
+    X = X.astype(np.float32)
+    answers = answers_of(de.to_onnx(estimator), X)
+    np.testing.assert_allclose(answers["prediction"], estimator.predict(X), rtol=1e-14)

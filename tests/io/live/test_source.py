@@ -225,5 +225,5 @@ def test_frames_of_another_size_end_it():
 def test_a_package_that_cannot_be_loaded_is_not_called_missing(tmp_path, monkeypatch):
     (tmp_path / "halfthere.py").write_text("raise ImportError('libusb-1.0.so.0: cannot open shared object file')")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(UsageError, match=r"^realsense: the package halfthere is installed but cannot be loaded: libusb"):
+    with pytest.raises(UsageError, match=r"^realsense: the package halfthere is installed but cannot be loaded"):
         need("halfthere", "pip install halfthere", "realsense")

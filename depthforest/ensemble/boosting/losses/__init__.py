@@ -10,6 +10,7 @@ Modules, from the ground up:
   as fast.
 - `linesearch`: the minima of all leaves at once, by sorted jumps or guarded Newton steps.
 - `regression`: squared, absolute, Huber's and quantile loss.
+- `tweedie`: Poisson's, gamma's and Tweedie's loss, whose raw values are logarithms.
 - `classes`: logistic, exponential, hinge, perceptron and multinomial loss.
 - `custom`: a user's own loss, whose gradient is checked against finite differences.
 - `choice`: losses by name, which is scikit-learn's where it has the same loss.

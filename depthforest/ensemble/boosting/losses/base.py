@@ -34,6 +34,12 @@ class Loss:
     has_probabilities : bool
     is_by_row : bool
         Whether every row counts for itself alone; if not, methods take all rows at once.
+    is_searched : bool
+        Whether Newton boosting takes the loss's own minima for leaves, because second derivatives do not tell them.
+    is_logarithm : bool
+        Whether raw values of regression are logarithms of what they predict.
+    max_newton_step : float
+        How far a leaf of Newton boosting goes at most, before the learning rate.
     """
 
     name: str
@@ -41,6 +47,12 @@ class Loss:
     has_hessian: bool = False
     has_probabilities: bool = False
     is_by_row: bool = True
+    is_searched: bool = False
+    is_logarithm: bool = False
+    max_newton_step: float = np.inf
+
+    def check_targets(self, y: Targets) -> None:
+        """Raise UsageError for targets that the loss is not for."""
 
     def prepare(self, y: Targets, raw: Floats, weights: Floats) -> None:
         """Look at all training rows once, before a round; what is not round-wise does nothing here."""
@@ -90,6 +102,10 @@ class Loss:
     def _minima(self, y: Targets, raw: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
         """Return the leaf values of the only output."""
         raise NotImplementedError
+
+    def numbers(self, raw: Floats) -> Floats:
+        """Return what raw values of regression predict, (n,) float64."""
+        return raw
 
     def probabilities(self, raw: Floats) -> Floats:  # noqa: ARG002 - for those that have them
         """Return the probability of every class, (n, n_classes) float64."""

@@ -13,16 +13,20 @@ from depthforest.ensemble.boosting.losses.base import Loss
 from depthforest.ensemble.boosting.losses.classes import Exponential, Hinge, Logistic, Multinomial, Perceptron
 from depthforest.ensemble.boosting.losses.custom import CustomLoss
 from depthforest.ensemble.boosting.losses.regression import AbsoluteError, Huber, Quantile, SquaredError
+from depthforest.ensemble.boosting.losses.tweedie import GAMMA, POISSON, Tweedie
 
 __all__ = ["CLASSIFICATION_LOSSES", "REGRESSION_LOSSES", "Loss", "loss_of"]
 
 LOG_LOSS = "log_loss"
 
-REGRESSION: dict[str, Callable[[float], Loss]] = {
-    "squared_error": lambda _: SquaredError(),
-    "absolute_error": lambda _: AbsoluteError(),
-    "huber": Huber,
-    "quantile": Quantile,
+REGRESSION: dict[str, Callable[[float, float], Loss]] = {
+    "squared_error": lambda _, __: SquaredError(),
+    "absolute_error": lambda _, __: AbsoluteError(),
+    "huber": lambda alpha, _: Huber(alpha),
+    "quantile": lambda alpha, _: Quantile(alpha),
+    "poisson": lambda _, __: Tweedie(POISSON, "poisson"),
+    "gamma": lambda _, __: Tweedie(GAMMA, "gamma"),
+    "tweedie": lambda _, power: Tweedie(power),
 }
 TWO_CLASSES: dict[str, Callable[[], Loss]] = {
     "logistic": Logistic,
@@ -34,7 +38,7 @@ REGRESSION_LOSSES = tuple(REGRESSION)
 CLASSIFICATION_LOSSES = (LOG_LOSS, *TWO_CLASSES, "multinomial")
 
 
-def loss_of(loss: Any, *, n_classes: int | None = None, alpha: float = 0.9) -> Loss:
+def loss_of(loss: Any, *, n_classes: int | None = None, alpha: float = 0.9, power: float = 1.5) -> Loss:
     """Return the loss of a name, or an adapter of a custom one.
 
     'log_loss' is 'logistic' of two classes and 'multinomial' of more; 'multinomial' takes two as well, with a tree for
@@ -48,13 +52,15 @@ def loss_of(loss: Any, *, n_classes: int | None = None, alpha: float = 0.9) -> L
         Of classification; None for regression.
     alpha : float
         The quantile of 'quantile'; the share of residuals that count as no outliers in 'huber'.
+    power : float
+        Of 'tweedie': the power of the mean that the variance grows as.
     """
     if n_classes is not None and n_classes < 2:
         raise UsageError(f"y must have at least two classes to boost, got {n_classes} class")
     if not isinstance(loss, str):
         return CustomLoss(loss, n_classes=n_classes)
     if n_classes is None:
-        return _regression_loss(loss, alpha)
+        return _regression_loss(loss, alpha, power)
     if loss == "multinomial" or (loss == LOG_LOSS and n_classes > 2):
         return Multinomial(n_classes)
     if loss == LOG_LOSS:
@@ -68,12 +74,14 @@ def loss_of(loss: Any, *, n_classes: int | None = None, alpha: float = 0.9) -> L
     return TWO_CLASSES[loss]()
 
 
-def _regression_loss(loss: str, alpha: float) -> Loss:
+def _regression_loss(loss: str, alpha: float, power: float) -> Loss:
     if loss not in REGRESSION:
         raise _unknown(loss, REGRESSION_LOSSES, CLASSIFICATION_LOSSES, "classification")
     if loss in ("huber", "quantile") and not (is_number(alpha) and 0 < alpha < 1):
         raise UsageError(f"alpha must be a number above 0 and below 1 for loss {loss!r}, got {alpha!r}")
-    return REGRESSION[loss](alpha)
+    if loss == "tweedie" and not (is_number(power) and POISSON < power < GAMMA):
+        raise UsageError(f"power must be a number above 1 and below 2 for loss 'tweedie', got {power!r}")
+    return REGRESSION[loss](alpha, power)
 
 
 def _unknown(loss: str, known: tuple[str, ...], others: tuple[str, ...], task: str) -> UsageError:

@@ -51,6 +51,7 @@ class Quantile(Loss):
     """
 
     name = "quantile"
+    is_searched = True
 
     def __init__(self, alpha: float) -> None:
         self.alpha = alpha
@@ -96,6 +97,7 @@ class Huber(Loss):
     """
 
     name = "huber"
+    is_searched = True
 
     def __init__(self, alpha: float) -> None:
         self.alpha = alpha

@@ -10,8 +10,10 @@ from depthforest.base.errors import UsageError
 from depthforest.ensemble.boosting.losses.choice import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Loss, loss_of
 from depthforest.ensemble.boosting.losses.classes import MAX_CLASS_STEP, MAX_LOG_ODDS
 from depthforest.ensemble.boosting.losses.derivatives import HESSIAN_FLOOR, fast_exp, softmax_derivatives
+from depthforest.ensemble.boosting.losses.tweedie import MAX_LOG_STEP
 
-REGRESSION = ("squared_error", "absolute_error", "huber", "quantile")
+LOGARITHMS = ("poisson", "gamma", "tweedie")
+REGRESSION = ("squared_error", "absolute_error", "huber", "quantile", *LOGARITHMS)
 MARGINS = ("logistic", "exponential", "hinge", "perceptron")
 SEARCHED = (*REGRESSION, "logistic", "exponential", "hinge")  # a perceptron's leaves are no minima
 
@@ -24,6 +26,8 @@ def _rows(name, n, seed=0):
     """Return targets, raw values and weights of a data set."""
     rng = np.random.default_rng(seed)
     y = rng.normal(size=n) * 3 if name in REGRESSION else rng.integers(0, 2, n).astype(np.int32)
+    if name in LOGARITHMS:
+        y = np.abs(y)
     return y, rng.normal(size=n) * 2, rng.uniform(0.2, 2.0, n)
 
 
@@ -33,6 +37,8 @@ def _bounds(loss, y, raw):
         return -MAX_LOG_ODDS / 2, MAX_LOG_ODDS / 2
     if loss.name == "logistic":
         return -MAX_LOG_ODDS, MAX_LOG_ODDS
+    if loss.name in LOGARITHMS:
+        return -MAX_LOG_STEP, MAX_LOG_STEP
     size = np.abs(y).max() + np.abs(raw).max() + 2.0
     return -size, size
 
@@ -70,7 +76,7 @@ def test_gradients_are_differences_of_values(name):
     np.testing.assert_allclose(gradient, differences, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["squared_error", "logistic", "exponential"])
+@pytest.mark.parametrize("name", ["squared_error", "logistic", "exponential", *LOGARITHMS])
 def test_hessians_are_differences_of_gradients(name):
     loss = _loss(name)
     assert loss.has_hessian
@@ -235,6 +241,7 @@ def test_leaf_values_are_least(name, data):
     halves = st.integers(-8, 8).map(lambda v: v / 2)  # ties and exact balances are common
     y = data.draw(st.lists(halves if name in REGRESSION else st.integers(0, 1), min_size=n, max_size=n))
     y = np.array(y, dtype=np.float64 if name in REGRESSION else np.int32)
+    y = np.abs(y) if name in LOGARITHMS else y
     raw = np.array(data.draw(st.lists(halves, min_size=n, max_size=n)))
     weights = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=n, max_size=n)))
     leaf_of = np.array(data.draw(st.lists(st.integers(-1, 1), min_size=n, max_size=n)), dtype=np.int32)
@@ -380,6 +387,24 @@ def test_probabilities_are_those_of_the_least_loss(name):
     y = np.array([0, 1, 1, 1], dtype=np.int32)
     loss = _loss(name)
     np.testing.assert_allclose(loss.probabilities(loss.start(y, np.ones(4))), [[0.25, 0.75]], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("name", "y", "message"),
+    [
+        ("poisson", [1.0, -2.0], "y must be 0 or more for loss 'poisson', got -2"),
+        ("tweedie", [0.0, 0.0], "y must have a number above 0 for loss 'tweedie', got only 0"),
+        ("gamma", [1.0, 0.0], "y must be above 0 for loss 'gamma', got 0"),
+    ],
+)
+def test_targets_of_another_kind_are_refused(name, y, message):
+    with pytest.raises(UsageError, match=message):
+        loss_of(name).check_targets(np.array(y))
+
+
+def test_logarithms_are_taken_back():
+    assert loss_of("tweedie").numbers(np.array([0.0, 1e4])).tolist() == [1.0, np.exp(300.0)]
+    assert loss_of("huber").numbers(np.array([-2.0])).tolist() == [-2.0]
 
 
 def test_losses_are_found_by_name():

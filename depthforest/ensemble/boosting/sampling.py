@@ -1,0 +1,108 @@
+"""What a round leaves out: rows by chance or by small gradients (GOSS), and trees of earlier rounds (DART).
+
+Every draw is a pure function of the round's seed and of numbers that do not depend on threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from depthforest.base import Floats, Ints, Longs, UsageError
+from depthforest.ensemble.fitting import number
+
+STRATEGIES = ("bagging", "goss")
+
+_DROPS = 1
+"""Beside the seed: trees are dropped by a stream of their own."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How rounds draw rows and drop trees.
+
+    Parameters
+    ----------
+    subsample : float
+        Share of the rows that each round draws; with GOSS 1.
+    top, other : float
+        Of GOSS (LightGBM, Ke et al. 2017): shares of the rows, those of the largest gradients and drawn ones; 0 and 0
+        without.
+    n_warm : int
+        First rounds in which GOSS takes all rows, as in LightGBM.
+    drop, skip : float
+        Of DART (Rashmi and Gilad-Bachrach 2015): the chance of each earlier round to be dropped, and of a round to drop
+        none.
+    """
+
+    subsample: float = 1.0
+    top: float = 0.0
+    other: float = 0.0
+    n_warm: int = 0
+    drop: float = 0.0
+    skip: float = 0.0
+
+    def bag(self, n: int, seed: int) -> Ints | None:
+        """Return the rows that a round draws, ascending; None for all."""
+        if self.subsample >= 1.0:
+            return None
+        drawn = np.random.default_rng(seed).choice(n, max(1, int(self.subsample * n)), replace=False)
+        return np.sort(drawn).astype(np.int32)
+
+    def steep(self, sizes: Floats, n_round: int, seed: int) -> tuple[Ints | None, Floats]:
+        """Return the rows of GOSS, ascending, and what their derivatives are multiplied by, (n,); None for all rows.
+
+        Parameters
+        ----------
+        sizes : (n,) float64
+            Of the gradients, times hessians. Of equal ones the first count as large.
+        """
+        n = len(sizes)
+        n_top, n_other = max(1, int(self.top * n)), max(1, int(self.other * n))
+        if not self.other or n_round < self.n_warm or n_top + n_other >= n:
+            return None, np.empty(0)
+        bar = np.partition(sizes, n - n_top)[n - n_top]
+        is_top = sizes > bar
+        is_top[np.flatnonzero(sizes == bar)[: n_top - int(is_top.sum())]] = True
+        rest = np.flatnonzero(~is_top)
+        drawn = np.random.default_rng(seed).choice(rest, n_other, replace=False)
+        factors = np.ones(n)
+        factors[drawn] = len(rest) / n_other
+        is_top[drawn] = True
+        return np.flatnonzero(is_top).astype(np.int32), factors
+
+    def dropped(self, n_rounds: int, seed: int) -> Longs:
+        """Return the earlier rounds that a round does without."""
+        if not self.drop:
+            return np.empty(0, dtype=np.int64)
+        rng = np.random.default_rng([seed, _DROPS])
+        if rng.random() < self.skip:
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero(rng.random(n_rounds) < self.drop)
+
+
+def sampling_of(estimator: Any, rate: float) -> Sampling:
+    """Return how the rounds of an estimator draw rows and drop trees; those without the parameters only draw rows."""
+    subsample = number("subsample", estimator.subsample, 0, 1)
+    if not subsample:
+        raise UsageError("learning_rate and subsample must be above 0, got subsample=0")
+    strategy = getattr(estimator, "data_sample_strategy", "bagging")
+    if strategy not in STRATEGIES:
+        raise UsageError(f"data_sample_strategy must be one of {', '.join(STRATEGIES)}; got {strategy!r}")
+    drop, skip = (number(name, getattr(estimator, name, 0.0), 0, 1) for name in ("drop_rate", "skip_drop"))
+    if drop and (estimator.n_iter_no_change is not None or estimator.warm_start):
+        raise UsageError(
+            "drop_rate rescales earlier trees in every round, so that no earlier round can be gone back to or on from: "
+            "set n_iter_no_change=None and warm_start=False"
+        )
+    if strategy == "bagging":
+        return Sampling(subsample, drop=drop, skip=skip)
+    top, other = (number(name, getattr(estimator, name), 0, 1) for name in ("top_rate", "other_rate"))
+    if not (top and other) or top + other > 1 or subsample < 1:
+        raise UsageError(
+            "data_sample_strategy='goss' needs top_rate and other_rate above 0, together at most 1, and subsample=1; "
+            f"got {top:g}, {other:g} and {subsample:g}"
+        )
+    return Sampling(1.0, top, other, int(1.0 / rate), drop, skip)
