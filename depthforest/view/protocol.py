@@ -165,7 +165,7 @@ def pack_look(look: Look, number: int, total: int, extra: dict[str, Any]) -> byt
 
     Four bytes with the length of a JSON text, little-endian; the text, padded with spaces to a multiple of four bytes;
     depth as uint16 millimeters; then, of the rows and columns in `box` alone, outside of which there is nobody: parts
-    as uint8, 255 = none; confidence as uint8, 255 = sure; and parts and confidence of the second model, if there is one.
+    as uint8, 255 = none; confidence as uint8, 255 = sure; parts and confidence of the second model, if there is one.
 
     Parameters
     ----------
