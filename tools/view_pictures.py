@@ -119,7 +119,7 @@ def animate(browser: Browser, address: str, path: Path, n_frames: int) -> None:
     for number in range(0, n_frames, STEP):
         go_on(tab, max(0, number - STEP), number)
         turn(tab, 7 if number < n_frames // 2 else -7)
-        tab.wait_for_timeout(150)
+        tab.wait_for_timeout(400)  # until the cloud is drawn finely
         with Image.open(io.BytesIO(tab.screenshot(clip=area))) as shot:
             height = round(shot.height * ANIMATION_WIDTH / shot.width)
             pictures.append(shot.convert("RGB").resize((ANIMATION_WIDTH, height), Image.Resampling.LANCZOS))

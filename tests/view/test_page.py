@@ -175,6 +175,7 @@ def test_a_click_on_a_part_dims_the_others(tab, looks):
     pixels = inner_pixels(parts, 60)
     before = colors(tab, "parts", parts.shape, pixels)
     tab.mouse.click(*spot(tab, "parts", parts.shape, *pixels[0]))
+    tab.mouse.move(5, 5)  # what is named at the pointer covers pixels
     after = colors(tab, "parts", parts.shape, pixels)
     is_chosen = np.array([parts[pixel] == parts[pixels[0]] for pixel in pixels])
     np.testing.assert_allclose(after[is_chosen], before[is_chosen], atol=2)
@@ -277,7 +278,7 @@ def test_a_file_is_dropped_and_its_camera_changed(tab):
     tab.wait_for_selector("#message:has-text('broken.png')")
     assert tab.locator("#name").inner_text() == ""  # nothing of the last file stands under the name of this one
     stage = seen_picture(tab, "#stage")
-    assert (stage[len(stage) // 2] == (0xE3, 0xE8, 0xEB)).all(1).mean() > 0.95
+    assert (stage[len(stage) // 4] == (0xE3, 0xE8, 0xEB)).all(1).mean() > 0.95
     tab.locator("#reopen").click()
     tab.wait_for_selector("#name:has-text('behind_table')")
 
