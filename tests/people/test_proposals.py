@@ -227,6 +227,13 @@ def test_whole_pieces_are_left_out_or_added():
     assert after(grid, numbers, (0.8, 0.9, 0.9, 0.9), [1, 2]) == [1, 2, 3, 4]
 
 
+def test_somebody_else_is_not_added():
+    grid, numbers = patches((slice(2, 26), slice(2, 20), 2.0), (slice(2, 26), slice(20, 29), 2.2))
+    assert after(grid, numbers, (0.8, 0.9), [1]) == [1, 2]  # half as large
+    grid, numbers = patches((slice(2, 26), slice(2, 20), 2.0), (slice(2, 26), slice(20, 30), 2.2))
+    assert after(grid, numbers, (0.8, 0.9), [1]) == [1]
+
+
 def test_half_of_a_person_is_never_left_out():
     grid, numbers = patches((slice(2, 12), slice(2, 20), 2.0), (slice(12, 26), slice(2, 20), 2.5))
     assert after(grid, numbers, (0.8, 0.1), [1, 2]) == [1, 2]

@@ -22,6 +22,9 @@ LEAST_LEFT = 0.5
 LEAST_ADDED = 0.6
 """Other pieces that look at least so much like a person's, and are close to one, are theirs."""
 
+MOST_ADDED = 0.5
+"""Share of the cells that a person has: a larger piece is rather somebody else."""
+
 LEAST_CELLS = 3
 """Cells of the smallest piece that is added: of fewer nothing is known."""
 
@@ -57,6 +60,7 @@ def put_right(grid: DepthGrid, person: Singles, is_open: npt.NDArray[np.bool_], 
     owners[is_cut] = 0
     if is_added.any():
         _find_owners(grid.points, labels, is_added, cells, REACH_CELLS, owners)
+        owners[is_added & (n_cells > MOST_ADDED * all_cells[owners])] = 0
     if is_cut.any() or is_added.any():
         _give(labels, owners, cells)
 
