@@ -37,6 +37,11 @@ def connect(address: str, *, timeout: float = CONNECT_SECONDS) -> Iterator[Any]:
     target = {"scheduler_file": address} if is_file else {"address": address}
     try:
         client = distributed.Client(**target, timeout=timeout, set_as_default=False)
+    except (TypeError, RuntimeError) as error:  # of tls:// without a configuration, or of a scheduler that wants it
+        raise ClusterError(
+            f"{address}: the connection needs certificates ({_first_line(error)}); name them in Dask's configuration, "
+            "distributed.comm.tls"
+        ) from None
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterError(
             f"no Dask scheduler answers at {address} ({type(error).__name__}); start one with `dask scheduler`, or say "
@@ -44,6 +49,10 @@ def connect(address: str, *, timeout: float = CONNECT_SECONDS) -> Iterator[Any]:
         ) from None
     with client:
         yield client
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _import_distributed() -> Any:

@@ -79,8 +79,11 @@ class Crew:
                 self._give_up()
             time.sleep(POLL_SECONDS)
         here = own_versions()
-        for address, there in self.client.run(own_versions).items():
-            if differing := difference(here, there):
+        for address, there in self.client.run(own_versions, on_error="return").items():
+            if isinstance(there, ImportError):
+                raise ClusterError(f"worker {address} lacks what is needed ({there}): install depthforest there")
+            # one that is gone by now was asked in vain; each task asks once more
+            if isinstance(there, dict) and (differing := difference(here, there)):
                 raise ClusterError(
                     f"worker {address} has {differing}; results would differ: install the same versions there"
                 )

@@ -74,8 +74,12 @@ def test_too_little_memory_is_told(client):
 def test_a_worker_of_another_version_is_told(client, monkeypatch):
     monkeypatch.setattr(crew_module, "own_versions", lambda: {"depthforest": "9.9", "numba": "0.1"})
     there = {"depthforest": "0.0.1", "numba": "0.1"}
-    monkeypatch.setattr(client, "run", lambda _function: {"tcp://there": there})
+    monkeypatch.setattr(client, "run", lambda _function, on_error: {"tcp://there": there})  # noqa: ARG005
     with pytest.raises(ClusterError, match=r"worker tcp://there has depthforest 0.0.1 instead of 9.9; results would"):
+        Crew(client).wait_for_workers()
+    missing = {"tcp://gone": OSError("lost"), "tcp://bare": ModuleNotFoundError("No module named 'depthforest'")}
+    monkeypatch.setattr(client, "run", lambda _function, on_error: missing)  # noqa: ARG005
+    with pytest.raises(ClusterError, match=r"worker tcp://bare lacks what is needed .*: install depthforest there"):
         Crew(client).wait_for_workers()
     with pytest.raises(ClusterError, match=r"a worker has numba 0.1 instead of 7; results would differ"):
         crew_module.checked({"numba": "7"}, squared, 3)

@@ -18,6 +18,11 @@ def client():
         yield made
 
 
+def n_tasks(client):
+    """Return how much the workers have done."""
+    return sum(client.run(lambda dask_worker: dask_worker.state.transition_counter).values())
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -27,12 +32,13 @@ def client():
     ],
     ids=["trees", "members", "folds"],
 )
-@pytest.mark.usefixtures("client")
-def test_a_fit_under_dask_is_the_fit_here(make):
+def test_a_fit_under_dask_is_the_fit_here(make, client):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 4))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     here = make().fit(X, y).predict_proba(X)
+    before = n_tasks(client)
     with joblib.parallel_config("dask"):
         there = make().fit(X, y).predict_proba(X)
     assert np.array_equal(here, there)
+    assert n_tasks(client) > before  # it was the workers who did it

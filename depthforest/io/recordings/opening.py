@@ -15,13 +15,17 @@ BAG_SUFFIXES = {"rosbag": ".bag", "mcap": ".mcap", "sqlite": ".db3"}
 def is_recording_folder(path: Path) -> bool:
     """Tell whether a folder is one recording, and not a folder of pictures."""
     try:
-        return _is_ros_folder(path) or (path / "depth.txt").is_file()
+        return _is_ros_folder(path) or (path / "depth.txt").is_file() or _is_store(path)
     except OSError:  # who reads the folder says so
         return False
 
 
 def _is_ros_folder(path: Path) -> bool:
     return (path / "metadata.yaml").is_file()
+
+
+def _is_store(path: Path) -> bool:
+    return (path / "zarr.json").is_file()
 
 
 def open_pictures(path: Path, size: Size | None = None, topic: str | None = None) -> Pictures:
@@ -55,6 +59,10 @@ def open_pictures(path: Path, size: Size | None = None, topic: str | None = None
         return Record3dFile(path)
     if topic is not None:
         raise FrameError(f"{path}: is no recording with several streams; leave out ", Parameter("topic"))
+    if is_folder and _is_store(path):
+        from depthforest.io.recordings.stores import StoreFrames
+
+        return StoreFrames(path)
     if is_folder:
         from depthforest.io.recordings.tum import TumFolder
 

@@ -1,0 +1,136 @@
+"""Commands with --dask: the same files as without."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+from support.bounded import local_cluster
+from support.command import run_here
+from support.labelcommand import CAMERA, DATA, GOLDEN, MODEL, contents
+
+from depthforest.forest.loading import load
+from depthforest.io.datasets import open_dataset
+from depthforest.io.writing import open_store
+
+distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+
+
+ALONE = ("--background-removed",)
+"""Nobody is looked for: finding people runs where labeling runs, and takes long to compile."""
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Return the address of a cluster of this process, and count what its workers did."""
+    with local_cluster(n_workers=2) as (cluster, client):
+        yield cluster.scheduler_address, client
+
+
+def n_tasks(client):
+    """Return how many tasks the workers have done."""
+    return sum(client.run(lambda dask_worker: dask_worker.state.transition_counter).values())
+
+
+def pair(address, *words, outputs):
+    """Run a command without and with a cluster, whose workers must have had something to do."""
+    where, client = address
+    for output, more in zip(outputs, ((), ("--dask", where)), strict=True):
+        before = n_tasks(client)
+        done = run_here(*words, "-o", output, *more)
+        assert done.returncode == 0, done.stderr
+        assert (n_tasks(client) > before) == bool(more)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """Return the golden frames as a Zarr store."""
+    pytest.importorskip("zarr", reason="needs the extra zarr")
+    path, frames = tmp_path_factory.mktemp("golden") / "golden.zarr", list(DATA)
+    made = open_store(path, "zarr", identity="golden", max_people=2)
+    made.prepare(len(frames), frames[0])
+    made.write(0, frames)
+    made.finish(len(frames), frames[0])
+    made.unlock()
+    return path
+
+
+@pytest.mark.parametrize("kind", ["folder", "store"])
+def test_label(address, store, kind, tmp_path):
+    source = GOLDEN / "frames" / "depth" if kind == "folder" else store
+    camera = ("--camera", CAMERA) if kind == "folder" else ()
+    outputs = tmp_path / "here", tmp_path / "there"
+    pair(address, "label", source, "--model", MODEL, *camera, "--write", "parts", *ALONE, outputs=outputs)
+    here, there = map(contents, outputs)
+    assert here == there
+    assert len([name for name in here if name.endswith(".png")]) == len(DATA)
+
+
+def test_a_store_of_frames_is_labeled_as_its_pictures(store, tmp_path):
+    sources = ((GOLDEN / "frames" / "depth", ("--camera", CAMERA)), (store, ()))
+    for name, (source, camera) in zip("ab", sources, strict=True):
+        assert (
+            run_here(
+                "label", source, "--model", MODEL, *camera, "--write", "parts", *ALONE, "-o", tmp_path / name
+            ).returncode
+            == 0
+        )
+    first, second = (
+        [content for file, content in sorted(contents(tmp_path / name).items()) if file.endswith(".png")]
+        for name in "ab"
+    )
+    assert first == second
+    assert len(first) == len(DATA)
+
+
+def test_a_damaged_store_is_told_when_it_is_labeled(store, tmp_path):
+    (tmp_path / "bad.zarr").mkdir()
+    (tmp_path / "bad.zarr" / "zarr.json").write_text("{}")
+    done = run_here("label", tmp_path / "bad.zarr", "--model", MODEL, "-o", tmp_path / "out")
+    assert done.returncode == 1
+    assert b"bad.zarr: cannot be opened as a Zarr data set" in done.stderr
+    assert open_dataset(store).camera == DATA.camera
+
+
+@pytest.mark.parametrize("kind", ["folder", "zarr"])
+def test_synth(address, kind, tmp_path):
+    if kind == "zarr":
+        pytest.importorskip("zarr", reason="needs the extra zarr")
+    (tmp_path / "c.toml").write_text("n_bodies = 2\nn_poses = 64\nfurnished_share = 0.0\n")
+    words = ("synth", "-n", 70, "--config", tmp_path / "c.toml", "--camera", "kinect_v1@80x60", "--seed", 4)
+    outputs = tmp_path / "here", tmp_path / "there"
+    pair(address, *words, "--format", kind, outputs=outputs)
+    assert hashes(outputs[0]) == hashes(outputs[1])
+
+
+def hashes(folder):
+    """Return the hash of every file; a Zarr store compresses the same values to the same bytes."""
+    return {name: hashlib.sha256(content).hexdigest() for name, content in contents(folder).items()}
+
+
+def test_leaves_joints_confidence_and_figures(address, tmp_path):
+    """Each command works on what the one before has written."""
+    model = MODEL
+    for command, more in (("fit-leaves", ("--facings", 2, "--rounds", 1)), ("fit-joints", ()), ("fit-confidence", ())):
+        outputs = tmp_path / f"{command}.safetensors", tmp_path / f"{command}-there.safetensors"
+        pair(address, command, model, "--data", GOLDEN / "frames", *more, outputs=outputs)
+        assert outputs[0].read_bytes() == outputs[1].read_bytes()
+        model = outputs[0]
+    assert load(model).joints is not None
+    figures = []
+    for name, more in (("here", ()), ("there", ("--dask", address[0]))):
+        path = tmp_path / f"{name}.json"
+        done = run_here("evaluate", model, "--data", GOLDEN / "frames", "--json", path, *more)
+        assert done.returncode == 0, done.stderr
+        figures.append({key: value for key, value in _flat(json.loads(path.read_text())) if "speed" not in key})
+    assert len(figures[0]) > 20
+    assert figures[0].keys() == figures[1].keys()
+    assert all(np.array_equal(figures[0][key], figures[1][key]) for key in figures[0])
+
+
+def _flat(content, prefix=""):
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from _flat(value, f"{prefix}.{key}")
+    else:
+        yield prefix, content
