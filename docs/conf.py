@@ -34,6 +34,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "site_references",
+    "site_browser_page",
 ]
 
 myst_enable_extensions = ["dollarmath", "deflist"]

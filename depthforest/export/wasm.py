@@ -16,15 +16,22 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from depthforest.base import DepthForestError, UsageError, check_writable, replacing
+import cv2
+import numpy as np
+
+from depthforest.base import DepthForestError, UsageError, check_writable, replacing, samples_folder
 from depthforest.export.header import export_c
 from depthforest.export.renaming import renamed, template
 from depthforest.frames import JOINTS
+from depthforest.io import open_dataset
 from depthforest.joints import known_joints
 from depthforest.trees import DepthTrees
 
 _NAME = "forest"
 """What exported functions begin with: the same for every model, so that one page serves all."""
+
+_SAMPLE = 1
+"""Of the bundled frames: someone who stands there with both arms to the side."""
 
 _COMMAND = (
     "cc", "-target", "wasm32-freestanding", "-std=gnu99", "-O3", "-s", "-nostdlib", "-msimd128", "-mbulk-memory",
@@ -102,11 +109,25 @@ def page_text(forest: DepthTrees, module: bytes, title: str) -> str:
         "names": list(forest.part_set.names),
         "colors": [list(color) for color in forest.part_set.colors],
         "joints": list(JOINTS),
+        "sample": _sample(),
     }
     page = _static("page.html").replace("/*STYLE*/", _static("page.css"))
     page = page.replace("/*PNG*/", _static("png.js")).replace("/*PAGE*/", _static("page.js"))
     page = page.replace("/*MODEL*/", json.dumps(about).replace("</", "<\\/"))
     return page.replace("/*MODULE*/", base64.b64encode(module).decode())
+
+
+def _sample() -> dict[str, Any]:
+    """Return a bundled frame as pictures: depth, and the person to label."""
+    frame = open_dataset(samples_folder())[_SAMPLE]
+    ids, counts = np.unique(frame.people[frame.people > 0], return_counts=True)
+    person = np.where(frame.people == ids[counts.argmax()], 255, 0).astype(np.uint8)
+    depth, mask = (cv2.imencode(".png", image)[1].tobytes() for image in (frame.depth_mm, person))
+    return {
+        "depth": base64.b64encode(depth).decode(),
+        "person": base64.b64encode(mask).decode(),
+        "focal": frame.camera.fx,
+    }
 
 
 def _static(name: str) -> str:

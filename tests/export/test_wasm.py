@@ -10,6 +10,7 @@ from support.limbforests import PARTS, forest_of
 from support.randomframes import patchy_frame, smooth_frame
 
 import depthforest as df
+from depthforest.base import samples_folder
 from depthforest.export import export_page, export_wasm
 
 pytest.importorskip("ziglang", reason="needs Zig's compiler: pip install 'depthforest[wasm]'")
@@ -146,11 +147,18 @@ def test_page_labels_a_dropped_picture_in_the_browser(forest, tmp_path):
         )
         page.fill("#far", "950")
         page.wait_for_function(f"page.result.pixels === {np.count_nonzero((values > 0) & (values <= 950))}")
+        page.fill("#focal", "")
+        page.fill("#far", "65535")
+        page.click("#sample")
+        page.wait_for_function("page.frame.cols === 320 && page.result.parts.length === 76800")
+        shown = np.array(page.evaluate("Array.from(page.result.parts)"), dtype=np.uint8).reshape(240, 320)
         browser.close()
     np.testing.assert_array_equal(values, frame.depth_mm)
     camera = df.Camera(frame.camera.fx, frame.camera.fx, 31.5, 23.5, 64, 48)
     expected = forest.label(df.Frame(frame.depth_mm, camera), exact=True).parts
     np.testing.assert_array_equal(parts, expected)
+    sample = df.open_dataset(samples_folder())[1]
+    np.testing.assert_array_equal(shown, forest.label(sample, sample.people == 2, exact=True).parts)
     if expected[0, 0] != 255:
         assert tuple(corner[:3]) == tuple(forest.part_set.colors[expected[0, 0]])
     assert problems == []

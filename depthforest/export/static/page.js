@@ -15,18 +15,20 @@ const byId = (name) => document.getElementById(name);
 const model = JSON.parse(byId("model").textContent);
 const page = { frame: null, seed: null, result: null, forest: null };
 
+const bytesOf = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+
 async function loadForest() {
-  const text = atob(byId("module").textContent);
-  const bytes = Uint8Array.from(text, (c) => c.charCodeAt(0));
-  page.forest = (await WebAssembly.instantiate(bytes, {})).instance.exports;
+  page.forest = (await WebAssembly.instantiate(bytesOf(byId("module").textContent), {})).instance.exports;
 }
 
-/* The pixels between nearest and farthest; after a click those that are one surface with that place. */
+/* The pixels between nearest and farthest, of the sample its person's; after a click those that are one surface with
+   that place. */
 function personMask(frame) {
   const { rows, cols, values } = frame, mask = new Uint8Array(values.length);
   const near = Number(byId("near").value) || 0, far = Number(byId("far").value) || 65535;
   for (let i = 0; i < values.length; i++) mask[i] = values[i] && values[i] >= near && values[i] <= far ? 1 : 0;
-  if (page.seed === null || !mask[page.seed]) return mask;
+  if (page.seed === null) return frame.person ? mask.map((is, i) => (is && frame.person[i] ? 1 : 0)) : mask;
+  if (!mask[page.seed]) return mask;
   const reached = new Uint8Array(values.length), stack = [page.seed];
   reached[page.seed] = 1;
   while (stack.length) {
@@ -43,7 +45,7 @@ function personMask(frame) {
 
 function label(frame) {
   const { rows, cols, values } = frame, forest = page.forest;
-  const focal = Number(byId("focal").value) || FOCAL_SHARE * cols;
+  const focal = Number(byId("focal").value) || frame.focal || FOCAL_SHARE * cols;
   let code = forest.forest_room(rows, cols);
   if (code) throw new Error(`no room for a picture of ${cols} x ${rows} (code ${code})`);
   const memory = forest.memory.buffer, n = rows * cols;
@@ -120,13 +122,21 @@ function again() {
 async function open(file) {
   if (!file) return;
   try {
-    page.frame = await readPng(new Uint8Array(await file.arrayBuffer()));
-    page.seed = null;
+    show(await readPng(new Uint8Array(await file.arrayBuffer())));
   } catch (error) {
     say(`${file.name}: ${error.message}.`);
-    return;
   }
+}
+
+function show(frame) {
+  page.frame = frame;
+  page.seed = null;
   again();
+}
+
+async function openSample() {
+  const [frame, person] = await Promise.all([model.sample.depth, model.sample.person].map((text) => readPng(bytesOf(text))));
+  show({ ...frame, person: person.values, focal: model.sample.focal });
 }
 
 function start() {
@@ -142,6 +152,7 @@ function start() {
   drop.addEventListener("dragleave", () => drop.classList.remove("over"));
   drop.addEventListener("drop", (e) => { e.preventDefault(); drop.classList.remove("over"); open(e.dataTransfer.files[0]); });
   byId("file").addEventListener("change", (e) => open(e.target.files[0]));
+  byId("sample").addEventListener("click", openSample);
   byId("options").addEventListener("submit", (e) => e.preventDefault());
   for (const name of ["focal", "near", "far"]) byId(name).addEventListener("input", again);
   byId("shown").addEventListener("change", draw);
