@@ -127,7 +127,10 @@ def headers(address: str) -> Iterator[dict[str, Any]]:
             if isinstance(message, bytes):
                 header = json.loads(message[4 : 4 + int.from_bytes(message[:4], "little")])
                 page.send(json.dumps({"do": "shown", "value": header["number"]}))
-                yield header
+                try:
+                    yield header
+                except GeneratorExit:  # nobody asks for more: the page is closed as a browser closes it
+                    return
 
 
 def processor_s(pid: int) -> float:
