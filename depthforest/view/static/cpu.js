@@ -8,7 +8,8 @@ const LEVELS = 64; // of distance, in the tables of grays; light has 256
 const EMPTY = LEVELS << 8; // the shade of a pixel without a reading
 const LAMP = [-0.35, -0.5, -1].map((v) => v / Math.hypot(0.35, 0.5, 1));
 const STEP_MM = 120; // a neighbor that is farther away belongs to another surface
-const FEW_POINTS = 130e3, FEW_PIXELS = 160e3; // of the cloud while frames follow each other, and of its pane
+const FEW_POINTS = 200e3, FEW_PIXELS = 160e3; // of the cloud while frames follow each other, and of its pane
+const MOST_KEPT = 4; // sizes of pictures whose pixels are kept: those of the panes, and whole frames
 const NEAR_GRAY = [0.95, 0.96, 0.97], FAR_GRAY = [0.42, 0.48, 0.55], SAME = [0.35, 0.6, 0.75];
 const DIFFERENT = [0.93, 0.23, 0.27];
 
@@ -49,6 +50,7 @@ export class CpuPainter {
     this.same = grays((color) => mixed(color, SAME, 0.35));
     this.palettes = {};
     this.images = {};
+    this.sampled = new Map();
     this.shades = {};
     this.version = 0;
   }
@@ -138,17 +140,26 @@ export class CpuPainter {
     return (this.shades[`${w} ${h}`] ??= shadeOf(this.frame, this.places(w, h)));
   }
 
+  // what another pane has computed already; if there is none, for as many pixels as the box has
+  anyShade({ w, h }) {
+    const { width, height } = this.frame, fit = Math.min(1, w / width, h / height);
+    const [known] = Object.values(this.shades);
+    return known ?? this.shade(...[width, height].map((v) => Math.max(1, Math.round(v * fit))));
+  }
+
   // which pixels of the frame those are, and their neighbors
   places(w, h) {
     const { width, height } = this.frame, shape = `${w} ${h} ${width} ${height}`;
-    if (this.sampled?.shape === shape) return this.sampled;
+    if (this.sampled.has(shape)) return this.sampled.get(shape);
     const cols = Int32Array.from({ length: w }, (_, i) => Math.floor((i + 0.5) / w * width));
     const rows = Int32Array.from({ length: h }, (_, i) => Math.floor((i + 0.5) / h * height));
     const at = new Int32Array(w * h);
     for (let y = 0; y < h; y++) for (let x = 0; x < w; x++) at[y * w + x] = rows[y] * width + cols[x];
     const beside = (values, most) => [-3, -2, 2, 3].map((by) => values.map((v) => Math.max(0, Math.min(most - 1, v + by))));
     const across = beside(cols, width), along = beside(rows, height).map((values) => values.map((v) => v * width));
-    return (this.sampled = { shape, cols, rows, at, across, along });
+    if (this.sampled.size >= MOST_KEPT) this.sampled.clear(); // the window or the frames have another size
+    this.sampled.set(shape, { cols, rows, at, across, along });
+    return this.sampled.get(shape);
   }
 
   // while frames follow each other, of fewer points and pixels; at rest, of all
@@ -156,14 +167,16 @@ export class CpuPainter {
     const { frame } = this, { width, height } = frame;
     this.isCoarse = !isAtRest;
     const less = isAtRest ? 1 : Math.min(1, Math.sqrt(FEW_PIXELS / (box.w * box.h)));
-    const fit = isAtRest ? 1 : Math.min(1, box.w / width, box.h / height);
-    const [w, h, cols, rows] = [box.w * less, box.h * less, width * fit, height * fit].map((v) => Math.max(1, Math.round(v)));
+    const [w, h] = [box.w, box.h].map((v) => Math.max(1, Math.round(v * less)));
+    const grid = isAtRest ? this.shade(width, height) : this.anyShade(box);
     const image = this.image("cloud", w, h), { pixels } = image;
     if (this.far?.length !== pixels.length) this.far = new Float32Array(pixels.length);
     pixels.fill(this.empty);
     this.far.fill(Infinity);
-    const scene = { frame, w, h, view, pixels, far: this.far, tables: this, ...this.shade(cols, rows) };
-    const stride = isAtRest ? 1 : Math.ceil(Math.sqrt(cols * rows / FEW_POINTS)), size = 1.05 * zoom * h / frame.camera.fy * width / cols;
+    const scene = { frame, w, h, view, pixels, far: this.far, tables: this, ...grid };
+    const stride = isAtRest ? 1 : Math.ceil(Math.sqrt(grid.at.length / FEW_POINTS));
+    // as wide as the pixels of the frame that a point stands for are at their distance
+    const size = 1.05 * zoom * h / frame.camera.fy * width / grid.cols.length;
     scatter(scene, true, stride, size);
     if (!isPeopleOnly) scatter(scene, false, isAtRest ? 1 : 3 * stride, size);
     this.put(image, box);

@@ -11,7 +11,7 @@ export const app = {
 let socket, draw = () => {}, isAsked = false;
 
 // what draws the panes when `redraw` was called: once for each picture of the screen at most
-export function drawWith(function_) { draw = function_; }
+export function drawWith(drawing) { draw = drawing; }
 
 export function redraw() {
   if (isAsked) return;
