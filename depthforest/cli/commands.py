@@ -519,8 +519,6 @@ def train(
             | {"config": config, "checkpoint": checkpoint, "resume": resume, "shards": shards}
             | {name: value is not None for name, value in numbers.items()}
         )
-        if not dry_run:
-            compile_first(TRAIN)
         train_by_recipe(
             recipe, output, scale=scale, is_dry=dry_run, folder=steps, mocap=mocap, bodies=bodies,
             options={"threads": threads, "memory_mb": memory}, dask=dask,

@@ -10,6 +10,10 @@ import typer
 
 from depthforest.base import Parameter, UsageError
 from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, live_lines, on_cluster, print_table, status
+from depthforest.cli.warming import TRAIN, compile_first
+
+PLAN_WIDTH = 110
+"""Of the plan: names of steps, and all figures."""
 
 
 def train_by_recipe(
@@ -30,9 +34,11 @@ def train_by_recipe(
 
         read = read_recipe(recipe, scale=scale, mocap=mocap, bodies=bodies)
         run = RecipeRun(read, output, folder, mocap=mocap, bodies=bodies)
+        run.records()  # what depends on files that are missing is told now, before anything is compiled
     if is_dry:
         print_plan(run.plan())
         return
+    compile_first(TRAIN)
     try:
         with on_cluster(dask) as client, live_lines() as tell:
             run.run(tell, RunOptions(**options, client=client))
@@ -71,7 +77,7 @@ def print_plan(rows: list[dict[str, Any]]) -> None:
             f"{row['evaluations']:.1e}" if row["evaluations"] else "",
             "done" if row["is_done"] else shown_time(row["seconds"]),
         )
-    print_table(table)
+    print_table(table, least_width=PLAN_WIDTH)
     todo = [row for row in rows if not row["is_done"]]
     n_bytes = sum(row["bytes"] for row in todo)
     seconds = sum(row["seconds"] for row in todo)

@@ -178,11 +178,11 @@ def sample_table(figures: Mapping[str, SampleFigures]) -> Any:
     return table
 
 
-def print_table(table: Any) -> None:
-    """Print a table as wide as the terminal."""
+def print_table(table: Any, *, least_width: int = 0) -> None:
+    """Print a table as wide as the terminal, or as wide as figures need that must not be cut."""
     from rich.console import Console
 
-    Console(highlight=False).print(table)
+    Console(highlight=False, width=max(Console().width, least_width)).print(table)
 
 
 def complain(kind: str, message: object) -> None:

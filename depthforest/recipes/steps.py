@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from depthforest.base import DepthForestError, Parameter, UsageError, models_folder, read_bytes
@@ -37,6 +38,11 @@ def synth_config(step: Step) -> Config:
 def _origin(config: Config) -> str:
     from synth import provenance
 
+    if config.mocap and not Path(config.mocap).is_dir():
+        raise UsageError(
+            f"{config.mocap}: is no folder of BVH clips; name that of the CMU clips with ", Parameter("mocap"),
+            ", or do without them: ", Parameter("mocap"), " ''",
+        )  # fmt: skip
     return provenance.identity(config, 0)
 
 
