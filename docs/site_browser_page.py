@@ -23,20 +23,22 @@ MISSING = "This site was built without Zig's compiler (pip install ziglang), so 
 class BrowserPage(Directive):
     """Link the page, or say why there is none."""
 
+    page = Path(PAGE)
+    """Where the page is, if it was made; `make_page` knows the folder."""
+
     def run(self) -> list[nodes.Node]:
         """Return one paragraph."""
-        environment = self.state.document.settings.env
-        page = Path(environment.app.outdir) / PAGE
-        if not page.exists():
+        if not self.page.exists():
             return [nodes.paragraph(text=MISSING)]
-        up = "../" * environment.docname.count("/")
-        size = page.stat().st_size / 1e6
+        up = "../" * self.state.document.settings.env.docname.count("/")
+        size = self.page.stat().st_size / 1e6
         text = f'<p><a class="browser-page" href="{up}{PAGE}">Open the page</a> ({size:.0f} MB).</p>'
         return [nodes.raw("", text, format="html")]
 
 
 def make_page(app: Any) -> None:
     """Write the page into the site, unless the builder makes something else than pages."""
+    BrowserPage.page = Path(app.outdir) / PAGE
     if app.builder.format != "html":
         return
     if importlib.util.find_spec("ziglang") is None:
@@ -45,10 +47,9 @@ def make_page(app: Any) -> None:
     from depthforest import load
     from depthforest.export import export_page
 
-    folder = Path(app.outdir)
-    folder.mkdir(parents=True, exist_ok=True)
+    BrowserPage.page.parent.mkdir(parents=True, exist_ok=True)
     model = app.config.browser_page_model
-    export_page(load(model), folder / PAGE, title=Path(model).stem)
+    export_page(load(model), BrowserPage.page, title=Path(model).stem)
 
 
 def setup(app: Any) -> dict[str, Any]:

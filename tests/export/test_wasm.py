@@ -129,6 +129,7 @@ def test_page_labels_a_dropped_picture_in_the_browser(forest, tmp_path):
     with sync_api.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
+        page.set_default_timeout(120_000)  # milliseconds
         problems = []
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on("request", lambda request: request.url.startswith("http") and problems.append(request.url))
