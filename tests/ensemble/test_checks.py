@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from depthforest.ensemble import (
+    BalancedRandomForestClassifier,
     BayesianLinearRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -11,10 +12,12 @@ from depthforest.ensemble import (
     ExtraTreesRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    IsolationForest,
     NewtonBoostingClassifier,
     NewtonBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    RandomTreesEmbedding,
 )
 
 ESTIMATORS = [
@@ -24,6 +27,10 @@ ESTIMATORS = [
     RandomForestRegressor(n_estimators=5),
     ExtraTreesClassifier(n_estimators=5),
     ExtraTreesRegressor(n_estimators=5),
+    DecisionTreeRegressor(criterion="absolute_error"),
+    BalancedRandomForestClassifier(n_estimators=5),
+    IsolationForest(n_estimators=5),
+    RandomTreesEmbedding(n_estimators=5),
     GradientBoostingClassifier(n_estimators=5),
     GradientBoostingRegressor(n_estimators=10),
     NewtonBoostingClassifier(n_estimators=5),

@@ -28,6 +28,8 @@ from depthforest.ensemble.tree.estimators import DecisionTreeClassifier, Decisio
 from depthforest.ensemble.tree.metadata import MAX_CATEGORIES, MAX_FEATURES, RUN_OPTIONS
 from depthforest.ensemble.tree.store import ESTIMATORS, FORMAT_VERSION, KEYS, KIND, MAX_TREES
 
+pytestmark = pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few trees
+
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tools"
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

@@ -29,6 +29,7 @@ from depthforest.ensemble.fitting import (
     make_folds,
     out_of_fold,
     routing_splitter,
+    side_by_side,
 )
 
 DROPPED = "drop"
@@ -177,7 +178,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         `labels` names the class codes y; None for a regressor.
         """
         if self._is_prefit:
-            return [np.asarray(getattr(m, method)(X)) for (_, m), method in zip(members, methods, strict=True)]
+            return [side_by_side(getattr(m, method)(X)) for (_, m), method in zip(members, methods, strict=True)]
         folds = make_folds(self.cv, X, y, groups=routed.cv.split.get("groups"), labels=labels)
         fit_params = {name: dict(routed[name].fit) for name, _ in members}
         return out_of_fold(

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from depthforest.base import Floats, UsageError
 from depthforest.ensemble.combining.members import NamedMembers, has_trait, routing_enabled
-from depthforest.ensemble.fitting import Answers, fit_named
+from depthforest.ensemble.fitting import Answers, fit_named, side_by_side
 
 
 class StackedMembers(NamedMembers):
@@ -76,7 +76,7 @@ class StackedMembers(NamedMembers):
         check_is_fitted(self)
         self._check_features(X, reset=False)
         asked = zip(self.estimators_, self.stack_method_, strict=True)
-        return self._with_features(self._all_columns([np.asarray(getattr(m, how)(X)) for m, how in asked]), X)
+        return self._with_features(self._all_columns([side_by_side(getattr(m, how)(X)) for m, how in asked]), X)
 
     def transform(self, X: Any) -> Any:
         """Return what the meta learner sees: every member's columns, then X itself with `passthrough`.

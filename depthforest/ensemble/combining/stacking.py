@@ -15,7 +15,15 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 
 from depthforest.base import Floats, UsageError
 from depthforest.ensemble.combining.stackedmembers import StackedMembers
-from depthforest.ensemble.fitting import Answers, check_code_classes, class_codes, codes_of, numbers, shared_classes
+from depthforest.ensemble.fitting import (
+    Answers,
+    check_code_classes,
+    class_codes,
+    codes_of,
+    label_codes,
+    numbers,
+    shared_classes,
+)
 
 # what 'auto' asks a member by: the first that it has
 _AUTO = ("predict_proba", "decision_function", "predict")
@@ -63,7 +71,7 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
     named_estimators_ : Bunch, the same by name
     final_estimator_ : the fitted meta learner
     stack_method_ : list of str, what each member is asked by
-    classes_ : ndarray (n_classes,)
+    classes_ : ndarray (n_classes,); a list of them with several targets
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -97,8 +105,8 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         ----------
         X : array-like, sparse matrix or frame (n, n_features)
             Goes to the members as it is.
-        y : array-like (n,)
-            Labels.
+        y : array-like (n,) or (n, n_targets)
+            Labels; several targets must each be 0 or 1, and the meta learner must take them.
         groups : array-like (n,), optional
             Rows of one group stay in one fold: it goes to the splitter. (A stacking inside this one gets it by metadata
             routing only.)
@@ -115,6 +123,9 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         methods = [self._method(name, member) for name, member in members]
         judges = [(name, member) for name, member in members if is_classifier(member)]
         known = shared_classes([n for n, _ in judges], [m for _, m in judges]) if self._is_prefit and judges else None
+        several = label_codes(X, y, owner=type(self).__name__)
+        if several is not None:
+            return self._fit_targets(members, final, methods, X, several, self._routed(X, groups, fit_params))
         classes, codes = class_codes(X, y, known, owner=type(self).__name__)
         self._check_features(X, reset=True)
         routed = self._routed(X, groups, fit_params)
@@ -131,6 +142,19 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         check_code_classes(["final_estimator"], [self.final_estimator_], classes)
         return self
 
+    def _fit_targets(
+        self, members: Any, final: Any, methods: list[str], X: Any, targets: tuple[list[Any], Any], routed: Any
+    ) -> StackingClassifier:
+        """Fit to several targets of two classes: members answer with a column for each."""
+        classes, codes = targets
+        self._check_features(X, reset=True)
+        fitted = self._fit_members(members, X, codes, routed)
+        self.classes_, self.stack_method_ = classes, methods
+        self._keep_members(members, fitted)
+        z = self._all_columns(self._held_out(members, methods, X, codes, routed, labels=None))
+        self._fit_final(final, z, X, codes, routed)
+        return self
+
     def _method(self, name: str, member: Any) -> str:
         if self.stack_method not in ("auto", *_AUTO):
             raise UsageError(f"stack_method must be 'auto' or one of {', '.join(_AUTO)}, got {self.stack_method!r}")
@@ -143,6 +167,8 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         )
 
     def _columns(self, name: str, answer: Answers, method: str) -> Floats:
+        if isinstance(self.classes_, list):
+            return np.asarray(answer, dtype=np.float64)
         n_classes = len(self.classes_)
         if method == "predict" and is_classifier(self.named_estimators_[name]):
             answer = np.eye(n_classes)[
@@ -153,7 +179,7 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         return np.asarray(answer[:, 1:] if n_classes == answer.shape[1] == 2 else answer, dtype=np.float64)
 
     def predict(self, X: Any, **predict_params: Any) -> npt.NDArray[Any]:
-        """Return the meta learner's label for each row, (n,).
+        """Return the meta learner's label for each row, (n,), or (n, n_targets).
 
         Parameters
         ----------
@@ -162,7 +188,10 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
             Go to the meta learner's `predict`.
         """
         codes = self._final_answer("predict", X, predict_params)
-        return self.classes_[np.asarray(codes, dtype=np.int64)]
+        numbers_of = np.asarray(codes, dtype=np.int64)
+        if isinstance(self.classes_, list):
+            return np.stack([own[numbers_of[:, t]] for t, own in enumerate(self.classes_)], axis=1)
+        return np.asarray(self.classes_[numbers_of])
 
     @property
     def predict_proba(self) -> Callable[[Any], Floats]:

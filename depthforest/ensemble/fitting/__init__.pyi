@@ -20,6 +20,7 @@ from .members import Params as Params
 from .members import fit_members as fit_members
 from .members import fit_named as fit_named
 from .members import out_of_fold as out_of_fold
+from .members import side_by_side as side_by_side
 from .monotonic import directions_of as directions_of
 from .sequences import MemberSequence as MemberSequence
 from .tables import Indices as Indices
@@ -34,6 +35,7 @@ from .targets import Codes as Codes
 from .targets import check_code_classes as check_code_classes
 from .targets import class_codes as class_codes
 from .targets import codes_of as codes_of
+from .targets import label_codes as label_codes
 from .targets import numbers as numbers
 from .targets import shared_classes as shared_classes
 from .warmstart import check_count as check_count

@@ -60,8 +60,17 @@ def fit_named(name: str, estimator: Any, X: Any, y: npt.NDArray[Any], params: Pa
     except Exception as error:
         message = " ".join(str(error).split()) or type(error).__name__  # other libraries break their lines
         kind = MemberTypeError if isinstance(error, TypeError) else UsageError
+        if kind is MemberTypeError and "unexpected keyword argument 'sample_weight'" in message:
+            message = f"Underlying estimator {type(estimator).__name__} does not support sample weights."
         raise kind(f"{name} ({type(estimator).__name__}) failed to fit: {message}") from error
     return member  # not what `fit` returns, which may be nothing
+
+
+def side_by_side(answer: Any) -> Answers:
+    """Return a member's answer as one array; of several targets, each of two classes, the share of the second."""
+    if not isinstance(answer, list):
+        return np.asarray(answer)
+    return np.hstack([own[:, 1:] if own.shape[1] == 2 else own for own in answer])
 
 
 def _fit_member(task: _FitTask) -> Any:
@@ -75,7 +84,7 @@ def _predict_fold(task: _FoldTask) -> Answers:
     params = _check_method_params(whole.X, whole.params, task.train)
     fitted = _fit_member(_FitTask(whole.name, whole.estimator, X, y, params))
     held_out, _ = _safe_split(whole.estimator, whole.X, None, task.test, task.train)
-    answer = np.asarray(getattr(fitted, task.method)(held_out))
+    answer = side_by_side(getattr(fitted, task.method)(held_out))
     known = getattr(fitted, "classes_", None)
     if task.method == "predict" or task.n_classes is None or known is None or len(known) == task.n_classes:
         return answer

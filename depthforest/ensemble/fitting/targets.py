@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from depthforest.base import Floats, Longs, UsageError
@@ -21,6 +21,10 @@ Labels = npt.NDArray[Any]
 Codes = Longs
 
 SHOWN_CLASSES = 6  # of each side, in messages
+
+
+class SeveralTargetsError(UsageError, NotImplementedError):
+    """More than one target a row: scikit-learn's type of it."""
 
 
 def class_codes(X: Any, y: Any, known: Labels | None, *, owner: str) -> tuple[Labels, Codes]:
@@ -50,6 +54,17 @@ def class_codes(X: Any, y: Any, known: Labels | None, *, owner: str) -> tuple[La
     return known, codes_of(labels, known, what="y holds")
 
 
+def label_codes(X: Any, y: Any, *, owner: str) -> tuple[list[Labels], Codes] | None:
+    """Return the classes of each of several targets with two classes, and the codes (n, n_targets); None for one."""
+    if y is None or getattr(y, "ndim", 1) != 2 or y.shape[1] < 2:
+        return None
+    if type_of_target(y) != "multilabel-indicator":
+        raise SeveralTargetsError(f"{owner} takes one target a row, or several of 0 and 1; got y of shape {y.shape}")
+    check_consistent_length(X, y)
+    found = [np.unique(column, return_inverse=True) for column in np.asarray(y).T]
+    return [classes for classes, _ in found], np.stack([codes for _, codes in found], axis=1).astype(np.int64)
+
+
 def codes_of(labels: Labels, classes: Labels, *, what: str) -> Codes:
     """Return the position of every label in `classes` (sorted); `what` opens the message about a stranger."""
     try:
@@ -72,7 +87,9 @@ def _one_per_row(X: Any, y: Any, owner: str) -> npt.NDArray[Any]:
     if y is None:
         raise UsageError(f"{owner} requires y to be passed, but the target y is None")
     if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
-        raise UsageError(f"{owner} takes one target a row, got y of shape {y.shape}; fit one {owner} for each column")
+        raise SeveralTargetsError(
+            f"{owner} takes one target a row, got y of shape {y.shape}; fit one {owner} for each column"
+        )
     check_consistent_length(X, y)
     return np.asarray(column_or_1d(y, warn=True))
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
@@ -287,6 +288,42 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
         mean = np.mean([tree.compute_feature_importances(self.n_features_in_) for tree in self.trees_], axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
 
+    def importances(self, kind: str = "gain") -> Floats:
+        """Return the importance of columns, (n_features,), summed over all trees and not scaled.
+
+        Parameters
+        ----------
+        kind : {"gain", "split"}, default="gain"
+            What the splits of a column take off weight times impurity, or how many splits there are.
+        """
+        check_is_fitted(self)
+        if kind == "gain":
+            return np.sum([tree.gains(self.n_features_in_) for tree in self.trees_], axis=0)
+        if kind != "split":
+            raise UsageError(f"kind must be 'gain' or 'split', got {kind!r}")
+        features = np.concatenate([tree.feature[~tree.is_leaf] for tree in self.trees_])
+        return np.bincount(features, minlength=self.n_features_in_).astype(np.float64)
+
+    def proximities(self, X: Any, other: Any = None) -> Floats:
+        """Return in which share of the trees rows fall into the same leaf as others, (n, n_others).
+
+        Parameters
+        ----------
+        X : (n, n_features) array, sparse matrix or DataFrame
+        other : (n_others, n_features), optional
+            X by default.
+        """
+        marked = self._marked_leaves(X)
+        of_others = marked if other is None else self._marked_leaves(other)
+        return np.asarray((marked @ of_others.T).toarray() / len(self.trees_))
+
+    def _marked_leaves(self, X: Any) -> csr_array:
+        """Return a column of 0 and 1 for each node of all trees, (n, n_nodes): which leaves rows are in."""
+        leaves = self.apply(X) + self._walk.roots
+        starts = np.arange(0, leaves.size + 1, leaves.shape[1])
+        shape = (len(leaves), len(self._walk.nodes))
+        return csr_array((np.ones(leaves.size), leaves.ravel(), starts), shape=shape)
+
     def apply(self, X: Any) -> Longs:
         """Return the leaf of every row in every tree, (n, n_trees)."""
         table = predict_table(self, X)
@@ -307,8 +344,8 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
         table = predict_table(self, X)
         if not self.bootstrap:
             raise UsageError("permutation_importance needs bootstrap=True: without it every tree has seen all rows")
-        check_same_rows(self.n_rows_, table, truth)
         check_one_target(self.trees_[0], "permutation_importance")
+        check_same_rows(self.n_rows_, table, truth)
         threads = job_count(self.n_jobs, in_threads=True)
         return permutation_importance(
             self.trees_, self._unseen_rows, table, truth, seed=int(self._seeds[0]), threads=threads

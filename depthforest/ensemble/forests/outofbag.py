@@ -72,7 +72,7 @@ def ask(
         wrong = (
             (means - truth[rows].reshape(means.shape)) ** 2 if is_number else best_codes(means, starts) != truth[rows]
         )
-        losses[rows] = wrong.reshape(len(rows), -1).mean(axis=1)
+        losses[rows] = wrong if wrong.ndim == 1 else wrong.mean(axis=1)
         if counts.any():
             errors[t] = losses.sum() / np.count_nonzero(counts)
     with np.errstate(invalid="ignore"):

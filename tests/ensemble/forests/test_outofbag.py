@@ -16,6 +16,8 @@ from depthforest.ensemble import (
 )
 from depthforest.ensemble.forests.outofbag import error_bound
 
+pytestmark = pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")  # few trees
+
 N = 60
 
 

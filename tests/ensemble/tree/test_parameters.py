@@ -72,11 +72,10 @@ def test_parameters_of_forests_that_cannot_be(name):
 
 @pytest.mark.parametrize("kind", FORESTS)
 def test_out_of_bag_needs_a_bootstrap(kind):
-    for settings in ({"oob_score": True}, {"max_samples": 3}):
-        with pytest.raises(
-            UsageError, match="oob_score and max_samples need bootstrap=True: without it every tree sees"
-        ):
-            small(kind, bootstrap=False, **settings).fit(X, Y)
+    with pytest.raises(UsageError, match="Out of bag estimation only available if bootstrap=True"):
+        small(kind, bootstrap=False, oob_score=True).fit(X, Y)
+    with pytest.raises(UsageError, match="`max_sample` cannot be set if `bootstrap=False`"):
+        small(kind, bootstrap=False, max_samples=3).fit(X, Y)
 
 
 def test_parameters_that_can_be():

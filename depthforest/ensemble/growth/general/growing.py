@@ -94,6 +94,7 @@ def _weigh(
 def bound_children(sign: int, parent: int, child: int, bounds: Floats) -> None:
     """Bound what two children may predict: of a column with a sign, the middle between them parts what they may."""
     middle = 0.5 * (bounds[child, VALUE] + bounds[child + 1, VALUE])
+    middle = min(max(middle, bounds[parent, LOWER]), bounds[parent, UPPER])  # rounding must not pass the bounds
     for side in range(2):
         bounds[child + side, LOWER], bounds[child + side, UPPER] = bounds[parent, LOWER], bounds[parent, UPPER]
         if sign != 0 and (sign > 0) == (side == 0):

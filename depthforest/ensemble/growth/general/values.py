@@ -57,7 +57,7 @@ def clip_nodes(of_classes: bool, signs: Signs, feature: Ints, child: Ints, bound
         bounds[node, VALUE] = out[node, channel]
     for node in range(len(feature)):
         if feature[node] != LEAF:
-            bound_children(signs[feature[node]], node, child[node], bounds)
+            bound_children(signs[feature[node]], node, np.int64(child[node]), bounds)
         out[node, channel] = min(max(out[node, channel], bounds[node, LOWER]), bounds[node, UPPER])
         if of_classes:
             out[node, 0] = 1.0 - out[node, 1]
