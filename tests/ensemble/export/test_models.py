@@ -17,15 +17,28 @@ def answers_of(model, X, **texts):
     return dict(zip(names, session.run(names, inputs), strict=True))
 
 
+def trees_of(estimator, columns):
+    """Yield the trees of an estimator and of its members, and which columns of the table they see."""
+    if hasattr(estimator, "estimators_features_"):
+        for member, seen in zip(estimator.estimators_, estimator.estimators_features_, strict=True):
+            yield from trees_of(member, columns[seen])
+    elif hasattr(estimator, "trees_"):
+        yield from ((tree, columns) for tree in estimator.trees_)
+    elif hasattr(estimator, "tree_"):
+        yield estimator.tree_, columns
+    else:
+        for member in estimator.estimators_:
+            yield from trees_of(member, columns)
+
+
 def on_thresholds(estimator, X, seed=0):
     """Return rows with values on thresholds, a hair beside them, and missing."""
     rng = np.random.default_rng(seed)
-    trees = [estimator.tree_] if hasattr(estimator, "tree_") else estimator.trees_
     more = np.repeat(X.astype(np.float32), 3, axis=0)
-    for tree in trees:
+    for tree, columns in trees_of(estimator, np.arange(X.shape[1])):
         for node in np.flatnonzero((tree.feature >= 0) & (tree.mask < 0)):
             rows, value = rng.integers(0, len(more), 3), tree.threshold[node]
-            more[rows, tree.feature[node]] = value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)
+            more[rows, columns[tree.feature[node]]] = value, np.nextafter(value, np.inf), np.nextafter(value, -np.inf)
     more[rng.random(more.shape) < 0.02] = np.nan
     return more
 
@@ -119,8 +132,8 @@ def test_ensembles_of_ensembles(name, load):
     names = np.array(["one", "two", "three"])
     estimator = ensembles_of(name).fit(X[::2], names[y[::2]])
     rng = np.random.default_rng(0)
-    more = np.concatenate([X, X + rng.normal(0, X.std(axis=0), X.shape)]).astype(np.float32)
-    assert_same(estimator, more)
+    assert_same(estimator, on_thresholds(estimator, X))
+    assert_same(estimator, (X + rng.normal(0, X.std(axis=0), X.shape)).astype(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +147,7 @@ def test_ensembles_of_ensembles(name, load):
 )
 def test_ensembles_of_regressors(estimator):
     X, y = load_diabetes(return_X_y=True)
-    assert_same(estimator.fit(X, y), X.astype(np.float32))
+    assert_same(estimator.fit(X, y), on_thresholds(estimator, X))
 
 
 def test_averages_of_regressors_agree_to_the_last_digits():
