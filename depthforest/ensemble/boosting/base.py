@@ -275,8 +275,6 @@ class BaseBoosting(Started, MemberSequence, BaseEstimator):  # type: ignore[misc
         """Go on from the trees there are."""
         threads = job_count(self.n_jobs, in_threads=True)
         rate = number("learning_rate", self.learning_rate, 0)
-        if not rate:
-            raise UsageError("learning_rate and subsample must be above 0, got learning_rate=0")
         sampling = sampling_of(self, rate)
         max_bins = check_max_bins(self.max_bins)
         n_outputs, n_rounds = training.loss.n_outputs, whole("n_estimators", self.n_estimators, 1)

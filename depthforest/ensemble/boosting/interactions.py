@@ -37,8 +37,8 @@ def groups_of(estimator: Any) -> Bytes:
     for number, group in enumerate(groups):
         for column in group:
             members[number, _place(column, names, n_features)] = 1
-    rest = ~members.any(axis=0)
-    return np.concatenate((members, rest[None].astype(np.uint8))) if rest.any() else members
+    rest = (members.max(axis=0) == 0).astype(np.uint8)
+    return np.vstack((members, rest)) if rest.any() else members
 
 
 def _place(column: Any, names: list[Any], n_features: int) -> int:

@@ -86,8 +86,8 @@ class Sampling:
 def sampling_of(estimator: Any, rate: float) -> Sampling:
     """Return how the rounds of an estimator draw rows and drop trees; those without the parameters only draw rows."""
     subsample = number("subsample", estimator.subsample, 0, 1)
-    if not subsample:
-        raise UsageError("learning_rate and subsample must be above 0, got subsample=0")
+    if not rate or not subsample:
+        raise UsageError(f"learning_rate and subsample must be above 0, got {rate:g} and {subsample:g}")
     strategy = getattr(estimator, "data_sample_strategy", "bagging")
     if strategy not in STRATEGIES:
         raise UsageError(f"data_sample_strategy must be one of {', '.join(STRATEGIES)}; got {strategy!r}")

@@ -14,7 +14,7 @@ from support import naive_columns
 from depthforest.ensemble.boosting import planting as boostplanting
 from depthforest.ensemble.boosting.planting import BoostGrower, BoostGrowth
 from depthforest.ensemble.growth.binning import Binned, bin_columns
-from depthforest.ensemble.tree.planting import UNLIMITED
+from depthforest.ensemble.tree import UNLIMITED
 from depthforest.ensemble.tree.walking import Walk
 
 NAN = math.nan

@@ -30,6 +30,7 @@ def test_raw_values_start_where_scikit_learns_do(data, loss):
     if loss == "exponential":
         y = np.minimum(y, 1)
     settings = {"init": GaussianNB(), "loss": loss, "n_estimators": 1, "learning_rate": 1e-12}
+    X = X.astype(np.float32)  # what theirs gives to the estimator
     ours = GradientBoostingClassifier(**settings).fit(X, y).decision_function(X)
     assert_allclose(ours, TheirClassifier(**settings).fit(X, y).decision_function(X), atol=1e-8)
 

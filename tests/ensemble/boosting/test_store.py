@@ -386,9 +386,10 @@ def fewer_trees(n):
 OTHER_CLASSES = {"dtype": "int64", "values": [0, 1, 2, 3]}
 
 REFUSED = {
-    "start missing": ("classes", cut("start"), r"start must be 3 numbers for loss 'multinomial', up to 1e\+300; got"),
+    "start too few": (
+        "classes", whole_column("start", [1, 2]), r"start must be 3 numbers for loss 'multinomial', up to 1e\+300, or",
+    ),
     "start too many": ("numbers", whole_column("start", [1, 2]), r"start must be 1 numbers for loss 'huber'"),
-    "no start": ("two_classes", cut("start", 0), "start must be 1 numbers"),
     "start NaN": ("numbers", item("start", 0, np.nan), r"start must be 1 numbers .* got \[nan\]"),
     "start infinite": ("classes", item("start", 1, -np.inf), "start must be 3 numbers"),
     "start huge": ("numbers", item("start", 0, 1.1e300), r"up to 1e\+300"),
