@@ -186,6 +186,11 @@ def kill_once(place: Place, rng: random.Random) -> str:
     ) as child:
         time.sleep(rng.uniform(0.3, 1.05) * place.seconds)
         child.kill()
+    return go_on(place)
+
+
+def go_on(place: Place) -> str:
+    """Run a command again that was stopped; return what is wrong."""
     again = place.case.again if (place.folder / f"{place.case.outputs[0]}.checkpoint").is_dir() else ()
     done = place.run(*again)
     if done.returncode != 0:
@@ -278,13 +283,11 @@ def terminated(place: Place) -> str:
         _, err = child.communicate(timeout=SECONDS)
     if child.returncode not in (0, 143, -signal.SIGTERM) or "Traceback" in err:
         return f"exit {child.returncode}: {err[-200:]}"
-    again = place.case.again if (place.folder / f"{place.case.outputs[0]}.checkpoint").is_dir() else ()
-    done = place.run(*again)
-    return f"does not go on: {done.stderr[-200:]}" if done.returncode else place.difference()
+    return go_on(place)
 
 
 def closed_pipe(place: Place) -> str:
-    """Nobody reads what it prints."""
+    """Nobody reads what it prints: it ends as if nothing were wrong, or stops and can go on."""
     place.clear()
     reading, writing = os.pipe()
     os.close(reading)
@@ -295,7 +298,8 @@ def closed_pipe(place: Place) -> str:
         )  # fmt: skip
     if "Traceback" in done.stderr or "internal:" in done.stderr:
         return done.stderr[-300:]
-    return place.difference()
+    wrong = place.difference()
+    return go_on(place) if wrong and done.returncode else wrong  # stopped where it says how far it is
 
 
 FAULTS: dict[str, Callable[[Place], str]] = {
