@@ -244,7 +244,7 @@ def _survey(
             own[np.uint64(of_part[p])] += sums[i, p]
             total += sums[i, p]
         # whole numbers far below 2^53: rounded down, the quotient is that of whole numbers, which does not vectorize
-        whole = np.float64(max(total, 1))
+        whole = np.float64(total if total > 0 else 1)
         for g in range(n_groups):
             shares[i, g] = np.int32(np.float64(own[g]) * np.float64(SHARE_UNIT) / whole)
         for role in range(2):
