@@ -2,7 +2,6 @@
 
     python tools/scaling_model.py                     # the table of the page
     python tools/scaling_model.py --frames 80000 --pixels 165 --candidates 500 --threads 1,2,4
-    python tools/scaling_model.py --measure 1,2,4     # the model beside clusters on this machine: processor times
 
 A level costs the longest of three: counting, messages and the scheduler's work. The numbers are those of
 `training/distributed`: how many ranges, shards and bundles there are. Nodes are taken to halve at every level.
@@ -11,14 +10,8 @@ A level costs the longest of three: counting, messages and the scheduler's work.
 from __future__ import annotations
 
 import argparse
-import itertools
-import os
-import tempfile
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 from depthforest.cluster import FAN_IN
 from depthforest.training.distributed.growing import MAX_RANGES, TABLE_BYTES
@@ -110,111 +103,6 @@ def costs(s: Setting) -> Iterator[Cost]:
         yield cost(f"level {level}", counting, sent + 2 * s.round_seconds, n_tasks)
 
 
-# -- beside clusters here ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What one run took on this machine.
-
-    Parameters
-    ----------
-    workers : float
-        Processor seconds of all workers.
-    client : float
-        Processor seconds of this process: client and scheduler.
-    path : float
-        Processor seconds of the longest of them at every level, summed: how long it takes on machines of their own.
-    n_tasks : int
-    others : float
-        Share of this machine's processor time that went to other programs.
-    seconds : float
-        By the clock.
-    """
-
-    workers: float
-    client: float
-    path: float
-    n_tasks: int
-    others: float
-    seconds: float
-
-
-def measured(source: Any, config: Any, n_workers: int) -> Measured:
-    """Grow a tree on a cluster of this machine, and measure processor times."""
-    from distributed import Client, LocalCluster
-
-    from depthforest.training import train
-
-    options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
-        # kernels are loaded, and every worker has imported everything
-        train(source, replace(config, depth=6, candidates=20, pixels_per_frame=50), client=client)
-        n_tasks, marks = 0, []
-        submit = client.submit
-
-        def counted(*arguments: Any, **keywords: Any) -> Any:
-            nonlocal n_tasks
-            n_tasks += 1
-            return submit(*arguments, **keywords)
-
-        def mark(*_: Any) -> None:
-            own = client.run(time.process_time)
-            marks.append((time.process_time(), *own.values()))
-
-        client.submit = counted
-        total, began = _processor_seconds(), time.perf_counter()
-        mark()
-        train(source, config, client=client, progress=lambda news: mark() if news.event == "level" else None)
-        mark()
-        seconds, total = time.perf_counter() - began, _processor_seconds() - total
-        steps = [[b - a for a, b in zip(*pair, strict=True)] for pair in itertools.pairwise(marks)]
-        client_seconds, worker_seconds = sum(step[0] for step in steps), sum(sum(step[1:]) for step in steps)
-        path = sum(max(step) for step in steps)
-    others = 1 - (client_seconds + worker_seconds) / total
-    return Measured(worker_seconds, client_seconds, path, n_tasks, others, seconds)
-
-
-def _processor_seconds() -> float:
-    """Return the processor seconds that this machine has spent on all programs (Linux)."""
-    fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
-    busy = sum(int(fields[i]) for i in (0, 1, 2, 5, 6, 7))
-    return busy / os.sysconf("SC_CLK_TCK")
-
-
-def measure(counts: list[int], asked: argparse.Namespace) -> None:
-    """Print what the model says beside what clusters of this machine take."""
-    from depthforest.training import TrainConfig, train
-    from synth import Config, Generator, produce
-
-    config = TrainConfig(
-        trees=1, depth=asked.depth, candidates=asked.candidates, pixels_per_frame=asked.pixels, frames_per_tree=1.0
-    )
-    n_evaluations = 0
-    with tempfile.TemporaryDirectory() as folder:
-        made = Generator(Config(camera="kinect_v1@320x240", n_bodies=20), 5, n=asked.frames)
-        source = produce(made, Path(folder) / "frames.zarr", asked.frames, kind="zarr")
-        train(source, replace(config, depth=6, candidates=20, pixels_per_frame=50), threads=1)
-        began = time.process_time()
-        train(source, config, threads=1)
-        alone = time.process_time() - began
-        found = {n: measured(source, config, n) for n in counts}
-    n_evaluations = asked.frames * asked.pixels * asked.candidates * asked.depth
-    print(f"one process, one thread: {alone:.1f} s of a processor, {n_evaluations / alone / 1e6:.0f} M evaluations/s")
-    print("workers  tasks  model  workers s  model  client s  model  path s  model  by the clock  others")
-    for n, its in found.items():
-        setting = Setting(asked.frames, asked.pixels, asked.candidates, asked.depth, n)
-        parts = list(costs(setting))
-        tasks = sum(cost.n_tasks for cost in parts)
-        counting = n * sum(cost.counting for cost in parts)
-        path = sum(max(cost.counting, cost.scheduler) for cost in parts)
-        print(
-            f"{n:7d}  {its.n_tasks:5d}  {tasks:5.0f}  {its.workers:9.1f}  {counting:5.1f}  {its.client:8.1f}  "
-            f"{tasks * setting.task_seconds:5.1f}  {its.path:6.1f}  {path:5.1f}  {its.seconds:12.1f}  {its.others:6.0%}"
-        )
-        print(f"         {1000 * its.client / its.n_tasks:.2f} ms of client and scheduler for a task")
-
-
 def main() -> None:
     """Print a table for several numbers of threads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -224,11 +112,7 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=20)
     parser.add_argument("--trees", type=int, default=3)
     parser.add_argument("--threads", default="1,2,4,10,33,100,300,1000")
-    parser.add_argument("--measure", metavar="WORKERS", help="Numbers of workers with commas; small data by default.")
     asked = parser.parse_args()
-    if asked.measure:
-        measure([int(n) for n in asked.measure.split(",")], asked)
-        return
     print("threads       hours  of it counting  messages  scheduler  efficiency")
     alone = 0.0
     for n in map(int, asked.threads.split(",")):

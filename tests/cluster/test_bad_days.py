@@ -3,7 +3,6 @@
 import hashlib
 import os
 import signal
-import time
 
 import pytest
 from support.bounded import local_cluster
@@ -69,11 +68,6 @@ def test_tls_by_address_with_the_certificates_of_dasks_configuration(secured, tm
 # -- processes ---------------------------------------------------------------------------------------------------------
 
 
-def pids(client):
-    """Return the processes of the workers that answer: one may die while it is asked."""
-    return {pid for pid in client.run(os.getpid, on_error="return").values() if isinstance(pid, int)}
-
-
 @pytest.mark.slow
 def test_a_worker_that_has_another_version_is_told_when_it_is_there_and_when_it_joins(data):
     """The worker is a real process; what it says of its numba is changed."""
@@ -108,33 +102,3 @@ def test_workers_that_die_at_a_task_are_told():
             ClusterError, match="workers died several times at the same task, mostly for lack of memory"
         ):
             crew.result(crew.submit(die))
-
-
-@pytest.mark.slow
-def test_bytes_are_the_same_after_a_nanny_restarts_a_worker_for_memory(data, tmp_path):
-    before, hogs, mark = set(), [], tmp_path / "mark"
-
-    def fill_memory():
-        """Take more than a worker may have, once; done again, do nothing."""
-        if mark.exists():
-            return "again"
-        mark.touch()
-        held = []
-        while True:
-            held.append(os.urandom(2**20) * 32)
-            time.sleep(0.02)
-
-    def disturb(news):
-        if news.event == "level" and news.level == 1:
-            before.update(pids(client))
-            hogs.append(client.submit(fill_memory, pure=False))
-            until = time.monotonic() + 120
-            while pids(client) >= before and time.monotonic() < until:
-                time.sleep(0.2)
-
-    options = {"n_workers": 2, "processes": True, "memory_limit": "1200MB"}
-    with local_cluster(**options) as (_, client):
-        forest = train(data, CONFIG, client=client, progress=disturb)
-        assert pids(client) != before
-        assert hogs[0].result(timeout=60) == "again"
-    assert digest(forest, tmp_path) == digest(train(data, CONFIG), tmp_path)

@@ -1,15 +1,12 @@
 """Commands with --dask: the same files as without."""
 
 import hashlib
-import json
 
-import numpy as np
 import pytest
 from support.bounded import local_cluster
 from support.command import run_here
 from support.labelcommand import CAMERA, DATA, GOLDEN, MODEL, contents
 
-from depthforest.forest.loading import load
 from depthforest.io.datasets import open_dataset
 from depthforest.io.writing import open_store
 
@@ -106,31 +103,3 @@ def test_synth(address, kind, tmp_path):
 def hashes(folder):
     """Return the hash of every file; a Zarr store compresses the same values to the same bytes."""
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents(folder).items()}
-
-
-def test_leaves_joints_confidence_and_figures(address, tmp_path):
-    """Each command works on what the one before has written."""
-    model = MODEL
-    for command, more in (("fit-leaves", ("--facings", 2, "--rounds", 1)), ("fit-joints", ()), ("fit-confidence", ())):
-        outputs = tmp_path / f"{command}.safetensors", tmp_path / f"{command}-there.safetensors"
-        pair(address, command, model, "--data", GOLDEN / "frames", *more, outputs=outputs)
-        assert outputs[0].read_bytes() == outputs[1].read_bytes()
-        model = outputs[0]
-    assert load(model).joints is not None
-    figures = []
-    for name, more in (("here", ()), ("there", ("--dask", address[0]))):
-        path = tmp_path / f"{name}.json"
-        done = run_here("evaluate", model, "--data", GOLDEN / "frames", "--json", path, *more)
-        assert done.returncode == 0, done.stderr
-        figures.append({key: value for key, value in _flat(json.loads(path.read_text())) if "speed" not in key})
-    assert len(figures[0]) > 20
-    assert figures[0].keys() == figures[1].keys()
-    assert all(np.array_equal(figures[0][key], figures[1][key]) for key in figures[0])
-
-
-def _flat(content, prefix=""):
-    if isinstance(content, dict):
-        for key, value in content.items():
-            yield from _flat(value, f"{prefix}.{key}")
-    else:
-        yield prefix, content
