@@ -554,7 +554,17 @@ def test_the_stored_ensemble_predicts_as_it_did(tmp_path):
     assert forest.predict(rows).tolist() == [forest.classes_[np.argmax(shares)] for shares in expected["shares"]]
     assert forest.oob_score_ == expected["oob_score"]
     forest.save(tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == (GOLDEN / "ensemble.safetensors").read_bytes()
+    assert parts_of(tmp_path / "again") == parts_of(GOLDEN / "ensemble.safetensors")
+
+
+def parts_of(path):
+    """Return the content, the header of the columns and the columns of a file, without a parameter that came later."""
+    data = path.read_bytes()
+    end = 8 + struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:end])
+    content = json.loads(header.pop("__metadata__")["depthforest"])
+    content["parameters"].pop("monotonic_cst", None)
+    return content, header, data[end:]
 
 
 def chapter():

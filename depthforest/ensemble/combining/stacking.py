@@ -146,7 +146,8 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         self, members: Any, final: Any, methods: list[str], X: Any, targets: tuple[list[Any], Any], routed: Any
     ) -> StackingClassifier:
         """Fit to several targets of two classes: members answer with a column for each."""
-        classes, codes = targets
+        codes = targets[1]
+        classes: Any = targets[0]
         self._check_features(X, reset=True)
         fitted = self._fit_members(members, X, codes, routed)
         self.classes_, self.stack_method_ = classes, methods

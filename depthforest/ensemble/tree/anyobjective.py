@@ -93,5 +93,5 @@ def _with_values(tables: TreeTables, objective: Objective, growth: Growth, ids: 
     own = np.empty_like(tree.own_values)
     leaves = np.flatnonzero(tree.is_leaf)
     own[tree.child[leaves] - n_shared] = values[leaves]
-    kept = {} if growth.keeps_rows else {"begins": tree.begins[:0], "rows": tree.rows[:0]}
+    kept: dict[str, Any] = {} if growth.keeps_rows else {"begins": tree.begins[:0], "rows": tree.rows[:0]}
     return replace(tree, own_values=own, node_values=values, starts=growth.starts, **kept)

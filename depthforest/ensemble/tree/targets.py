@@ -116,7 +116,7 @@ def logarithms(shares: Any) -> Any:
 def best_codes(shares: Floats, starts: tuple[int, ...]) -> npt.NDArray[np.intp]:
     """Return the number of the class with the largest share, of equals the first: (n,), or (n, T)."""
     if not starts:
-        return shares.argmax(axis=1)
+        return np.asarray(shares.argmax(axis=1))
     return np.stack([shares[:, first:end].argmax(axis=1) for first, end in pairwise(starts)], axis=1)
 
 

@@ -96,7 +96,7 @@ def _insert(tree: Floats, n: int, rank: int, weight: float, target: float) -> No
 
 
 @bare
-def _descend(tree: Floats, n: int, half: float, takes_equal: bool) -> tuple[int, float, float]:
+def _descend(tree: Floats, n: int, half: float, takes_equal: bool) -> tuple[Any, float, float]:
     """Return how many ranks sum to less than half (or to no more), and their weight and sum of targets."""
     step = np.int64(1)
     while 2 * step <= n:

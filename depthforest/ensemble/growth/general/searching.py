@@ -75,7 +75,7 @@ def _sweep(
     best: float,
     memory: SplitMemory,
     medians: MedianMemory,
-) -> tuple[float, int]:
+) -> tuple[float, Any]:
     """Return (score, position) of the best cut after a position, (best, -1) if none beats `best`.
 
     No cut is made after the first `n_first` rows alone: missing ones, which are taken left with others.
@@ -170,7 +170,7 @@ def _best_of_column(
     ids: Ints,
     begin: int,
     n: int,
-    found: tuple[int, int, int, int, int],
+    found: tuple[Any, Any, Any, Any, Any],
     weight: float,
     bounds: tuple[float, float],
     best: Split,
@@ -190,7 +190,7 @@ def _best_of_column(
     last = (n_here if is_categorical else missing_code) if n_missing > 0 else high
     sort(n, low, last, memory.places, ints)
     for missing in range(2 if n_missing > 0 else 1):
-        n_first = np.int64(0)
+        n_first: Any = np.int64(0)
         if missing == LEFT:
             _take_missing_first(n, n_missing, ints)
             n_first = n_missing
@@ -211,7 +211,7 @@ def _best_of_column(
 
 
 @bare
-def _draw_cut(binned: Binned, feature: int, low: int, high: int, key: np.uint64) -> tuple[int, float]:
+def _draw_cut(binned: Binned, feature: int, low: int, high: int, key: np.uint64) -> tuple[Any, float]:
     """Draw a place between the smallest and largest value; return the last code up to it, below the largest one."""
     start, ranges = binned.columns[feature, START], binned.ranges
     bottom, top = np.float64(ranges[LOW, start + low]), np.float64(ranges[HIGH, start + high])
@@ -234,7 +234,7 @@ def _random_of_column(
     ids: Ints,
     begin: int,
     n: int,
-    found: tuple[int, int, int, int, int],
+    found: tuple[Any, Any, Any, Any, Any],
     weight: float,
     bounds: tuple[float, float],
     best: Split,
