@@ -436,7 +436,7 @@ REFUSED = {
         key("fitted", "loss", "log_loss"),
         "loss must be the one that 'log_loss' stands for, 'logistic'",
     ),
-    "loss of classes": (
+    "loss of another task": (
         "newton_numbers",
         key("fitted", "loss", "log_loss"),
         "loss must be one of 'squared_error'",
