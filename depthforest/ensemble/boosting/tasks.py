@@ -108,7 +108,8 @@ class BoostedRegressor(RegressorMixin, BaseBoosting):  # type: ignore[misc]
 
     def predict(self, X: Any, base_margin: Any = None) -> Floats:
         """Return the number of every row, (n,)."""
-        return self._loss.numbers(self._raw(X, base_margin)[:, 0])
+        raw = self._raw(X, base_margin)  # first: it says what is not fitted
+        return self._loss.numbers(raw[:, 0])
 
     def staged_predict(self, X: Any, base_margin: Any = None) -> Iterator[Floats]:
         """Yield `predict` after every round."""

@@ -204,7 +204,7 @@ def test_nothing_to_gain_is_one_leaf(gradient, hessian, is_exact):
     assert tree.node_count == 1
     assert tree.values[0, 0] == pytest.approx(-gradient.sum() / hessian.sum(), rel=1e-12)
     assert tree.missing_go_to_left[0] == 1
-    assert tree.threshold[0] == np.inf
+    assert tree.threshold[0] == -2.0
 
 
 def test_constant_columns_are_never_split():

@@ -515,8 +515,8 @@ def test_parts_that_do_not_go_together():
     for options, message in (
         ({"X_val": x}, "X_val and y_val go together"),
         ({"y_val": y}, "X_val and y_val go together"),
-        ({"qid_val": qid}, "qid_val and base_scores_val are of X_val and y_val: pass these too"),
-        ({"base_scores_val": scores}, "qid_val and base_scores_val are of X_val and y_val"),
+        ({"qid_val": qid}, "qid_val, base_scores_val and query_weight_val are of X_val and y_val: pass these too"),
+        ({"base_scores_val": scores}, "qid_val, base_scores_val and query_weight_val are of X_val and y_val"),
         ({"X_val": x, "y_val": y, "base_scores": scores}, "base_scores and base_scores_val go together"),
         ({"X_val": x, "y_val": y, "base_scores_val": scores}, "base_scores and base_scores_val go together"),
         ({"X_val": x, "y_val": y[1:]}, "X and y must have the same rows"),
