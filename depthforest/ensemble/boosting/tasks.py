@@ -46,7 +46,7 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
         unknown = classes[~np.isin(classes, self.classes_)]
         if len(unknown):
             raise UsageError(f"y_val has the class {unknown[:1].tolist()[0]!r}, which y has not")
-        return np.searchsorted(self.classes_, classes)[codes].astype(np.int32)
+        return np.asarray(np.searchsorted(self.classes_, classes)[codes], dtype=np.int32)
 
     def _named(self, truth: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.asarray(self.classes_[truth])

@@ -298,7 +298,7 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if kind == "gain":
-            return np.sum([tree.gains(self.n_features_in_) for tree in self.trees_], axis=0)
+            return np.asarray(np.sum([tree.gains(self.n_features_in_) for tree in self.trees_], axis=0))
         if kind != "split":
             raise UsageError(f"kind must be 'gain' or 'split', got {kind!r}")
         features = np.concatenate([tree.feature[~tree.is_leaf] for tree in self.trees_])
