@@ -212,7 +212,12 @@ class IsolationForest(MemberSequence, OutlierMixin, BaseEstimator):  # type: ign
         growth = Growth("squared_error", True, 1, 1, max_depth=max_depth)
         # random targets: no node is pure, and no split is better than another
         tree = plant(
-            binned, np.zeros(len(used), np.int32), rng.uniform(size=len(used)), counts.astype(np.float64), growth, seed=seed
+            binned,
+            np.zeros(len(used), np.int32),
+            rng.uniform(size=len(used)),
+            counts.astype(np.float64),
+            growth,
+            seed=seed,
         )
         features = np.where(tree.is_leaf, tree.feature, columns[tree.feature]).astype(np.int32)
         member = ExtraTreeRegressor(max_features=1, max_depth=max_depth, random_state=seed)
