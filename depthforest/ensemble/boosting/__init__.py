@@ -22,7 +22,6 @@ Modules, from the ground up:
 - `starting`: where boosting starts: constants, another estimator, base margins.
 - `judging`: the rows and metrics that rounds are judged by, early stopping, callbacks.
 - `walking`: sums of all trees for new rows.
-- `interactions`: constraints: columns that may stand together on a path.
 - `store`: what the file of a boosted ensemble holds beside its trees. Custom losses are refused, because files hold no
   code.
 - `base`: what the estimators share: rounds, early stopping, warm start, stages.

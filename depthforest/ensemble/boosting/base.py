@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest.base import Floats, Longs, UsageError
-from depthforest.ensemble.boosting.judging import LOSS, Judge, Watched, callbacks_of, scorers_of
+from depthforest.ensemble.boosting.judging import LOSS, RoundJudge, Watched, callbacks_of, scorers_of
 from depthforest.ensemble.boosting.losses.choice import Loss, loss_of
 from depthforest.ensemble.boosting.planting import BoostGrowth
 from depthforest.ensemble.boosting.rounds import Rounds, Rows
@@ -144,10 +144,10 @@ class BaseBoosting(Started, MemberSequence, BaseEstimator):  # type: ignore[misc
         self._boost(growth, training, judge, old)
         return self
 
-    def _judge(self, monitor: Any, callbacks: Any) -> Judge:
+    def _judge(self, monitor: Any, callbacks: Any) -> RoundJudge:
         """Return who judges rounds; the rows to judge by are not known yet."""
         patience = None if self.n_iter_no_change is None else whole("n_iter_no_change", self.n_iter_no_change, 1)
-        return Judge(
+        return RoundJudge(
             [], scorers_of(self.scoring), callbacks_of(monitor, callbacks), patience, number("tol", self.tol, 0)
         )
 
@@ -163,7 +163,7 @@ class BaseBoosting(Started, MemberSequence, BaseEstimator):  # type: ignore[misc
         self._seeds = continued_seeds(self._seeds if old else None, self.random_state, n_rounds + 1)
         return old
 
-    def _begin(self, old: list[Tree], training: Rows, judge: Judge) -> None:
+    def _begin(self, old: list[Tree], training: Rows, judge: RoundJudge) -> None:
         """Give all rows the raw values that they have before the first new round."""
         start = training.loss.start(training.y, training.weights)  # a loss of one's own is checked here
         if not old:
@@ -237,7 +237,7 @@ class BaseBoosting(Started, MemberSequence, BaseEstimator):  # type: ignore[misc
             raise UsageError(f"early stopping cannot set validation_fraction={share:g} aside: {error}") from None
         return np.sort(learned), np.sort(judged)
 
-    def _add_watched(self, judge: Judge, loss: Loss, given: tuple[Any, Any, Any, Any], eval_set: Any) -> None:
+    def _add_watched(self, judge: RoundJudge, loss: Loss, given: tuple[Any, Any, Any, Any], eval_set: Any) -> None:
         """Add the rows to judge by that the user gives: X_val, y_val, weights and base margins; and the `eval_set`."""
         X_val, y_val, weights, margin = given
         if (X_val is None) != (y_val is None):
@@ -271,7 +271,7 @@ class BaseBoosting(Started, MemberSequence, BaseEstimator):  # type: ignore[misc
             add_trees(Walk.of(trees), table, out, threads=job_count(self.n_jobs, in_threads=True))
         return out[:, 0].copy() if out.shape[1] == 1 else np.ascontiguousarray(out.T)
 
-    def _boost(self, growth: BoostGrowth, training: Rows, judge: Judge, trees: list[Tree]) -> None:
+    def _boost(self, growth: BoostGrowth, training: Rows, judge: RoundJudge, trees: list[Tree]) -> None:
         """Go on from the trees there are."""
         threads = job_count(self.n_jobs, in_threads=True)
         rate = number("learning_rate", self.learning_rate, 0)
@@ -319,7 +319,7 @@ class BaseBoosting(Started, MemberSequence, BaseEstimator):  # type: ignore[misc
                     del trees[n_best * n_outputs :]
                 self._know(trees, scores, judge)
 
-    def _know(self, trees: list[Tree], scores: dict[str, list[float]], judge: Judge) -> None:
+    def _know(self, trees: list[Tree], scores: dict[str, list[float]], judge: RoundJudge) -> None:
         """Set what is known after the last round."""
         for name, values in scores.items():
             setattr(self, f"{name}_", np.asarray(values))

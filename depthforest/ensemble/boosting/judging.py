@@ -1,7 +1,7 @@
 """Judging rounds: the rows and metrics that rounds are judged by, early stopping, and callbacks.
 
-`base` makes a `Judge` before the first round and tells it of every round. Scorers are scikit-learn's. They are asked
-with a view of the estimator that gives the raw values known so far, so that no tree is walked twice.
+`base` makes a `RoundJudge` before the first round and tells it of every round. Scorers are scikit-learn's. They are
+asked with a view of the estimator that gives the raw values known so far, so that no tree is walked twice.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Watched:
 
 
 @dataclass(eq=False)
-class Judge:
+class RoundJudge:
     """Judges each round.
 
     Parameters

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from depthforest.base import UsageError
-from depthforest.ensemble.boosting.interactions import groups_of
 from depthforest.ensemble.boosting.losses.choice import Loss
 from depthforest.ensemble.boosting.planting import BoostGrowth
 from depthforest.ensemble.boosting.store import BOOSTED_CLASSES, BOOSTED_NUMBERS
 from depthforest.ensemble.boosting.tasks import BoostedClassifier, BoostedRegressor
-from depthforest.ensemble.fitting import directions_of, number, share_count, whole
+from depthforest.ensemble.fitting import directions_of, groups_of, number, share_count, whole
 from depthforest.ensemble.tree import UNLIMITED, row_count
 
 POLICIES = ("depthwise", "lossguide")

@@ -16,6 +16,7 @@ Modules, from the ground up:
 - `monotonic`: columns that may only raise, or only lower, a prediction.
 - `sequences`: an ensemble as the list of its members.
 - `warmstart`: which members of the last fit are kept, and whether new ones may join them.
+- `interactions`: constraints: columns that may stand together on a path.
 """
 
 import lazy_loader

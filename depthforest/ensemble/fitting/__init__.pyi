@@ -7,6 +7,7 @@ from .folds import PREFIT as PREFIT
 from .folds import make_folds as make_folds
 from .folds import plain as plain
 from .folds import routing_splitter as routing_splitter
+from .interactions import groups_of as groups_of
 from .jobs import MAX_SEED as MAX_SEED
 from .jobs import Seeds as Seeds
 from .jobs import in_parallel as in_parallel
