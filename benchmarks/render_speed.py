@@ -25,7 +25,7 @@ Points = npt.NDArray[np.float64]
 Faces = npt.NDArray[np.int64]
 
 LIMBS = (
-    # centre and half axes in metres, y up: head, chest, belly, and one of each pair
+    # center and half axes in meters, y up: head, chest, belly, and one of each pair
     ((0.0, 1.62, 0.0), (0.08, 0.12, 0.1)),
     ((0.0, 1.28, 0.0), (0.18, 0.24, 0.12)),
     ((0.0, 0.98, 0.0), (0.16, 0.18, 0.12)),

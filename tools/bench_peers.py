@@ -11,10 +11,10 @@ The result of each model is kept in a file of its own beside them: run the same 
 with another model, and only what is new or changed is done.
 
 Figures are mean per-class accuracies over all person pixels; times are processor time of one core. In the 15 regions
-the rule is that of marked points (`partmaps`): a band across a joint counts for either neighbour, be it the truth or
+the rule is that of marked points (`partmaps`): a band across a joint counts for either neighbor, be it the truth or
 the answer. Sets with more bands gain more by that. In the column "one region each" no answer counts for two: every
 answer is first taken for the one region that it lies in most, and only the truth's bands, which are the same for all,
-count for either neighbour.
+count for either neighbor.
 """
 
 from __future__ import annotations

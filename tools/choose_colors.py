@@ -1,8 +1,8 @@
-"""Choose the part colours: apart for every eye, on black, on white and in grey.
+"""Choose the part colours: apart for every eye, on black, on white and in gray.
 
-Simulated annealing over a grid of sRGB colours. Parts that touch on the body must differ most, for normal
-vision, for the three kinds of colour blindness (Machado et al. 2009, severity 1) and in lightness alone, as in a
-black-and-white print; every colour keeps away from black and white; all others differ as far as is left.
+Simulated annealing over a grid of sRGB colors. Parts that touch on the body must differ most, for normal
+vision, for the three kinds of color blindness (Machado et al. 2009, severity 1) and in lightness alone, as in a
+black-and-white print; every color keeps away from black and white; all others differ as far as is left.
 The person's left is warm, the right cool: that axis survives red-green blindness.
 
 Run `python tools/choose_colors.py body31 --seed 1` (or `regions15 --seed 0`) and paste its output into
@@ -65,7 +65,7 @@ COOL_HUES = ((0.42, 0.78),)
 
 
 def seen_lab(rgb: np.ndarray, vision: str) -> np.ndarray:
-    """Lab coordinates (n, 3) of sRGB colours (n, 3) in 0..255 as an eye of that kind sees them."""
+    """Lab coordinates (n, 3) of sRGB colors (n, 3) in 0..255 as an eye of that kind sees them."""
     linear = np.where(rgb / 255 <= 0.04045, rgb / 255 / 12.92, ((rgb / 255 + 0.055) / 1.055) ** 2.4)
     seen = np.clip(linear @ VISIONS[vision].T, 0, 1)
     srgb = np.where(seen <= 0.0031308, seen * 12.92, 1.055 * seen ** (1 / 2.4) - 0.055)
@@ -83,14 +83,14 @@ def distances(rgb: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def in_hues(rgb: np.ndarray, ranges: tuple[tuple[float, float], ...]) -> np.ndarray:
-    """Tell which colours are saturated and have a hue in one of the ranges."""
+    """Tell which colors are saturated and have a hue in one of the ranges."""
     hsv = np.array([colorsys.rgb_to_hsv(*(c / 255)) for c in rgb])
     in_range = np.any([(hsv[:, 0] >= low) & (hsv[:, 0] <= high) for low, high in ranges], axis=0)
     return np.asarray(in_range & (hsv[:, 1] > 0.3))
 
 
 def anneal(names: list[str], touching: set[tuple[int, int]], n_steps: int, seed: int) -> np.ndarray:
-    """Return one grid colour (r, g, b) per part name."""
+    """Return one grid color (r, g, b) per part name."""
     grid = np.array(list(itertools.product(CHANNEL_LEVELS, repeat=3)), dtype=float)
     lightness = seen_lab(grid, "normal")[:, 0]
     grid = grid[(lightness > LIGHTNESS_RANGE[0]) & (lightness < LIGHTNESS_RANGE[1])]
@@ -123,7 +123,7 @@ def anneal(names: list[str], touching: set[tuple[int, int]], n_steps: int, seed:
 
 
 def main() -> None:
-    """Choose and print the colours of one part set, with the distances reached."""
+    """Choose and print the colors of one part set, with the distances reached."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("part_set", choices=TOUCHING)
     parser.add_argument("--steps", type=int, default=60_000)

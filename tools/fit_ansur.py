@@ -40,7 +40,7 @@ FILES: dict[str, str] = {"male": "ANSUR_II_MALE_Public.csv", "female": "ANSUR_II
 
 
 def read_survey(path: Path) -> npt.NDArray[np.float64]:
-    """Return the measures of one csv file, (people, measures), in metres and kg."""
+    """Return the measures of one csv file, (people, measures), in meters and kg."""
     with path.open(encoding="latin-1", newline="") as file:
         rows = list(csv.DictReader(file))
     in_mm = np.array([[float(row[column]) for column in COLUMNS.values()] for row in rows])

@@ -55,7 +55,7 @@ class JointFigures:
     right : float
         Share of visible joints whose first proposal is within 10 cm.
     median_m : float
-        Distance of the first proposal of visible joints, metres; those without one are infinitely far.
+        Distance of the first proposal of visible joints, meters; those without one are infinitely far.
     calibration : float
         Mean difference between the confidence of first proposals and how many of them are right, in ten bins.
     """

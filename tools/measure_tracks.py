@@ -28,7 +28,7 @@ SAME_M = 0.25
 
 @dataclass
 class Truth:
-    """A recording's joints: places (frames, people, 19, 3) in metres, and whether each is visible."""
+    """A recording's joints: places (frames, people, 19, 3) in meters, and whether each is visible."""
 
     places: Floats
     is_visible: Bools
@@ -111,13 +111,13 @@ def _nearest(answer: dict, places: Floats) -> int | None:  # type: ignore[type-a
 
 
 def rms(error: Floats) -> float:
-    """Return the root mean square distance over places (..., 3), NaN left out, in centimetres."""
+    """Return the root mean square distance over places (..., 3), NaN left out, in centimeters."""
     squares = (error**2).sum(axis=-1)
     return 100 * math.sqrt(float(np.nanmean(squares)))
 
 
 def jitter(places: Floats, truth: Floats) -> float:
-    """Return the RMS of how the error changes from frame to frame, in centimetres."""
+    """Return the RMS of how the error changes from frame to frame, in centimeters."""
     return rms(np.diff(places - truth, axis=0))
 
 

@@ -1,4 +1,4 @@
-"""Label frames by several models and draw the answers side by side, all in the colours of the 15 regions.
+"""Label frames by several models and draw the answers side by side, all in the colors of the 15 regions.
 
     python tools/side_by_side.py frames/ --models body31 pcl.safetensors --background-removed -o sheet.png
     python tools/side_by_side.py frames/ --models body31 pcl.safetensors --marks marks.json -o sheet.png
@@ -6,7 +6,7 @@
 A row is a frame: its depth, then the answer of each model with the mirrored walk. People are looked for, or all
 readings are one person (--background-removed), or pixels go to the person whose marks are nearest (--marks). A marked
 point is a white square where the answer is right and a red cross where it is wrong; a band across a joint counts for
-either neighbour.
+either neighbor.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from depthforest.pipeline.merging import all_readings
 
 
 def in_region_colors(forest: Forest) -> Forest:
-    """Return the same forest with each part in the colour of the region that it lies in most."""
+    """Return the same forest with each part in the color of the region that it lies in most."""
     own = forest.part_set
     colors = tuple(REGIONS15.colors[region] for region in comparable(own, REGIONS15)[0].rows)
     painted = PartSet(own.names, colors, own.mirror)

@@ -145,7 +145,7 @@ def _pause(futures: set[Any]) -> None:
 
     try:
         wait(futures, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
-    except Exception:  # a timeout, or a cancelled future, which `gather` tells of
+    except Exception:  # a timeout, or a canceled future, which `gather` tells of
         time.sleep(0.01)
 
 

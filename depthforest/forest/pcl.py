@@ -4,8 +4,8 @@
     du1 dv1 du2 dv2 threshold                 2^height - 1 lines, a full tree breadth first
     label                                     2^height lines, 0 to 24
 
-PCL compares, in millimetres, the depths at two pixels that are (du, dv) * 1000 / depth_mm away, and goes right above
-the threshold: our response, with offsets in pixels at one metre instead of metres. The focal length that they were made
+PCL compares, in millimeters, the depths at two pixels that are (du, dv) * 1000 / depth_mm away, and goes right above
+the threshold: our response, with offsets in pixels at one meter instead of meters. The focal length that they were made
 for turns one into the other, and the forest then fits any camera. Trees vote in PCL; with all of a leaf's weight on one
 label, the mean of the leaves is that vote, and the lowest label wins ties in both. Half of a full tree is padding:
 subtrees of one label become leaves.
@@ -65,7 +65,7 @@ class PclTree:
     name : str
         The path, for messages.
     nodes : array (2^height - 1, 5), int16
-        du1, dv1, du2, dv2 in pixels at one metre, x right and y down, and the threshold in millimetres; breadth first.
+        du1, dv1, du2, dv2 in pixels at one meter, x right and y down, and the threshold in millimeters; breadth first.
     labels : array (2^height,), uint8
     sha256 : str
         Of the text, whatever its compression.
@@ -290,7 +290,7 @@ def _columns(tree: PclTree, focal_px: float) -> dict[str, npt.NDArray[Any]]:
         node = int(np.flatnonzero(is_far)[0])
         raise ModelError(
             f"{tree.name}: line {node + 2}: offsets may be {MAX_OFFSET_M:g} m at most, got {pixels[node].tolist()} "
-            f"pixels at one metre and a focal length of {focal_px:g}; is the focal length right?"
+            f"pixels at one meter and a focal length of {focal_px:g}; is the focal length right?"
         )
     links = _links(tree.labels)
     order = _breadth_first(links)

@@ -2,9 +2,9 @@
 
 A data set is a folder that any tool can make, or, for large ones, a Zarr store:
 
-    dataset.json        camera, depth_scale (metres per unit), parts (names; colours and mirror pairs optional)
+    dataset.json        camera, depth_scale (meters per unit), parts (names; colors and mirror pairs optional)
     depth/NAME.png      16-bit
-    parts/NAME.png      8-bit label indices, grey or indexed; 255 = none
+    parts/NAME.png      8-bit label indices, gray or indexed; 255 = none
     people/NAME.png     8-bit person ids from 1, 0 = nobody; optional: all labeled pixels are person 1
     joints.csv          frame, person, joint, x, y, z, visible; optional
 """
@@ -84,7 +84,7 @@ class FolderDataset(FrameSource):
     camera : Camera
     part_set : PartSet
     depth_scale : float
-        Metres per unit of the stored depth.
+        Meters per unit of the stored depth.
     """
 
     def __init__(self, path: Place) -> None:
@@ -357,7 +357,7 @@ def _described(content: Mapping[str, object], name: str) -> tuple[Camera, PartSe
         raise DatasetError(f"{name}: {error}") from None
     scale = content["depth_scale"]
     if not is_finite(scale) or scale <= 0:
-        raise DatasetError(f"{name}: depth_scale must be metres per unit, above 0; got {scale!r}")
+        raise DatasetError(f"{name}: depth_scale must be meters per unit, above 0; got {scale!r}")
     try:
         return camera, PartSet.from_dict(content["parts"], f"{name}: parts"), float(scale)
     except PartSetError as error:

@@ -55,7 +55,7 @@ _MAGIC = {
     b"\x1aE\xdf\xa3": "mkv",
 }
 EIGHT_BIT_KINDS = ("jpeg", "bmp", "gif")
-"""Pictures that are recognised, and cannot hold depth."""
+"""Pictures that are recognized, and cannot hold depth."""
 
 RECORDING_KINDS = ("rosbag", "mcap", "sqlite", "hdf5", "mkv")
 """Files that `recordings` opens."""
@@ -252,13 +252,13 @@ def read_picture(path: Place) -> Raw:
 
 
 def read_labels(path: Place) -> npt.NDArray[np.uint8]:
-    """Return the label indices of an 8-bit PNG, grey or indexed."""
+    """Return the label indices of an 8-bit PNG, gray or indexed."""
     if sniff(path) != "png":
         raise FrameError(f"{path}: is not a PNG; labels are stored as 8-bit PNG")
     values = _read_png(path)
     if values.ndim != 2 or values.dtype != np.uint8:
         raise FrameError(
-            f"{path}: expected an 8-bit PNG of label indices (grey or indexed), "
+            f"{path}: expected an 8-bit PNG of label indices (gray or indexed), "
             f"got {values.dtype} of shape {values.shape}"
         )
     return values

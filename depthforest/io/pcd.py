@@ -34,7 +34,7 @@ class _Header:
 
 
 def read_pcd(path: Path) -> tuple[npt.NDArray[np.float32], Camera | None, bool]:
-    """Return z in metres, (rows, cols) with NaN for no reading, the camera of the points, and if x runs backwards."""
+    """Return z in meters, (rows, cols) with NaN for no reading, the camera of the points, and if x runs backwards."""
     content = read_bytes(path, FrameError)
     header = _parse_header(content, path)
     body = content[header.n_bytes :]
@@ -72,8 +72,8 @@ def _parse_header(content: bytes, path: Path) -> _Header:
         raise FrameError(f"{path}: its data are {encoding!r}; ascii, binary and binary_compressed can be read")
     if height == 1 or width == 1:
         raise FrameError(
-            f"{path}: is an unorganised cloud ({width} x {height} points) without pixels; "
-            "save it organised, as the camera gave it"
+            f"{path}: is an unorganized cloud ({width} x {height} points) without pixels; "
+            "save it organized, as the camera gave it"
         )
     check_size(width, height, str(path), FrameError)
     if sum(t.itemsize * c for t, c in zip(types, counts, strict=True)) > _MAX_POINT_BYTES:

@@ -44,7 +44,7 @@ class ReadOptions:
     camera : Camera, str, Path or mapping, optional
         As in `Camera.parse`. None: what the file tells (PCD), else the preset of that size, with a warning.
     scale : float or str, optional
-        Metres per unit, or "mm", "cm", "m", "tum", "sun3d".
+        Meters per unit, or "mm", "cm", "m", "tum", "sun3d".
     flip : bool
         The pictures are mirrored: turn them back.
     rotate : int
@@ -123,7 +123,7 @@ def read_depth(
 ) -> Frame:
     """Read one depth image.
 
-    Opens 16-bit PNG, 16-bit and float TIFF, PGM, `.npy` and `.npz`, organised PCD, and raw little-endian 16-bit dumps.
+    Opens 16-bit PNG, 16-bit and float TIFF, PGM, `.npy` and `.npz`, organized PCD, and raw little-endian 16-bit dumps.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def read_depth(
     camera : Camera, str, Path or mapping, optional
         As in `Camera.parse`. None: what the file tells (PCD), else the preset of that size, with a warning.
     scale : float or str, optional
-        Metres per unit, or "mm", "cm", "m", "tum", "sun3d".
+        Meters per unit, or "mm", "cm", "m", "tum", "sun3d".
     flip : bool
         The picture is mirrored: turn it back.
     rotate : int
@@ -142,7 +142,7 @@ def read_depth(
     Returns
     -------
     Frame
-        Millimetres, upright, not mirrored, without lens distortion.
+        Millimeters, upright, not mirrored, without lens distortion.
     """
     options = ReadOptions(camera, scale, flip, rotate, size)
     file = Path(path)

@@ -1,6 +1,6 @@
 """Files of joints: the people of many frames as JSON (versioned) or CSV, written whole and read back checked.
 
-Camera space, metres. docs/JOINTS.md describes both formats for other programs. The CSV's first seven columns are those
+Camera space, meters. docs/JOINTS.md describes both formats for other programs. The CSV's first seven columns are those
 of a data set's `joints.csv`.
 """
 

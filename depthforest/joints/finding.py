@@ -38,7 +38,7 @@ FAST_PIXELS = 1000
 of 320 x 240: mean average precision 0.659 with 1000 pixels, 0.662 with 2000, 0.665 with all of them."""
 
 FAST = (2.0, 0.003, 8)
-"""Distance of starts in bandwidths, metres at which climbs end, the most steps."""
+"""Distance of starts in bandwidths, meters at which climbs end, the most steps."""
 
 EXACT = (0.2, 0.0001, 100)
 """The same, to the end: pixels a fifth of a bandwidth apart reach the same mode, so that they climb together."""
@@ -57,10 +57,10 @@ class Proposal:
     Attributes
     ----------
     position : (x, y, z)
-        Metres in camera space.
+        Meters in camera space.
     confidence : float
         How likely the joint is within 10 cm, 0 to 1: comparable between joints and distances, because it comes from the
-        *surface* that leads to the mode (probability x depth^2, in square metres), not from a count of pixels.
+        *surface* that leads to the mode (probability x depth^2, in square meters), not from a count of pixels.
     features : array (len(FEATURE_NAMES),), float32
         What is known of it: the columns `skeletons.FEATURE_NAMES`.
     """
@@ -77,7 +77,7 @@ class FoundJoint:
     Attributes
     ----------
     position : (x, y, z)
-        Metres in camera space: of the first proposal.
+        Meters in camera space: of the first proposal.
     confidence : float
         Of the first proposal, 0 to 1.
     proposals : tuple of Proposal
@@ -197,7 +197,7 @@ def finder_of(forest: DepthTrees) -> Finder:
 def surface(
     frame: Frame, sample: Sample
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return the points (n, 3) of sampled pixels in metres, the surface of each in square metres, and their shares."""
+    """Return the points (n, 3) of sampled pixels in meters, the surface of each in square meters, and their shares."""
     camera = frame.camera
     z = frame.depth_mm[sample.rows, sample.cols] * np.float32(0.001)
     shares = sample.shares

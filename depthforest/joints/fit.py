@@ -71,7 +71,7 @@ class PersonModes:
     ----------
     modes : array (n_grid, n_clusters, MAX_MODES, fields), float32
     n_modes : array (n_grid, n_clusters), int64
-    truth : array (19, 3), metres
+    truth : array (19, 3), meters
         NaN for joints that are not given.
     is_visible : array (19,), bool
     """

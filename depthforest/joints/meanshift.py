@@ -3,7 +3,7 @@
 A *cluster* is a group of parts whose probabilities are added. Its density at x is the sum over its pixels of
 weight * exp(-(|x - pixel| / bandwidth)^2) with weight = probability * surface of the pixel, which is proportional to
 depth^2: Shotton et al. 2011, section 3.3. Starts climb it step by step, `LANES` of them side by side, because sums over
-one start's pixels don't vectorise without changing their order. Kernels check nothing.
+one start's pixels don't vectorize without changing their order. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MAX_MODES = 5
 """Modes of a cluster that are kept, those that most surface leads to."""
 
 MODE_FIELDS = ("x", "y", "z", "area", "purity", "spread")
-"""What is told of a mode: its place in metres; the weight of the pixels that reach it, in square metres; their mean
-probability, by surface; their root mean square distance from it before they climbed, in metres."""
+"""What is told of a mode: its place in meters; the weight of the pixels that reach it, in square meters; their mean
+probability, by surface; their root mean square distance from it before they climbed, in meters."""
 
 MAX_PAIRS = 2**26
 """Starts times pixels of a cluster, about: where a model's bandwidth makes them more, starts are taken farther apart.
@@ -39,7 +39,7 @@ Clusters = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Singles, Singles]
 def _falloff(u: np.float32) -> np.float32:
     """Return exp(-u) for 0 <= u, exp(-16) beyond, to two millionths: a series for exp(-u / 32), squared five times.
 
-    The library's exp is a call that keeps the loop around it from vectorising.
+    The library's exp is a call that keeps the loop around it from vectorizing.
     """
     v = min(u, FARTHEST) * np.float32(-1 / 32)
     e = np.float32(1 / 6) + v * np.float32(1 / 24)
@@ -239,17 +239,17 @@ def find_modes(
     Parameters
     ----------
     points : array (n, 3), float32
-        Pixels in camera space, metres.
+        Pixels in camera space, meters.
     areas : array (n,), float32
-        Surface that each stands for, square metres.
+        Surface that each stands for, square meters.
     shares : array (n, n_parts), float32
         Probabilities of parts.
     clusters : (firsts, members, bandwidths, thresholds)
-        Parts `members[firsts[c] : firsts[c + 1]]` are cluster c; bandwidths in metres; thresholds of probability.
+        Parts `members[firsts[c] : firsts[c + 1]]` are cluster c; bandwidths in meters; thresholds of probability.
     spacing : float32
         Distance between starts in bandwidths; 0: every pixel is a start.
     tolerance : float32
-        Metres; climbs end when no start moves farther.
+        Meters; climbs end when no start moves farther.
     max_steps : int
         The most steps of a climb.
     modes : array (n_clusters, MAX_MODES, len(MODE_FIELDS)), float32

@@ -87,11 +87,11 @@ class ClusterParameters:
     Parameters
     ----------
     bandwidth_m : float
-        Of the mean shift, metres; density falls off as exp(-(distance / bandwidth)^2).
+        Of the mean shift, meters; density falls off as exp(-(distance / bandwidth)^2).
     threshold : float
         Pixels of a lower probability take no part.
     push_back_m : float
-        From the mode on the surface to the joint, along the camera's ray, metres.
+        From the mode on the surface to the joint, along the camera's ray, meters.
     """
 
     bandwidth_m: float = 0.065
@@ -107,7 +107,7 @@ class Evidence:
     ----------
     bias : float
     log_area : float
-        Times the natural logarithm of the mode's area in hundredths of a square metre.
+        Times the natural logarithm of the mode's area in hundredths of a square meter.
     purity : float
         Times the mean probability of the mode's pixels.
 
@@ -141,7 +141,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Bone:
-    """Distance of two joints: metres in a person of size 1, and its deviation, proposals' errors included."""
+    """Distance of two joints: meters in a person of size 1, and its deviation, proposals' errors included."""
 
     length_m: float
     sd_m: float

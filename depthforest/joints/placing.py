@@ -45,7 +45,7 @@ def expected_place(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return what each anchor weighs along each axis, (3, k), and what is added, (3,), if only some are present.
 
-    The conditional mean of the joint, given these anchors; without offsets their mean, pushed back so many metres.
+    The conditional mean of the joint, given these anchors; without offsets their mean, pushed back so many meters.
     """
     weights, added = np.zeros((3, len(present))), np.zeros(3)
     if offsets is None:

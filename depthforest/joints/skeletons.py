@@ -47,11 +47,11 @@ FEATURE_NAMES = (
 """What is known of a proposal, as columns.
 
 confidence   how likely it is right, 0 to 1
-area         surface that leads to its mode, times the probability, square metres
+area         surface that leads to its mode, times the probability, square meters
 purity       mean probability of that surface's pixels, 0 to 1
-depth        z, metres
-spread       root mean square distance of these pixels from the mode, metres
-gap          distance to the nearest other proposal of the joint, metres; 2 where there is none
+depth        z, meters
+spread       root mean square distance of these pixels from the mode, meters
+gap          distance to the nearest other proposal of the joint, meters; 2 where there is none
 parent_bone  distance to the parent joint's chosen proposal over the expected length; 1 where there is none
 child_bone   the same of the children, their mean; 1 where there is none
 set_cost     what the best plausible set of joints loses when it must contain this proposal; 0 for the chosen one
@@ -116,12 +116,12 @@ def choose_set(
     Parameters
     ----------
     places : array (19, M, 3 or more)
-        Proposals of the joints of `parts.JOINTS`; x, y, z first, in metres.
+        Proposals of the joints of `parts.JOINTS`; x, y, z first, in meters.
     evidence : array (19, M)
         Logarithms of the odds that they are right.
     counts : array (19,), int64
         How many proposals each joint has.
-    lengths, sds : array (19,), metres
+    lengths, sds : array (19,), meters
         Of the bone from a joint to its parent.
     weight : float
         Of bones against evidence.

@@ -17,7 +17,7 @@ EM_STEPS = 20
 """Of expectation and maximisation: the fit has settled long before."""
 
 NOISE = 1e-4
-"""Square metres, added to variances: places are known to a centimetre at best."""
+"""Square meters, added to variances: places are known to a centimeter at best."""
 
 PRIOR_SAMPLES = 10.0
 """What the prior, places that vary by a decimetre independently, counts for: as many samples."""
@@ -62,12 +62,12 @@ def judge(
 
     Parameters
     ----------
-    places : array (n, M, 3), metres
+    places : array (n, M, 3), meters
     scores : array (n, M)
         The highest within the radius is right, others are not.
     counts : array (n,), int64
-    truth : array (n, 3), metres
-    radius : float, metres
+    truth : array (n, 3), meters
+    radius : float, meters
 
     Returns
     -------
@@ -149,11 +149,11 @@ def fit_bones(found: Floats, right: npt.NDArray[np.bool_], truth: Floats) -> dic
 
     Parameters
     ----------
-    found : array (n, 19, M, 3 or more), metres
+    found : array (n, 19, M, 3 or more), meters
         Proposals.
     right : array (n, 19, M), bool
         At most one of a joint.
-    truth : array (n, 19, 3), metres
+    truth : array (n, 19, 3), meters
         NaN for joints that are not given. A size is the median of a person's bones over their mean lengths; people
         with joints missing have none, and if too few are whole, the bones are the default ones.
     """

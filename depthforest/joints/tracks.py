@@ -68,7 +68,7 @@ class TrackSettings:
         A predicted joint loses its speed with this time constant: limbs turn back sooner than they fly on.
     jump_m, jump_speed : float
         A joint found farther than ``jump_m + jump_speed * seconds`` from where it was expected is held back, and
-        believed if the next frame finds it there again. Metres for noise, metres a second for changes of speed.
+        believed if the next frame finds it there again. Meters for noise, meters a second for changes of speed.
     person_reach_m, person_speed : float
         With matched ids: a person is the one of before if half of the joints are nearer than
         ``person_reach_m + person_speed * seconds``. Less than the distance of two people who stand close; a quick walk.

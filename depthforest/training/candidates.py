@@ -103,7 +103,7 @@ class Candidates:
 
     @property
     def metres(self) -> npt.NDArray[np.float32]:
-        """The probes (n_nodes, 4, n) in metres, exact."""
+        """The probes (n_nodes, 4, n) in meters, exact."""
         return self.probes * self.unit_m
 
 
@@ -147,7 +147,7 @@ def draw_chosen(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
     """Return one candidate of each node by its number.
 
-    Probes (n, 4) in metres; lows and steps (n,), millimeters; channels (n, 2).
+    Probes (n, 4) in meters; lows and steps (n,), millimeters; channels (n, 2).
     """
     unit = probe_unit(config.probe_range_m)
     steps = steps_of(chosen, config)

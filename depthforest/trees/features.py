@@ -47,7 +47,7 @@ _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
 def probe_unit(reach_m: float) -> np.float32:
-    """Return the smallest power of two of which `MAX_UNITS` reach the longest probe, metres.
+    """Return the smallest power of two of which `MAX_UNITS` reach the longest probe, meters.
 
     A power of two, so that products with it are exact.
     """
@@ -70,7 +70,7 @@ def clamped_offset(metres: np.float32, scale: np.float32, lowest: np.float32, hi
 
 @kernel
 def scaled_offset(metres: np.float32, scale: np.float32) -> np.int32:
-    """Return float32(metres * scale), rounded half away from zero and clamped, in whole pixels."""
+    """Return float32(meters * scale), rounded half away from zero and clamped, in whole pixels."""
     offset: np.int32 = clamped_offset(metres, scale, -_LIMIT, _LIMIT)
     return offset
 
@@ -168,7 +168,7 @@ def responses(
     pixels : array (n, 2), whole numbers
         (row, col) of pixels that have a reading.
     probes : array (k, 4), float
-        u_x, u_y, v_x, v_y in metres, x right and y down; taken as float32.
+        u_x, u_y, v_x, v_y in meters, x right and y down; taken as float32.
     camera : Camera
         Of this image, without lens distortion.
     background_mm : int
@@ -250,7 +250,7 @@ def check_offsets(probes: npt.ArrayLike) -> npt.NDArray[np.float32]:
     array = np.asarray(probes)
     if array.ndim != 2 or array.shape[1] != 4 or array.dtype.kind not in "fiu":
         raise UsageError(
-            f"probes must be numbers of shape (k, 4): u_x, u_y, v_x, v_y in metres; "
+            f"probes must be numbers of shape (k, 4): u_x, u_y, v_x, v_y in meters; "
             f"got {array.dtype} of shape {array.shape}"
         )
     # compared before the conversion, which may overflow; NaN is not <= either

@@ -113,7 +113,7 @@ class Session:
         await self._tell_state()
 
     async def produce(self) -> None:
-        """Label what is due and send it, until cancelled."""
+        """Label what is due and send it, until canceled."""
         with self._awake():
             while True:
                 try:

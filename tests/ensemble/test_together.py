@@ -1,4 +1,4 @@
-"""The parts of the ensemble library inside each other: our trees and forests as members, and analysed."""
+"""The parts of the ensemble library inside each other: our trees and forests as members, and analyzed."""
 
 from __future__ import annotations
 

@@ -74,10 +74,10 @@ def test_stored_labels_are_indexed_pictures(data):
 
 
 def test_a_data_set_that_someone_else_made(tmp_path):
-    """Another depth unit, grey labels, own part names, no people, no joints, extra keys."""
+    """Another depth unit, gray labels, own part names, no people, no joints, extra keys."""
     for name in ("depth", "parts"):
         (tmp_path / name).mkdir()
-    raw = np.full((24, 32), 7500, np.uint16)  # 1.5 m at 5000 per metre
+    raw = np.full((24, 32), 7500, np.uint16)  # 1.5 m at 5000 per meter
     parts = np.full((24, 32), 255, np.uint8)
     parts[3:9, 4:20] = 2
     Image.fromarray(raw).save(tmp_path / "depth" / "img-1.png")
@@ -132,7 +132,7 @@ def edit_joints(path, line):
         (lambda p: (p / "dataset.json").write_text("{"), "is not valid JSON"),
         (lambda p: (p / "dataset.json").write_text("[]"), "expected an object with camera, depth_scale and parts"),
         (lambda p: edit_json(p, depth_scale=None), "lacks depth_scale"),
-        (lambda p: edit_json(p, depth_scale=-1), "depth_scale must be metres per unit, above 0; got -1"),
+        (lambda p: edit_json(p, depth_scale=-1), "depth_scale must be meters per unit, above 0; got -1"),
         (lambda p: edit_json(p, camera={"fx": 1}), "lacks fy, cx, cy, width, height"),
         (lambda p: edit_json(p, parts={"names": ["a", "a"]}), "given more than once: a"),
         (lambda p: edit_json(p, parts={"names": ["a", "b"]}), "labels outside the part set"),
@@ -159,7 +159,7 @@ def edit_joints(path, line):
         ),
         (
             lambda p: Image.fromarray(np.zeros((24, 32, 3), np.uint8)).save(p / "parts" / "000001.png"),
-            "expected an 8-bit PNG of label indices (grey or indexed), got uint8 of shape (24, 32, 3)",
+            "expected an 8-bit PNG of label indices (gray or indexed), got uint8 of shape (24, 32, 3)",
         ),
         (lambda p: edit_joints(p, "000000,1,nose,0,0,1,1"), "line 4: no joint is called 'nose'; joints: head, neck"),
         (lambda p: edit_joints(p, "x,1,head,0,0,1,1"), "line 4: no frame is called 'x'"),

@@ -10,7 +10,7 @@ from depthforest.joints.params import ClusterParameters
 
 
 def blobs(rng, n, n_blobs, spread=0.04):
-    """Return points around some places two metres before the camera, the surface of each, and shares of three parts."""
+    """Return points around some places two meters before the camera, the surface of each, and shares of three parts."""
     centres = rng.uniform((-0.5, -0.5, 1.8), (0.5, 0.5, 2.2), (n_blobs, 3))
     points = centres[rng.integers(0, n_blobs, n)] + rng.normal(0, spread, (n, 3))
     shares = rng.dirichlet((0.5, 0.5, 0.5), n)

@@ -74,7 +74,7 @@ def test_an_answer_stands_for_one_region(tool):
             counts[BODY31.index(true), part_set.index(answered)] += n
         return tool.one_region_accuracy(counts, part_set)
 
-    # the truth's bands count for either neighbour, the answers' do not
+    # the truth's bands count for either neighbor, the answers' do not
     assert accuracy(BODY31, ("wrist_l", "hand_l", 3), ("wrist_l", "arm_lower_l", 3)) == 1
     assert accuracy(BODY31, ("hand_l", "wrist_l", 3)) == 0
     assert accuracy(BODY31, ("arm_lower_l", "wrist_l", 3), ("hand_l", "wrist_l", 5)) == 0.5

@@ -75,7 +75,7 @@ def test_models_stand_side_by_side(tool, folder):
     for cell, name in zip(cells[1:], ("hand_l", "thigh_r"), strict=True):
         region = np.where(frame.depth_mm > 0, np.uint8(REGIONS15.index(name)), np.uint8(255))
         assert_array_equal(cell, df.frames.drawing.overlay(frame, region, REGIONS15)[30, 40])
-    assert np.ptp(cells[0]) < 60  # grey
+    assert np.ptp(cells[0]) < 60  # gray
 
 
 def test_marked_points_are_counted_with_bands(tool, folder, monkeypatch):

@@ -48,7 +48,7 @@ _TUBES: tuple[tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...], tuple
 
 @dataclass
 class BoxMan:
-    """His mesh: points (n, 3) in metres, quads (q, 4), bone heads (31, 3) and dense weights (n, 31)."""
+    """His mesh: points (n, 3) in meters, quads (q, 4), bone heads (31, 3) and dense weights (n, 31)."""
 
     points: npt.NDArray[np.float64]
     quads: npt.NDArray[np.int32]

@@ -8,7 +8,7 @@ from support import naive
 
 
 def pcd(encoding, points, fields="x y z", extra=None, compress=naive.lzf_compress):
-    """Return the bytes of an organised PCD of points (rows, cols, 3), with any extra uint32 field behind."""
+    """Return the bytes of an organized PCD of points (rows, cols, 3), with any extra uint32 field behind."""
     height, width = points.shape[:2]
     columns = [points[..., i].astype("<f4").ravel() for i in range(3)]
     if extra is not None:

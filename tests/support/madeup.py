@@ -40,7 +40,7 @@ def made_up(n=4):
 def near_finder(frames, step=0.0102):
     """Return a finder that proposes each true joint moved along x, and 1 m beside it a less confident one.
 
-    The joint number j of `parts.JOINTS` is moved by j steps of about a centimetre.
+    The joint number j of `parts.JOINTS` is moved by j steps of about a centimeter.
     """
 
     def find(frame, labeling):

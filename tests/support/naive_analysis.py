@@ -53,7 +53,7 @@ def pair_measures(first: Sequence[Any], second: Sequence[Any], y: Sequence[Any])
 
 
 def group_measures(predictions: Sequence[Sequence[Any]], y: Sequence[Any]) -> dict[str, float]:
-    """Walk over the samples; generalised diversity by drawing every ordered pair of different members."""
+    """Walk over the samples; generalized diversity by drawing every ordered pair of different members."""
     n, m = len(predictions), len(y)
     entropy = votes = variance = one = two = 0.0
     for column, truth in zip(zip(*predictions, strict=True), y, strict=True):

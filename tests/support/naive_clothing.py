@@ -6,7 +6,7 @@ import numpy as np
 
 
 def smooth(faces: np.ndarray, values: np.ndarray, rounds: int) -> np.ndarray:
-    """Move values (n, k) halfway to the mean of their neighbours, a neighbour counting once per shared face."""
+    """Move values (n, k) halfway to the mean of their neighbors, a neighbor counting once per shared face."""
     neighbours: dict[int, list[int]] = {i: [] for i in range(len(values))}
     for face in faces.tolist():
         for corner in face:

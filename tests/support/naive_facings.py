@@ -99,7 +99,7 @@ def mixed(forest, found, weights, rule):
 
 
 def smoothed(pixel_sums, frame, radius_m):
-    """Return sums with those of neighbours added, along rows and then along columns."""
+    """Return sums with those of neighbors added, along rows and then along columns."""
     for is_down in (False, True):
         pixel_sums = {
             place: [

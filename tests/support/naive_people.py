@@ -13,7 +13,7 @@ def noise_at(z):
 
 
 def gather(depth_mm, step, camera):
-    """Return the mean point (3, rows, cols) of the nearest surface of every block of pixels, and its square metres."""
+    """Return the mean point (3, rows, cols) of the nearest surface of every block of pixels, and its square meters."""
     n_rows, n_cols = -(-depth_mm.shape[0] // step), -(-depth_mm.shape[1] // step)
     points, area = np.zeros((3, n_rows, n_cols)), np.zeros((n_rows, n_cols))
     for row in range(n_rows):

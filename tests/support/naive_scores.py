@@ -38,5 +38,5 @@ def expected_calibration_error(confidences, rights, n_bins):
 
 
 def is_right_coarsely(true_part, answered_part, groups):
-    """Tell whether two fine parts agree in a coarse set: a band counts for either neighbour, on either side."""
+    """Tell whether two fine parts agree in a coarse set: a band counts for either neighbor, on either side."""
     return groups[answered_part][0] in groups[true_part] or groups[true_part][0] in groups[answered_part]

@@ -52,7 +52,7 @@ def skin(body: Body, pose: Pose, ground: str) -> tuple[npt.NDArray[np.float64], 
 def cover(
     camera: Camera, vertices: npt.NDArray[np.float32], face: Sequence[int], near: float
 ) -> npt.NDArray[np.float64]:
-    """Return the depth (rows, cols) of one face wherever it covers a pixel's centre, elsewhere inf.
+    """Return the depth (rows, cols) of one face wherever it covers a pixel's center, elsewhere inf.
 
     The plane through the eye and an edge of the face splits the pixels' rays; a ray inside the face lies on the inner
     side of all three. A ray in such a plane is moved to the right by an infinitely small amount, and downwards by one

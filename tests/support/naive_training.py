@@ -37,7 +37,7 @@ def hashed(word: int) -> int:
 
 
 def candidate(key: int, index: int, config: Any) -> tuple[tuple[Any, ...], list[int]]:
-    """Return (u_x, u_y, v_x, v_y) as float32 and the thresholds in millimetres."""
+    """Return (u_x, u_y, v_x, v_y) as float32 and the thresholds in millimeters."""
     low, high = key % 2**32, key >> 32
 
     def word(number: int) -> int:

@@ -12,7 +12,7 @@ def random_frame(rng, rows, cols, holes=0.2):
 
 
 def smooth_frame(rng, rows, cols, holes=0.1):
-    """A frame of two surfaces, so that neighbours are within the gate of smoothing or far off."""
+    """A frame of two surfaces, so that neighbors are within the gate of smoothing or far off."""
     depth_mm = (rng.choice([900, 1000], (rows, cols)) + rng.integers(0, 50, (rows, cols))).astype(np.uint16)
     depth_mm[rng.random((rows, cols)) < holes] = 0
     return df.Frame(depth_mm, df.Camera(rng.uniform(20, 90), rng.uniform(20, 90), 1.5, 2.5, cols, rows))

@@ -85,11 +85,11 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
     resample : {'auto', True, False}, default='auto'
         How a member gets the weights. False: as `sample_weight`, which it must take; they sum to as much as those of
         `fit`, or to the number of rows. True: by as many rows as there are, drawn with replacement in proportion to
-        the weights. 'auto': True for what takes no `sample_weight`, such as nearest neighbours and pipelines.
+        the weights. 'auto': True for what takes no `sample_weight`, such as nearest neighbors and pipelines.
     form : {'odds', 'exponential'}, default='odds'
         Which textbook's figures `estimator_weights_` has. 'odds': z, as above and in scikit-learn. 'exponential', the
         stagewise minimum of exp(-y H): for two classes alpha = z / 2, and rows are multiplied by exp(-alpha y h); for
-        K classes (K-1)^2 / K z. After normalising both are the same: no answer differs.
+        K classes (K-1)^2 / K z. After normalizing both are the same: no answer differs.
     weight_history : bool, default=False
         Keep the weights of the rows in each round, for plots: n_estimators * n_samples * 8 bytes.
     random_state : int, RandomState instance or None, default=None

@@ -71,7 +71,7 @@ def reweighted(weights: Floats, wrong: Flags, member_weight: float, *, form: str
         on_right, on_wrong = -member_weight / (n_classes - 1), member_weight / (n_classes - 1) ** 2
     else:
         on_right, on_wrong = -member_weight, 0.0
-    # both less the larger, which normalising takes out again: a huge learning rate overflows nothing
+    # both less the larger, which normalizing takes out again: a huge learning rate overflows nothing
     updated = np.where(wrong, weights, weights * math.exp(on_right - on_wrong))
     updated = np.asarray(updated / updated.sum())
     vanishes = (updated < LEAST_WEIGHT) & (weights > 0.0)

@@ -1,4 +1,4 @@
-"""The margin bound with diversity: why members that differ generalise better. Made from the margins of `margins`."""
+"""The margin bound with diversity: why members that differ generalize better. Made from the margins of `margins`."""
 
 from __future__ import annotations
 

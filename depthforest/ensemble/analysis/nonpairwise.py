@@ -1,4 +1,4 @@
-"""Diversity of all members at once: entropies, Kohavi-Wolpert variance, generalised diversity; pairs: `pairwise`."""
+"""Diversity of all members at once: entropies, Kohavi-Wolpert variance, generalized diversity; pairs: `pairwise`."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from depthforest.ensemble.analysis.voters import hoeffding_bound, majority_error
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# told apart by people who see fewer colours too (Okabe and Ito)
+# told apart by people who see fewer colors too (Okabe and Ito)
 BLUE, ORANGE, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
 COLORS = (BLUE, ORANGE, GREEN, PURPLE, BLACK)
 STYLES = ("-", "--", "-.", ":")

@@ -112,7 +112,7 @@ def error_weights(errors: Floats, sample_weight: Floats | None = None) -> Floats
 def least_squares_weights(errors: Floats, sample_weight: Floats | None = None) -> Floats:
     """Return the weights whose combination has the least squared error: w >= 0, sum one.
 
-    As the weights sum to one, the error of the combination is the combination of the errors E, so what is minimised is
+    As the weights sum to one, the error of the combination is the combination of the errors E, so what is minimized is
     the mean of (E w)^2 = w' C w: C holds the members' mean squared errors and, off the diagonal, how they err together,
     so members that err alike share their weight. The sum is no penalty but exact: non-negative least squares of the
     stacked rows [E; 1 ... 1] u = [0; 1] has its solution in the direction of the wanted w, whatever the scale of E.

@@ -34,7 +34,7 @@ SIZE = (9.0, 4.2)
 WEIGHTS_SIZE = (9.0, 5.0)
 # the line of each data set, for all learners
 DASHES = ("-", "--", "-.", ":")
-# colours of weights span these powers of two about the mean weight; what is beyond has the colour of the end
+# colors of weights span these powers of two about the mean weight; what is beyond has the color of the end
 POWERS = 4
 
 
@@ -47,7 +47,7 @@ def plot_staged_errors(estimator: Any, data: Any, ax: Axes | None = None, *, rou
         All are classifiers (share of wrong rows), or all are regressors (mean squared error).
     data : pair (X, y), or mapping of name to such pairs
         What to predict and what is true, for example `{"training": (X, y), "test": (X_new, y_new)}`. A learner has a
-        colour, a data set a kind of line.
+        color, a data set a kind of line.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure, 9 inches wide.
     rounds : bool, default=False
@@ -90,7 +90,7 @@ def plot_staged_errors(estimator: Any, data: Any, ax: Axes | None = None, *, rou
 
 
 def plot_boosting_weights(estimator: Any, ax: Axes | None = None) -> Axes:
-    """Draw the weights of the training rows by rounds: a line of colours for each row, the hardest rows on top.
+    """Draw the weights of the training rows by rounds: a line of colors for each row, the hardest rows on top.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What every picture shares: matplotlib where it is installed, axes, colours, names, and text that fits.
+"""What every picture shares: matplotlib where it is installed, axes, colors, names, and text that fits.
 
 matplotlib is optional and slow to import, so every function here imports it when called.
 """
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-# One colour a class: Okabe and Ito's, without black, which is for text, and with three more. Every two are at least 10
-# apart (CIEDE2000) for normal eyes and for the three kinds of colour blindness; the first three at least 12.
+# One color a class: Okabe and Ito's, without black, which is for text, and with three more. Every two are at least 10
+# apart (CIEDE2000) for normal eyes and for the three kinds of color blindness; the first three at least 12.
 CLASS_COLORS = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#44337a", "#b8b8b8", "#7a4b2a",
 )  # fmt: skip
@@ -95,7 +95,7 @@ def members(estimator: Any) -> list[Any]:
 
 
 def tint(color: str, strength: float) -> tuple[float, float, float]:
-    """Return a colour mixed into white: 0 is white, 1 the colour."""
+    """Return a color mixed into white: 0 is white, 1 the color."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = (1 - strength * (1 - channel) for channel in to_rgb(color))

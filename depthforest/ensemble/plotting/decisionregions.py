@@ -33,7 +33,7 @@ PANEL, ROW_WIDTH, PER_ROW = 4.5, 12.0, 3
 AROUND = 0.06
 # in place of a class where a classifier rejects (predicts a label that is no class)
 REJECTED = -1
-# how strongly the class colours a cell, from undecided to certain; points stay well visible on it
+# how strongly the class colors a cell, from undecided to certain; points stay well visible on it
 WEAK, STRONG = 0.12, 0.50
 # square points: of a point in the legend, and of the lightest and heaviest one, which must be seen and not hide others
 LEGEND_AREA = 30.0
@@ -56,8 +56,8 @@ def plot_decision_regions(
 ) -> npt.NDArray[Any]:
     """Draw the regions of each class as fitted classifiers see them, a panel for each, side by side.
 
-    A region has the colour of its class, the paler the less certain the classifier is (where it gives probabilities);
-    a line runs where the decision changes, and white is what a classifier rejects. A class has the same colour and
+    A region has the color of its class, the paler the less certain the classifier is (where it gives probabilities);
+    a line runs where the decision changes, and white is what a classifier rejects. A class has the same color and
     marker in every panel. Above each panel stand its title and the accuracy on the points shown.
 
     Parameters

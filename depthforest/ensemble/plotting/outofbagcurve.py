@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE = (9.0, 4.2)
-# a second sign of the line, for readers who see no colours and for prints
+# a second sign of the line, for readers who see no colors and for prints
 DASHES = ("-", "--", "-.", ":")
 
 

@@ -44,7 +44,7 @@ DEEPER_WIDTH = 18.0
 LEGEND_HEIGHT, SWATCH, LEGEND_GAP = 18.0, 9.0, 14.0
 # a full tree of depth 7; more can be drawn, but not read
 MAX_BOXES = 255
-# how strongly a class or the highest value colours its box; dark text stays readable on it
+# how strongly a class or the highest value colors its box; dark text stays readable on it
 LEAF_TINT, LOW_TINT, HIGH_TINT = 0.16, 0.05, 0.6
 RAMP_STEPS = 24
 
@@ -61,7 +61,7 @@ def plot_tree(
     """Draw a fitted decision tree: a box per node, the root at the left, "yes" upwards.
 
     A box shows the feature and the test, or for a leaf what it predicts; the number of samples; and the shares of the
-    classes as a bar, or for regression the value as the colour of the box. "…" follows a box whose children lie
+    classes as a bar, or for regression the value as the color of the box. "…" follows a box whose children lie
     below `max_depth`; it shows what would be predicted there.
 
     Parameters
@@ -99,7 +99,7 @@ def plot_tree(
 
 @dataclass(frozen=True, slots=True)
 class _Swatch:
-    """A place of the legend: left edge, line, colour and name."""
+    """A place of the legend: left edge, line, color and name."""
 
     x: float
     line: int
@@ -267,7 +267,7 @@ class _Drawing:
         last = second + LINE_HEIGHT if self.sheet.three_lines else second
         if not text.detail:  # a value and nothing else: one line in the middle
             first = last = y + self.sheet.box_height / 2
-        # on the colour of a value only dark text can be read
+        # on the color of a value only dark text can be read
         faint = FAINT if self.content.is_classifier else INK
         self._text(x + PADDING, first, text.title, size=text.title_pt, weight="bold")
         self._text(x + BOX_WIDTH - PADDING, last, text.count, ha="right", color=faint)

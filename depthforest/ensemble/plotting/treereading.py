@@ -25,7 +25,7 @@ from depthforest.ensemble.plotting.canvas import (
 from depthforest.ensemble.plotting.treelayout import Links, Place
 
 TITLE_PT, SMALL_TITLE_PT, DETAIL_PT = 9.5, 8.5, 9.0
-# classes beyond the colours share grey
+# classes beyond the colors share gray
 OTHERS = "other classes"
 OTHERS_COLOR = CLASS_COLORS[8]
 
@@ -100,7 +100,7 @@ def _feature_count(estimator: Any, tree: Any) -> int:
 
 
 def class_palette(content: TreeContent) -> tuple[list[str], dict[str, str]]:
-    """Return a colour per class, and the legend: colour by name. Rare classes share grey where there are too many."""
+    """Return a color per class, and the legend: color by name. Rare classes share gray where there are too many."""
     n = len(content.class_names)
     if n <= len(CLASS_COLORS):
         return list(CLASS_COLORS[:n]), dict(zip(content.class_names, CLASS_COLORS, strict=False))

@@ -46,7 +46,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
     sigma : float
         Slope of the logistic function of the difference of two scores.
     normalize : bool
-        Whether pairs and queries are normalised as LightGBM's `lambdarank_norm` does; `lambdas.pair_targets` says how.
+        Whether pairs and queries are normalized as LightGBM's `lambdarank_norm` does; `lambdas.pair_targets` says how.
     gain : {"exponential", "linear"}
         Of NDCG, the one that weighs and the one that judges; the exponential one takes grades up to 31.
     eval_at : int or None, default=10

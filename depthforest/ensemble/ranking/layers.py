@@ -1,6 +1,6 @@
 """Layers: a small network that gives each document a score, its gradients, and Adam. Plain numpy, float64.
 
-Inputs are standardised inside. The last layer has one output and no intercept: a constant added to all scores of a
+Inputs are standardized inside. The last layer has one output and no intercept: a constant added to all scores of a
 query changes no order, and its gradient is 0.
 """
 
@@ -55,7 +55,7 @@ class Network:
         return np.asarray((x - self.mean) / self.scale)
 
     def outputs(self, z: Floats) -> list[Floats]:
-        """Return the inputs of each layer, and at the end the scores (n, 1), of a standardised table."""
+        """Return the inputs of each layer, and at the end the scores (n, 1), of a standardized table."""
         found = [z]
         for coef, intercept in zip(self.coefs, self.intercepts, strict=False):
             before = found[-1] @ coef + intercept
@@ -64,7 +64,7 @@ class Network:
         return found
 
     def scores(self, z: Floats) -> Floats:
-        """Return the scores (n,) of a standardised table."""
+        """Return the scores (n,) of a standardized table."""
         return np.ascontiguousarray(self.outputs(z)[-1][:, 0])
 
     def gradients(self, outputs: list[Floats], gradient: Floats) -> list[Floats]:

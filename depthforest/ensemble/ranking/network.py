@@ -37,7 +37,7 @@ class BaseRankNetwork(BaseRanker):
         Parameters
         ----------
         X : (n, n_features) array or DataFrame
-            Finite numbers; they are standardised inside.
+            Finite numbers; they are standardized inside.
         y : (n,) array
             Relevance: whole numbers from 0. A query whose documents are all equally relevant, or that has only one,
             teaches nothing; at least one must be another.
@@ -169,7 +169,7 @@ class RankNet(BaseRankNetwork):
     coefs_, intercepts_ : list of float64 arrays
         Weights of the layers, (n_in, n_out), and intercepts of the hidden ones, (n_out,).
     mean_, scale_ : (n_features,) arrays
-        What inputs are standardised with.
+        What inputs are standardized with.
     activation_ : str
     n_iter_ : int
         Epochs that were run.
@@ -234,7 +234,7 @@ class LambdaRank(BaseRankNetwork):
     sigma : float, default=1.0
         Slope of the logistic function of the difference of two scores.
     normalize : bool, default=False
-        Whether pairs and queries are normalised as LightGBM's `lambdarank_norm` does; `lambdas.pair_targets` says how.
+        Whether pairs and queries are normalized as LightGBM's `lambdarank_norm` does; `lambdas.pair_targets` says how.
     early_stopping, validation_fraction, n_iter_no_change, eval_at, random_state, verbose
         As of `RankNet`.
     gain : {"exponential", "linear"}, default="exponential"

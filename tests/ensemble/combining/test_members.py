@@ -182,7 +182,7 @@ def test_frozen_members_that_know_labels_need_prefit(blobs):
 @pytest.mark.parametrize("kind", ALL)
 def test_unknown_fit_parameters_point_to_metadata_routing(kind, blobs):
     with pytest.raises(
-        UsageError, match=r"fit takes sample_weight and groups, got colour; .*enable_metadata_routing=True"
+        UsageError, match=r"fit takes sample_weight and groups, got color; .*enable_metadata_routing=True"
     ):
         kind(_members(kind)).fit(blobs[0], np.arange(60) % 2, colour="red")
 

@@ -1,4 +1,4 @@
-"""Tests of tools/ensemble_pictures.py, with scikit-learn's trees, and of the colours that the pictures use."""
+"""Tests of tools/ensemble_pictures.py, with scikit-learn's trees, and of the colors that the pictures use."""
 
 from __future__ import annotations
 

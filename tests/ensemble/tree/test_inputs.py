@@ -169,7 +169,7 @@ def test_each_kernel_compiles_for_one_signature():
 
 
 def test_categories_of_all_kinds():
-    """What a colour is called has nothing to do with its order: two of five colours are good, whatever they are."""
+    """What a color is called has nothing to do with its order: two of five colors are good, whatever they are."""
     rng = np.random.default_rng(0)
     colours = rng.choice(["red", "blue", "green", "grey", "pink"], 80)
     y = np.isin(colours, ["green", "red"]).astype(int)

@@ -1,6 +1,6 @@
 """Kernels of the losses that need exponentials: logistic, exponential and softmax derivatives, many rows at a time.
 
-numba has no vectorised `exp` of its own, so `fast_exp` is written here: plain arithmetic that the compiler turns into
+numba has no vectorized `exp` of its own, so `fast_exp` is written here: plain arithmetic that the compiler turns into
 vector instructions, five times as fast. `classes` calls these.
 """
 
@@ -58,7 +58,7 @@ def fast_exp(x: float) -> float:
 
 @kernel
 def at_least(x: float, least: float) -> float:
-    """Return the larger one: loops with Python's own `max`, which minds NaN, are not vectorised."""
+    """Return the larger one: loops with Python's own `max`, which minds NaN, are not vectorized."""
     return x if x > least else least
 
 
@@ -120,7 +120,7 @@ def log_sums(raw: Floats) -> Floats:
 def _span(table: Floats) -> tuple[Floats, int]:
     """Return the memory that a block of columns lies in as one line, and how far apart its rows begin.
 
-    So kernels see contiguous memory, for which alone loops are vectorised, of whole tables and of blocks alike, and
+    So kernels see contiguous memory, for which alone loops are vectorized, of whole tables and of blocks alike, and
     compile once. The line ends where the block's last row ends: nothing beyond the table can be reached.
     """
     n_rows, n = table.shape
