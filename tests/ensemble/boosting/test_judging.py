@@ -98,7 +98,6 @@ def test_callbacks_are_told_of_each_round_and_end_the_fit():
         ({}, {"eval_set": "xy"}, "got str"),
         ({"scoring": lambda *_: "good"}, {"eval_set": [(np.eye(4), np.arange(4.0))]}, "must return one number"),
     ],
-    ids=str,
 )
 def test_what_cannot_judge_is_named(settings, given, message):
     with pytest.raises(UsageError, match=message):
