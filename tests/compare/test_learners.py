@@ -11,9 +11,12 @@ from depthforest.training.config import TrainConfigError
 
 NOT_FOR_CLASSES = {
     "AveragingRegressor",
+    "BalancedRandomForestClassifier",  # for rare classes; pixels are drawn in balance
     "ExtraTreeClassifier",
+    "IsolationForest",
     "LambdaMART",
     "LambdaRank",
+    "RandomTreesEmbedding",
     "RankNet",
     "RejectCurve",
     "load",

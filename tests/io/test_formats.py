@@ -326,7 +326,7 @@ SMALL_CLOUD = np.ones((4, 5, 3), np.float32)
         (pcd("ascii", SMALL_CLOUD).replace(b"TYPE F F F", b"TYPE F F Q"), "PCD header is broken"),
         (pcd("ascii", SMALL_CLOUD, "x y intensity"), "expected fields x, y and z once each"),
         (pcd("ascii", SMALL_CLOUD).replace(b"DATA ascii", b"DATA zip"), "its data are 'zip'"),
-        (pcd("ascii", SMALL_CLOUD[:1]), "unorganised cloud (5 x 1 points)"),
+        (pcd("ascii", SMALL_CLOUD[:1]), "unorganized cloud (5 x 1 points)"),
         (pcd("ascii", SMALL_CLOUD)[:-9], "is it truncated?"),
         (pcd("ascii", SMALL_CLOUD)[:-4] + b"one", "something other than numbers"),
         (pcd("binary", SMALL_CLOUD)[:-5], "truncated: 235 of 240 bytes"),

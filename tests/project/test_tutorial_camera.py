@@ -141,7 +141,7 @@ def test_the_mounting_that_the_page_names_is_that_of_training():
     assert f"{low:g} to {high:g} m above the floor" in text
     up, down = config.camera_tilt
     assert f"tilted from {-up:g} degrees up to {down:g} degrees down" in text
-    assert f"at most {config.camera_roll[1]:g} degrees crooked" in text
+    assert f"rolled by at most {config.camera_roll[1]:g} degrees" in text
     assert f"people {config.near_distance[0]:g} to {config.far_distance[1]:g} m away" in text
 
 

@@ -409,7 +409,7 @@ def test_metadata_without_routing_is_an_error():
         ({"max_samples": 51, "bootstrap": False}, r"max_samples must be at most 50, the rows there are, got 51: draw"),
         ({"max_features": None}, r"max_features must be .*, got None"),
         ({"max_features": 5}, r"max_features must be at most 4, the columns there are, got 5"),
-        ({"bootstrap": 1}, r"bootstrap must be True or False, got 1"),
+        ({"bootstrap": 1}, r"bootstrap must be True, False or 'bayesian', got 1"),
         ({"oob_score": "yes"}, r"oob_score must be True or False, got 'yes'"),
         ({"noise": -0.1}, r"noise must be a number from 0, got -0\.1"),
         ({"noise": np.inf}, r"noise must be a number from 0, got inf"),

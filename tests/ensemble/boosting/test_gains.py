@@ -21,7 +21,7 @@ penalty = st.sampled_from([0.0, 0.5, 3.0])
 
 
 def penalties_of(l2, l1):
-    return BoostGrowth(np.zeros(1, np.int32), 1, 1, l2=l2, l1=l1).penalties
+    return BoostGrowth(np.zeros(1, np.int32), 1, 1, l2=l2, l1=l1).penalties(1.0)
 
 
 def loss_of(weight, gradient, hessian, l2, l1):

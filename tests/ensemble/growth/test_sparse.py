@@ -37,6 +37,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 @pytest.mark.parametrize("container", [csr_array, csc_matrix])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_sparse_equals_dense(model, container):

@@ -234,7 +234,7 @@ def test_missing_values_are_told_on_request() -> None:
         (("red",), "is red"),
         (("red", "blue"), "in {red, blue}"),
         ((1.0, 2.0), "in {1, 2}"),
-        (tuple(f"color {i}" for i in range(9)), "in {color 0, +8}"),
+        (tuple(f"a color {i}" for i in range(9)), "in {a color 0, +8}"),
         (("a category with a name that is far too long for any box", "b"), "in 2 categories"),
     ],
 )
