@@ -60,7 +60,7 @@ class Started:
         if margin is not None and not self._has_base_margin:
             raise UsageError("base_margin was not given to fit: the trees start from raw values of their own")
         bases = self._bases(X, n, self._loss, margin)
-        return np.tile(self.start_, (n, 1)) if bases is None else bases
+        return np.tile(self.start_, (n, 1)) if bases is None else bases.copy()  # trees are added to it, row by row
 
 
 def is_estimator(init: Any) -> bool:
