@@ -1,8 +1,9 @@
-"""Where compiled kernels are kept on disk: one folder for each state of the sources, for commands and tests alike.
+"""Where compiled kernels are kept on disk, for commands and tests alike.
 
 numba keeps a kernel until the file that holds it is edited, and misses edits of kernels that it calls or has inlined.
-Here all sources count: their hash names the folder. A folder that cannot be written is read all the same, so that an
-image may hold compiled kernels.
+Here all sources count that a kernel can have used: those of its own room and of the rooms below it. Their hash names
+the folder, so an edit of the command line compiles nothing again. A folder that cannot be written is read all the same,
+so that an image may hold compiled kernels.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,23 @@ from numba.core import caching
 
 PACKAGES = Path(__file__).resolve().parents[3]
 """The folder of `depthforest` and `synth`."""
+
+ORDER = (
+    ("base",),
+    ("frames", "ensemble"),
+    ("cluster",),
+    ("io",),
+    ("trees",),
+    ("labeling",),
+    ("forest",),
+    ("joints",),
+    ("people",),
+    ("training",),
+)
+"""The rooms of depthforest up to the last that has kernels: a room imports only from rows above its own."""
+
+BELOW_SYNTH = ("base", "frames", "cluster", "io")
+"""What synth imports."""
 
 _TOKEN = uuid.uuid4().hex[:6]
 
@@ -34,13 +53,38 @@ def _own_name() -> str:
 
 
 @cache
-def sources_hash() -> str:
-    """Return a hash of all Python sources: some milliseconds, once in a process."""
+def sources_hash(room: Path | None = None) -> str:
+    """Return a hash of the Python sources that a kernel of a room can have used; of all sources without a room.
+
+    Parameters
+    ----------
+    room : Path, optional
+        Folder of a room, relative to `PACKAGES`, such as `depthforest/trees`.
+    """
     digest = hashlib.sha256()
-    for package in ("depthforest", "synth"):
-        for path in sorted(_sources(PACKAGES / package)):
-            digest.update(path.relative_to(PACKAGES).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for folder in [Path("depthforest"), Path("synth")] if room is None else _used_by(room):
+        digest.update(_folder_hash(folder))
     return digest.hexdigest()[:16]
+
+
+def _used_by(room: Path) -> list[Path]:
+    """Return the folders whose kernels a kernel of a room can have used, its own among them."""
+    rows = [[Path("depthforest", name) for name in row] for row in ORDER]
+    if room == Path("synth"):
+        return [*(Path("depthforest", name) for name in BELOW_SYNTH), room]
+    for height, row in enumerate(rows):
+        if room in row:
+            return [*chain(*rows[:height]), room]
+    return [Path("depthforest"), Path("synth")]
+
+
+@cache
+def _folder_hash(folder: Path) -> bytes:
+    """Return a hash of the Python sources of a folder: some milliseconds, once in a process."""
+    digest = hashlib.sha256()
+    for path in sorted(_sources(PACKAGES / folder)):
+        digest.update(path.relative_to(PACKAGES).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.digest()
 
 
 def _sources(folder: Path) -> Iterator[Path]:
@@ -53,10 +97,11 @@ def _sources(folder: Path) -> Iterator[Path]:
 
 @cache
 def cache_folder() -> Path | None:
-    """Return the folder for the kernels of these sources: the first that holds some, or that can be written.
+    """Return the folder of this state of the sources: the first that is there, or that can be made.
 
-    Looked at are `NUMBA_CACHE_DIR`, `.cache/numba` of a checkout, and the user's folder for caches. None if all fail:
-    kernels are then compiled in every process.
+    It holds the marks of what was compiled ahead of time; kernels are in the folders of their rooms beside it. Looked
+    at are `NUMBA_CACHE_DIR`, `.cache/numba` of a checkout, and the user's folder for caches. None if all fail: kernels
+    are then compiled in every process.
     """
     for folder in _places():
         own = folder / sources_hash()
@@ -92,20 +137,22 @@ def is_writable(folder: Path) -> bool:
 class _Locator:
     """Tells numba where the kernels of a source file are kept, and by what they are known to be fresh."""
 
-    def __init__(self, folder: Path, line: int) -> None:
-        self._folder, self._line = folder, line
+    def __init__(self, folder: Path, stamp: str, line: int) -> None:
+        self._folder, self._stamp, self._line = folder, stamp, line
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> _Locator | None:
         """Return where a kernel is kept; None if nowhere, or if no source file of the packages holds it."""
-        folder = cache_folder()
+        marks = cache_folder()
         try:
-            room = Path(file).resolve().parent.relative_to(PACKAGES)
+            parts = Path(file).resolve().parent.relative_to(PACKAGES).parts
         except ValueError:
             return None
-        if folder is None or not Path(file).is_file():
+        if marks is None or not Path(file).is_file():
             return None
-        return cls(folder / ".".join(room.parts), function.__code__.co_firstlineno)
+        room = Path(*parts[: 1 if parts[:1] == ("synth",) else 2])
+        stamp = sources_hash(room)
+        return cls(marks.parent / f"{room.name}.{stamp}" / ".".join(parts), stamp, function.__code__.co_firstlineno)
 
     def ensure_cache_path(self) -> None:
         """Make the folder."""
@@ -116,8 +163,8 @@ class _Locator:
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        """Return what changes with any source."""
-        return sources_hash()
+        """Return what changes with any source that the kernel can have used."""
+        return self._stamp
 
     def get_disambiguator(self) -> str:
         """Return what tells functions of the same name apart."""

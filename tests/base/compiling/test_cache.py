@@ -1,8 +1,11 @@
 """Where compiled kernels are kept: which folder, and what happens where it cannot be written."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from itertools import chain
 from pathlib import Path
 
 import numba
@@ -53,21 +56,60 @@ def test_the_folder_is_named_by_the_sources(fresh, tmp_path):
     assert list(tmp_path.rglob("*")) == [tmp_path / kernelcache.sources_hash()]
 
 
-def test_any_edit_of_any_source_counts(monkeypatch, tmp_path):
-    monkeypatch.setattr(kernelcache, "PACKAGES", tmp_path)
-    hashes = set()
-    for name, text in (("depthforest/a.py", "1"), ("synth/b/c.py", "1"), ("synth/b/c.py", "2"), ("synth/d.py", "")):
+@pytest.fixture
+def sources(monkeypatch, tmp_path):
+    """Return a function that writes a source file of invented packages and returns the hashes of rooms."""
+
+    def write(name, text, *rooms):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
         kernelcache.sources_hash.cache_clear()
-        hashes.add(kernelcache.sources_hash())
-    (tmp_path / "synth" / "__pycache__").mkdir()
-    (tmp_path / "synth" / "__pycache__" / "e.py").touch()
-    (tmp_path / "synth" / "notes.txt").touch()
+        kernelcache._folder_hash.cache_clear()
+        return [kernelcache.sources_hash(room and Path(room)) for room in rooms]
+
+    monkeypatch.setattr(kernelcache, "PACKAGES", tmp_path)
+    yield write
     kernelcache.sources_hash.cache_clear()
-    assert len(hashes) == 4
-    assert kernelcache.sources_hash() in hashes
-    kernelcache.sources_hash.cache_clear()
+    kernelcache._folder_hash.cache_clear()
+
+
+def test_any_edit_of_any_source_counts(sources):
+    edits = [("depthforest/a.py", "1"), ("synth/b/c.py", "1"), ("synth/b/c.py", "2"), ("synth/d.py", "")]
+    hashes = [sources(*edit, None)[0] for edit in edits]
+    assert len(set(hashes)) == 4
+    assert sources("synth/__pycache__/e.py", "", None) == [hashes[-1]]
+    assert sources("synth/notes.txt", "", None) == [hashes[-1]]
+
+
+def test_a_kernel_is_as_fresh_as_its_room_and_those_below(sources):
+    rooms = ["depthforest/base", "depthforest/ensemble", "depthforest/trees", "depthforest/training", "synth"]
+    changed = {}
+    for edited in ("base", "ensemble", "frames", "io", "trees", "cli"):
+        before = sources(f"depthforest/{edited}/x.py", "1", *rooms)
+        after = sources(f"depthforest/{edited}/x.py", "2", *rooms)
+        changed[edited] = [Path(room).name for room, old, new in zip(rooms, before, after, strict=True) if old != new]
+    assert changed == {
+        "base": ["base", "ensemble", "trees", "training", "synth"],
+        "ensemble": ["ensemble", "trees", "training"],
+        "frames": ["trees", "training", "synth"],
+        "io": ["trees", "training", "synth"],
+        "trees": ["trees", "training"],
+        "cli": [],
+    }
+
+
+def test_the_rooms_stand_in_the_order_that_imports_are_checked_by():
+    content = tomllib.loads((kernelcache.PACKAGES / "pyproject.toml").read_text("utf-8"))
+    contracts = content["tool"]["importlinter"]["contracts"]
+    layers = next(one for one in contracts if "depthforest" in one.get("containers", ()))
+    order = [sorted(row.split(" | ")) for row in reversed(layers["layers"])]
+    assert [sorted(row) for row in kernelcache.ORDER] == order[: len(kernelcache.ORDER)]
+    for room in chain(*order[len(kernelcache.ORDER) :]):
+        texts = [path.read_text("utf-8") for path in (kernelcache.PACKAGES / "depthforest" / room).rglob("*.py")]
+        assert texts
+        assert not any("njit" in text or re.search(r"^@(kernel|bare|merged|inlined)$", text, re.M) for text in texts), (
+            room
+        )
 
 
 def test_without_the_variable_a_checkout_keeps_its_own(fresh):
