@@ -67,14 +67,14 @@ def test_a_task_compiles_and_leaves_a_mark(folder):
     assert not warming.is_needed(["good"])
     assert warming.is_needed(["good", "another"])
     assert warming.tasks_left(["good", "another"]) == ["another"]
-    assert len(list(folder.rglob("*.nbc"))) == 1
+    assert len(list(folder.parent.rglob("*.nbc"))) == 1
     assert warming.warm_up(["good"], "runner", tell=told.append) == []
     assert told[-1].kernels == 0
 
 
 def test_what_cannot_be_kept_is_a_failure(folder):
     (failure,) = warming.warm_up(["full"], "runner")
-    assert failure.startswith(f"full: compiled kernels cannot be kept in {folder}")
+    assert failure.startswith(f"full: compiled kernels cannot be kept in {folder.parent}{os.sep}")
     assert failure.endswith("No space left on device")
     assert warming.tasks_left(["full"]) == ["full"]
 
