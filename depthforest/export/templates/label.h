@@ -49,7 +49,8 @@ typedef struct {
 #if defined(__FAST_MATH__)
 #error "labels are exact only without -ffast-math"
 #endif
-#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
+/* 16: as 0, and half precision in half precision */
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
 #error "labels are exact only where float expressions are computed in single precision (x86: -msse2 -mfpmath=sse)"
 #endif
 
