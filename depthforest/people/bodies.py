@@ -202,10 +202,22 @@ def _count_shared(labels: Labels, bodies: Bytes, shared: Longs) -> None:
 
 
 def _numbered(cells: Bytes) -> Bytes:
-    """Return cells whose bodies are numbered without gaps."""
-    is_used = cv2.calcHist([cells], [0], None, [256], [0, 256]).ravel() > 0
-    is_used[0] = False
-    return np.asarray(cv2.LUT(cells, np.where(is_used, np.cumsum(is_used), 0).astype(np.uint8)))
+    """Number bodies without gaps, in place."""
+    _close_gaps(cells.reshape(-1))
+    return cells
+
+
+@kernel
+def _close_gaps(cells: Bytes) -> None:
+    """Number cells from 1 without gaps, in the order that they have; 0 stays."""
+    numbers = np.zeros(256, dtype=np.uint8)
+    for i in range(len(cells)):
+        numbers[cells[i]] = 1
+    numbers[0] = 0
+    for k in range(1, 256):
+        numbers[k] = numbers[k - 1] + 1 if numbers[k] else numbers[k - 1]
+    for i in range(len(cells)):
+        cells[i] = numbers[cells[i]] if cells[i] else 0
 
 
 def find_visitors(grid: DepthGrid, up: Floats) -> Bytes:

@@ -173,18 +173,27 @@ def load_person_model(model: str | Place | PersonModel | None = None) -> PersonM
     """Return a person model: the shipped one if none is named, a shipped one by its name, or that of a file."""
     if isinstance(model, PersonModel):
         return model
-    if model is not None and not isinstance(model, str | Path | RemotePath):
+    if model is None:
+        return _load_default()
+    if not isinstance(model, str | Path | RemotePath):
         raise ModelError(f"expected a PersonModel, or the name or path of one; got {type(model).__name__}")
-    name = DEFAULT_MODEL if model is None else str(model)
+    name = str(model)
     shipped = resources.models_folder() / FOLDER / f"{name}.safetensors"
     if not isinstance(model, Path) and shipped.name == f"{name}.safetensors" and shipped.is_file():
         return _load_shipped(shipped)
-    if model is None:
-        raise ModelError(f"the shipped person model, {name}, is missing; name the file of one")
     place = place_of(model)
     if isinstance(place, Path) and not place.exists():
         raise ModelError(f"{name!r}: is neither a shipped person model nor a file; shipped is: {DEFAULT_MODEL}")
     return PersonModel.load(place)
+
+
+@lru_cache(maxsize=1)
+def _load_default() -> PersonModel:
+    """Return the shipped model, looked for once: every frame asks for it."""
+    path = resources.models_folder() / FOLDER / f"{DEFAULT_MODEL}.safetensors"
+    if not path.is_file():
+        raise ModelError(f"the shipped person model, {DEFAULT_MODEL}, is missing; name the file of one")
+    return _load_shipped(path)
 
 
 @lru_cache(maxsize=2)

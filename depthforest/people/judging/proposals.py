@@ -91,7 +91,7 @@ def _trimmed(body: Longs, person: Singles, is_open: npt.NDArray[np.bool_]) -> Lo
     looks, is_known = person.reshape(-1)[body], is_open.reshape(-1)[body]
     if not is_known.any():
         return None
-    level = TRIM_SHARE * np.quantile(looks[is_known], TRIM_QUANTILE)
+    level = TRIM_SHARE * _quantile(looks[is_known], TRIM_QUANTILE)
     kept = body[(looks >= level) | ~is_known]
     if len(kept) >= TRIM_MAX_SHARE * len(body):
         return None
@@ -101,6 +101,15 @@ def _trimmed(body: Longs, person: Singles, is_open: npt.NDArray[np.bool_]) -> Lo
     numbers = np.asarray(pieces).reshape(-1)[kept]
     kept = kept[np.bincount(numbers)[numbers] >= PIECE_MIN_SHARE * len(kept)]
     return kept if len(kept) >= TRIM_MIN_SHARE * len(body) else None
+
+
+def _quantile(values: Singles, share: float) -> float:
+    """Return the quantile between two values, as numpy does, without its checks, which take longer than the work."""
+    place = share * (len(values) - 1)
+    low = int(place)
+    high = min(low + 1, len(values) - 1)
+    ordered = np.partition(values, (low, high))
+    return float(ordered[low]) + (place - low) * float(ordered[high] - ordered[low])
 
 
 def _unions(grid: DepthGrid, axes: Singles, bodies: list[Longs]) -> list[Longs]:
