@@ -202,14 +202,14 @@ def _count_shared(labels: Labels, bodies: Bytes, shared: Longs) -> None:
 
 
 def _numbered(cells: Bytes) -> Bytes:
-    """Number bodies without gaps, in place."""
+    """Give bodies numbers without gaps, in place."""
     _close_gaps(cells.reshape(-1))
     return cells
 
 
 @kernel
 def _close_gaps(cells: Bytes) -> None:
-    """Number cells from 1 without gaps, in the order that they have; 0 stays."""
+    """Give cells numbers from 1 without gaps, in the order that they have; 0 stays."""
     numbers = np.zeros(256, dtype=np.uint8)
     for i in range(len(cells)):
         numbers[cells[i]] = 1
