@@ -138,11 +138,11 @@ def test_the_sheet_and_its_table_have_the_same_numbers():
 def test_the_mounting_that_the_page_names_is_that_of_training():
     config, text = Config(), " ".join(PAGE.read_text().split())
     low, high = config.camera_height
-    assert f"{low:g} to {high:g} m above the floor" in text
+    assert f"| height of the camera above the floor | {low:g} to {high:g} m |" in text
     up, down = config.camera_tilt
-    assert f"tilted from {-up:g} degrees up to {down:g} degrees down" in text
-    assert f"rolled by at most {config.camera_roll[1]:g} degrees" in text
-    assert f"people {config.near_distance[0]:g} to {config.far_distance[1]:g} m away" in text
+    assert f"| tilt | {-up:g} degrees up to {down:g} degrees down;" in text
+    assert f"| roll | at most {config.camera_roll[1]:g} degrees |" in text
+    assert f"| distance of people | {config.near_distance[0]:g} to {config.far_distance[1]:g} m |" in text
 
 
 @pytest.mark.slow
