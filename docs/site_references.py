@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 
-ROUTING = ", ".join(["get_metadata_routing", *(f"set_{name}_request" for name in ("fit", "predict", "score"))])
+ROUTING = re.compile(r"get_metadata_routing|set_\w+_request")
 """Methods that scikit-learn gives every estimator; their documentation refers to scikit-learn's own pages."""
 
 _written: set[int] = set()
@@ -113,7 +114,8 @@ class PublicNames(Directive):
             kind = "class" if inspect.isclass(value) else "function" if callable(value) else "data"
             lines += [f".. auto{kind}:: {package.__name__}.{name}"]
             if kind == "class":
-                lines += ["   :members:", f"   :exclude-members: {ROUTING}"]
+                left_out = ", ".join(filter(ROUTING.fullmatch, dir(value)))
+                lines += ["   :members:", f"   :exclude-members: {left_out}"]
             lines += [""]
         container = nodes.container()
         self.state.nested_parse(StringList(lines, self.arguments[0]), 0, container)
