@@ -33,6 +33,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "sphinx-mathjax-offline",
     "site_references",
     "site_browser_page",
 ]
@@ -64,6 +65,7 @@ sphinx_gallery_conf = {
     "plot_gallery": "True",
     "remove_config_comments": True,
     "show_memory": False,
+    "capture_repr": (),  # the object that a last line returns says nothing
     "download_all_examples": False,
     "min_reported_time": 1000,
     "write_computation_times": False,
@@ -72,6 +74,8 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "depthforest"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
