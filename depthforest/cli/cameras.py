@@ -25,7 +25,7 @@ cameras = typer.Typer()
 Views = Annotated[
     list[str],
     typer.Argument(
-        help="For each camera a recording, a file of joints (.json, .csv), or a folder of label --write joints.",
+        help="For each camera a recording, a joints file (.json, .csv), or an output folder of label --write joints.",
         metavar="A B...",
     ),
 ]
@@ -35,12 +35,14 @@ Views = Annotated[
 def calibrate(
     views: Views,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.", metavar="FILE.json")],
-    max_offset: Annotated[float, typer.Option(help="Seconds by which clocks differ at most.", min=0, max=600)] = 5.0,
+    max_offset: Annotated[
+        float, typer.Option(help="Maximum difference of the clocks in seconds.", min=0, max=600)
+    ] = 5.0,
     model: ModelOption = None,
     camera: CameraOption = None,
     fps: FpsOption = 30.0,
 ) -> None:
-    """Find where cameras stand and how their clocks differ, from the people who walk through all views."""
+    """Find the poses and clock offsets of several cameras from people who walk through all views."""
     check_writable(output)
     if len(views) < 2:
         raise UsageError(f"calibration needs at least two cameras; got {len(views)}")
@@ -63,13 +65,15 @@ def calibrate(
 @cameras.command()
 def fuse(
     views: Views,
-    rig: Annotated[Path, typer.Option("--cameras", help="What calibrate wrote.", metavar="FILE.json")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Joints, as .json or .csv.", metavar="FILE")],
+    rig: Annotated[Path, typer.Option("--cameras", help="The calibration written by calibrate.", metavar="FILE.json")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The joints file to write (.json or .csv).", metavar="FILE")
+    ],
     model: ModelOption = None,
     camera: CameraOption = None,
     fps: FpsOption = 30.0,
 ) -> None:
-    """Make one skeleton of each person from the joints of several cameras; in the space of the first."""
+    """Merge the joints that several cameras found into one skeleton per person, in the space of the first camera."""
     from depthforest.joints import CameraRig, write_joints
     from depthforest.joints import fuse as fuse_joints
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import time
 import warnings
@@ -82,8 +83,22 @@ if TYPE_CHECKING:
     from depthforest.pipeline import LabelRun, LabelSummary
 
 
+ORDER = (
+    "demo show label view record synth train train-context train-people fit-leaves fit-joints fit-confidence "
+    "fit-convention evaluate compare info export import-pcl calibrate fuse warm-up"
+)
+"""Commands in the order of their list: use, train, judge, export, several cameras."""
+
+TYPES = {r" ?<list\[\w+\]>": "", r"<(int|float) range>": r"<\1>", "<str>": "<text>"}
+"""Types as the command line names them, and as people do."""
+
+
 class _Commands(typer.core.TyperGroup):
-    """The list of commands with what each says of itself, wrapped instead of cut."""
+    """The list of commands with the description of each, wrapped instead of cut."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands in the order of `ORDER`."""
+        return sorted(super().list_commands(ctx), key=ORDER.split().index)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a line or two for each command."""
@@ -103,7 +118,10 @@ class _Grouped(typer.core.TyperCommand):
             record = parameter.get_help_record(ctx)
             if record is not None:
                 is_argument = parameter.param_type_name == "argument"
-                sections["Arguments" if is_argument else group_of(parameter.opts)].append(record)
+                name, text = record
+                for pattern, word in TYPES.items():
+                    name = re.sub(pattern, word, name)
+                sections["Arguments" if is_argument else group_of(parameter.opts)].append((name, text))
         for title, rows in sections.items():
             if rows:
                 with formatter.section(title):
@@ -177,7 +195,7 @@ def show(
     size: SizeOption = None,
     topic: TopicOption = None,
 ) -> None:
-    """Open depth frames and draw them shaded: see whether units, camera and orientation are read rightly."""
+    """Draw depth frames, so that you can check units, camera and orientation."""
     from depthforest.cli.pictures import draw_frames
     from depthforest.io import open_source
     from depthforest.pipeline import doubt_depth
@@ -230,7 +248,7 @@ def label(
     threads: ThreadsOption = None,
     dask: DaskOption = None,
 ) -> None:
-    """Label the body parts of depth frames; run it again to go on after an interruption."""
+    """Label the body parts of people in depth frames. After an interruption, run it again to continue."""
     _check_labels_go_somewhere(output, write, stdout)
     from depthforest.io import open_source
 
@@ -295,11 +313,13 @@ def _fitting_model(frames: FrameSequence) -> str:
 def view(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(help="Frames, folders, recordings; - for a raw stream; omitted: samples.", metavar="IN"),
+        typer.Argument(
+            help="Frames, folders or recordings; - for a raw stream. Default: the sample frames.", metavar="IN"
+        ),
     ] = None,
     model: ModelOption = None,
     compare: Annotated[
-        str | None, typer.Option(help="A second model, shown beside the first.", metavar="NAME|FILE")
+        str | None, typer.Option(help="A second model to show beside the first.", metavar="NAME|FILE")
     ] = None,
     camera: CameraOption = None,
     scale: ScaleOption = None,
@@ -309,16 +329,17 @@ def view(
     topic: TopicOption = None,
     background: BackgroundOption = None,
     is_background_removed: BackgroundRemovedOption = False,
-    n_people: Annotated[int | None, typer.Option("--people", help="Look for at most so many people.", min=1)] = None,
+    n_people: Annotated[int | None, typer.Option("--people", help="Maximum number of people per frame.", min=1)] = None,
     is_tracked: TrackOption = False,
     fps: Annotated[
-        float | None, typer.Option(help="Frames a second; omitted: the recording's, else 30.", min=0.1, max=1000)
+        float | None,
+        typer.Option(help="Frames per second. Default: those of the recording, else 30.", min=0.1, max=1000),
     ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 lets the network in.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen at; 0: any that is free.")] = 0,
-    is_opened: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 opens it to the network.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free port.")] = 0,
+    is_opened: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the default browser.")] = True,
 ) -> None:
-    """Look at frames, a recording or a live source in the browser: depth, parts, confidence, joints, in 3D."""
+    """Show frames, a recording or a live camera in the browser: depth, parts, confidence, joints, 3D."""
     from depthforest.forest import find_model
     from depthforest.io import ReadOptions
     from depthforest.view import ViewOptions, serve
@@ -414,27 +435,27 @@ def _tell_findings(summary: LabelSummary, n_asked: int | None) -> None:
 @app.command()
 def synth(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Folder for the data set.")] = None,
-    frames: Annotated[int, typer.Option("--frames", "-n", help="How many frames.", min=1)] = 1000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same frames.", min=0)] = 0,
-    config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
+    frames: Annotated[int, typer.Option("--frames", "-n", help="Number of frames.", min=1)] = 1000,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same frames.", min=0)] = 0,
+    config: Annotated[Path | None, typer.Option(help="TOML file with fields of synth.Config.")] = None,
     camera: CameraOption = None,
     sensor: SensorOption = None,
     bodies: BodiesOption = None,
-    mocap: Annotated[str | None, typer.Option(help="Folder of BVH clips.")] = None,
-    kind: Annotated[str, typer.Option("--format", help="Of the data set.", metavar="folder|zarr")] = "folder",
+    mocap: Annotated[str | None, typer.Option(help="Folder of motion-capture clips (BVH) for poses.")] = None,
+    kind: Annotated[str, typer.Option("--format", help="Format of the data set.", metavar="folder|zarr")] = "folder",
     recording: Annotated[
-        bool, typer.Option("--recording", help="One recording: the same people move about one room.")
+        bool, typer.Option("--recording", help="Make a recording: the same people move in one room.")
     ] = False,
-    fps: Annotated[float, typer.Option(help="Frames a second of a recording.", min=0.1, max=1000)] = 30.0,
+    fps: Annotated[float, typer.Option(help="Frames per second of a recording.", min=0.1, max=1000)] = 30.0,
     acts: Annotated[
-        str, typer.Option(help="What people do in a recording: of walk, gesture, sit, fall, with commas.")
+        str, typer.Option(help="What people do in a recording: walk, gesture, sit, fall, separated by commas.")
     ] = "walk,gesture",
-    preview: Annotated[bool, typer.Option("--preview", help="Write a contact sheet beside the data.")] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Also write a contact sheet of the first frames.")] = False,
     threads: ThreadsOption = None,
     dask: DaskOption = None,
     show_config: Annotated[bool, typer.Option("--show-config", help="Print the configuration and stop.")] = False,
 ) -> None:
-    """Make labeled frames of synthetic people in rooms; run it again to go on after an interruption."""
+    """Generate labeled frames of synthetic people in rooms. After an interruption, run it again to continue."""
     given: dict[str, Any] = {"camera": camera, "sensor": sensor, "bodies": bodies, "mocap": mocap}
     chosen = _synth_config(config, given)
     if show_config:
@@ -477,42 +498,37 @@ def train(
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A data set; may be given again; omitted, frames are made while training.", metavar="DIR|URL"
-        ),
+        typer.Option(help="A labeled data set (repeatable). Default: generate synthetic frames.", metavar="DIR|URL"),
     ] = None,
-    frames: Annotated[int | None, typer.Option(help="How many synthetic frames; default 2000.", min=1)] = None,
-    synth_config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
+    frames: Annotated[int | None, typer.Option(help="Number of synthetic frames. Default: 2000.", min=1)] = None,
+    synth_config: Annotated[Path | None, typer.Option(help="TOML file with fields of synth.Config.")] = None,
     camera: CameraOption = None,
     sensor: SensorOption = None,
     bodies: BodiesOption = None,
-    mocap: Annotated[str | None, typer.Option(help="Folder of BVH clips for synthetic frames.")] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file with any of the numbers below.")] = None,
+    mocap: Annotated[str | None, typer.Option(help="Folder of motion-capture clips (BVH) for poses.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with any of the options below.")] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder that keeps the run; default MODEL.checkpoint, which is removed when MODEL is written."
-        ),
+        typer.Option(help="Folder of the checkpoint. Default: MODEL.checkpoint, removed when the run is finished."),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint.")] = False,
     force: RestartOption = False,
     threads: ThreadsOption = None,
-    shards: Annotated[
-        int | None, typer.Option(help="Parts that the frames are cut into; default one a thread.")
-    ] = None,
-    memory: Annotated[float | None, typer.Option(help="Budget in MB beside the frames.")] = None,
+    shards: Annotated[int | None, typer.Option(help="Number of shards of the frames. Default: one per thread.")] = None,
+    memory: Annotated[float | None, typer.Option(help="Memory budget in MB, without the frames.")] = None,
     dask: DaskOption = None,
     recipe: Annotated[
-        Path | None, typer.Option(help="Do all that this TOML file says, from frames to the card.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Run all training steps of this TOML file, from frames to the model card.", metavar="FILE"),
     ] = None,
-    scale: Annotated[float, typer.Option(help="With --recipe: times its frames and leaves.")] = 1.0,
+    scale: Annotated[float, typer.Option(help="With --recipe: factor for its numbers of frames and leaves.")] = 1.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --recipe: list the steps and stop.")] = False,
     steps: Annotated[
-        Path | None, typer.Option(help="With --recipe: folder that keeps its steps; default MODEL.steps.")
+        Path | None, typer.Option(help="With --recipe: folder of its intermediate results. Default: MODEL.steps.")
     ] = None,
     **numbers: Any,
 ) -> None:
-    """Train a forest on labeled frames: your own data set, or synthetic people made on the fly."""
+    """Train a forest on labeled frames: your own data set, or synthetic people generated on the fly."""
     if recipe is not None:
         refuse_others(
             {"data": data, "frames": frames, "synth_config": synth_config, "camera": camera, "sensor": sensor}
@@ -565,11 +581,11 @@ def train(
 @app.command("warm-up")
 def warm_up(
     everything: Annotated[
-        bool, typer.Option("--all", help="Also training, synthetic frames and the ensembles.")
+        bool, typer.Option("--all", help="Also compile training, synthetic frames and the ensembles.")
     ] = False,
-    processes: Annotated[int | None, typer.Option(help="Processes at a time; default one a core.", min=1)] = None,
+    processes: Annotated[int | None, typer.Option(help="Number of processes. Default: one per core.", min=1)] = None,
 ) -> None:
-    """Compile ahead of time what label and demo need: for images, labs, and before a first demonstration."""
+    """Compile the kernels of label and demo ahead of time, for example for a container image."""
     from depthforest.base import cache_folder, tasks_left
 
     folder, named = cache_folder(), os.environ.get("NUMBA_CACHE_DIR")

@@ -21,21 +21,21 @@ def train_context(
     *,
     data: Annotated[
         list[str],
-        typer.Option(help="Labeled frames that the model has not seen; may be given again.", metavar="DIR|URL"),
+        typer.Option(help="Labeled frames, unseen in training (repeatable).", metavar="DIR|URL"),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
-    config: Annotated[Path | None, typer.Option(help="TOML file with any of the numbers below.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with any of the options below.")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder that keeps the run; default MODEL.checkpoint.")
+        Path | None, typer.Option(help="Folder of the checkpoint. Default: MODEL.checkpoint.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint.")] = False,
     force: RestartOption = False,
-    limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option(help="Maximum number of frames of each data set.", min=1)] = None,
     threads: ThreadsOption = None,
-    memory: Annotated[float | None, typer.Option(help="Budget in MB beside the frames.")] = None,
+    memory: Annotated[float | None, typer.Option(help="Memory budget in MB, without the frames.")] = None,
     **numbers: Any,
 ) -> None:
-    """Train a context stage: trees that look at what a model says around a pixel. Then fit joints."""
+    """Train a context stage: trees that read a model's answers around a pixel. Run fit-joints next."""
     from dataclasses import replace
 
     from depthforest.training import ContextConfig

@@ -37,68 +37,71 @@ def evaluate(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Models: files or names of shipped ones. The others are compared with the first. With --people "
+            help="Model files or shipped models; all others are compared with the first. With --people "
             "they are person models, and may be omitted.",
             metavar="MODEL",
         ),
     ] = None,
-    data: Annotated[
-        list[str] | None, typer.Option(help="A labeled data set; may be given again.", metavar="DIR|URL")
-    ] = None,
+    data: Annotated[list[str] | None, typer.Option(help="A labeled data set (repeatable).", metavar="DIR|URL")] = None,
     people: Annotated[
-        bool, typer.Option("--people", help="Judge who is found, instead of parts and joints of given people.")
+        bool, typer.Option("--people", help="Evaluate the detection of people instead of parts and joints.")
     ] = False,
     rooms: Annotated[
         list[Path] | None,
-        typer.Option(help="With --people: real frames with marked people; may be given again.", metavar="DIR"),
+        typer.Option(help="With --people: real frames with marked people (repeatable).", metavar="DIR"),
     ] = None,
     background: Annotated[
         list[Path] | None,
         typer.Option(
-            help="With --people: an empty frame of the room of --data, or a folder of them; may be given again.",
+            help="With --people: an empty frame of the room of --data, or a folder of them (repeatable).",
             metavar="FILE|DIR",
         ),
     ] = None,
     empty_room: Annotated[
-        bool, typer.Option("--empty-room", help="With --people: frames of --bench come with their empty room.")
+        bool,
+        typer.Option("--empty-room", help="With --people: use the empty room of each frame of --bench as background."),
     ] = False,
     recording: Annotated[
         bool,
-        typer.Option("--recording", help="With --people: each data set is a recording; do people keep their ids?"),
+        typer.Option(
+            "--recording",
+            help="With --people: treat each data set as a recording, and check that people keep their ids.",
+        ),
     ] = False,
     bench: Annotated[
         str | None,
         typer.Option(
-            help="Fixed test sets, made here: all, or names with commas: mocap (the headline), procedural (needs no "
-            "download), frontal, cut, rooms, two_people, sensor_...; with --people: clutter, empty, rooms, two_people.",
+            help="Fixed test sets, separated by commas, or all: mocap (the headline), procedural (needs no download), "
+            "frontal, cut, rooms, two_people, sensor_...; with --people: clutter, empty, rooms, two_people.",
             metavar="NAMES",
         ),
     ] = None,
     mocap: Annotated[
-        Path | None, typer.Option(help="Folder of the CMU clips (BVH), which most test sets need.", metavar="DIR")
+        Path | None, typer.Option(help="Folder of the CMU clips (BVH); most test sets need it.", metavar="DIR")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="HTML report to write, one file.", metavar="REPORT.html")
+        Path | None,
+        typer.Option("--output", "-o", help="The HTML report to write, a single file.", metavar="REPORT.html"),
     ] = None,
     marks: Annotated[
-        Path | None, typer.Option(help="JSON with marked points and joints of real frames.", metavar="FILE")
+        Path | None, typer.Option(help="JSON file with marked points and joints of real frames.", metavar="FILE")
     ] = None,
     frames: Annotated[
-        Path | None, typer.Option(help="Folder of the marked frames, or a recording.", metavar="DIR|FILE")
+        Path | None, typer.Option(help="The marked frames: a folder or a recording.", metavar="DIR|FILE")
     ] = None,
     camera: CameraOption = None,
-    json: Annotated[Path | None, typer.Option(help="All figures as JSON.", metavar="FILE")] = None,
-    joints: Annotated[bool, typer.Option("--joints/--no-joints", help="Place and judge joints.")] = True,
+    json: Annotated[Path | None, typer.Option(help="Also write all figures as JSON.", metavar="FILE")] = None,
+    joints: Annotated[bool, typer.Option("--joints/--no-joints", help="Evaluate joints.")] = True,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="Walk every pixel, and place joints by the exact variant: much slower."),
+        typer.Option("--exact", help="Walk every pixel, and locate joints exactly; much slower."),
     ] = False,
     mirror: MirrorOption = None,
-    limit: Annotated[int | None, typer.Option(help="Only so many frames.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option(help="Maximum number of frames.", min=1)] = None,
     threads: ThreadsOption = None,
     dask: DaskOption = None,
 ) -> None:
-    """Measure models on labeled frames: parts, joints, calibration, speed; or, with --people, who is found."""
+    """Evaluate models on labeled frames: parts, joints, calibration and speed; with --people, detection of people."""
     of_people = {"rooms": rooms, "background": background, "empty_room": empty_room, "recording": recording}
     of_parts = {"marks": marks, "frames": frames, "camera": camera, "no_joints": not joints, "exact": exact}
     _refuse_options(of_parts | {"mirror": mirror is not None} if people else of_people, people=people)
@@ -148,30 +151,30 @@ def compare(
         Path | None, typer.Option("--output", "-o", help="Folder for tables, plots and finished learners.")
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="A data set to train on; omitted, synthetic frames.", metavar="DIR|URL")
+        str | None, typer.Option(help="A data set to train on. Default: synthetic frames.", metavar="DIR|URL")
     ] = None,
     test: Annotated[
-        str | None, typer.Option(help="A data set to judge by; omitted, frames are held out.", metavar="DIR|URL")
+        str | None, typer.Option(help="A data set to test on. Default: held-out frames.", metavar="DIR|URL")
     ] = None,
     bench: Annotated[
-        str | None, typer.Option(help="A fixed test set to judge by, by name: see evaluate.", metavar="NAME")
+        str | None, typer.Option(help="Name of a fixed test set to test on; see evaluate.", metavar="NAME")
     ] = None,
     mocap: Annotated[
-        Path | None, typer.Option(help="Folder of the CMU clips (BVH), which most fixed test sets need.", metavar="DIR")
+        Path | None, typer.Option(help="Folder of the CMU clips (BVH); most fixed test sets need it.", metavar="DIR")
     ] = None,
-    synth_config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
+    synth_config: Annotated[Path | None, typer.Option(help="TOML file with fields of synth.Config.")] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Processor time of each fit; default 30, if no other budget is given.")
+        float | None, typer.Option(help="Processor time of each fit. Default: 30, if no other budget is given.")
     ] = None,
-    megabytes: Annotated[float | None, typer.Option(help="Size of each fitted model, at most.")] = None,
+    megabytes: Annotated[float | None, typer.Option(help="Maximum size of each fitted model.")] = None,
     rounds: Annotated[
-        int | None, typer.Option(help="Instead: the same number of members or rounds for everybody, to repeat exactly.")
+        int | None, typer.Option(help="Instead of a budget: number of members or rounds, the same for all learners.")
     ] = None,
-    only: Annotated[str | None, typer.Option(help="Names of learners, with commas.", metavar="NAMES")] = None,
+    only: Annotated[str | None, typer.Option(help="Learners to compare, separated by commas.", metavar="NAMES")] = None,
     list_: Annotated[bool, typer.Option("--list", help="Print the learners and stop.")] = False,
     **numbers: Any,
 ) -> None:
-    """Compare all ensembles and the depth forest on the same pixels; run it again to go on after an interruption."""
+    """Compare ensembles and the depth forest on the same pixels. After an interruption, run it again to continue."""
     if list_:
         print_table(_learner_table())
         return
@@ -251,16 +254,14 @@ def fit_joints(
     model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
     data: Annotated[
         list[str],
-        typer.Option(
-            help="Labeled frames with joints that the model has not seen; may be given again.", metavar="DIR|URL"
-        ),
+        typer.Option(help="Labeled frames with joints, unseen in training (repeatable).", metavar="DIR|URL"),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
     force: OverwriteOption = False,
     threads: ThreadsOption = None,
     dask: DaskOption = None,
 ) -> None:
-    """Learn how a model's labels become joints (bandwidths, thresholds, offsets, bone lengths), stored with it."""
+    """Learn how to find joints in a model's labels, and store it in the model."""
     check_writable(output)
     _check_overwriting(model, output, force)
     with status("reading the model, compiling ..."):
@@ -278,22 +279,22 @@ def fit_joints(
 @models.command("fit-convention")
 def fit_convention(
     joints: Annotated[
-        Path, typer.Argument(help="Joints of the frames, as label --write joints writes them.", metavar="JOINTS")
+        Path, typer.Argument(help="Joints of the frames, written by label --write joints.", metavar="JOINTS")
     ],
     marks: Annotated[
         Path,
         typer.Argument(
-            help="JSON: frame names, each with the marked joints of one person: name to [x, y, z] in meters.",
+            help="JSON file: for each frame name the marked joints of one person, as name: [x, y, z] in meters.",
             metavar="MARKS",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The convention to write.", metavar="FILE.json")],
     base: Annotated[
         str | None,
-        typer.Option(help="What the marked joints are: itop, kinect_v2, coco, smpl, or a saved convention."),
+        typer.Option(help="Names of the marked joints: itop, kinect_v2, coco, smpl, or a saved convention."),
     ] = None,
 ) -> None:
-    """Learn from a few marked frames where others put joints: joints.to("FILE.json") puts them there."""
+    """Learn another joint convention from a few marked frames; joints.to("FILE.json") applies it."""
     check_writable(output)
     from depthforest.joints import fit_convention, people_of_marks
 
@@ -308,14 +309,14 @@ def fit_confidence(
     model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
     data: Annotated[
         list[str],
-        typer.Option(help="Labeled frames that the model has not seen; may be given again.", metavar="DIR|URL"),
+        typer.Option(help="Labeled frames, unseen in training (repeatable).", metavar="DIR|URL"),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
-    limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option(help="Maximum number of frames of each data set.", min=1)] = None,
     force: OverwriteOption = False,
     threads: ThreadsOption = None,
 ) -> None:
-    """Calibrate a model: its confidence becomes the share of labels that are right. Labels stay as they are."""
+    """Calibrate a model's confidence, so that it is the probability that a label is right. Labels stay the same."""
     check_writable(output)
     _check_overwriting(model, output, force)
     with status("reading the model, compiling ..."):
@@ -337,30 +338,30 @@ def fit_leaves(
     model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
     data: Annotated[
         list[str],
-        typer.Option(
-            help="Labeled frames, best such that the model has not seen; may be given again.", metavar="DIR|URL"
-        ),
+        typer.Option(help="Labeled frames, preferably unseen in training (repeatable).", metavar="DIR|URL"),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
     facings: Annotated[
-        int | None, typer.Option(help="Ways to face that leaves tell apart (needs joints); 1: none; default 8.", min=1)
+        int | None, typer.Option(help="Number of facings; above 1 needs joints. Default: 8.", min=1)
     ] = None,
     smooth: Annotated[
-        float | None, typer.Option(help="Meters that labels are smoothed over; default 0.03.", min=0)
+        float | None, typer.Option(help="Smoothing radius of labels in meters. Default: 0.03.", min=0)
     ] = None,
-    trees: Annotated[int | None, typer.Option(help="Only so many trees, the first.", min=1)] = None,
-    leaves: Annotated[int | None, typer.Option(help="At most so many leaves: small branches are cut.", min=1)] = None,
-    depth: Annotated[int | None, typer.Option(help="At most so many levels.", min=1)] = None,
+    trees: Annotated[int | None, typer.Option(help="Keep only this many trees.", min=1)] = None,
+    leaves: Annotated[
+        int | None, typer.Option(help="Maximum number of leaves; small branches are pruned.", min=1)
+    ] = None,
+    depth: Annotated[int | None, typer.Option(help="Maximum depth.", min=1)] = None,
     mirror: MirrorOption = None,
     rounds: Annotated[
-        int | None, typer.Option(help="Times that leaves are then fitted together, over all frames; default 2.", min=0)
+        int | None, typer.Option(help="Rounds of joint fitting of all leaves. Default: 2.", min=0)
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option(help="Maximum number of frames of each data set.", min=1)] = None,
     force: OverwriteOption = False,
     threads: ThreadsOption = None,
     dask: DaskOption = None,
 ) -> None:
-    """Count a model's leaves again on many frames, by the way people face; its splits stay. Then fit joints."""
+    """Refit a model's leaves on more frames, with facings; its splits stay. Run fit-joints next."""
     check_writable(output)
     _check_overwriting(model, output, force)
     with status("reading the model, compiling ..."):
@@ -394,20 +395,20 @@ def train_people(
     *,
     data: Annotated[
         list[str],
-        typer.Option(help="Labeled frames of rooms, with people and without; may be given again.", metavar="DIR|URL"),
+        typer.Option(help="Labeled frames of rooms, with and without people (repeatable).", metavar="DIR|URL"),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The person model to write.", metavar="MODEL")],
-    config: Annotated[Path | None, typer.Option(help="TOML file with any of the numbers below.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file with any of the options below.")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder that keeps the scene forest; default MODEL.checkpoint.")
+        Path | None, typer.Option(help="Folder of the scene forest's checkpoint. Default: MODEL.checkpoint.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint.")] = False,
     force: RestartOption = False,
-    limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option(help="Maximum number of frames of each data set.", min=1)] = None,
     threads: ThreadsOption = None,
     **numbers: Any,
 ) -> None:
-    """Train what tells people from things in any room: --person-model of label, model= of find_people."""
+    """Train a person model, which distinguishes people from things in a room."""
     from dataclasses import replace
 
     from depthforest.training import PeopleConfig
@@ -439,13 +440,14 @@ def train_people(
 
 @models.command("import-pcl")
 def import_pcl(
-    trees: Annotated[list[Path], typer.Argument(help="Tree files: text, or its .bz2 or .gz.", metavar="TREE")],
+    trees: Annotated[list[Path], typer.Argument(help="Tree files: text, .bz2 or .gz.", metavar="TREE")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
     focal: Annotated[
-        float | None, typer.Option(help="Focal length in pixels that the trees were made for; default 640, PCL's own.")
+        float | None,
+        typer.Option(help="Focal length in pixels that the trees were trained for. Default: 640, as in PCL."),
     ] = None,
 ) -> None:
-    """Make a model of the trees of PCL's people detector (gpu/people); they vote as they do there."""
+    """Convert the trees of PCL's people detector (gpu/people) into a model."""
     check_writable(output)
     if any(tree.resolve() == output.resolve() for tree in trees):
         raise UsageError(f"{output}: is an input; name another file for the model")
@@ -470,21 +472,21 @@ def export(
         ),
     ],
     blob: Annotated[
-        bool, typer.Option("--blob", help="Write the tables to NAME.bin, to be mapped into memory.")
+        bool, typer.Option("--blob", help="Write the tables to NAME.bin, which can be mapped into memory.")
     ] = False,
-    joints: Annotated[bool, typer.Option("--joints", help="Write NAME_joints.h too, which finds joints.")] = False,
+    joints: Annotated[bool, typer.Option("--joints", help="Also write NAME_joints.h, which finds joints.")] = False,
     example: Annotated[
-        bool, typer.Option("--example", help="Write NAME_example.c too, a program that labels a PGM file.")
+        bool, typer.Option("--example", help="Also write NAME_example.c, a program that labels a PGM file.")
     ] = False,
     wasm: Annotated[bool, typer.Option("--wasm", help="Write a WebAssembly module instead.")] = False,
     page: Annotated[
-        bool, typer.Option("--page", help="Write a web page instead, which labels dropped pictures without a server.")
+        bool, typer.Option("--page", help="Write a web page instead, which labels pictures without a server.")
     ] = False,
     name: Annotated[
-        str | None, typer.Option(help="What functions begin with; default: as the header is called.", metavar="NAME")
+        str | None, typer.Option(help="Prefix of the function names. Default: the name of the header.", metavar="NAME")
     ] = None,
 ) -> None:
-    """Write a model as code that labels without Python: one C header, a WebAssembly module, a web page."""
+    """Export a model that runs without Python, as a C header, a WebAssembly module or a web page."""
     of_headers = {"blob": blob, "joints": joints, "example": example, "name": name is not None}
     given = next((key for key, value in of_headers.items() if value), None)
     if (wasm or page) and given is not None:
@@ -515,10 +517,10 @@ def info(
         ),
     ],
     everything: Annotated[
-        bool, typer.Option("--all", help="Also every number of its configuration, joints and scores.")
+        bool, typer.Option("--all", help="Also print all numbers of its configuration, joints and scores.")
     ] = False,
 ) -> None:
-    """Print what a model or a checkpoint is; everything in it is checked on the way."""
+    """Check a model or a checkpoint, and print what it contains."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

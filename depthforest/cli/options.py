@@ -73,25 +73,27 @@ def complete_scale(incomplete: str) -> list[str]:
 Inputs = Annotated[
     list[str],
     typer.Argument(
-        help="Frames, folders, globs, recordings; realsense:, orbbec:, oak:, v4l2: for a camera; - for a raw gray16le "
-        "stream.",
+        help="Frames, folders, globs or recordings; realsense:, orbbec:, oak: or v4l2: for a live camera; - for a raw "
+        "gray16le stream.",
         metavar="IN",
     ),
 ]
 CameraOption = Annotated[
     str | None,
     typer.Option(
-        help="Preset (kinect_v1, kinect_v1@320x240, ...), fx,fy,cx,cy[,WxH], or a .json file.",
+        help="A preset (kinect_v1, kinect_v1@320x240, ...), fx,fy,cx,cy[,WxH], or a .json file.",
         autocompletion=complete_camera,
     ),
 ]
 ScaleOption = Annotated[
     str | None,
-    typer.Option(help="Meters per unit, or mm, cm, m, tum, sun3d.", autocompletion=complete_scale),
+    typer.Option(
+        help="Unit of the depth values: meters per unit, or mm, cm, m, tum, sun3d.", autocompletion=complete_scale
+    ),
 ]
-FlipOption = Annotated[bool, typer.Option("--flip", help="The pictures are mirrored: turn them back.")]
-RotateOption = Annotated[int, typer.Option(help="Turn the pictures clockwise by 90, 180 or 270 degrees.")]
-ThreadsOption = Annotated[int | None, typer.Option(help="Omitted: one for each core.")]
+FlipOption = Annotated[bool, typer.Option("--flip", help="Mirror the frames, if the camera mirrors them.")]
+RotateOption = Annotated[int, typer.Option(help="Rotate the frames clockwise by 90, 180 or 270 degrees.")]
+ThreadsOption = Annotated[int | None, typer.Option(help="Number of threads. Default: one per core.")]
 DaskOption = Annotated[
     str | None,
     typer.Option(
@@ -99,108 +101,115 @@ DaskOption = Annotated[
         metavar="ADDRESS|local",
     ),
 ]
-SizeOption = Annotated[str | None, typer.Option(help="WxH of raw dumps, of streams, and of a camera's mode.")]
+SizeOption = Annotated[str | None, typer.Option(help="Size WxH of raw files and streams, or a camera's mode.")]
 TopicOption = Annotated[
-    str | None, typer.Option(help="Which stream of a recording: a ROS topic, a track, a data set.", metavar="NAME")
+    str | None, typer.Option(help="Stream of a recording to read: a ROS topic, a track or a data set.", metavar="NAME")
 ]
 
 # the options of every command that labels frames
 ModelOption = Annotated[
     str | None,
-    typer.Option(help="A model file, or a shipped one: body31 (default), body31-fast.", metavar="NAME|FILE"),
+    typer.Option(
+        help="A model file or a shipped model: body31 (default), body31-fast, body31-top. label uses body31-top by "
+        "default where the camera looks down.",
+        metavar="NAME|FILE",
+    ),
 ]
 MaskOption = Annotated[
     Path | None,
     typer.Option(
-        help="Who the people are: 8-bit or 1-bit PNG, 0 = nobody, else the person's id. A folder holds NAME.png "
-        "for each frame NAME; a file is for all frames.",
+        help="Masks of the people: an 8-bit or 1-bit PNG, 0 = nobody, else a person's id. A folder has NAME.png for "
+        "each frame NAME; a file applies to all frames.",
         metavar="FILE|DIR",
     ),
 ]
 BackgroundOption = Annotated[
     Path | None,
     typer.Option(
-        help="The room without people: an empty frame, or a folder of them. Omitted: people are told from the room by "
-        "their shape.",
+        help="The room without people: an empty frame, or a folder of them. Default: people are recognized by their "
+        "shape.",
         metavar="FILE|DIR",
     ),
 ]
 BackgroundRemovedOption = Annotated[
-    bool, typer.Option("--background-removed", help="All readings are one person: look for nobody.")
+    bool, typer.Option("--background-removed", help="Treat all readings as one person; no detection.")
 ]
 PeopleOption = Annotated[
     int | None,
-    typer.Option("--people", help="Look for at most so many people; exit code 1 if no frame shows anybody.", min=1),
+    typer.Option("--people", help="Maximum number of people per frame; exit code 1 if no one is found.", min=1),
 ]
 DoubtfulOption = Annotated[
     bool,
-    typer.Option("--doubtful", help="Keep whatever was looked at, however improbable it is that it is a person."),
+    typer.Option("--doubtful", help="Keep all candidates, however improbable it is that they are people."),
 ]
 PersonModelOption = Annotated[
     str | None,
-    typer.Option("--person-model", help="What tells people from things: a file of train-people.", metavar="FILE"),
+    typer.Option("--person-model", help="A person model, made by train-people.", metavar="FILE"),
 ]
 TrackOption = Annotated[
     bool,
     typer.Option(
         "--track",
-        help="The frames are a recording: people keep their ids, the room is learned, joints are smoothed over time.",
+        help="Treat the frames as a recording: people keep their ids, the room is learned, joints are smoothed.",
     ),
 ]
 WorldOption = Annotated[
     bool,
     typer.Option(
         "--world",
-        help="Write joints in meters above the floor too (joints_world.csv), and say how the camera stands; it does "
-        "not move.",
+        help="Also write joints in meters above the floor (joints_world.csv), and print the pose of the camera, which "
+        "must not move.",
     ),
 ]
 MirrorOption = Annotated[
-    bool | None, typer.Option("--mirror/--no-mirror", help="Label the mirrored frame too; omitted: as the model says.")
+    bool | None,
+    typer.Option("--mirror/--no-mirror", help="Also label the mirrored frame and average. Default: as in the model."),
 ]
 SmoothOption = Annotated[
     float | None,
     typer.Option(
-        help="Add up what pixels up to so many meters away say; 0: each by itself; omitted: as the model says.",
+        help="Average over neighbors on the surface up to this many meters away; 0: off. Default: as in the model.",
         min=0,
     ),
 ]
 ExactOption = Annotated[
-    bool, typer.Option("--exact", help="Walk every pixel; omitted: fewer where labels are alike, and faster.")
+    bool, typer.Option("--exact", help="Walk every pixel. Default: only where labels change, which is faster.")
 ]
-RuleOption = Annotated[str, typer.Option(help="How trees are combined: mean, votes or purity.")]
+RuleOption = Annotated[str, typer.Option(help="How to combine the trees: mean, votes or purity.")]
 RejectOption = Annotated[
-    float | None, typer.Option(help="Leave pixels below this confidence unlabeled, 0 to 1.", min=0, max=1)
+    float | None, typer.Option(help="Leave pixels below this confidence (0 to 1) unlabeled.", min=0, max=1)
 ]
 WriteOption = Annotated[
     str | None,
     typer.Option(
-        help="Of parts, overlay, confidence, probabilities, json, joints, ply, video, and with --track bvh, c3d, gltf, "
-        "rerun, angles, bones, wide; commas between them. Omitted: parts,overlay.",
+        help="What to write, separated by commas: parts, overlay, confidence, probabilities, json, joints, ply, video; "
+        "with --track also bvh, c3d, gltf, rerun, angles, bones, wide. Default: parts,overlay.",
     ),
 ]
-FpsOption = Annotated[float, typer.Option(help="Frames a second of a recording, and of the video.", min=0.1, max=1000)]
+FpsOption = Annotated[
+    float, typer.Option(help="Frames per second of the recording and of the video.", min=0.1, max=1000)
+]
 StdoutOption = Annotated[
-    bool, typer.Option("--stdout", help="Write the parts of the only frame as PNG to standard output.")
+    bool, typer.Option("--stdout", help="Write the parts of a single frame to standard output, as PNG.")
 ]
 SensorOption = Annotated[
     str | None,
     typer.Option(
-        help="Sensor of synthetic frames: ideal, kinect_v1, kinect_v1_wide, kinect_v1_registered, tof, kinect_v2, "
-        "azure, stereo, realsense; omitted: kinect_v1.",
+        help="Simulated sensor: ideal, kinect_v1, kinect_v1_wide, kinect_v1_registered, tof, kinect_v2, azure, stereo, "
+        "realsense. Default: kinect_v1.",
         metavar="NAME",
     ),
 ]
 BodiesOption = Annotated[
     str | None,
-    typer.Option(help="Of synthetic frames; omitted: procedural.", metavar="procedural|makehuman|both"),
+    typer.Option(help="Bodies of synthetic people. Default: procedural.", metavar="procedural|makehuman|both"),
 ]
-OverwriteOption = Annotated[bool, typer.Option("--force", help="Overwrite the model that is read.")]
+OverwriteOption = Annotated[bool, typer.Option("--force", help="Allow the output to overwrite the input.")]
 RestartOption = Annotated[
-    bool, typer.Option("--force", help="Start again, and remove the checkpoint of a run that was stopped.")
+    bool, typer.Option("--force", help="Start over, and remove the checkpoint of an interrupted run.")
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Label again what is done, and replace what other options made.")
+    bool, typer.Option("--force", help="Label all frames again, and replace results made with other options.")
 ]
 
 

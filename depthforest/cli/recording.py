@@ -35,9 +35,9 @@ def record(
     size: SizeOption = None,
     topic: TopicOption = None,
     fps: FpsOption = 30.0,
-    frames: Annotated[int | None, typer.Option("--frames", "-n", help="Only so many frames.", min=1)] = None,
+    frames: Annotated[int | None, typer.Option("--frames", "-n", help="Maximum number of frames.", min=1)] = None,
 ) -> None:
-    """Keep depth frames as one lossless 16-bit video with camera and time stamps; Ctrl-C ends a live one."""
+    """Save depth frames as a lossless 16-bit video with camera and time stamps. Ctrl-C ends a live recording."""
     from depthforest.io import MkvWriter, open_source
 
     if output.suffix.lower() != ".mkv":

@@ -12,7 +12,7 @@ from depthforest.base import CRITERIA, TomlConfig, UsageError
 
 PROBE_SHAPES = ("radius", "disc", "square")
 LEAF_COUNTS = ("drawn",)
-"""One is left; the field stays, for model files and configurations have it."""
+"""Only one is left. The field stays, because model files and configurations contain it."""
 
 MAX_DEPTH = 40
 """Levels: a tree this deep has more leaves than any data set pixels."""
@@ -37,50 +37,50 @@ class TrainConfigError(UsageError):
 
 @dataclass(frozen=True)
 class TrainConfig(TomlConfig):
-    """What a forest is grown with. The same configuration and data give the same bytes.
+    """Parameters that shape a forest. The same configuration and data give the same bytes.
 
     Parameters
     ----------
     trees : int
-        Trees of the forest.
+        Number of trees.
     depth : int
-        Splits between the root and the deepest leaf, at most.
+        Maximum depth of a tree.
     frames_per_tree : float
-        Frames of each tree: a share of the data set up to 1, a number above. The others are out of bag.
+        Frames that each tree is grown on: a share of the data set up to 1, a number above. The others are out of bag.
     pixels_per_frame : int
-        Training pixels drawn of each frame, over all its people.
+        Training pixels drawn from each frame, over all its people.
     class_balance : float, 0 to 1
-        How evenly a frame's pixels are drawn over its parts: 0 as they come, 1 the same number of each.
+        How evenly the pixels of a frame are drawn over its parts: 0 = natural frequencies, 1 = equal numbers.
     class_weights : float, 0 to 1
-        Splits weigh a part by (share of the commonest / its own share) to this power: 0 weighs all pixels alike.
+        Class-weight exponent of splits: 0 = all pixels count alike, 1 = all parts count alike.
     candidates : int
-        Probe pairs tried at each node.
+        Pairs of probes tried at each node.
     thresholds : int
-        Thresholds tried for each pair, on a ladder of equal steps.
+        Thresholds tried for each pair, at equal steps.
     threshold_range_mm : int
-        The ladder reaches from minus to plus this response.
+        Thresholds cover responses from minus to plus this value.
     threshold_scales : int
-        Pairs take turns with so many ladders, each half as wide as the one before.
+        Number of threshold ranges that candidates alternate between, each half as wide as the one before.
     probe_range_m : float
-        Largest length of a probe.
+        Maximum distance of a probe from its pixel.
     probe_shape : "radius", "disc" or "square"
-        Where probes land: all lengths, all places of the disc, or of the square of that half width, equally often.
+        Distribution of probes: uniform in distance, over the disc, or over the square of that half width.
     zero_share : float, 0 to 1
-        Of the pairs have v = 0, and so compare with the pixel's own depth.
+        Share of the pairs whose second probe is the pixel itself.
     min_pixels : int
-        A node of fewer training pixels is not split.
+        A node with fewer training pixels is not split.
     min_gain : float
-        A node is not split if its best gain is not above this: bits a pixel, or gini impurity.
+        Minimum gain of a split, in bits per pixel or Gini impurity.
     criterion : "entropy" or "gini"
-        What a split is chosen by: the impurity that it takes away.
+        Impurity that splits reduce.
     leaf_counts : "drawn"
-        Leaves hold the parts as training pixels were drawn.
+        Leaves hold the distribution of the training pixels as drawn.
     leaf_smoothing : float
-        Pixels of the whole tree's distribution that are added to each leaf, for parts it has not seen.
+        Pixels of the whole tree's distribution added to each leaf, for parts that it has not seen.
     background_mm : int
-        What a probe reads off the person.
+        Depth that a probe reads when it misses the person.
     seed : int
-        The same seed, data and numbers give the same forest.
+        Random seed; the same seed, data and options give the same forest.
     """
 
     ERROR = TrainConfigError
@@ -143,7 +143,7 @@ class TrainConfig(TomlConfig):
 
     @property
     def n_groups(self) -> int:
-        """How many groups of parts probes can read; 0: they read depth alone."""
+        """Number of groups of parts that probes can read; 0: they read depth only."""
         return 0
 
     @property
@@ -159,24 +159,24 @@ class TrainConfig(TomlConfig):
 
 @dataclass(frozen=True)
 class ContextConfig(TrainConfig):
-    """What a context stage is grown with: `TrainConfig` with other defaults, and how often channels are tried.
+    """Parameters that shape a context stage: `TrainConfig` with other defaults, and shares of candidates by kind.
 
-    What the shares leave is pairs of depth probes, as the first stage's.
+    All remaining candidates are pairs of depth probes, as in the first stage.
 
     Parameters
     ----------
     groups : int
-        Groups of parts of the first stage's answers; 0: as many as the part set has, which training fills in.
+        Number of groups of parts in the first stage's answers; 0: as many as the part set has.
     single_share : float, 0 to 1
-        Of the candidates read the probability of one group at one place.
+        Share of candidates that read the probability of one group at one place.
     pair_share : float, 0 to 1
-        Of the candidates compare the probabilities of one group at two places.
+        Share of candidates that compare the probabilities of one group at two places.
     mixed_share : float, 0 to 1
-        Of the candidates compare those of two groups.
+        Share of candidates that compare the probabilities of two groups.
     position_share : float, 0 to 1
-        Of the candidates read where the pixel is in the body's own frame.
+        Share of candidates that read the pixel's position in the body's own frame.
     leaf_balance : float, 0 to 1
-        In leaves, a part that is k times rarer counts k to this power as much: the first stage knows what is common.
+        Class-weight exponent of leaves: 0 = natural frequencies, 1 = fully balanced.
     """
 
     trees: int = 2
@@ -208,32 +208,34 @@ class ContextConfig(TrainConfig):
 
     @property
     def n_groups(self) -> int:
-        """How many groups of parts probes can read."""
+        """Number of groups of parts that probes can read."""
         return self.groups
 
 
 @dataclass(frozen=True)
 class PeopleConfig(TomlConfig):
-    """What a person model is trained with. The same configuration and data give the same bytes.
+    """Parameters that shape a person model. The same configuration and data give the same bytes.
 
     Parameters
     ----------
     body : str
-        Name of the shipped body forest that looks at candidates.
+        Shipped body forest that describes candidates.
     scene_share : float
-        Of the frames train the scene forest; the others the judge.
+        Share of the frames that train the scene forest; the others train the judge.
     bare_share : float
-        Of the frames with people show them alone, as if the background had been removed.
+        Share of the frames with people in which the background is removed.
     trees, depth, pixels_per_frame, class_balance, candidates, threshold_range_mm, probe_range_m, min_pixels
-        Of the scene forest, as in `TrainConfig`.
+        Parameter of the scene forest, as in `TrainConfig`.
     least_person : float, 0 to 1
-        Cells that look less like a person's are the room's.
-    judges, judge_leaves : int
-        Trees of the random forest that judges candidates, and leaves of a tree, at most.
+        Cells that are less likely than this to show a person count as room.
+    judges : int
+        Number of trees of the judge, the random forest that classifies candidates.
+    judge_leaves : int
+        Maximum number of leaves of a tree of the judge.
     false_people : float
-        People a frame that are none: the limit of probability is set so that there are no more.
+        Allowed number of false people per frame, from which the probability threshold follows.
     seed : int
-        The same seed, data and numbers give the same model.
+        Random seed; the same seed, data and options give the same model.
     """
 
     ERROR = TrainConfigError
