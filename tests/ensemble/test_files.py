@@ -416,11 +416,11 @@ REFUSED = {
     "names no text": ("tree", key("feature_names", [1, 2, 3, 4]), "feature_names must be null or 4 texts"),
     "categories": ("forest", key("categories", {}), "categories must be a list"),
     "category": ("forest", key("categories", 0, 1), "an entry of categories must have column, dtype and values"),
-    "category twice": ("forest", key("categories", 0, "values", ["a", "a"]), "at most 254, none twice"),
+    "category twice": ("forest", key("categories", 0, "values", ["a", "a"]), "at most 1048576, none twice"),
     "categories too many": (
         "forest",
         key("categories", 1, {"column": 3, "dtype": "int64", "values": list(range(255))}),
-        "categories of column 3 must be at most 254, none twice",
+        "categories of column 3 must be at most 1048576, none twice",
     ),
     "column of categories twice": ("forest", key("categories", 1, "column", 1), "column of categories must be"),
     "categories gone": ("forest", key("categories", []), "must have a mask where its column is categorical"),

@@ -295,7 +295,7 @@ def member_setup(
         input_sigma=None,
         flip=0.0,
         output_sigma=None,
-        n_classes=n_classes,
+        n_classes=(n_classes,),
         weights=None,
         is_counted=False,
         metadata={},

@@ -19,7 +19,7 @@ from depthforest.ensemble.fitting import MAX_SEED
 from depthforest.ensemble.growth import MASK_WORDS
 from depthforest.ensemble.tree import (
     LARGEST,
-    MAX_CATEGORIES,
+    SHARED_CODE,
     TREE_COLUMNS,
     Codec,
     Columns,
@@ -114,10 +114,10 @@ def _union(column: int, lists: Sequence[Array]) -> Array:
         return lists[0]
     union = np.unique(np.concatenate([known for known in lists if len(known)]))
     known = set(union.tolist())
-    if len(union) > MAX_CATEGORIES or not all(value in known for values in lists for value in values.tolist()):
+    if len(union) > SHARED_CODE or not all(value in known for values in lists for value in values.tolist()):
         raise UsageError(
-            f"a file can hold at most {MAX_CATEGORIES} categories of a column, all text or all numbers; the members "
-            f"know {len(union)} of column {column}"
+            f"members that know different categories of a column can be saved with at most {SHARED_CODE}, all text or "
+            f"all numbers; they know {len(union)} of column {column}"
         )
     return union
 

@@ -95,15 +95,17 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
     def _checked_target(self, y: Any, *, goes_on: bool) -> npt.NDArray[Any]:
         raise NotImplementedError
 
+    def _class_counts(self) -> tuple[int, ...]:
+        """Return how many classes each target has; none for numbers."""
+        return ()
+
     def _answer(self) -> MemberAnswer:
         raise NotImplementedError
 
-    @staticmethod
-    def _loss(y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
+    def _loss(self, y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
         raise NotImplementedError
 
-    @staticmethod
-    def _quality(y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
+    def _quality(self, y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
         raise NotImplementedError
 
     def _keep_out_of_bag(self, mean: Floats) -> None:
@@ -121,8 +123,8 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Members get the rows and columns of a DataFrame as a DataFrame. Missing values are allowed where the member
             allows them.
-        y : array-like of shape (n_samples,), for a regressor also (n_samples, n_outputs)
-            Classes of any type, or numbers.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Classes of any type, or numbers; several targets where the members take them.
         sample_weight : array-like of shape (n_samples,) or a number for all, default=None
             Rows of weight zero count as absent. With `bootstrap` rows are drawn in proportion to their weights,
             whatever the member; without it the member gets the weights of its rows, and must take them.
@@ -239,7 +241,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
             input_sigma=self.noise * column_spread(X, weights) if self.noise else None,
             flip=float(self.flip),
             output_sigma=self.smear * target_spread(y, weights) if self.smear else None,
-            n_classes=getattr(self, "n_classes_", 0),
+            n_classes=self._class_counts(),
             weights=None if self.bootstrap else weights,
             # noise is drawn for each row anew, also for those that are drawn twice
             is_counted=plan.replace and takes_weights(template) and not (self.noise or self.flip or self.smear),
@@ -403,6 +405,5 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
             inner = get_tags(member)
             tags.input_tags.sparse = inner.input_tags.sparse and not self.noise
             tags.input_tags.allow_nan = inner.input_tags.allow_nan
-            if self._kind == "regressor":
-                tags.target_tags.multi_output = inner.target_tags.multi_output
+            tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags

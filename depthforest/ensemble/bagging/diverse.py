@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, mean_squared_error, r2_score
+from sklearn.metrics import mean_squared_error, r2_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -20,6 +20,18 @@ from depthforest.base import Floats, UsageError
 from depthforest.ensemble.bagging.base import DiverseEnsemble
 from depthforest.ensemble.bagging.draws import ParameterDistributions
 from depthforest.ensemble.bagging.members import ClassVotes, MemberAnswer, decided_values, predicted_values
+from depthforest.ensemble.fitting import (
+    Classes,
+    best_classes,
+    best_codes,
+    class_count,
+    class_starts,
+    coded_classes,
+    logarithms,
+    same_classes,
+    shares_by_target,
+    stacked_shares,
+)
 
 
 def _members_decide(ensemble: Any) -> bool:
@@ -80,18 +92,19 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
     estimator_ : classifier
         What was copied for each member.
     classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
-    n_classes_ : int
+        The classes, sorted; with several targets a list of these.
+    n_classes_ : int or list of int
         Their number.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes), float64
-        Out-of-bag probabilities; nan for a row that every member has seen.
+        Out-of-bag probabilities; nan for a row that every member has seen. With several targets (n_samples, most
+        classes, n_outputs), as in forests.
     oob_score_ : float
-        Their accuracy over the rows that have them.
+        Their accuracy over the rows that have them; with several targets the mean over them.
     oob_errors_ : ndarray of shape (n_estimators,), float64
         Out-of-bag error (1 - accuracy) after each member.
     """
 
-    classes_: npt.NDArray[Any]
+    classes_: Classes
 
     _kind = "classifier"
     _predictions = ("predict", "predict_proba", "predict_log_proba", "decision_function")
@@ -130,18 +143,22 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
         self.verbose = verbose
 
     def predict(self, X: Any, **params: Any) -> npt.NDArray[Any]:
-        """Return the class of highest mean probability (most votes) of each row, (n_samples,); the first of equals."""
-        winners = np.argmax(self._mean_answer(X, "predict", params), axis=1)
-        return np.asarray(self.classes_[winners])
+        """Return the class of highest mean probability (most votes) of each row, of equals the first.
 
-    def predict_proba(self, X: Any, **params: Any) -> Floats:
-        """Return mean probabilities (shares of votes), (n_samples, n_classes) float64, in the order of `classes_`."""
-        return self._mean_answer(X, "predict_proba", params)
+        The shape is (n_samples,), with several targets (n_samples, n_outputs).
+        """
+        return best_classes(self._mean_answer(X, "predict", params), self.classes_)
 
-    def predict_log_proba(self, X: Any, **params: Any) -> Floats:
-        """Return the logarithm of `predict_proba`, (n_samples, n_classes) float64; -inf where that is 0."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self._mean_answer(X, "predict_log_proba", params)))
+    def predict_proba(self, X: Any, **params: Any) -> Any:
+        """Return mean probabilities (shares of votes), (n_samples, n_classes) float64, in the order of `classes_`.
+
+        With several targets it is a list of these.
+        """
+        return shares_by_target(self._mean_answer(X, "predict_proba", params), self.classes_)
+
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
+        """Return the logarithm of `predict_proba`; -inf where that is 0."""
+        return logarithms(shares_by_target(self._mean_answer(X, "predict_log_proba", params), self.classes_))
 
     @available_if(_members_decide)
     def decision_function(self, X: Any, **params: Any) -> Floats:
@@ -156,32 +173,35 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
         return DecisionTreeClassifier()
 
     def _checked_target(self, y: Any, *, goes_on: bool) -> npt.NDArray[np.intp]:
-        y = column_or_1d(y, warn=True)
+        if y.ndim == 1 or y.shape[1] == 1:
+            y = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
-        if goes_on and not np.array_equal(classes, self.classes_):
+        classes, codes = coded_classes(y)
+        if goes_on and not same_classes(classes, self.classes_):
             raise UsageError(
                 f"warm_start=True goes on with the same classes: the members know {list(self.classes_)}, "
                 f"and y has {list(classes)}"
             )
         self.classes_ = classes
-        self.n_classes_ = len(classes)
-        return np.asarray(labels, dtype=np.intp)
+        self.n_classes_ = class_count(classes)
+        return codes.astype(np.intp)
+
+    def _class_counts(self) -> tuple[int, ...]:
+        return tuple(self.n_classes_) if isinstance(self.n_classes_, list) else (self.n_classes_,)
 
     def _answer(self) -> MemberAnswer:
         is_hard = not all(hasattr(member, "predict_proba") for member in self.estimators_)
-        return ClassVotes(self.n_classes_, hard=is_hard)
+        return ClassVotes(self._class_counts(), hard=is_hard)
 
-    @staticmethod
-    def _loss(y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
-        return 1.0 - float(accuracy_score(y, np.argmax(mean, axis=1), sample_weight=weights))
+    def _loss(self, y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
+        return 1.0 - self._quality(y, mean, weights)
 
-    @staticmethod
-    def _quality(y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
-        return float(accuracy_score(y, np.argmax(mean, axis=1), sample_weight=weights))
+    def _quality(self, y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
+        is_right = best_codes(mean, class_starts(self.classes_)) == y
+        return float(np.average(is_right if y.ndim == 1 else is_right.mean(axis=1), weights=weights))
 
     def _keep_out_of_bag(self, mean: Floats) -> None:
-        self.oob_decision_function_ = mean
+        self.oob_decision_function_ = stacked_shares(mean, self.classes_)
 
 
 class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore[misc]
@@ -294,12 +314,10 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
     def _answer(self) -> MemberAnswer:
         return predicted_values
 
-    @staticmethod
-    def _loss(y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
+    def _loss(self, y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
         return float(mean_squared_error(y, mean, sample_weight=weights))
 
-    @staticmethod
-    def _quality(y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
+    def _quality(self, y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
         # R^2 of a single row is not defined
         return float(r2_score(y, mean, sample_weight=weights)) if len(y) > 1 else float("nan")
 

@@ -49,8 +49,8 @@ class MemberSetup:
         Share of labels that are shuffled.
     output_sigma : ndarray of shape () or (n_outputs,), float64, or None
         Standard deviation of the noise on the target.
-    n_classes : int
-        Number of classes; 0 for numbers.
+    n_classes : tuple of int
+        Number of classes of each target; none for numbers.
     weights : ndarray of shape (n_samples,), float64, or None
         Weights that a member gets for its rows; None where they went into the draw of rows, or there are none.
     is_counted : bool
@@ -67,7 +67,7 @@ class MemberSetup:
     input_sigma: Floats | None
     flip: float
     output_sigma: Floats | None
-    n_classes: int
+    n_classes: tuple[int, ...]
     weights: Floats | None
     is_counted: bool
     metadata: Mapping[str, Any]
@@ -78,8 +78,11 @@ class MemberSetup:
         A member that needs all classes then knows them, and one that was not drawn still weighs nothing.
         """
         rows, counts = np.unique(drawn, return_counts=True)
-        others = np.setdiff1d(np.arange(self.n_classes), self.y[rows]) if self.n_classes else rows[:0]
-        firsts = np.array([np.flatnonzero(self.y == c)[0] for c in others], dtype=np.intp)
+        found = set()
+        for n_classes, codes in zip(self.n_classes, self.y.reshape(len(self.y), -1).T, strict=False):
+            others = np.setdiff1d(np.arange(n_classes), codes[rows])
+            found |= {int(np.flatnonzero(codes == c)[0]) for c in others}
+        firsts = np.array(sorted(found), dtype=np.intp)
         return np.concatenate((rows, firsts)), np.concatenate((counts, np.zeros(len(firsts))))
 
 
@@ -110,9 +113,9 @@ def fitted_member(setup: MemberSetup, numbered_seed: tuple[int, int]) -> Any:
     except Exception as error:
         error.add_note(f"raised by member {number} of the ensemble, {type(member).__name__}, fitted on {len(y)} rows")
         n_known = len(np.unique(y))
-        if n_known < setup.n_classes:
+        if len(setup.n_classes) == 1 and n_known < setup.n_classes[0]:
             error.add_note(
-                f"its rows are of {n_known} of the {setup.n_classes} classes: a learner that needs all of them "
+                f"its rows are of {n_known} of the {setup.n_classes[0]} classes: a learner that needs all of them "
                 "needs more rows of the rare ones, or bootstrap=False"
             )
         raise
@@ -160,19 +163,37 @@ class MemberAnswer(Protocol):
 
 @dataclass(frozen=True)
 class ClassVotes:
-    """The answer of a classifier: probabilities in the order of the ensemble's classes, or (hard) one vote."""
+    """The answer of a classifier: probabilities in the order of the ensemble's classes, or (hard) one vote.
 
-    n_classes: int
+    `n_classes` are those of each target.
+    """
+
+    n_classes: tuple[int, ...]
     hard: bool
 
     def __call__(self, member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
-        """Return an array of shape (n_samples, n_classes), float64; 0 for a class that the member never saw."""
-        votes = np.zeros((X.shape[0], self.n_classes))
+        """Return an array of shape (n_samples, n_classes), float64; 0 for a class that the member never saw.
+
+        The classes of several targets stand side by side.
+        """
+        n_rows, is_one = X.shape[0], len(self.n_classes) == 1
+        votes = [np.zeros((n_rows, n)) for n in self.n_classes]
         if self.hard:
-            votes[np.arange(X.shape[0]), np.ravel(member.predict(X, **metadata)).astype(np.intp)] = 1.0
+            codes = np.asarray(member.predict(X, **metadata)).reshape(n_rows, -1).astype(np.intp)
+            for own, its in zip(votes, codes.T, strict=True):
+                own[np.arange(n_rows), its] = 1.0
         else:
-            votes[:, np.asarray(member.classes_, dtype=np.intp)] = member.predict_proba(X, **metadata)
-        return votes
+            shares, classes = member.predict_proba(X, **metadata), member.classes_
+            if not is_one and not isinstance(shares, list):
+                raise UsageError(
+                    f"{type(member).__name__} gives no probabilities by target, only an array: take a member whose "
+                    "predict_proba returns a list with an array for each target, as trees do"
+                )
+            if is_one:
+                shares, classes = [shares], [classes]
+            for own, its, known in zip(votes, shares, classes, strict=True):
+                own[:, np.asarray(known, dtype=np.intp)] = its
+        return votes[0] if is_one else np.concatenate(votes, axis=1)
 
 
 def decided_values(member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:

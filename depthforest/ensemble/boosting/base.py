@@ -39,6 +39,7 @@ from depthforest.ensemble.fitting import (
 from depthforest.ensemble.growth import bin_columns, check_max_bins
 from depthforest.ensemble.tree import (
     Categories,
+    ColumnImportances,
     Columns,
     DecisionTreeRegressor,
     Table,
@@ -59,7 +60,7 @@ SCORES = ("train_score", "validation_score", "oob_improvement", "oob_scores")
 """Known of rounds, as attributes with an underscore."""
 
 
-class BaseBoosting(Started, MemberSequence, BaseEstimator):  # type: ignore[misc]
+class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  # type: ignore[misc]
     """What boosted classifiers and regressors share."""
 
     _n_classes: int | None = None  # of y, where it is classes
@@ -114,7 +115,7 @@ class BaseBoosting(Started, MemberSequence, BaseEstimator):  # type: ignore[misc
         -------
         self
         """
-        table = fit_table(self, X, self.categorical_features)
+        table = fit_table(self, X, self.categorical_features, sample_weight)
         truth = self._fit_truth(y, table)
         weights = self._by_class(check_weights(sample_weight, table), truth)
         loss = self._loss_for_fit()
@@ -395,7 +396,7 @@ class BaseBoosting(Started, MemberSequence, BaseEstimator):  # type: ignore[misc
     def feature_importances_(self) -> Floats:
         """What the splits of each column gain in all trees, (n_features,), summing to 1; zeros without a split."""
         check_is_fitted(self)
-        gains = np.sum([tree.gains(self.n_features_in_) for tree in self.trees_], axis=0)
+        gains = self.importances()
         return np.asarray(gains / gains.sum() if gains.sum() > 0 else gains)
 
     def save(self, path: str | Path) -> None:

@@ -63,7 +63,7 @@ class GradientBoostingClassifier(BoostedClassifier):
     max_bins : int or None, default=255
         Columns with more values are split at the edges of so many quantile bins; None: anywhere.
     categorical_features : "from_dtype", mask, numbers or names of columns, optional
-        Columns whose values have no order; up to 254 categories each, of any kind.
+        Columns whose values have no order, of any kind. Of more than 254 categories the rarest are split as one.
     monotonic_cst : list of int, or dict of int by name, optional
         1 for columns that may only raise what is predicted (the raw value of the second class), -1 for only lower.
     class_weight : dict, "balanced", optional

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 
 from depthforest.base import Floats, UsageError
 from depthforest.ensemble.boosting.base import BaseBoosting
-from depthforest.ensemble.tree import Table, fit_classes, times_classes
+from depthforest.ensemble.tree import Table, fit_classes, importances_of, times_classes
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -58,6 +58,12 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
         if not weights.any():
             raise UsageError("class_weight leaves no row any weight: there would be nothing to learn from")
         return weights
+
+    def _importances_by_class(self, kind: str) -> Floats:
+        """Return the importances in the trees of each class; two classes share theirs, and have half of it each."""
+        n_outputs = len(self.start_)
+        by_output = [importances_of(self.trees_[k::n_outputs], kind, self) for k in range(n_outputs)]
+        return np.stack(by_output) if n_outputs > 1 else np.stack(by_output * 2) / 2
 
     def decision_function(self, X: Any, base_margin: Any = None) -> Floats:
         """Return raw values: (n,) of two classes, above 0 for the second one; else (n, n_classes)."""

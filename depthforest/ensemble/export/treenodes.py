@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from depthforest.base import UsageError
 from depthforest.ensemble.export.graphs import Graph, RowTable
-from depthforest.ensemble.tree import Tree
+from depthforest.ensemble.tree import Tree, category_codes
 
 _LEQ, _GTE, _SUM = 0, 2, 1
 
@@ -99,7 +99,7 @@ def _category_flags(
             known = graph.constant(values.astype(np.float64)[None, :])
         is_category = graph.cast(graph.add("Equal", cells, known), "DOUBLE")
         bits = [np.unpackbits(np.frombuffer(mask, dtype=np.uint8), bitorder="little") for _, mask, _ in own]
-        goes_left = graph.constant(np.stack(bits, axis=1)[: len(values)].astype(np.float64))
+        goes_left = graph.constant(np.stack(bits, axis=1)[category_codes(len(values))].astype(np.float64))
         # a category that was not there at fitting is missing, as NaN is
         missing_left = np.array([[left for _, _, left in own]], dtype=np.float64)
         one = graph.constant(np.array([1], dtype=np.int64))

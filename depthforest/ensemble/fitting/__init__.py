@@ -12,6 +12,7 @@ Modules, from the ground up:
   column names and types.
 - `folds`: folds that cannot leak: every row is held out once, by members that saw neither it nor its group.
 - `targets`: y as class codes or numbers, and the classes that members know.
+- `shares`: shares of classes by target, and the classes that follow from them.
 - `members`: members fitted in parallel, on everything or fold by fold. An error carries the name of its member.
 - `monotonic`: columns that may only raise, or only lower, a prediction.
 - `sequences`: an ensemble as the list of its members.

@@ -42,6 +42,7 @@ from depthforest.ensemble.forests.store import pack_forest, unpack_forest
 from depthforest.ensemble.growth import bin_columns, check_max_bins
 from depthforest.ensemble.tree import (
     Categories,
+    ColumnImportances,
     Columns,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -80,7 +81,7 @@ def truth_print(channels: Any, targets: Floats) -> int:
     return zlib.crc32(np.ascontiguousarray(targets).data, zlib.crc32(np.ascontiguousarray(channels).data))
 
 
-class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
+class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ignore[misc]
     """What forests of classes and of numbers share."""
 
     splitter = "best"
@@ -287,22 +288,6 @@ class BaseForest(MemberSequence, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         mean = np.mean([tree.compute_feature_importances(self.n_features_in_) for tree in self.trees_], axis=0)
         return np.asarray(mean / mean.sum() if mean.sum() > 0 else mean)
-
-    def importances(self, kind: str = "gain") -> Floats:
-        """Return the importance of columns, (n_features,), summed over all trees and not scaled.
-
-        Parameters
-        ----------
-        kind : {"gain", "split"}, default="gain"
-            What the splits of a column take off weight times impurity, or how many splits there are.
-        """
-        check_is_fitted(self)
-        if kind == "gain":
-            return np.asarray(np.sum([tree.gains(self.n_features_in_) for tree in self.trees_], axis=0))
-        if kind != "split":
-            raise UsageError(f"kind must be 'gain' or 'split', got {kind!r}")
-        features = np.concatenate([tree.feature[~tree.is_leaf] for tree in self.trees_])
-        return np.bincount(features, minlength=self.n_features_in_).astype(np.float64)
 
     def proximities(self, X: Any, other: Any = None) -> Floats:
         """Return in which share of the trees rows fall into the same leaf as others, (n, n_others).

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from depthforest.base import Bools, DepthForestWarning, Floats, Ints, Longs, UsageError, map_in_order
-from depthforest.ensemble.tree import Table, Tree, Walk, best_codes
+from depthforest.ensemble.fitting import best_codes
+from depthforest.ensemble.tree import Table, Tree, Walk
 
 Unseen = Callable[[int], Longs]
 
@@ -137,35 +138,48 @@ def permutation_importance(
     Returns
     -------
     Bunch
-        `importances` (n_features, n_trees), `importances_mean` and `importances_std` (n_features,) over trees.
+        `importances` (n_features, n_trees), `importances_mean` and `importances_std` (n_features,) over trees; of
+        classes also `importances_by_class` (n_classes, n_features), the mean rise of the error among unseen rows of a
+        class, over the trees that have such rows (NaN where none has).
     """
     n_features = table.shape[1]
     is_number = trees[0].n_shared == 0
 
-    def judge(t: int) -> Floats:
+    n_groups = 1 if is_number else trees[0].n_outputs
+
+    def judge(t: int) -> tuple[Floats, Longs]:
+        """Return how much the summed loss of the unseen rows of each class rises, and how many there are."""
         rows, walk = unseen(t), Walk.of([trees[t]])
-        rises = np.zeros(n_features)
-        if len(rows) == 0:
-            return rises
+        rises = np.zeros((n_groups, n_features))
         own, expected = table[rows][:], truth[rows]  # dense: a column is shuffled in it
+        groups = np.zeros(len(rows), dtype=np.int64) if is_number else expected
 
-        def loss() -> float:
+        def losses() -> Floats:
             answers = walk.mean(own)
-            return float(np.mean((answers[:, 0] - expected) ** 2 if is_number else answers.argmax(axis=1) != expected))
+            each = (answers[:, 0] - expected) ** 2 if is_number else answers.argmax(axis=1) != expected
+            return np.bincount(groups, weights=each, minlength=n_groups)
 
-        base = loss()
-        rng = np.random.default_rng([seed, t])
-        for f in np.unique(trees[t].feature[~trees[t].is_leaf]):
-            kept = own[:, f].copy()
-            own[:, f] = rng.permutation(kept)
-            rises[f] = loss() - base
-            own[:, f] = kept
-        return rises
+        if len(rows):
+            base = losses()
+            rng = np.random.default_rng([seed, t])
+            for f in np.unique(trees[t].feature[~trees[t].is_leaf]):
+                kept = own[:, f].copy()
+                own[:, f] = rng.permutation(kept)
+                rises[:, f] = losses() - base
+                own[:, f] = kept
+        return rises, np.bincount(groups, minlength=n_groups)
 
-    importances = np.stack(list(map_in_order(judge, range(len(trees)), threads=threads)), axis=1)
-    return Bunch(
+    judged = list(map_in_order(judge, range(len(trees)), threads=threads))
+    rises, counts = np.stack([its for its, _ in judged]), np.stack([n for _, n in judged])
+    importances = rises.sum(axis=1).T / np.maximum(counts.sum(axis=1), 1)
+    found = Bunch(
         importances=importances, importances_mean=importances.mean(axis=1), importances_std=importances.std(axis=1)
     )
+    if not is_number:
+        with np.errstate(invalid="ignore"):
+            shares = rises / np.maximum(counts, 1)[:, :, None]
+            found.importances_by_class = shares.sum(axis=0) / np.count_nonzero(counts, axis=0)[:, None]
+    return found
 
 
 def warn_of_seen_rows(is_known: Bools) -> None:

@@ -13,7 +13,17 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest.base import Floats, UsageError
-from depthforest.ensemble.fitting import job_count
+from depthforest.ensemble.fitting import (
+    best_classes,
+    best_codes,
+    class_count,
+    class_starts,
+    job_count,
+    logarithms,
+    shares_by_target,
+    stacked_shares,
+    starts_of,
+)
 from depthforest.ensemble.forests.base import BaseForest
 from depthforest.ensemble.forests.outofbag import (
     ask,
@@ -31,20 +41,12 @@ from depthforest.ensemble.tree import (
     DecisionTreeRegressor,
     Table,
     Tree,
-    best_classes,
-    best_codes,
     check_one_target,
     check_weights,
-    class_count,
-    class_starts,
     fit_classes,
     fit_numbers,
     fit_table,
-    logarithms,
     predict_table,
-    shares_by_target,
-    stacked_shares,
-    starts_of,
     weighed_classes,
 )
 
@@ -69,7 +71,7 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         -------
         self
         """
-        table = fit_table(self, X, self.categorical_features)
+        table = fit_table(self, X, self.categorical_features, sample_weight)
         self.classes_, codes = fit_classes(y, table)
         weights = check_weights(sample_weight, table)
         by_tree = isinstance(self.class_weight, str) and self.class_weight == SUBSAMPLE
@@ -157,7 +159,8 @@ class ForestClassifier(ClassifierMixin, BaseForest):  # type: ignore[misc]
         Returns
         -------
         Bunch
-            `importances_mean` and `importances_std` (n_features,), `importances` (n_features, n_trees).
+            `importances_mean` and `importances_std` (n_features,), `importances` (n_features, n_trees), and
+            `importances_by_class` (n_classes, n_features): the mean rise among the rows of a class.
         """
         check_is_fitted(self)
         check_one_target(self.trees_[0], "permutation_importance")
@@ -192,7 +195,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         -------
         self
         """
-        table = fit_table(self, X, self.categorical_features)
+        table = fit_table(self, X, self.categorical_features, sample_weight)
         weights = check_weights(sample_weight, table)
         targets, self._offset = fit_numbers(y, table, weights, criterion=self.criterion)
         n_targets = 1 if targets.ndim == 1 else targets.shape[1]

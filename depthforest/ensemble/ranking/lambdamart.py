@@ -172,7 +172,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
         -------
         self
         """
-        table = fit_table(self, X, self.categorical_features)
+        table = fit_table(self, X, self.categorical_features, query_weight)
         grades = self._grades(y, table)
         starts = fit_starts(qid, len(grades))
         scores = None if base_scores is None else check_scores(base_scores, len(grades))

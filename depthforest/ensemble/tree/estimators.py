@@ -14,22 +14,26 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from depthforest.base import Floats, Longs
-from depthforest.ensemble.fitting import member_seeds, number
+from depthforest.ensemble.fitting import (
+    best_classes,
+    class_count,
+    class_starts,
+    logarithms,
+    member_seeds,
+    number,
+    shares_by_target,
+    starts_of,
+)
 from depthforest.ensemble.growth import Binned, bin_columns, check_max_bins
+from depthforest.ensemble.tree.importances import ColumnImportances
 from depthforest.ensemble.tree.inputs import Table, check_weights, fit_table, predict_table
 from depthforest.ensemble.tree.parameters import CLASS_CRITERIA, NUMBER_CRITERIA, feature_count, growth_of
 from depthforest.ensemble.tree.paths import decision_path, pruning_path
 from depthforest.ensemble.tree.planting import plant
 from depthforest.ensemble.tree.store import CLASS_TREE, NUMBER_TREE, Categories, Columns, categorical_flags, save_trees
 from depthforest.ensemble.tree.targets import (
-    best_classes,
-    class_count,
-    class_starts,
     fit_classes,
     fit_numbers,
-    logarithms,
-    shares_by_target,
-    starts_of,
     weighed_classes,
 )
 from depthforest.ensemble.tree.trees import Tree
@@ -62,12 +66,12 @@ class CodedTable:
     def of(cls, tree: DecisionTreeClassifier, X: Any, weights: Floats) -> Self:
         """Return the table X, of rows of these weights, as trees with the parameters of this one see it."""
         first = clone(tree)
-        table = fit_table(first, X, first.categorical_features)
+        table = fit_table(first, X, first.categorical_features, weights)
         known = {name: getattr(first, name) for name in OF_COLUMNS if hasattr(first, name)}
         return cls(table, first._bin(table, weights), known)
 
 
-class _BaseTree(BaseEstimator):  # type: ignore[misc]
+class _BaseTree(ColumnImportances, BaseEstimator):  # type: ignore[misc]
     """What trees of classes and of numbers share."""
 
     _criteria: tuple[str, ...]
@@ -204,7 +208,7 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
     max_bins : int or None, default=255
         Columns with more values are split at the edges of so many quantile bins; None: anywhere.
     categorical_features : "from_dtype", mask, numbers or names of columns, optional
-        Columns whose values have no order; up to 254 categories each, of any kind.
+        Columns whose values have no order, of any kind. Of more than 254 categories the rarest are split as one.
     monotonic_cst : sequence of -1, 0 and 1, or mapping from names to them, optional
         For each column whether the share of the second class falls or rises with it. For two classes and one target.
     random_state : int, RandomState, Generator, optional
@@ -280,7 +284,7 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
             table, binned = X.table, X.binned
             self.__dict__.update(X.known)
         else:
-            table = fit_table(self, X, self.categorical_features)
+            table = fit_table(self, X, self.categorical_features, sample_weight)
         self.classes_, codes = fit_classes(y, table)
         weights = check_weights(sample_weight, table)
         weights, unit = weighed_classes(weights, self.class_weight, self.classes_, codes)
@@ -380,7 +384,7 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         -------
         self
         """
-        table = fit_table(self, X, self.categorical_features)
+        table = fit_table(self, X, self.categorical_features, sample_weight)
         weights = check_weights(sample_weight, table)
         targets, offset = fit_numbers(y, table, weights, criterion=self.criterion)
         n_targets = 1 if targets.ndim == 1 else targets.shape[1]

@@ -1,8 +1,8 @@
 """Inputs: what users pass to fit and predict, as the plain arrays that kernels take, checked once.
 
 scikit-learn's validation gives the number and names of columns. Categories of any kind become their positions in a
-sorted list that is kept, so that the same encoding is found again when predicting; one that fitting had not seen is
-missing.
+list that is kept, so that the same encoding is found again when predicting; one that fitting had not seen is missing.
+Codes fit a byte: of a column with too many categories the rarest share the last code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from depthforest.base import Floats, Singles, UsageError
+from depthforest.base import Floats, Longs, Singles, UsageError
 from depthforest.ensemble.fitting import check_total
 from depthforest.ensemble.growth import MAX_BINS, SparseTable
 from depthforest.ensemble.tree.frames import NamedTable, frame_of
@@ -29,15 +29,19 @@ Table = Singles | SparseTable
 
 FINITE = "allow-nan"
 
+SHARED_CODE = MAX_BINS - 1
+"""The code of all categories of a column that are not among its most frequent ones, as many as this number."""
+
 _CHECKS = {"dtype": np.float32, "order": "C", "ensure_all_finite": FINITE, "accept_sparse": ["csr", "csc"]}
 
 
-def fit_table(estimator: Any, x: Any, categorical_features: Any) -> Table:
+def fit_table(estimator: Any, x: Any, categorical_features: Any, sample_weight: Any = None) -> Table:
     """Return the training table (n, n_features), dense or sparse, and keep the estimator's columns and categories.
 
     Sets `n_features_in_`, `feature_names_in_` where there are names, `is_categorical_` (n_features,) bool and
-    `categories_`, a dict from column to its categories in the order of their codes. What was fitted before is walked no
-    more: if this fit fails, trees of other columns must not be asked.
+    `categories_`, a dict from column to its categories in the order of their codes. `sample_weight` says which of too
+    many categories are rare. What was fitted before is walked no more: if this fit fails, trees of other columns must
+    not be asked.
     """
     vars(estimator).pop("_walk", None)
     _refuse_text(x, categorical_features)
@@ -53,15 +57,31 @@ def fit_table(estimator: Any, x: Any, categorical_features: Any) -> Table:
     estimator.is_categorical_ = np.isin(np.arange(n_features), chosen)
     estimator.categories_ = {}
     for column in chosen:
-        encoder = OrdinalEncoder().fit(_column(x, column))
-        known = [c for c in encoder.categories_[0] if not _is_missing(c)]
-        if len(known) > MAX_BINS - 1:
-            raise UsageError(
-                f"categorical column {_name_of(estimator, column)} has {len(known)} categories, at most {MAX_BINS - 1} "
-                "can be split: merge rare ones, or leave it out of categorical_features"
-            )
-        estimator.categories_[int(column)] = np.asarray(known)
+        cells = _column(x, column)
+        encoder = OrdinalEncoder().fit(cells)
+        categories = np.asarray([c for c in encoder.categories_[0] if not _is_missing(c)])
+        if len(categories) > SHARED_CODE:
+            codes = encoder.transform(cells)[:, 0]
+            categories = categories[_frequent_first(codes, check_weights(sample_weight, cells), len(categories))]
+        estimator.categories_[int(column)] = categories
     return _encoded(estimator, x)
+
+
+def category_codes(n_categories: int) -> Longs:
+    """Return the codes of so many categories of a column, (n_categories,): those from `SHARED_CODE` on share it."""
+    return np.minimum(np.arange(n_categories), SHARED_CODE)
+
+
+def _frequent_first(codes: Floats, weights: Floats, n_categories: int) -> Longs:
+    """Return an order of categories (n_categories,): the most frequent that get codes of their own, then the others.
+
+    `codes` (n,) are the places of the rows' categories, NaN where one is missing. Of two that are equally frequent the
+    first has the code of its own. Both parts ascend.
+    """
+    is_known = ~np.isnan(codes)
+    amounts = np.bincount(codes[is_known].astype(np.int64), weights[is_known], minlength=n_categories)
+    by_amount = np.argsort(-amounts, kind="stable")
+    return np.concatenate((np.sort(by_amount[:SHARED_CODE]), np.sort(by_amount[SHARED_CODE:])))
 
 
 def _refuse_text(x: Any, categorical_features: Any) -> None:
@@ -175,12 +195,7 @@ def _encoded(estimator: Any, x: Any) -> Table:
         part = x.iloc[:, numbers] if hasattr(x, "iloc") else np.asarray(x)[:, numbers]
         table[:, numbers] = check_array(part, dtype=np.float32, ensure_all_finite=FINITE, input_name="X")
     for column, categories in estimator.categories_.items():
-        codes = {category: code for code, category in enumerate(categories.tolist())}
+        codes = dict(zip(categories.tolist(), category_codes(len(categories)).tolist(), strict=True))
         values = _column(x, column)[:, 0]
         table[:, column] = [codes.get(v.item() if isinstance(v, np.generic) else v, np.nan) for v in values]
     return table
-
-
-def _name_of(estimator: Any, column: int) -> str:
-    names = getattr(estimator, "feature_names_in_", None)
-    return f"{column}" if names is None else f"{names[column]!r}"

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from depthforest.base import MAX_INTEGER, ModelError, UsageError, is_number, is_whole, shown
-from depthforest.ensemble.growth import MAX_BINS
 
 RUN_OPTIONS = ("n_jobs", "verbose")
 """Parameters that do not shape the result, and are not stored."""
@@ -59,7 +58,7 @@ MAX_TEXT_CHARS = 2**24
 
 MAX_FEATURES = 2**20
 MAX_TARGETS = 2**16
-MAX_CATEGORIES = MAX_BINS - 1
+MAX_CATEGORIES = 2**20
 
 Array = npt.NDArray[Any]
 

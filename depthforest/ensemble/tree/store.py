@@ -29,6 +29,7 @@ from depthforest.base import (
     modelfile,
     shown,
 )
+from depthforest.ensemble.fitting import class_starts, starts_of
 from depthforest.ensemble.growth import LEAF, MASK_WORDS
 from depthforest.ensemble.tree.checks import check_shares, check_tree
 from depthforest.ensemble.tree.metadata import (
@@ -45,7 +46,6 @@ from depthforest.ensemble.tree.metadata import (
     unpack_parameters,
     whole,
 )
-from depthforest.ensemble.tree.targets import class_starts, starts_of
 from depthforest.ensemble.tree.trees import UNDEFINED, Tree
 
 KIND = "tree_ensemble"

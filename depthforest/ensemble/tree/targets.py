@@ -1,12 +1,10 @@
-"""Targets: y as numbers of classes or as numbers, one a row or several; the weights of classes; answers by target.
+"""Targets: y as numbers of classes or as numbers, one a row or several; the weights of classes.
 
-With several targets `classes` is a list with the classes of each, and what leaves predict stands side by side, target
-after target. `starts` says where each begins, and how many numbers there are; it is empty for one target.
+`fitting.shares` says how several targets stand side by side.
 """
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -17,11 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from depthforest.base import Floats, Ints, UsageError
-from depthforest.ensemble.fitting import check_total
+from depthforest.ensemble.fitting import Classes, check_total, coded_classes, labels_of
 from depthforest.ensemble.tree.inputs import Table
 
 Labels = npt.NDArray[Any]
-Classes = Labels | list[Labels]
 
 MAX_WEIGHT = 2**31
 """Whole weights are counted exactly up to this sum."""
@@ -32,11 +29,7 @@ def fit_classes(y: Any, table: Table) -> tuple[Any, Ints]:
     labels = _by_row(y, table)
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
-    if labels.ndim == 1:
-        classes, codes = np.unique(labels, return_inverse=True)
-        return classes, codes.astype(np.int32)
-    found = [np.unique(column, return_inverse=True) for column in labels.T]
-    return [classes for classes, _ in found], np.stack([codes for _, codes in found], axis=1).astype(np.int32)
+    return coded_classes(labels)
 
 
 def _by_row(y: Any, table: Table) -> Labels:
@@ -75,64 +68,6 @@ def _check_counts(targets: Floats) -> None:
         raise UsageError("Sum of y is not positive which is necessary for Poisson regression: all targets are 0")
 
 
-def starts_of(sizes: list[int]) -> tuple[int, ...]:
-    """Return the starts of targets with so many numbers each; none for one target."""
-    return tuple(accumulate(sizes, initial=0)) if len(sizes) > 1 else ()
-
-
-def class_starts(classes: Classes) -> tuple[int, ...]:
-    """Return the starts of targets with these classes; none for one target."""
-    return starts_of([len(own) for own in classes]) if isinstance(classes, list) else ()
-
-
-def class_count(classes: Classes) -> Any:
-    """Return how many classes there are, a list with several targets."""
-    return [len(own) for own in classes] if isinstance(classes, list) else len(classes)
-
-
-def shares_by_target(shares: Floats, classes: Classes) -> Any:
-    """Return shares of classes, (n, n_classes); with several targets a list of these."""
-    if not isinstance(classes, list):
-        return shares
-    return [shares[:, first:end] for first, end in pairwise(class_starts(classes))]
-
-
-def stacked_shares(shares: Floats, classes: Classes) -> Floats:
-    """Return shares of classes, (n, n_classes); with several targets (n, most classes, T)."""
-    if not isinstance(classes, list):
-        return shares
-    out = np.zeros((len(shares), max(map(len, classes)), len(classes)))
-    for t, own in enumerate(shares_by_target(shares, classes)):
-        out[:, : own.shape[1], t] = own
-    return out
-
-
-def logarithms(shares: Any) -> Any:
-    """Return the logarithms of what `shares_by_target` returns."""
-    with np.errstate(divide="ignore"):
-        return [np.log(own) for own in shares] if isinstance(shares, list) else np.log(shares)
-
-
-def best_codes(shares: Floats, starts: tuple[int, ...]) -> npt.NDArray[np.intp]:
-    """Return the number of the class with the largest share, of equals the first: (n,), or (n, T)."""
-    if not starts:
-        return np.asarray(shares.argmax(axis=1))
-    return np.stack([shares[:, first:end].argmax(axis=1) for first, end in pairwise(starts)], axis=1)
-
-
-def best_classes(shares: Floats, classes: Classes) -> Labels:
-    """Return the class with the largest share, of equals the first: (n,), or (n, T)."""
-    codes = best_codes(shares, class_starts(classes))
-    return _labels_of(codes, classes)
-
-
-def _labels_of(codes: npt.NDArray[Any], classes: Classes) -> Labels:
-    if not isinstance(classes, list):
-        return np.asarray(classes.take(codes))
-    columns = [own.take(codes[:, t]) for t, own in enumerate(classes)]
-    return np.stack(columns, axis=1)
-
-
 def weighed_classes(weights: Floats, class_weight: Any, classes: Classes, codes: Ints) -> tuple[Floats, float]:
     """Return the weights of rows times those of their classes, and their unit: fractions are scaled to a mean of 1.
 
@@ -150,7 +85,7 @@ def weighed_classes(weights: Floats, class_weight: Any, classes: Classes, codes:
 
 def times_classes(weights: Floats, class_weight: Any, classes: Classes, codes: Ints) -> Floats:
     """Return the weights of rows times those of their classes, of all targets."""
-    labels = _labels_of(codes, classes)
+    labels = labels_of(codes, classes)
     factors = compute_sample_weight(class_weight, labels)
     if not (factors >= 0).all():  # NaN is not >= either
         row = int(np.flatnonzero(~(factors >= 0))[0])

@@ -31,6 +31,7 @@ from depthforest.ensemble.growth import (
     THRESHOLD,
     TreeTables,
 )
+from depthforest.ensemble.tree.inputs import category_codes
 
 UNDEFINED = -2.0
 """Threshold of leaves."""
@@ -221,9 +222,10 @@ class Tree:
         if self.mask[node] < 0:
             return None
         bits = np.unpackbits(self.masks[self.mask[node]].astype("<u4").view(np.uint8), bitorder="little")
-        codes = np.flatnonzero(bits)
         values = self.category_values.get(int(self.feature[node]))
-        return tuple(codes.tolist() if values is None else values[codes[codes < len(values)]].tolist())
+        if values is None:
+            return tuple(np.flatnonzero(bits).tolist())
+        return tuple(values[bits[category_codes(len(values))] == 1].tolist())
 
     def compute_feature_importances(self, n_features: int) -> Floats:
         """Return how much of the impurity each column takes away, (n_features,), summing to 1; zeros without a split.

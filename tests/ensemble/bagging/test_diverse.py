@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.metrics import mean_squared_error, r2_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from depthforest.base.errors import DepthForestWarning
+from depthforest.base.errors import DepthForestWarning, UsageError
 from depthforest.ensemble.bagging.diverse import DiverseEnsembleClassifier, DiverseEnsembleRegressor
 
 X, Y = load_iris(return_X_y=True)
@@ -52,6 +54,85 @@ def test_the_default_member_is_our_own_tree():
     trees = pytest.importorskip("depthforest.ensemble.tree.estimators")
     assert isinstance(DiverseEnsembleClassifier(n_estimators=2).fit(X, Y).estimators_[0], trees.DecisionTreeClassifier)
     assert isinstance(DiverseEnsembleRegressor(n_estimators=2).fit(X, Y).estimators_[0], trees.DecisionTreeRegressor)
+
+
+# --- several targets
+
+
+def several(kind=str, n=90):
+    """Return rows and three targets of 2, 3 and 2 classes."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 4))
+    labels = np.stack((x[:, 0] > 0, np.digitize(x[:, 1], [-0.5, 0.5]), x[:, 2] + x[:, 3] > 0), axis=1)
+    return x, labels.astype(int).astype(kind)
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_several_targets_are_the_mean_of_the_members(kind):
+    x, y = several(kind)
+    model = classifier(estimator=None, bootstrap=False, max_features=3).fit(x, y)
+    shares = model.predict_proba(x)
+    assert [own.shape for own in shares] == [(90, 2), (90, 3), (90, 2)]
+    assert model.n_classes_ == [2, 3, 2]
+    for t, own in enumerate(shares):
+        each = [
+            member.predict_proba(x[:, columns])[t]
+            for member, columns in zip(model.estimators_, model.estimators_features_, strict=True)
+        ]
+        np.testing.assert_allclose(own, np.mean(each, axis=0), rtol=1e-12)
+        np.testing.assert_array_equal(model.predict(x)[:, t], model.classes_[t][own.argmax(axis=1)])
+        np.testing.assert_array_equal(np.exp(model.predict_log_proba(x)[t]), own)
+    assert model.predict(x).dtype == y.dtype
+
+
+def test_several_targets_out_of_bag_are_those_of_a_naive_loop():
+    x, y = several()
+    model = classifier(oob_score=True, n_estimators=30).fit(x, y)
+    sums, counts = np.zeros((90, 3, 3)), np.zeros(90)
+    for member, rows in zip(model.estimators_, model.estimators_samples_, strict=True):
+        unseen = np.setdiff1d(np.arange(90), rows)
+        counts[unseen] += 1
+        for t, own in enumerate(member.predict_proba(x[unseen])):
+            sums[np.ix_(unseen, member.classes_[t].astype(int), [t])] += own[:, :, None]
+    assert counts.all()
+    found = sums / counts[:, None, None]
+    np.testing.assert_allclose(model.oob_decision_function_, found, rtol=1e-12)
+    right = [model.classes_[t][found[:, : len(model.classes_[t]), t].argmax(axis=1)] == y[:, t] for t in range(3)]
+    assert model.oob_score_ == pytest.approx(np.mean(right))
+    assert model.oob_errors_[-1] == pytest.approx(1 - model.oob_score_)
+
+
+def test_several_targets_with_members_that_lack_classes_or_probabilities():
+    x, y = several()
+    y[:, 1] = "0"
+    y[0, 1] = "2"  # most bootstraps miss it
+    ours = DiverseEnsembleClassifier(n_estimators=5, random_state=0).fit(x, y)
+    assert all([len(own) for own in member.classes_] == [2, 2, 2] for member in ours.estimators_)
+    nearest = DiverseEnsembleClassifier(KNeighborsClassifier(1), n_estimators=5, random_state=0).fit(x, y)
+    assert {len(member.classes_[1]) for member in nearest.estimators_} == {1, 2}
+    assert [own.shape for own in nearest.predict_proba(x)] == [(90, 2)] * 3
+    hard = DiverseEnsembleClassifier(RidgeClassifier(), n_estimators=5, random_state=0).fit(x, several(int)[1][:, ::2])
+    np.testing.assert_allclose(sum(hard.predict_proba(x)[0].T), 1)
+    network = DiverseEnsembleClassifier(MLPClassifier(max_iter=1), n_estimators=1, bootstrap=False)
+    with pytest.warns(ConvergenceWarning):
+        network.fit(x, several(int)[1][:, ::2])
+    with pytest.raises(
+        UsageError, match="MLPClassifier gives no probabilities by target, only an array: take a member"
+    ):
+        network.predict(x)
+
+
+def test_several_targets_and_other_ways_to_differ():
+    x, y = several()
+    flipped = classifier(flip=0.5, bootstrap=False, estimator=DecisionTreeClassifier(max_depth=3)).fit(x, y)
+    assert 0.6 < np.mean(flipped.predict(x) == y) < 1
+    grown = classifier(n_estimators=2, warm_start=True).fit(x, y)
+    grown.set_params(n_estimators=4).fit(x, y)
+    whole = classifier(n_estimators=4).fit(x, y)
+    for ours, expected in zip(grown.predict_proba(x), whole.predict_proba(x), strict=True):
+        np.testing.assert_array_equal(ours, expected)
+    with pytest.raises(UsageError, match="warm_start=True goes on with the same classes"):
+        grown.fit(x, y[:, :2])
 
 
 # --- classes

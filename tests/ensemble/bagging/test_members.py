@@ -19,7 +19,7 @@ X = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
 @pytest.mark.parametrize("hard", [False, True])
 def test_votes_are_in_the_order_of_the_ensembles_classes(hard):
     member = DecisionTreeClassifier().fit(X, [3, 3, 1, 1])
-    votes = members.ClassVotes(5, hard=hard)(member, X, {})
+    votes = members.ClassVotes((5,), hard=hard)(member, X, {})
     np.testing.assert_array_equal(np.argmax(votes, axis=1), [3, 3, 1, 1])
     np.testing.assert_array_equal(votes.sum(axis=1), 1)
     assert votes.shape == (4, 5)
@@ -27,7 +27,7 @@ def test_votes_are_in_the_order_of_the_ensembles_classes(hard):
 
 def test_a_member_without_probabilities_votes():
     member = RidgeClassifier().fit(X, [2, 2, 0, 0])
-    np.testing.assert_array_equal(members.ClassVotes(3, hard=True)(member, X, {}), np.eye(3)[[2, 2, 0, 0]])
+    np.testing.assert_array_equal(members.ClassVotes((3,), hard=True)(member, X, {}), np.eye(3)[[2, 2, 0, 0]])
 
 
 class Recorder(Ridge):
@@ -49,7 +49,7 @@ def setup_of(**changes) -> members.MemberSetup:
         "input_sigma": None,
         "flip": 0.0,
         "output_sigma": None,
-        "n_classes": 0,
+        "n_classes": (),
         "weights": None,
         "is_counted": False,
         "metadata": {},
@@ -69,7 +69,7 @@ def test_a_member_learns_its_rows_columns_weights_and_metadata():
 
 def test_rows_drawn_twice_are_counted_and_classes_not_drawn_weigh_nothing():
     plan = DrawPlan(4, 2, n_rows=4, replace=True, weights=None, n_columns=None, replace_columns=False)
-    setup = setup_of(plan=plan, y=np.array([0, 1, 2, 1]), n_classes=3, is_counted=True)
+    setup = setup_of(plan=plan, y=np.array([0, 1, 2, 1]), n_classes=(3,), is_counted=True)
     for seed in range(20):
         rows = plan.rows(seed)
         seen_table, seen_y, seen_weight, _ = members.fitted_member(setup, (0, seed)).seen
@@ -98,7 +98,7 @@ def test_an_error_says_which_member_it_was():
 
 
 def test_an_error_says_that_classes_are_missing():
-    picky = setup_of(template=LogisticRegression(), y=np.array([1, 0, 1, 1]), n_classes=2)
+    picky = setup_of(template=LogisticRegression(), y=np.array([1, 0, 1, 1]), n_classes=(2,))
     seed = next(seed for seed in range(50) if 1 not in picky.plan.rows(seed))
     with pytest.raises(ValueError, match="class") as caught:
         members.fitted_member(picky, (2, seed))
@@ -140,7 +140,7 @@ def test_who_refuses_missing_values():
 
 def test_unseen_rows_are_those_that_were_not_drawn():
     member = DecisionTreeClassifier().fit(X[[0, 3], :1], [0, 1])
-    ask = members.ClassVotes(2, hard=False)
+    ask = members.ClassVotes((2,), hard=False)
     unseen, answer = members.unseen_answer(ask, X, (member, np.array([0]), np.array([0, 0, 3])))
     np.testing.assert_array_equal(unseen, [1, 2])
     np.testing.assert_array_equal(answer, [[1, 0], [0, 1]])

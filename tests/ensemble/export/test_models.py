@@ -196,6 +196,14 @@ def test_categories_and_missing_values(estimator):
     assert_same(estimator, X.astype(np.float32))
 
 
+def test_the_rarest_of_many_categories_stay_together():
+    rng = np.random.default_rng(0)
+    X = np.stack((rng.normal(size=2000), np.arange(2000) % 300 * 3), axis=1)
+    y = (rng.random(300)[np.arange(2000) % 300] + 0.1 * X[:, 0] > 0.5).astype(int)
+    forest = de.RandomForestClassifier(n_estimators=3, categorical_features=[1], random_state=0).fit(X, y)
+    assert_same(forest, X.astype(np.float32))
+
+
 def test_text_categories_are_inputs_of_their_own():
     pandas = pytest.importorskip("pandas")
     X, y = categories_table()

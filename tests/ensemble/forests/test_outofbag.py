@@ -129,6 +129,27 @@ def test_shuffling_is_its_twin(table):
         assert found[0, t] == pytest.approx(loss(shuffled) - loss(x[unseen, 0]))
 
 
+def test_shuffling_by_class_is_its_twin(table):
+    """The error among the unseen rows of a class with a shuffled column, minus the error without; mean over trees."""
+    x, _, y = table
+    x = x[:, :1]
+    forest = RandomForestClassifier(3, random_state=6).fit(x, y)
+    found = forest.permutation_importance(x, y)
+    twin = np.zeros((3, 3))
+    for t, tree in enumerate(forest.trees_):
+        unseen = np.setdiff1d(np.arange(N), forest.estimators_samples_[t])
+        shuffled = np.random.default_rng([int(forest._seeds[0]), t]).permutation(x[unseen, 0])
+        labels = [[np.argmax(naive.mean_of([tree], [v])) for v in values] for values in (shuffled, x[unseen, 0])]
+        for c in range(3):
+            rows = y[unseen] == c
+            wrong = [np.mean(np.array(own)[rows] != c) for own in labels]
+            twin[t, c] = wrong[0] - wrong[1]
+    assert found.importances_by_class.shape == (3, 1)
+    assert_allclose(found.importances_by_class[:, 0], twin.mean(axis=0))
+    numbers = RandomForestRegressor(3, random_state=6).fit(x, y.astype(float)).permutation_importance(x, y)
+    assert "importances_by_class" not in numbers
+
+
 def test_shuffling_needs_the_training_rows(table):
     x, _, y = table
     forest = RandomForestClassifier(3, random_state=0).fit(x, y)

@@ -10,7 +10,10 @@ from sklearn.metrics import balanced_accuracy_score
 from depthforest.base import UsageError
 from depthforest.ensemble import (
     BalancedRandomForestClassifier,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
     IsolationForest,
+    NewtonBoostingClassifier,
     RandomForestClassifier,
     RandomTreesEmbedding,
 )
@@ -122,3 +125,64 @@ def test_importances_by_gain_and_by_splits():
     assert forest.importances("split").sum() == sum(t.n_leaves - 1 for t in trees)
     with pytest.raises(UsageError, match="kind must be"):
         forest.importances("cover")
+
+
+def gains_of_a_class(tree, n_features, label, term):
+    """Return what splits take off the summand of a class, node by node."""
+    gains = np.zeros(n_features)
+    for node in np.flatnonzero(tree.feature >= 0):
+        parts = [
+            tree.weighted_n_node_samples[i] * term(tree.flat_value[i, label])
+            for i in (node, tree.child[node], tree.child[node] + 1)
+        ]
+        gains[tree.feature[node]] += parts[0] - parts[1] - parts[2]
+    return gains
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "log_loss"])
+def test_gains_by_class(criterion):
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(150, 4))
+    y = np.where(x[:, 0] > 0.5, "c", np.where(x[:, 1] + 0.1 * rng.normal(size=150) > 0, "b", "a"))
+    forest = RandomForestClassifier(5, criterion=criterion, max_depth=4, random_state=0).fit(x, y)
+    found = forest.importances(by_class=True)
+    assert found.shape == (3, 4)
+    assert_allclose(found.sum(axis=0), forest.importances(), rtol=1e-6)
+    assert found.min() > -1e-9
+
+    def term(p):
+        return p * (1 - p) if criterion == "gini" else -p * np.log2(p) if p else 0.0
+
+    for label in range(3):
+        twin = sum(gains_of_a_class(tree, 4, label, term) for tree in forest.trees_)
+        assert_allclose(found[label], twin, rtol=1e-9, atol=1e-9)
+    assert found[:, :2].argmax(axis=1).tolist() == [1, 1, 0]  # what tells a class from the others
+    tree = forest.estimators_[0]
+    assert_allclose(tree.importances(by_class=True).sum(axis=0), tree.importances())
+
+
+def test_importances_of_boosting_by_class():
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(300, 4))
+    y = np.where(x[:, 0] > 0.5, 2, np.where(x[:, 1] > 0, 1, 0))
+    model = NewtonBoostingClassifier(n_estimators=4, random_state=0).fit(x, y)
+    for kind in ("gain", "split"):
+        found = model.importances(kind, by_class=True)
+        assert_allclose(found.sum(axis=0), model.importances(kind))
+        assert found[:, :2].argmax(axis=1).tolist() == [1, 1, 0]
+    assert model.importances("split").sum() == sum(tree.n_leaves - 1 for tree in model.trees_)
+    gains = model.importances()
+    assert_allclose(model.feature_importances_, gains / gains.sum())
+    two = NewtonBoostingClassifier(n_estimators=4, random_state=0).fit(x, y > 0)
+    assert_array_equal(two.importances(by_class=True), [two.importances() / 2] * 2)
+
+
+def test_importances_by_class_where_there_are_none():
+    x = np.arange(12.0).reshape(6, 2)
+    with pytest.raises(UsageError, match="by_class=True is for classes, DecisionTreeRegressor predicts numbers"):
+        DecisionTreeRegressor().fit(x, x[:, 0]).importances(by_class=True)
+    tree = DecisionTreeClassifier().fit(x, x[:, 0] > 3)
+    with pytest.raises(UsageError, match="a split of these trees serves all classes: take kind='gain'"):
+        tree.importances("split", by_class=True)
+    with pytest.raises(UsageError, match="importances by class takes trees of one target"):
+        DecisionTreeClassifier().fit(x, (x > 5).astype(int)).importances(by_class=True)

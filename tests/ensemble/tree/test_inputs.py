@@ -11,6 +11,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.types import Array, unliteral
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
+from sklearn.base import clone
 
 import depthforest.ensemble
 from depthforest.base.errors import UsageError
@@ -19,6 +20,8 @@ from depthforest.ensemble import (
     DecisionTreeRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    NewtonBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -251,19 +254,77 @@ def test_no_categories_at_all():
         assert_array_equal(model.predict(X), Y)
 
 
-def test_too_many_categories():
-    x = np.arange(300)[:, None]
-    with pytest.raises(
-        UsageError, match=r"categorical column 0 has 300 categories, at most 254 can be split: merge rare"
-    ):
-        DecisionTreeClassifier(categorical_features=[0]).fit(x, x[:, 0] % 2)
-    frame = pd.DataFrame({"town": [f"t{i}" for i in range(255)]})
-    with pytest.raises(UsageError, match="categorical column 'town' has 255 categories"):
-        RandomForestRegressor(categorical_features=["town"]).fit(frame, x[:255, 0])
-    most = x[:254]
-    model = DecisionTreeClassifier(categorical_features=[0], random_state=0).fit(most, most[:, 0] % 2)
-    assert model.tree_.n_leaves == 2
-    assert_array_equal(model.predict(most), most[:, 0] % 2)
+MANY = {
+    "tree": DecisionTreeClassifier(max_depth=6, random_state=0),
+    "forest": RandomForestClassifier(5, oob_score=False, random_state=0),
+    "exact forest": RandomForestClassifier(3, max_bins=None, random_state=0),
+    "gradient": GradientBoostingClassifier(n_estimators=5, random_state=0),
+    "newton": NewtonBoostingClassifier(n_estimators=5, random_state=0),
+}
+
+
+def towns(n_categories, seed=0, n=4000):
+    """Return rows of a column with so many categories, some frequent, beside one of numbers; and classes."""
+    rng = np.random.default_rng(seed)
+    shares = 1 / (5 + np.arange(n_categories))
+    drawn = rng.choice(n_categories, n - n_categories, p=shares / shares.sum())
+    town = np.concatenate((np.arange(n_categories), drawn))
+    x = np.stack((rng.permutation(n_categories)[town], rng.normal(size=n)), axis=1)
+    y = (rng.random(n_categories)[town] + 0.1 * x[:, 1] > 0.5).astype(int)
+    return x, y
+
+
+def merged(x, weights):
+    """Return x with what categories beyond the 254 heaviest share, by counting: a naive twin."""
+    weight_of = {}
+    for category, weight in zip(x[:, 0], weights, strict=True):
+        weight_of[category] = weight_of.get(category, 0) + weight
+    heavy = sorted(sorted(weight_of, key=lambda c: (-weight_of[c], c))[:254])
+    return np.array([[heavy.index(c) if c in heavy else 254, number] for c, number in x])
+
+
+@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize("n_categories", [255, 600])
+@pytest.mark.parametrize("is_weighed", [False, True])
+def test_the_rarest_of_many_categories_are_split_as_one(name, n_categories, is_weighed):
+    x, y = towns(n_categories)
+    w = np.random.default_rng(1).integers(1, 4, len(x)).astype(float) if is_weighed else np.ones(len(x))
+    twin = merged(x, w)
+    model = clone(MANY[name]).set_params(categorical_features=[0]).fit(x, y, w)
+    expected = clone(MANY[name]).set_params(categorical_features=[0]).fit(twin, y, w)
+    assert_array_equal(model.predict_proba(x), expected.predict_proba(twin))
+    assert len(model.categories_[0]) == n_categories
+    assert set(model.categories_[0].tolist()) == set(x[:, 0].tolist())
+
+
+def test_many_categories_and_weights():
+    """A weight of 2 is a row twice, and rows of weight 0 are absent: both also where categories are counted."""
+    x, y = towns(300)
+    w = np.random.default_rng(2).integers(1, 4, len(x))
+    model = DecisionTreeClassifier(categorical_features=[0], max_depth=5, random_state=0)
+    weighed, repeated = clone(model).fit(x, y, w), clone(model).fit(np.repeat(x, w, axis=0), np.repeat(y, w))
+    assert_array_equal(weighed.categories_[0], repeated.categories_[0])
+    assert_array_equal(weighed.predict_proba(x), repeated.predict_proba(x))
+    few = (x[:, 0] < 200).astype(float)
+    there = clone(model).fit(x[few > 0], y[few > 0])
+    assert_array_equal(clone(model).fit(x, y, few).predict(x[few > 0]), there.predict(x[few > 0]))
+
+
+def test_many_categories_as_text_in_files_lists_and_values(tmp_path):
+    x, y = towns(300)
+    frame = pd.DataFrame({"town": [f"t{c:03.0f}" for c in x[:, 0]], "size": x[:, 1]})
+    model = RandomForestClassifier(3, max_depth=4, categorical_features=["town"], random_state=0).fit(frame, y)
+    model.save(tmp_path / "forest.safetensors")
+    again = depthforest.ensemble.load(tmp_path / "forest.safetensors")
+    assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    unknown, missing = frame[:1].assign(town="nowhere"), frame[:1].assign(town=None)
+    assert_array_equal(model.predict_proba(unknown), model.predict_proba(missing))
+    tree = DecisionTreeClassifier(max_depth=1, max_features=None, categorical_features=["town"], random_state=0)
+    tree.fit(frame[["town"]], y)
+    left = tree.tree_.categories(0)
+    goes_left = tree.apply(frame[["town"]]) == 1
+    assert set(left) == set(frame["town"][goes_left])
+    assert not set(left) & set(frame["town"][~goes_left])
 
 
 def test_tables_of_categories_that_cannot_be():
