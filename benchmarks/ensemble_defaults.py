@@ -7,8 +7,8 @@ mean over seeds that part the rows anew. No option is set but the seed and one t
 
 boosting   Newton boosting beside LightGBM and XGBoost, 100 rounds each: the loss over that of the better of the two
            (at most 1.03 for classes, 1.01 for numbers, on every table), the time of a fit over LightGBM's (0.9)
-forests    random forests and extra trees beside scikit-learn's, 100 trees each: the time of a fit over theirs (0.5), and
-           the share of wrong classes, or the root mean squared error, over theirs
+forests    random forests and extra trees beside scikit-learn's, 100 trees each: the time of a fit over theirs (0.5),
+           and the share of wrong classes, or the root mean squared error, over theirs
 
 The defaults of Newton boosting were chosen, among ten candidates with three seeds, on the tables that `--chosen` shows:
 what they look like there says little. Tables are generated or come with scikit-learn; all are small. The digits are on
