@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from depthforest.ensemble.boosting.losses.classes import MAX_CLASS_STEP, MAX_LOG_ODDS
+from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS
 from support.naive_trees import GOLDEN, middle, mix, number_below, numbered
 
 ROUNDING = 1e-11
@@ -323,7 +323,7 @@ def friedman_step(rows, derivatives, weights, n_classes):
     above = -math.fsum(weights[r] * derivatives[r][0] for r in rows)
     below = math.fsum(weights[r] * abs(derivatives[r][0]) * (1 - abs(derivatives[r][0])) for r in rows)
     step = (n_classes - 1) / n_classes * above / max(below, 1e-300)
-    return min(max(step, -MAX_CLASS_STEP), MAX_CLASS_STEP)
+    return min(max(step, -MAX_LOG_ODDS), MAX_LOG_ODDS)
 
 
 # -- comparing ---------------------------------------------------------------------------------------------------------

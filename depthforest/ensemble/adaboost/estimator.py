@@ -52,7 +52,16 @@ from depthforest.ensemble.fitting import (
     shown,
     whole,
 )
-from depthforest.ensemble.tree import Categories, CodedTable, Columns, DecisionTreeClassifier, Tree, save_trees
+from depthforest.ensemble.tree import (
+    Categories,
+    CodedTable,
+    Columns,
+    DecisionTreeClassifier,
+    Tree,
+    Walk,
+    predict_table,
+    save_trees,
+)
 
 AUTO = "auto"
 
@@ -235,6 +244,16 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
         table = checked_table(self, X, framed=self._framed)
         return (_answers(member, table) for member in self.estimators_)
 
+    def _all_votes(self, X: Any) -> tuple[Floats, float]:
+        """Return the weights of votes; trees of one table's columns are walked together, with votes in their leaves."""
+        first = self.estimators_[0]
+        if not all(type(m) is DecisionTreeClassifier and m.categories_ is first.categories_ for m in self.estimators_):
+            return super()._all_votes(X)
+        table = predict_table(first, checked_table(self, X, framed=self._framed))
+        weighed = zip(self.estimators_, self.estimator_weights_.tolist(), strict=True)
+        trees = [_voting_tree(member, weight, self.n_classes_) for member, weight in weighed]
+        return Walk.of(trees).sums(table), sum(self.estimator_weights_.tolist())
+
     def save(self, path: str | Path) -> None:
         """Write an ensemble of our own trees to a file that `depthforest.ensemble.load` reads; equal ones, equal bytes.
 
@@ -322,6 +341,17 @@ def _best_member(setup: MemberSetup, rounds: Ledger, first: Floats, index: int, 
         if not rounds.is_chance(rounds.error(wrong)):
             break
     return member, wrong
+
+
+def _voting_tree(member: DecisionTreeClassifier, weight: float, n_classes: int) -> Tree:
+    """Return a member's tree whose leaves hold the weight of its vote, for the class that they vote for."""
+    leaves = np.flatnonzero(member.tree_.is_leaf)
+    child = member.tree_.child.copy()
+    winners = member.classes_[member.tree_.values[child[leaves]].argmax(axis=1)]
+    votes = np.zeros((len(leaves), n_classes))
+    votes[np.arange(len(leaves)), winners] = weight
+    child[leaves] = np.arange(len(leaves))
+    return replace(member.tree_, child=child, own_values=votes, n_shared=0)
 
 
 def _answers(member: Any, table: Any) -> Indices:

@@ -72,14 +72,24 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        shares: Floats | None = None
+        for votes, total in self._staged_votes(X):
+            yield self._decision(votes / total)
+
+    def _staged_votes(self, X: Any) -> Iterator[tuple[Floats, float]]:
+        """Yield the weight of the votes for each class, (n_samples, n_classes), and of all; written anew each round."""
+        sums: Floats | None = None
         total = 0.0
         for votes, weight in zip(self._votes(X), self.estimator_weights_, strict=True):
-            if shares is None:
-                shares, rows = np.zeros((len(votes), self.n_classes_)), np.arange(len(votes))
-            shares[rows, votes] += weight
-            total += weight
-            yield self._decision(shares / total)
+            if sums is None:
+                sums, rows = np.zeros((len(votes), self.n_classes_)), np.arange(len(votes))
+            sums[rows, votes] += weight
+            total += float(weight)
+            yield sums, total
+
+    def _all_votes(self, X: Any) -> tuple[Floats, float]:
+        """Return what `_staged_votes` has at the end."""
+        *_, last = self._staged_votes(X)
+        return last
 
     def _decision(self, shares: Floats) -> Floats:
         """Return scikit-learn's decision values from shares of the votes (n_samples, n_classes)."""
@@ -125,11 +135,9 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
             With S_k the share of the members' weight that votes for class k: 2 (S_1 - S_0), from -2 to 2, above 0 for
             the second class; or (K S_k - 1) / (K - 1) for each of K classes, at most 1, each row summing to 0.
         """
-        decision: Floats | None = None
-        for decision in self.staged_decision_function(X):  # noqa: B007
-            pass
-        assert decision is not None  # fitted means at least one member
-        return decision
+        check_is_fitted(self)
+        votes, total = self._all_votes(X)
+        return self._decision(votes / total)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class with the most weight of votes for each row, (n_samples,); the first of equals.

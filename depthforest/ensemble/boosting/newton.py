@@ -109,7 +109,7 @@ class NewtonBoostingClassifier(BoostedClassifier):
 
     Notes
     -----
-    The defaults were chosen on eight small tables, which `benchmarks/boosting_defaults.py` names; it judges them on
+    The defaults were chosen on eight small tables, which `benchmarks/ensemble_defaults.py` names; it judges them on
     others. XGBoost's own are learning_rate=0.3, max_depth=6, max_leaf_nodes=None, grow_policy="depthwise",
     min_child_weight=1, min_samples_leaf=1.
 

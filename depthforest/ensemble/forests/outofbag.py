@@ -157,7 +157,7 @@ def permutation_importance(
         def losses() -> Floats:
             answers = walk.mean(own)
             each = (answers[:, 0] - expected) ** 2 if is_number else answers.argmax(axis=1) != expected
-            return np.bincount(groups, weights=each, minlength=n_groups)
+            return np.bincount(groups, weights=each, minlength=n_groups).astype(np.float64)
 
         if len(rows):
             base = losses()

@@ -63,7 +63,7 @@ def importances_of(trees: Sequence[Tree], kind: str, estimator: Any) -> Floats:
 
 
 def _class_gains(tree: Tree, n_features: int, *, is_gini: bool) -> Floats:
-    """Return what the splits of each column take off weight times the summand of each class, (n_classes, n_features)."""
+    """Return what the splits of each column take off weight times a class's summand, (n_classes, n_features)."""
     shares = tree.flat_value
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = shares * (1 - shares) if is_gini else np.where(shares > 0, -shares * np.log2(shares), 0.0)

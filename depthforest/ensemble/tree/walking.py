@@ -84,11 +84,16 @@ class Walk:
 
     def mean(self, x: Table, *, threads: int = 1) -> Floats:
         """Return the mean of all trees' predictions, (n, n_outputs); a dense x is float32, C-contiguous."""
+        out = self.sums(x, threads=threads)
+        out /= len(self.roots)
+        return out
+
+    def sums(self, x: Table, *, threads: int = 1) -> Floats:
+        """Return the sums of what `mean` returns the mean of."""
         out = np.zeros((len(x), self.values.shape[1]))
 
         def add(rows: slice) -> None:
             _add_block(x[rows], self.nodes, self.roots, self.values, self.masks, self.n_shared, out[rows])
-            out[rows] /= len(self.roots)
 
         in_blocks(add, x, out, threads)
         return out

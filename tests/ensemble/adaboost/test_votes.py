@@ -120,3 +120,18 @@ def test_bias_falls_with_rounds():
         AdaBoostClassifier(n_estimators=25), draw, X[200:], y[200:], sizes=[1, 25], n_rounds=6, random_state=0
     )
     assert many.bias < one.bias - 0.05
+
+
+@pytest.mark.parametrize("depth", [1, 4])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("resample", [False, True])
+def test_trees_walked_together_vote_as_one_by_one(depth, n_classes, resample):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 3))
+    x[:, 2] = rng.integers(0, 9, 200)
+    x[rng.random(x.shape) < 0.05] = np.nan
+    y = np.array(["a", "b", "c"])[rng.integers(0, n_classes, 200)]
+    tree = DecisionTreeClassifier(max_depth=depth, categorical_features=[2])
+    model = AdaBoostClassifier(tree, n_estimators=8, resample=resample, random_state=0).fit(x, y)
+    *_, last = model.staged_decision_function(x)  # each member is asked on its own
+    np.testing.assert_array_equal(model.decision_function(x), last)

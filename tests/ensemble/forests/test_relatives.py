@@ -158,7 +158,7 @@ def test_gains_by_class(criterion):
         assert_allclose(found[label], twin, rtol=1e-9, atol=1e-9)
     assert found[:, :2].argmax(axis=1).tolist() == [1, 1, 0]  # what tells a class from the others
     tree = forest.estimators_[0]
-    assert_allclose(tree.importances(by_class=True).sum(axis=0), tree.importances())
+    assert_allclose(tree.importances(by_class=True).sum(axis=0), tree.importances(), rtol=1e-6)
 
 
 def test_importances_of_boosting_by_class():
@@ -169,7 +169,8 @@ def test_importances_of_boosting_by_class():
     for kind in ("gain", "split"):
         found = model.importances(kind, by_class=True)
         assert_allclose(found.sum(axis=0), model.importances(kind))
-        assert found[:, :2].argmax(axis=1).tolist() == [1, 1, 0]
+        shares = found[:, 1] / found.sum(axis=1)
+        assert shares[2] < 0.2 < shares[:2].min()  # the last class is known by the first column alone
     assert model.importances("split").sum() == sum(tree.n_leaves - 1 for tree in model.trees_)
     gains = model.importances()
     assert_allclose(model.feature_importances_, gains / gains.sum())

@@ -12,7 +12,7 @@ import numpy as np
 
 from depthforest.base import Bools, Floats, Ints, UsageError
 from depthforest.ensemble.boosting.losses.base import Targets
-from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS, MarginLoss
+from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS, MAX_SURE_STEP, MarginLoss
 from depthforest.ensemble.boosting.losses.derivatives import HESSIAN_FLOOR
 from depthforest.ensemble.boosting.losses.linesearch import leaf_sums, stepped_back, zero_slopes
 
@@ -102,8 +102,8 @@ class CustomLoss(MarginLoss):
     def _minima(self, y: Targets, raw: Floats, weights: Floats, leaf_of: Ints, n_leaves: int) -> Floats:
         """Return the loss's own leaf values, or where the sum of gradients is 0.
 
-        The search ends at `MAX_LOG_ODDS` for classes (there Newton's step is taken, if there is a hessian), and for
-        numbers at 10 times the largest target or raw value.
+        The search ends at `MAX_LOG_ODDS` for classes (there Newton's step is taken; without a hessian at
+        `MAX_SURE_STEP`), and for numbers at 10 times the largest target or raw value.
         """
         counted = (leaf_of >= 0) & (weights > 0)
         y, raw, weights, leaf_of = self._numbers(y)[counted], raw[counted], weights[counted], leaf_of[counted]
@@ -121,7 +121,8 @@ class CustomLoss(MarginLoss):
             return first, leaf_sums(weights[rows] * self._asked("hessian", y[rows], moved), leaves, n_leaves)
 
         largest = max(np.abs(y).max(initial=1.0), np.abs(raw).max(initial=1.0))
-        bound = np.full(n_leaves, MAX_LOG_ODDS if self.is_classifier else 10.0 * largest)
+        of_classes = MAX_LOG_ODDS if self.has_hessian else MAX_SURE_STEP
+        bound = np.full(n_leaves, of_classes if self.is_classifier else 10.0 * largest)
         found = zero_slopes(slopes, -bound, bound, reach=1.0)
         return stepped_back(slopes, found, MAX_LOG_ODDS) if self.is_classifier and self.has_hessian else found
 

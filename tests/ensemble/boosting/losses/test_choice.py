@@ -8,7 +8,7 @@ from support import naive_losses as naive
 
 from depthforest.base.errors import UsageError
 from depthforest.ensemble.boosting.losses.choice import CLASSIFICATION_LOSSES, REGRESSION_LOSSES, Loss, loss_of
-from depthforest.ensemble.boosting.losses.classes import MAX_CLASS_STEP, MAX_LOG_ODDS
+from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS, MAX_SURE_STEP
 from depthforest.ensemble.boosting.losses.derivatives import HESSIAN_FLOOR, fast_exp, softmax_derivatives
 from depthforest.ensemble.boosting.losses.tweedie import MAX_LOG_STEP
 
@@ -34,7 +34,7 @@ def _rows(name, n, seed=0):
 def _bounds(loss, y, raw):
     """Return the interval in which a leaf's value is looked for."""
     if loss.name == "exponential":
-        return -MAX_LOG_ODDS / 2, MAX_LOG_ODDS / 2
+        return -MAX_SURE_STEP / 2, MAX_SURE_STEP / 2
     if loss.name == "logistic":
         return -MAX_LOG_ODDS, MAX_LOG_ODDS
     if loss.name in LOGARITHMS:
@@ -201,7 +201,7 @@ def test_multinomial_leaves_take_friedmans_step():
         for leaf in range(4):
             rows = leaf_of == leaf
             expected = naive.friedman_step(y[rows], raw.T[rows].tolist(), weights[rows], output)
-            assert found[leaf] == pytest.approx(np.clip(expected, -MAX_CLASS_STEP, MAX_CLASS_STEP), rel=1e-11)
+            assert found[leaf] == pytest.approx(np.clip(expected, -MAX_LOG_ODDS, MAX_LOG_ODDS), rel=1e-11)
         assert found[4] == 0
         given_gradient = _gradient(loss, y, raw)[output]
         np.testing.assert_array_equal(
@@ -222,7 +222,7 @@ def _is_beyond(y, raw, weights):
     return _slope(y, raw, weights, MAX_LOG_ODDS) <= 1e-12 or _slope(y, raw, weights, -MAX_LOG_ODDS) >= -1e-12
 
 
-@pytest.mark.parametrize("y", [[0, 0, 0], [1, 1, 1], [1, 1, 1, 1, 1, 1, 1, 1, 1, 0]])
+@pytest.mark.parametrize("y", [[0, 0, 0], [1, 1, 1], [1] * 199 + [0]])
 def test_a_logistic_leaf_takes_newtons_step_where_the_least_loss_lies_too_far(y):
     """Of a pure leaf it is infinitely far."""
     raw, weights = np.linspace(-1.5, 0.5, len(y)), np.linspace(1, 2, len(y))
@@ -310,9 +310,9 @@ def test_weights_are_repetitions(name):
 
 @pytest.mark.parametrize("name", ["logistic", "exponential"])
 def test_pure_leaves_go_to_the_bound(name):
-    bound = MAX_LOG_ODDS if name == "logistic" else MAX_LOG_ODDS / 2
+    bound = MAX_LOG_ODDS if name == "logistic" else MAX_SURE_STEP / 2
     y = np.array([0, 0, 1, 1], dtype=np.int32)
-    found = _loss(name).leaf_values(y, np.zeros(4), np.ones(4), y, 2)
+    found = _loss(name).leaf_values(y, np.where(y, -3.0, 3.0), np.ones(4), y, 2)
     assert found.tolist() == [-bound, bound]
 
 

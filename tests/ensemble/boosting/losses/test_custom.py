@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from depthforest.base.errors import UsageError
 from depthforest.ensemble.boosting.gradient import GradientBoostingRegressor
 from depthforest.ensemble.boosting.losses.choice import loss_of
-from depthforest.ensemble.boosting.losses.classes import MAX_LOG_ODDS
+from depthforest.ensemble.boosting.losses.classes import MAX_SURE_STEP
 from depthforest.ensemble.boosting.losses.custom import CustomLoss
 
 
@@ -134,7 +134,7 @@ def test_counts_reach_their_logarithm_without_overflow():
 def test_the_search_for_classes_is_bounded():
     y = np.array([0, 0, 1], dtype=np.int32)
     found = loss_of(Logistic(), n_classes=2).leaf_values(y, np.zeros(3), np.ones(3), y, 2)
-    assert found.tolist() == [-MAX_LOG_ODDS, MAX_LOG_ODDS]
+    assert found.tolist() == [-MAX_SURE_STEP, MAX_SURE_STEP]
 
 
 def test_hessians_are_kept_above_0():
