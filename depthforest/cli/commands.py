@@ -34,6 +34,7 @@ from depthforest.cli.options import (
     FpsOption,
     Inputs,
     MaskOption,
+    MemoryOption,
     MirrorOption,
     ModelOption,
     PeopleOption,
@@ -47,6 +48,7 @@ from depthforest.cli.options import (
     SizeOption,
     SmoothOption,
     StdoutOption,
+    SynthCameraOption,
     ThreadsOption,
     TopicOption,
     TrackOption,
@@ -417,7 +419,7 @@ def synth(
     frames: Annotated[int, typer.Option("--frames", "-n", help="How many frames.", min=1)] = 1000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same frames.", min=0)] = 0,
     config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
-    camera: CameraOption = None,
+    camera: SynthCameraOption = None,
     sensor: SensorOption = None,
     bodies: BodiesOption = None,
     mocap: Annotated[str | None, typer.Option(help="Folder of BVH clips.")] = None,
@@ -483,7 +485,7 @@ def train(
     ] = None,
     frames: Annotated[int | None, typer.Option(help="How many synthetic frames; default 2000.", min=1)] = None,
     synth_config: Annotated[Path | None, typer.Option(help="TOML file with any field of synth.Config.")] = None,
-    camera: CameraOption = None,
+    camera: SynthCameraOption = None,
     sensor: SensorOption = None,
     bodies: BodiesOption = None,
     mocap: Annotated[str | None, typer.Option(help="Folder of BVH clips for synthetic frames.")] = None,
@@ -500,7 +502,7 @@ def train(
     shards: Annotated[
         int | None, typer.Option(help="Parts that the frames are cut into; default one a thread.")
     ] = None,
-    memory: Annotated[float | None, typer.Option(help="Budget in MB beside the frames.")] = None,
+    memory: MemoryOption = None,
     dask: DaskOption = None,
     recipe: Annotated[
         Path | None, typer.Option(help="Do all that this TOML file says, from frames to the card.", metavar="FILE")

@@ -81,13 +81,25 @@ Inputs = Annotated[
 CameraOption = Annotated[
     str | None,
     typer.Option(
-        help="Preset (kinect_v1, kinect_v1@320x240, ...), fx,fy,cx,cy[,WxH], or a .json file.",
+        help="Preset (kinect_v1, kinect_v1@320x240, ...), fx,fy,cx,cy[,WxH], or a .json file. Omitted: what the source "
+        "says, else the preset of its size.",
         autocompletion=complete_camera,
     ),
 ]
+SynthCameraOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Of synthetic frames: as for label. Omitted: kinect_v1@320x240.",
+        autocompletion=complete_camera,
+    ),
+]
+MemoryOption = Annotated[float | None, typer.Option(help="Budget in MB beside the frames. Omitted: 2048.")]
 ScaleOption = Annotated[
     str | None,
-    typer.Option(help="Meters per unit, or mm, cm, m, tum, sun3d.", autocompletion=complete_scale),
+    typer.Option(
+        help="Meters per unit, or mm, cm, m, tum, sun3d. Omitted: what the source says, else mm, for decimals m.",
+        autocompletion=complete_scale,
+    ),
 ]
 FlipOption = Annotated[bool, typer.Option("--flip", help="The pictures are mirrored: turn them back.")]
 RotateOption = Annotated[int, typer.Option(help="Turn the pictures clockwise by 90, 180 or 270 degrees.")]
@@ -101,7 +113,10 @@ DaskOption = Annotated[
 ]
 SizeOption = Annotated[str | None, typer.Option(help="WxH of raw dumps, of streams, and of a camera's mode.")]
 TopicOption = Annotated[
-    str | None, typer.Option(help="Which stream of a recording: a ROS topic, a track, a data set.", metavar="NAME")
+    str | None,
+    typer.Option(
+        help="Which stream of a recording: a ROS topic, a track, a data set. Omitted: the only one.", metavar="NAME"
+    ),
 ]
 
 # the options of every command that labels frames
@@ -138,7 +153,7 @@ DoubtfulOption = Annotated[
 ]
 PersonModelOption = Annotated[
     str | None,
-    typer.Option("--person-model", help="What tells people from things: a file of train-people.", metavar="FILE"),
+    typer.Option("--person-model", help="What tells people from things: a file of train-people. Omitted: the shipped one.", metavar="FILE"),
 ]
 TrackOption = Annotated[
     bool,
