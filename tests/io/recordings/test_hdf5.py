@@ -82,8 +82,8 @@ def test_links_are_followed_within_the_file_and_circles_end(tmp_path, monkeypatc
         file["camera/depth"] = np.full((2, 24, 32), 1500, np.uint16)
         file["camera/soft"] = h5py.SoftLink("/camera/depth")
         file["camera/there"] = h5py.ExternalLink("other.h5", "/depth")
-    assert (df.open_source(tmp_path / "a.h5")[1].depth_mm == 1500).all()
+    assert (df.open_source(tmp_path / "a.h5", CAMERA)[1].depth_mm == 1500).all()
     with h5py.File(tmp_path / "a.h5", "a") as file:
         file["camera/itself"] = file["camera"]
     with pytest.raises(FrameError, match="holds more than 50 groups and data sets"):
-        list(df.open_source(tmp_path / "a.h5"))
+        list(df.open_source(tmp_path / "a.h5", CAMERA))
