@@ -22,8 +22,9 @@ os.environ.setdefault("DEPTHFOREST_WARM_UP", "0")  # commands in tests start no 
 settings.register_profile("same", derandomize=True)
 settings.load_profile("same")
 
-if "PYTEST_XDIST_WORKER" in os.environ:
-    # its workers, and the processes that they start, would not hear Ctrl-C, which some tests send
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # workers of xdist and jobs of a shell's background would not hear Ctrl-C, which some tests send, nor would what
+    # they start
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

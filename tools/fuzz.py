@@ -2,6 +2,7 @@
 
     python tools/fuzz.py -n 100000                          all formats, in proportion to their weights
     python tools/fuzz.py -n 20000 --only png,tiff           some of them
+    python tools/fuzz.py -n 100000 --first 60000            the cases from there on, of a run that was stopped
     python tools/fuzz.py --seed 3 --case 1234 --keep found  write one mutant, to look at it
 
 Mutants keep to the structure of their format (`fuzz_mutations`), so that most get past the first check. Cases run one
@@ -50,7 +51,7 @@ MEMORY_MB = 512
 MAX_MESSAGE_CHARS = 1100
 
 TOLD_EVERY = 5000
-"""Cases after which a run says how far it is."""
+"""Cases after which a run says how far it is, and what was counted so far: one that is killed can go on there."""
 
 PASSED = (LOADED, REFUSED)
 
@@ -191,14 +192,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, help="folder for mutants that fail")
     parser.add_argument("--case", type=int, help="write this one mutant to the folder --keep, and stop")
-    parser.add_argument("--first", type=int, help=argparse.SUPPRESS)  # what a child is started with
-    parser.add_argument("--valid", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--first", type=int, default=0, help="the case to begin with; default: 0")
+    parser.add_argument("--valid", type=Path, help=argparse.SUPPRESS)  # what a child is started with
     chosen = parser.parse_args()
     names = chosen.only.split(",")
     unknown = [name for name in names if name not in FORMATS]
     if unknown:
         parser.error(f"unknown formats {', '.join(unknown)}; known: {', '.join(FORMATS)}")
-    if chosen.first is not None:
+    if chosen.valid is not None:
         run_cases(chosen.valid, names, chosen.seed, chosen.first, chosen.cases)
         return 0
     if chosen.case is not None and chosen.keep is None:
@@ -213,7 +214,7 @@ def main() -> int:
         report = _Telling(corpus=corpus, seed=chosen.seed, keep=chosen.keep)
         command = child_command(folder, names, chosen.seed, chosen.cases)
         with contextlib.suppress(KeyboardInterrupt):  # what was tried so far counts
-            fuzz(chosen.cases, command, seconds=SECONDS, report=report)
+            fuzz(chosen.cases, command, first=chosen.first, seconds=SECONDS, report=report)
     print(table(report.counts))
     return 1 if report.failures else 0
 
@@ -234,7 +235,7 @@ class _Telling(Report):
             if self.keep is not None and self.corpus is not None:
                 keep_mutant(self.corpus, self.seed, case, self.keep)
         if (n := sum(self.counts.values())) % TOLD_EVERY == 0:
-            print(f"{n} cases, {len(self.failures)} failures", flush=True)
+            print(f"{table(self.counts)}\n{n} cases to case {case}, {len(self.failures)} failures", flush=True)
 
 
 if __name__ == "__main__":

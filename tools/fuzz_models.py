@@ -180,6 +180,7 @@ def fuzz(
     n_cases: int,
     command: Callable[[int], list[str]],
     *,
+    first: int = 0,
     seconds: float = SECONDS,
     progress: Callable[[int], None] = lambda _: None,
     report: Report | None = None,
@@ -191,6 +192,8 @@ def fuzz(
     n_cases : int
     command : callable
         The number of a case to the command of a child that runs this case and those after it, as `run_cases` does.
+    first : int
+        The case to begin with.
     seconds : float
         Time limit of one case.
     progress : callable
@@ -199,7 +202,6 @@ def fuzz(
         To add to.
     """
     report = Report() if report is None else report
-    first = 0
     while first < n_cases:
         first = _supervise(command(first), first, n_cases, report, seconds, progress)
     return report

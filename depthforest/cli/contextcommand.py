@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from depthforest.base import check_writable
-from depthforest.cli.options import RestartOption, ThreadsOption, with_fields_of
+from depthforest.cli.options import MemoryOption, RestartOption, ThreadsOption, with_fields_of
 from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, live_lines, status
 
 contexts = typer.Typer()
@@ -32,7 +32,7 @@ def train_context(
     force: RestartOption = False,
     limit: Annotated[int | None, typer.Option(help="Maximum number of frames of each data set.", min=1)] = None,
     threads: ThreadsOption = None,
-    memory: Annotated[float | None, typer.Option(help="Memory budget in MB, without the frames.")] = None,
+    memory: MemoryOption = None,
     **numbers: Any,
 ) -> None:
     """Train a context stage: trees that read a model's answers around a pixel. Run fit-joints next."""

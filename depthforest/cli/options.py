@@ -81,14 +81,25 @@ Inputs = Annotated[
 CameraOption = Annotated[
     str | None,
     typer.Option(
-        help="A preset (kinect_v1, kinect_v1@320x240, ...), fx,fy,cx,cy[,WxH], or a .json file.",
+        help="A preset (kinect_v1, kinect_v1@320x240, ...), fx,fy,cx,cy[,WxH], or a .json file. Default: the camera "
+        "named by the source, else the preset of its size.",
         autocompletion=complete_camera,
     ),
 ]
+SynthCameraOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Camera of synthetic frames, as for label. Default: kinect_v1@320x240.",
+        autocompletion=complete_camera,
+    ),
+]
+MemoryOption = Annotated[float | None, typer.Option(help="Memory budget in MB, without the frames. Default: 2048.")]
 ScaleOption = Annotated[
     str | None,
     typer.Option(
-        help="Unit of the depth values: meters per unit, or mm, cm, m, tum, sun3d.", autocompletion=complete_scale
+        help="Unit of the depth values: meters per unit, or mm, cm, m, tum, sun3d. Default: the unit named by the "
+        "source, else mm (m for floating-point values).",
+        autocompletion=complete_scale,
     ),
 ]
 FlipOption = Annotated[bool, typer.Option("--flip", help="Mirror the frames, if the camera mirrors them.")]
@@ -103,7 +114,11 @@ DaskOption = Annotated[
 ]
 SizeOption = Annotated[str | None, typer.Option(help="Size WxH of raw files and streams, or a camera's mode.")]
 TopicOption = Annotated[
-    str | None, typer.Option(help="Stream of a recording to read: a ROS topic, a track or a data set.", metavar="NAME")
+    str | None,
+    typer.Option(
+        help="Stream of a recording to read: a ROS topic, a track or a data set. Default: the only one.",
+        metavar="NAME",
+    ),
 ]
 
 # the options of every command that labels frames
@@ -144,7 +159,9 @@ DoubtfulOption = Annotated[
 ]
 PersonModelOption = Annotated[
     str | None,
-    typer.Option("--person-model", help="A person model, made by train-people.", metavar="FILE"),
+    typer.Option(
+        "--person-model", help="A person model, made by train-people. Default: the shipped one.", metavar="FILE"
+    ),
 ]
 TrackOption = Annotated[
     bool,

@@ -7,6 +7,7 @@ import difflib
 import errno
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -242,7 +243,7 @@ def _unknown_option(error: Any) -> str:
         options.update(dict.fromkeys([*parameter.opts, *parameter.secondary_opts], parameter))
     near = difflib.get_close_matches(given, [name for name in options if name.startswith("--")], n=2, cutoff=0.75)
     kind = given.lstrip("-")
-    if not near and "--write" in options and kind in str(options["--write"].help):
+    if not near and "--write" in options and kind in re.findall(r"\w+", str(options["--write"].help)):
         return f"no option is called {given}; did you mean --write {kind}?"
     return f"no option is called {given}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 

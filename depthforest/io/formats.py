@@ -321,9 +321,9 @@ def _check_rows(content: bytes, width: int, height: int, path: object) -> None:
     passes = _ADAM7 if content[28] else ((0, 0, 1, 1),)
     sizes = [(-(-(height - y) // dy), -(-(width - x) // dx)) for x, y, dx, dy in passes]
     n_missing = sum(rows * (1 + -(-cols * bits // 8)) for rows, cols in sizes if rows > 0 and cols > 0)
-    unpacker, start = zlib.decompressobj(), 8
+    unpacker, start, kind = zlib.decompressobj(), 8, b""
     try:
-        while n_missing > 0 and start < len(content):
+        while n_missing > 0 and kind != b"IEND":  # all chunks up to it are whole; what follows is no part of the picture
             n_bytes, kind = struct.unpack(">I4s", content[start : start + 8])
             packed = content[start + 8 : start + 8 + n_bytes] if kind == b"IDAT" else b""
             while packed and n_missing > 0 and not unpacker.eof:

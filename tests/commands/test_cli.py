@@ -314,6 +314,80 @@ def test_help_of_train_has_defaults_and_choices():
         assert sensor in text
 
 
+def options_of_every_command():
+    """Yield each command with its options: the parameter, how help spells it, what help says of it."""
+    import typer.main
+
+    from depthforest.cli.commands import app
+
+    group = typer.main.get_command(app)
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        with command.make_context(name, [], resilient_parsing=True) as context:
+            shown = [(p, p.get_help_record(context)) for p in command.params if p.param_type_name == "option"]
+        yield name, [(p, *record) for p, record in shown if record is not None]
+
+
+def test_every_default_is_shown():
+    from dataclasses import fields
+
+    from depthforest.training import MEMORY_MB, TrainConfig
+    from synth import Config
+
+    helps = {}
+    for name, options in options_of_every_command():
+        for option, _, text in options:
+            helps[name, option.name] = text
+            if not option.is_flag and option.default is not None:
+                value = option.default
+                written = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+                assert f"[default: {written}" in text, (name, text)
+    assert sum("[default: " in text for text in helps.values()) > 60
+    for field in fields(TrainConfig):  # these arrive as None where they are omitted
+        assert f"[default: {field.default}]" in helps["train", field.name]
+    for name in ("synth", "train"):
+        assert f"Default: {Config().camera}." in helps[name, "camera"]
+    assert f"Default: {MEMORY_MB}." in helps["train", "memory"]
+
+
+@pytest.mark.parametrize(
+    ("words", "n_choices"),
+    [
+        (["label", "f.png", "-o", "out", "--rule"], 3),
+        (["label", "f.png", "-o", "out", "--write"], 15),
+        (["label", "f.png", "-o", "out", "--scale"], 5),
+        (["synth", "-o", "out", "--format"], 2),
+        (["synth", "-o", "out", "--sensor"], 9),
+        (["synth", "-o", "out", "--bodies"], 3),
+        (["synth", "-o", "out.mkv", "--recording", "--acts"], 4),
+        (["train", "-o", "m.safetensors", "--criterion"], 2),
+        (["train", "-o", "m.safetensors", "--probe-shape"], 3),
+    ],
+    ids=lambda words: "".join((words[0], words[-1])) if isinstance(words, list) else str(words),
+)
+def test_choices_that_an_error_names_are_in_the_help(tmp_path, words, n_choices):
+    (tmp_path / "f.png").touch()
+    said = run_here(*words, "x", cwd=tmp_path).stderr.decode()
+    listed = max(re.findall(r"(?:\w+, )+\w+", re.sub(", (got|with) ", "; ", said)), key=len)
+    choices = listed.split(", ")
+    assert len(choices) == n_choices, said
+    texts = {p.opts[-1]: f"{spelt} {text}" for name, found in options_of_every_command() if name == words[0]
+             for p, spelt, text in found}  # fmt: skip
+    assert set(choices) <= set(re.findall(r"\w+", texts[words[-1]]))
+
+
+def test_every_option_is_suggested_when_it_is_misspelt():
+    n_tried = 0
+    for name, options in options_of_every_command():
+        for option, _, _ in options:
+            for spelling in option.opts:
+                if spelling.startswith("--"):
+                    n_tried += 1
+                    said = run_here(name, spelling + spelling[-1]).stderr.decode()
+                    assert re.search(rf"did you mean (\S+ or )?{spelling}\b", said), said
+    assert n_tried > 200
+
+
 @pytest.mark.parametrize(
     ("words", "meant"),
     [

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import bz2
 import functools
+import itertools
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,9 @@ MIN_BOUND = 1 << 28
 
 MAX_RATIO = 200
 """How many times its size a larger chunk may unpack to; depth of sensors, noise and all, packs to a third or so."""
+
+MAX_DESCRIPTION_BYTES, MAX_NESTED = 1 << 24, 50
+"""Of the description of a ROS 2 bag, metadata.yaml."""
 
 INDEX_ENTRY_BYTES = 12
 """Of one message in the index of a ROS 1 bag."""
@@ -73,6 +78,20 @@ class _BoundedZstd:
                 if n > bound:
                     raise ValueError(f"the file unpacks to more than {bound >> 20} MB")
         return self._zstd.open(file, mode)
+
+
+def check_nesting(folder: Path) -> None:
+    """Refuse the description of a ROS 2 bag that nests lists or mappings deeply: its reader would take seconds."""
+    file = folder / "metadata.yaml"
+    if not file.is_file():
+        return
+    n_bytes = file.stat().st_size
+    if n_bytes > MAX_DESCRIPTION_BYTES:
+        raise FrameError(f"{file}: has {n_bytes >> 20} MB; a description of a bag has a few kB")
+    plain = re.sub(r'"(?:[^"\\]|\\.)*"|\'[^\']*\'', "", file.read_text(errors="replace"))
+    depths = itertools.accumulate((1 if sign in "[{" else -1 for sign in re.findall(r"[][{}]", plain)), initial=0)
+    if max(depths) > MAX_NESTED or re.search(rf"(?:- +){{{MAX_NESTED}}}", plain):
+        raise FrameError(f"{file}: nests lists or mappings more than {MAX_NESTED} deep; no description of a bag does")
 
 
 def bound_index(reader: Any, path: Path) -> None:

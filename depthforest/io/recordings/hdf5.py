@@ -18,6 +18,9 @@ from depthforest.io.recordings.packages import need, untrusted
 MAX_CHUNK_BYTES = 1 << 28
 """Of one stored block, which is unpacked as a whole."""
 
+MAX_OBJECTS = 20_000
+"""Groups and data sets of a file that are looked through for pictures."""
+
 PACKERS = frozenset({1, 4, 32000})
 """Filters that pack: deflate, SZIP, LZF. One unpacks to 1000 times its size at most; two in a row, to a million."""
 
@@ -85,16 +88,27 @@ def split_name(text: str) -> tuple[str, str] | None:
 
 
 def _picture_sets(file: Any, h5py: Any) -> dict[str, Any]:
-    """Return the data sets that can hold pictures, by name; links to other files are not followed."""
+    """Return the data sets that can hold pictures, by name; only links within the file are followed.
+
+    Not by `visititems`: HDF5 sums up the index of each group then, and never ends if a damaged one leads in a circle.
+    """
     found: dict[str, Any] = {}
-
-    def visit(name: str, item: Any) -> None:
-        is_numbers = isinstance(item, h5py.Dataset) and item.dtype.kind in "iuf" and item.ndim in (2, 3)
-        if is_numbers and min(item.shape[-2:]) > 8:
-            found[name] = item
-
-    file.visititems(visit)
-    return found
+    groups, n_seen = [("", file)], 0
+    while groups:
+        path, group = groups.pop()
+        for name in group:
+            n_seen += 1
+            if n_seen > MAX_OBJECTS:  # or groups that hold each other
+                raise FrameError(f"{file.filename}: holds more than {MAX_OBJECTS} groups and data sets")
+            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                continue
+            item, own = group[name], f"{path}{name}"
+            if isinstance(item, h5py.Group):
+                groups.append((f"{own}/", item))
+            elif isinstance(item, h5py.Dataset) and item.dtype.kind in "iuf" and item.ndim in (2, 3):
+                if min(item.shape[-2:]) > 8:
+                    found[own] = item
+    return dict(sorted(found.items()))
 
 
 def _chosen(path: Path, sets: dict[str, Any], topic: str | None) -> str:

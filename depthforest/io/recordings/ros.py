@@ -21,7 +21,7 @@ import numpy.typing as npt
 from depthforest.base import CameraError, DepthForestWarning, FrameError, Parameter, is_finite
 from depthforest.frames import Camera, check_size
 from depthforest.io.formats import Page, decode_png
-from depthforest.io.recordings.bounds import bound_index, bound_rosbags, check_database
+from depthforest.io.recordings.bounds import bound_index, bound_rosbags, check_database, check_nesting
 from depthforest.io.recordings.packages import need, untrusted
 
 IMAGE, COMPRESSED, CAMERA_INFO = (f"sensor_msgs/msg/{name}" for name in ("Image", "CompressedImage", "CameraInfo"))
@@ -51,6 +51,7 @@ class RosBag:
         self.path = path
         need("rosbags", "pip install rosbags", f"{path}: ROS bags and MCAP")
         bound_rosbags()
+        check_nesting(path)
         for file in path.glob("*.db3") if path.is_dir() else (path,):
             check_database(file)
         self._times: list[int] | None = None

@@ -6,6 +6,7 @@ from support.damage import check_outcomes, outcomes
 
 import depthforest as df
 from depthforest.base import FrameError, UsageError
+from depthforest.io.recordings import hdf5
 
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 
@@ -71,3 +72,18 @@ def test_cut_and_damaged_files_get_one_line(tmp_path):
     with h5py.File(path, "w") as file:
         file.create_dataset("depth", data=STACK, chunks=(1, 24, 32), compression="gzip")
     check_outcomes(outcomes(path, lambda: sum(1 for _ in df.open_source(path, CAMERA))), 4)
+
+
+def test_links_are_followed_within_the_file_and_circles_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(hdf5, "MAX_OBJECTS", 50)
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["depth"] = np.full((2, 24, 32), 999, np.uint16)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["camera/depth"] = np.full((2, 24, 32), 1500, np.uint16)
+        file["camera/soft"] = h5py.SoftLink("/camera/depth")
+        file["camera/there"] = h5py.ExternalLink("other.h5", "/depth")
+    assert (df.open_source(tmp_path / "a.h5", CAMERA)[1].depth_mm == 1500).all()
+    with h5py.File(tmp_path / "a.h5", "a") as file:
+        file["camera/itself"] = file["camera"]
+    with pytest.raises(FrameError, match="holds more than 50 groups and data sets"):
+        list(df.open_source(tmp_path / "a.h5", CAMERA))
