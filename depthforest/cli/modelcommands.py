@@ -314,6 +314,7 @@ def fit_confidence(
     limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
     force: OverwriteOption = False,
     threads: ThreadsOption = None,
+    dask: DaskOption = None,
 ) -> None:
     """Calibrate a model: its confidence becomes the share of labels that are right. Labels stay as they are."""
     check_writable(output)
@@ -324,7 +325,7 @@ def fit_confidence(
         from depthforest.training import fit_confidence
 
         forest, frames = load(model), open_datasets(data, limit)
-    with progress_bar(len(frames)) as advance:
+    with on_cluster(dask), progress_bar(len(frames)) as advance:
         fitted = fit_confidence(forest, frames, threads=threads, progress=advance)
     fitted.save(output)
     assert fitted.calibration is not None
