@@ -1,23 +1,33 @@
-"""Growing on a Dask cluster of one machine against the threads of one process: rates, and bytes that workers send.
+"""Growing on a Dask cluster of one machine against threads of one process and the model of docs/SCALING.md.
 
-    python benchmarks/dask_speed.py    # 1M pixels x 500 candidates x 20 levels, 2 workers of one thread
-    python benchmarks/dask_speed.py --frames 300 --candidates 100 --depth 10 --workers 4
+    python benchmarks/dask_speed.py    # 1M pixels x 500 candidates x 20 levels; 1, 2 and 4 workers of one thread
+    python benchmarks/dask_speed.py --frames 300 --candidates 100 --depth 10 --workers 2
+    python benchmarks/dask_speed.py --data frames.zarr    # make the frames once, and keep them
 
-Both grow the same tree in one run, `--repeats` times in turns; the ratio of the best times counts. The last columns are
-the bytes that workers sent each other, and what docs/SCALING.md expects.
+All grow the same tree in one run, `--repeats` times in turns; the best time of each counts. There are as many threads
+as workers, but no more than cores. The model takes its rate from those threads, and the time of a task from this
+cluster: what it predicts is what the cluster adds.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import os
+import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from depthforest.training import Progress, TrainConfig, train
 from synth import Config, Generator, produce
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+from scaling_model import Setting, costs
+
+EMPTY_TASKS = 1000
 
 
 def parsed() -> argparse.Namespace:
@@ -26,24 +36,69 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--pixels", type=int, default=350, help="of each frame")
     parser.add_argument("--candidates", type=int, default=500)
     parser.add_argument("--depth", type=int, default=20)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", default="1,2,4", help="of one thread each; several clusters one after the other")
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--data", type=Path, help="Zarr store to keep the frames in")
     return parser.parse_args()
 
 
-def sent_bytes(client: Any) -> int:
-    return sum(client.run(lambda dask_worker: int(dask_worker.transfer_outgoing_bytes_total)).values())
+@dataclass
+class Grown:
+    """A tree, how long it took, and what each of its levels needed: seconds, bytes sent, tasks."""
+
+    digest: str
+    seconds: float
+    levels: list[tuple[Progress, int, int]]
+
+    @property
+    def level_seconds(self) -> float:
+        """Without reading."""
+        return sum(news.seconds for news, _, _ in self.levels)
 
 
-def digest(forest: Any) -> str:
-    return hashlib.sha256(forest.offsets.tobytes() + forest.thresholds.tobytes() + forest.leaves.tobytes()).hexdigest()
+class Counted:
+    """A client of a cluster whose tasks are counted, and the bytes that its workers have sent each other."""
+
+    def __init__(self, client: Any) -> None:
+        self._client, self.n_tasks = client, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def submit(self, *arguments: Any, **options: Any) -> Any:
+        """Count a task."""
+        self.n_tasks += 1
+        return self._client.submit(*arguments, **options)
+
+    def n_bytes(self) -> int:
+        """Return the bytes that workers have sent."""
+        return sum(self._client.run(lambda dask_worker: int(dask_worker.transfer_outgoing_bytes_total)).values())
 
 
-def timed(source: Any, config: TrainConfig, **options: Any) -> tuple[float, str, list[Progress]]:
-    levels: list[Progress] = []
+def grown(source: Any, config: TrainConfig, *, client: Counted | None = None, threads: int | None = None) -> Grown:
+    levels: list[tuple[Progress, int, int]] = []
+    n_bytes, n_tasks = (client.n_bytes(), client.n_tasks) if client else (0, 0)
+
+    def note(news: Progress) -> None:
+        nonlocal n_bytes, n_tasks
+        if news.event not in ("level", "reading"):
+            return
+        now = (client.n_bytes(), client.n_tasks) if client else (0, 0)
+        if news.event == "level":
+            levels.append((news, now[0] - n_bytes, now[1] - n_tasks))
+        n_bytes, n_tasks = now
+
     began = time.perf_counter()
-    forest = train(source, config, progress=lambda news: levels.append(news), **options)
-    return time.perf_counter() - began, digest(forest), [news for news in levels if news.event == "level"]
+    forest = train(source, config, progress=note, client=client, threads=threads)
+    seconds = time.perf_counter() - began
+    columns = (forest.offsets, forest.thresholds, forest.children, forest.leaves)
+    return Grown(hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest(), seconds, levels)
+
+
+def task_seconds(client: Any) -> float:
+    began = time.perf_counter()
+    client.gather(client.map(abs, range(EMPTY_TASKS), pure=False))
+    return (time.perf_counter() - began) / EMPTY_TASKS
 
 
 def main() -> None:
@@ -53,40 +108,54 @@ def main() -> None:
     config = TrainConfig(
         trees=1, depth=asked.depth, candidates=asked.candidates, pixels_per_frame=asked.pixels, frames_per_tree=1.0
     )
-    options = {"n_workers": asked.workers, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with tempfile.TemporaryDirectory() as folder, LocalCluster(**options) as cluster, Client(cluster) as client:
+    small = TrainConfig(trees=1, depth=3, candidates=20, pixels_per_frame=20)
+    n_evaluations = asked.frames * asked.pixels * asked.candidates * asked.depth
+    n_cores = os.cpu_count() or 1
+    by_threads: dict[int, Grown] = {}
+    with tempfile.TemporaryDirectory() as folder:
         made = Generator(Config(camera="kinect_v1@320x240", n_bodies=50), 5, n=asked.frames)
-        source = produce(made, Path(folder) / "frames.zarr", asked.frames, kind="zarr")
-        small = TrainConfig(trees=1, depth=3, candidates=20, pixels_per_frame=20)
-        timed(source, small, threads=asked.workers)
-        timed(source, small, client=client)  # everything is compiled
-        began = time.perf_counter()
-        client.gather(client.map(abs, range(2000), pure=False))
-        task_ms = (time.perf_counter() - began) / 2
-        best = {"threads": 1e9, "cluster": 1e9}
-        for _ in range(asked.repeats):
-            seconds, here, _ = timed(source, config, threads=asked.workers)
-            best["threads"] = min(best["threads"], seconds)
-            before = sent_bytes(client)
-            sent: list[tuple[Progress, int]] = []
-
-            def note(news: Progress, sent: list[tuple[Progress, int]] = sent) -> None:
-                if news.event == "level":
-                    sent.append((news, sent_bytes(client)))
-
-            began = time.perf_counter()
-            there = digest(train(source, config, client=client, progress=note))
-            best["cluster"] = min(best["cluster"], time.perf_counter() - began)
-            if here != there:
+        path = Path(folder) / "frames.zarr" if asked.data is None else asked.data
+        source = produce(made, path, asked.frames, kind="zarr")
+        for n in map(int, asked.workers.split(",")):
+            n_threads = min(n, n_cores)
+            with (
+                LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0") as cluster,
+                Client(cluster) as own,
+            ):
+                client = Counted(own)
+                grown(source, small, threads=n_threads)
+                grown(source, small, client=client)  # everything is compiled
+                its_task_seconds = task_seconds(own)
+                for _ in range(asked.repeats):
+                    if n_threads == n or n_threads not in by_threads:
+                        here = grown(source, config, threads=n_threads)
+                        by_threads[n_threads] = min(by_threads.get(n_threads, here), here, key=lambda it: it.seconds)
+                runs = [grown(source, config, client=client) for _ in range(asked.repeats)]
+                memory = min(its["memory_limit"] for its in own.scheduler_info()["workers"].values())
+            there, here = min(runs, key=lambda it: it.seconds), by_threads[n_threads]
+            if {one.digest for one in runs} != {here.digest}:
                 raise SystemExit("the forests differ")
-        print(f"{asked.workers} threads of one process: {best['threads']:.1f} s")
-        ratio = best["threads"] / best["cluster"]
-        print(f"{asked.workers} workers of one thread:  {best['cluster']:.1f} s, {ratio:.2f} of the rate")
-        print(f"an empty task: {task_ms:.2f} ms")
-        print("level  nodes     seconds  MB sent")
-        for news, total in sent:
-            print(f"{news.level:5d}  {news.n_nodes:8,d}  {news.seconds:7.2f}  {(total - before) / 1e6:7.2f}")
-            before = total
+            rate = n_evaluations / here.level_seconds / n_threads
+            frame_seconds = (here.seconds - here.level_seconds) * n_threads / asked.frames
+            setting = Setting(
+                asked.frames, asked.pixels, asked.candidates, asked.depth, n, n_cores, memory, rate,
+                task_seconds=its_task_seconds, frame_seconds=frame_seconds,
+            )  # fmt: skip
+            model = list(costs(setting))
+            print(f"{n} workers: {there.seconds:.1f} s, {here.seconds / there.seconds:.2f} of the rate of")
+            print(
+                f"{n_threads} threads of one process: {here.seconds:.1f} s, {rate / 1e6:.0f} M evaluations/s a thread"
+            )
+            print(f"the model: {sum(cost.seconds for cost in model):.1f} s; a task: {its_task_seconds * 1e3:.2f} ms")
+            print("level     nodes  seconds  threads    model   MB sent    model  tasks  model")
+            for (news, n_bytes, n_tasks), (alone, _, _), cost in zip(
+                there.levels, here.levels, model[1:], strict=False
+            ):
+                print(
+                    f"{news.level:5d} {news.n_nodes:9,d} {news.seconds:8.2f} {alone.seconds:8.2f} {cost.seconds:8.2f} "
+                    f"{n_bytes / 1e6:9.2f} {cost.n_bytes / 1e6:8.2f} {n_tasks:6d} {cost.n_tasks:6.0f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
     python tools/scaling_model.py                     # the table of the page
     python tools/scaling_model.py --frames 80000 --pixels 165 --candidates 500 --threads 1,2,4
 
-A level costs the longest of three: counting, messages and the scheduler's work. The numbers are those of
-`training/distributed`: how many ranges, shards and bundles there are. Nodes are taken to halve at every level.
+A level costs the longest of three: counting, messages and the scheduler's work. How many groups, questions and bundles
+there are is asked of `training/distributed` itself. Nodes are taken to halve at every level.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from depthforest.cluster import FAN_IN
-from depthforest.training.distributed.growing import MAX_RANGES, TABLE_BYTES
-from depthforest.training.distributed.handing import BUNDLES_PER_THREAD
+from depthforest.training.distributed.handing import Pixelware, questions
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,12 @@ class Setting:
         Of a tree; pixels of each frame.
     threads : int
         Of the cluster.
+    cores : int, optional
+        Of the machines; omitted: one for each thread.
+    memory : float
+        Bytes of a thread.
     rate : float
-        Evaluations a second of a thread.
+        Evaluations a second of a core.
     bandwidth : float
         Bytes a second that a thread sends.
     task_seconds : float
@@ -46,6 +51,8 @@ class Setting:
     candidates: int
     depth: int
     threads: int
+    cores: int | None = None
+    memory: float = 4e9
     rate: float = 85e6
     bandwidth: float = 1e9
     task_seconds: float = 1.8e-3
@@ -58,13 +65,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of one part of the work: counting, messages, the scheduler."""
+    """Seconds of one part of the work: counting, messages, the scheduler; and what those two come from."""
 
     name: str
     counting: float
     messages: float
-    n_tasks: float
     scheduler: float
+    n_bytes: float
+    n_tasks: float
 
     @property
     def seconds(self) -> float:
@@ -72,35 +80,56 @@ class Cost:
         return max(self.counting, self.messages, self.scheduler)
 
 
+def n_adding(n: int) -> int:
+    """Return the tasks that add n results, `FAN_IN` at a time, to one."""
+    count = 0
+    while n > 1:
+        n = -(-n // FAN_IN)
+        count += n
+    return count
+
+
 def costs(s: Setting) -> Iterator[Cost]:
-    """Yield the costs of reading, of every level, and of handing subtrees over."""
-    n_pixels = s.frames * s.pixels
+    """Yield the costs of reading and of every level; dividing and handing over belong to theirs."""
+    n_pixels, n_shards, cells = s.frames * s.pixels, min(s.threads, s.frames), s.parts * s.bins
+    cores = s.threads if s.cores is None else min(s.cores, s.threads)
+    ware = Pixelware(n_pixels, s.frames, s.crop_bytes, s.threads, int(s.memory))
 
-    def cost(name: str, counting: float, messages: float, n_tasks: float) -> Cost:
-        return Cost(name, counting, messages, n_tasks, n_tasks * s.task_seconds)
+    def cost(name: str, counting: float, n_bytes: float, rounds: int, n_tasks: float) -> Cost:
+        """Return a cost; bytes are those of all threads, of which every other one's share goes elsewhere."""
+        sent = n_bytes * (1 - 1 / s.threads)
+        messages = sent / s.threads / s.bandwidth + rounds * s.round_seconds
+        return Cost(name, counting / cores, messages, n_tasks * s.task_seconds, sent, n_tasks)
 
-    yield cost("reading", s.frames * s.frame_seconds / s.threads, 0, 2 * s.threads)
-    n_bundles = BUNDLES_PER_THREAD * s.threads
-    limit = n_pixels // (2 * n_bundles)
-    is_handed = False
+    yield cost("reading", s.frames * s.frame_seconds, 0, 1, 2 * n_shards + n_adding(n_shards))
+    n_groups, of_group, is_handed = 1, n_shards, False
     for level in range(s.depth):
-        counting = n_pixels * s.candidates / s.rate / s.threads
-        n_nodes = 2**level
-        if n_pixels / n_nodes <= limit:
-            if not is_handed:
-                is_handed = True
-                # every bundle needs the crops of nearly all frames, or as many as it has pixels
-                crops = min(s.frames, n_pixels / n_bundles) * s.crop_bytes * BUNDLES_PER_THREAD
-                yield cost("handing over", 0, crops / s.bandwidth, (s.threads + 1) * n_bundles)
-            told = min(n_nodes, n_pixels / 8) * (26 + 8 * s.parts) / s.bandwidth
-            yield cost(f"level {level}", counting, told + s.round_seconds, 2 * n_bundles)
+        n_nodes, n_tasks, n_bytes = 2**level, 0.0, 0.0
+        counting = n_pixels * s.candidates / s.rate
+        if not is_handed:
+            n_tasks += 1 + 2 * n_groups * of_group + n_groups * n_adding(of_group)
+            n_bytes += n_groups * of_group * (n_nodes / n_groups) * s.parts * 8
+            while (n := ware.n_groups(of_group, n_shards, n_nodes // n_groups)) > 1:
+                n_tasks += n_groups * of_group * n + n_groups * n * round(of_group / n)
+                n_groups, of_group = n_groups * n, round(of_group / n)
+                n_bytes += n_groups * min(s.frames, n_pixels / n_groups) * s.crop_bytes
+        if not is_handed and n_pixels / n_nodes > ware.limit:
+            totals = np.full(n_nodes // n_groups, n_pixels // n_nodes)
+            asked = questions(totals, s.candidates, cells, of_group, ware.table_bytes)
+            adding = n_adding(-(-of_group // FAN_IN)) + -(-of_group // FAN_IN) if of_group > FAN_IN else 0
+            n_tasks += n_groups * len(asked) * (of_group + max(1, adding))
+            # of each shard and node the smaller of a table in 16 bits and the bins of its pixels
+            of_node = min(2.0 * cells, n_pixels / n_nodes / of_group)
+            n_bytes += n_nodes * s.candidates * of_group * of_node
+            yield cost(f"level {level}", counting, n_bytes, 2, n_tasks)
             continue
-        tables = n_nodes * s.candidates * s.parts * s.bins * 2
-        bins = n_pixels / s.threads * s.candidates
-        sent = 0.0 if s.threads == 1 else min(tables, bins) / s.bandwidth
-        n_ranges = max(min(s.threads, MAX_RANGES), n_nodes * s.candidates * s.parts * s.bins * 4 / TABLE_BYTES)
-        n_tasks = s.threads * (2 + n_ranges * (1 + 1 / FAN_IN)) + n_ranges
-        yield cost(f"level {level}", counting, sent + 2 * s.round_seconds, n_tasks)
+        n_bundles = ware.n_bundles
+        if not is_handed:
+            is_handed = True
+            n_tasks += n_bundles * (of_group + 1)
+            n_bytes += n_bundles * min(s.frames, n_pixels / n_bundles) * s.crop_bytes
+        n_bytes += min(n_nodes, n_pixels / 8) * (26 + 8 * s.parts)
+        yield cost(f"level {level}", counting, n_bytes, 1, n_tasks + 2 * n_bundles)
 
 
 def main() -> None:
@@ -111,17 +140,23 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=2000)
     parser.add_argument("--depth", type=int, default=20)
     parser.add_argument("--trees", type=int, default=3)
-    parser.add_argument("--threads", default="1,2,4,10,33,100,300,1000")
+    parser.add_argument("--threads", default="1,2,4,10,33,100,200,300,400,600,1000,2000")
+    parser.add_argument("--memory", type=float, default=4e9, help="bytes of a thread")
+    parser.add_argument("--levels", action="store_true", help="also list the levels")
     asked = parser.parse_args()
     print("threads       hours  of it counting  messages  scheduler  efficiency")
     alone = 0.0
     for n in map(int, asked.threads.split(",")):
-        found = list(costs(Setting(asked.frames, asked.pixels, asked.candidates, asked.depth, n)))
+        setting = Setting(asked.frames, asked.pixels, asked.candidates, asked.depth, n, memory=asked.memory)
+        found = list(costs(setting))
         whole = asked.trees * sum(cost.seconds for cost in found) / 3600
         alone = alone or whole * n
         names = ("counting", "messages", "scheduler")
         parts = [asked.trees * sum(getattr(cost, name) for cost in found) / 3600 for name in names]
         print(f"{n:7d}  {whole:10.2f}  {parts[0]:14.2f}  {parts[1]:8.2f}  {parts[2]:9.2f}  {alone / n / whole:10.0%}")
+        for cost in found if asked.levels else ():
+            shown = f"{cost.name:9s} {cost.seconds:9.2f} s, of it counting {cost.counting:9.2f}"
+            print(f"    {shown}, {cost.n_bytes / 1e6:12,.1f} MB, {cost.n_tasks:10,.0f} tasks")
 
 
 if __name__ == "__main__":

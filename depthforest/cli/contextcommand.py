@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from depthforest.base import check_writable
-from depthforest.cli.options import MemoryOption, RestartOption, ThreadsOption, with_fields_of
-from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, live_lines, status
+from depthforest.cli.options import DaskOption, MemoryOption, RestartOption, ThreadsOption, with_fields_of
+from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, live_lines, on_cluster, status
 
 contexts = typer.Typer()
 
@@ -33,6 +33,7 @@ def train_context(
     limit: Annotated[int | None, typer.Option(help="Maximum number of frames of each data set.", min=1)] = None,
     threads: ThreadsOption = None,
     memory: MemoryOption = None,
+    dask: DaskOption = None,
     **numbers: Any,
 ) -> None:
     """Train a context stage: trees that read a model's answers around a pixel. Run fit-joints next."""
@@ -53,10 +54,9 @@ def train_context(
     begin_checkpoint(folder, is_resumed=resume, is_forced=force)
     options: dict[str, Any] = {} if memory is None else {"memory_mb": memory}
     try:
-        with live_lines() as tell:
-            trained = train_context(
-                forest, frames, chosen, progress=tell, threads=threads, checkpoint=folder, resume=resume, **options
-            )
+        with on_cluster(dask) as client, live_lines() as tell:
+            options |= {"threads": threads, "checkpoint": folder, "resume": resume, "client": client}
+            trained = train_context(forest, frames, chosen, progress=tell, **options)
     except KeyboardInterrupt:
         goes_on = f"; the same command with --resume goes on from {folder}" if is_checkpoint(folder) else ""
         complain("warning", f"stopped{goes_on}")

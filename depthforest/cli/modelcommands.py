@@ -315,6 +315,7 @@ def fit_confidence(
     limit: Annotated[int | None, typer.Option(help="Maximum number of frames of each data set.", min=1)] = None,
     force: OverwriteOption = False,
     threads: ThreadsOption = None,
+    dask: DaskOption = None,
 ) -> None:
     """Calibrate a model's confidence, so that it is the probability that a label is right. Labels stay the same."""
     check_writable(output)
@@ -325,7 +326,7 @@ def fit_confidence(
         from depthforest.training import fit_confidence
 
         forest, frames = load(model), open_datasets(data, limit)
-    with progress_bar(len(frames)) as advance:
+    with on_cluster(dask), progress_bar(len(frames)) as advance:
         fitted = fit_confidence(forest, frames, threads=threads, progress=advance)
     fitted.save(output)
     assert fitted.calibration is not None

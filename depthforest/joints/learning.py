@@ -133,7 +133,7 @@ def _fit(rows: list[_Rows]) -> Moves:
         solved = np.linalg.solve(normal, inputs.T @ (targets * weights[:, None]))
         off = np.linalg.norm(inputs @ solved - targets, axis=1)
         weights = 1 / (1 + (off / SCALE) ** 2)
-    move = solved.T.round(DIGITS)
+    move = solved.T.round(DIGITS) + 0.0  # what rounds to -0 is 0: its sign is the linear algebra's
     columns, is_right, is_first, is_near = [], [], [], []
     for each in rows:
         step = np.clip(each.columns @ move.T, -MAX_STEP_M, MAX_STEP_M)
@@ -151,7 +151,7 @@ def _fit(rows: list[_Rows]) -> Moves:
     bias, slope = _logistic(np.column_stack((np.ones(len(scores)), scores)), np.concatenate(is_near)[first])
     odds = max(slope, LEAST_SLOPE) * weights
     odds[0] += bias
-    return Moves(np.asarray(move, np.float64), odds.round(DIGITS))
+    return Moves(np.asarray(move, np.float64), odds.round(DIGITS) + 0.0)
 
 
 def _best(rows: _Rows, is_near: Bools) -> Ints:

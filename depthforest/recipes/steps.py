@@ -167,6 +167,7 @@ def grow_context(job: Job) -> Mapping[str, Any]:
         checkpoint=folder,
         resume=is_checkpoint(folder),
         memory_mb=MEMORY_MB if job.memory_mb is None else job.memory_mb,
+        client=job.client,
     )
     forest.save(job.path)
     assert forest.context is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ def train_context(
     memory_mb: float = MEMORY_MB,
     checkpoint: str | Path | None = None,
     resume: bool = False,
+    client: Any = None,
 ) -> Forest:
     """Grow a context stage on a forest's answers to labeled frames, and return the forest with it.
 
@@ -44,7 +46,7 @@ def train_context(
         Of the forest's part set, which it has not seen.
     config : ContextConfig
         Everything that shapes the context stage. The options below do not change a byte of it.
-    progress, threads, shards, memory_mb, checkpoint, resume
+    progress, threads, shards, memory_mb, checkpoint, resume, client
         As in `train`.
     """
     config = ContextConfig() if config is None else config
@@ -60,7 +62,7 @@ def train_context(
     config = replace(config, groups=groups.n, background_mm=forest.background_mm)
     first = replace(forest, context=None, calibration=None)
     with patient_interrupts() as check:
-        run = Run(source, config, reporter(progress), check, threads, shards, memory_mb, first_stage=first)
+        run = Run(source, config, reporter(progress), check, threads, shards, memory_mb, client, first_stage=first)
         trees, leaves = grow_trees(run, checkpoint, resume)
         context = _context(run, trees, leaves, groups)
     return replace(first, context=context)

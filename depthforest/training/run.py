@@ -342,7 +342,13 @@ class Run:
             raise UsageError("there is no cluster")
         origin = Origin.of(self.origin, self.config, self.part_set)
         grower = ClusterGrower(
-            self.crew, origin, frames, tree, n_shards=self.asked_shards, memory_bytes=int(share * self.half_bytes)
+            self.crew,
+            origin,
+            frames,
+            tree,
+            n_shards=self.asked_shards,
+            memory_bytes=int(share * self.half_bytes),
+            first=self.first_stage,
         )
         if not grower.facts.is_kept and tree == 0:
             text = (

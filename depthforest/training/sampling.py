@@ -83,11 +83,25 @@ class Pixels:
             np.array([np.count_nonzero(is_chosen)], dtype=np.int64),
         )
 
+    def __sizeof__(self) -> int:
+        return self.n_bytes
+
     @property
     def n_bytes(self) -> int:
         """Memory of all arrays."""
         arrays = (self.depth, self.starts, self.shapes, self.places, self.scales, self.labels)
         return sum(array.nbytes for array in arrays)
+
+
+def joined(some: Sequence[Pixels]) -> Pixels:
+    """Return several pieces of pixels as one."""
+    begins = np.cumsum([0, *(len(pixels.depth) for pixels in some)])
+    names = ("shapes", "places", "scales", "labels", "per_frame")
+    return Pixels(
+        np.concatenate([pixels.depth for pixels in some]),
+        np.concatenate([pixels.starts + begin for pixels, begin in zip(some, begins, strict=False)]),
+        *(np.concatenate([getattr(pixels, name) for pixels in some]) for name in names),
+    )
 
 
 def writable(value: object) -> object:

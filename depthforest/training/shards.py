@@ -20,7 +20,7 @@ from depthforest.frames import LabeledFrame, PartSet
 from depthforest.training.candidates import Candidates
 from depthforest.training.config import TrainConfig
 from depthforest.training.probing import OUT, fill_bins, move_pixels, walk_pixels
-from depthforest.training.sampling import Pixels, read_pixels, writable
+from depthforest.training.sampling import Pixels, joined, read_pixels, writable
 from depthforest.trees import DepthTrees
 
 BLOCK_FRAMES = 32
@@ -169,7 +169,7 @@ class Shard:
             if is_mine.any():
                 picked.append(pixels.some(is_mine))
                 places.append(slot[part][is_mine])
-        return picked, np.concatenate(places)
+        return ([joined(picked)] if picked else []), np.concatenate(places)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -200,6 +200,10 @@ class Shard:
         counts[:] = 0
         _count_classes(self.nodes, self.labels, counts)
         return counts
+
+    def counts_of(self, nodes: npt.NDArray[np.int64], n_open: int) -> npt.NDArray[np.int64]:
+        """Return the class counts (n_nodes, n_parts) of some open nodes."""
+        return self._slots(nodes, n_open)[1].copy()
 
     def count(
         self,

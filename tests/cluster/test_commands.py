@@ -1,6 +1,7 @@
 """Commands with --dask: the same files as without."""
 
 import hashlib
+import json
 
 import pytest
 from support.bounded import local_cluster
@@ -9,6 +10,11 @@ from support.labelcommand import CAMERA, DATA, GOLDEN, MODEL, contents
 
 from depthforest.io.datasets import open_dataset
 from depthforest.io.writing import open_store
+from depthforest.training.config import TrainConfig
+from depthforest.training.run import train
+from synth.config import Config
+from synth.generator import Generator
+from synth.production import produce
 
 distributed = pytest.importorskip("distributed", reason="needs the extra dask")
 
@@ -98,6 +104,46 @@ def test_synth(address, kind, tmp_path):
     outputs = tmp_path / "here", tmp_path / "there"
     pair(address, *words, "--format", kind, outputs=outputs)
     assert hashes(outputs[0]) == hashes(outputs[1])
+
+
+@pytest.fixture(scope="module")
+def fitting(tmp_path_factory):
+    """Return a small model, and a folder of frames with joints that it has not seen."""
+    folder = tmp_path_factory.mktemp("fitting")
+    config = Config(camera="kinect_v1@80x60", n_bodies=2, n_poses=64, furnished_share=0.0)
+    seen, unseen = (produce(Generator(config, seed, n=20), folder / str(seed), 20) for seed in (1, 2))
+    numbers = {"candidates": 20, "thresholds": 12, "pixels_per_frame": 60}
+    train(seen, TrainConfig(trees=1, depth=5, **numbers)).save(folder / "model.safetensors")
+    numbers |= {"trees": 1, "depth": 4, "min_pixels": 10}
+    (folder / "context.toml").write_text("\n".join(f"{name} = {value}" for name, value in numbers.items()))
+    return folder / "model.safetensors", unseen.path, folder / "context.toml"
+
+
+@pytest.mark.parametrize(
+    "command", ["fit-leaves --facings 2 --rounds 1", "fit-joints", "fit-confidence", "train-context --config CONFIG"]
+)
+def test_a_step_of_training_gives_the_same_bytes(address, fitting, command, tmp_path):
+    model, data, config = fitting
+    name, *options = command.replace("CONFIG", str(config)).split()
+    outputs = tmp_path / "here.safetensors", tmp_path / "there.safetensors"
+    pair(address, name, model, "--data", data, *options, outputs=outputs)
+    here, there = (output.read_bytes() for output in outputs)
+    assert here == there != model.read_bytes()
+
+
+def test_evaluate_gives_the_same_figures(address, fitting, tmp_path):
+    model, data, _ = fitting
+    where, client = address
+    figures = []
+    for name, more in (("here", ()), ("there", ("--dask", where))):
+        before = n_tasks(client)
+        done = run_here("evaluate", model, "--data", data, "--json", tmp_path / name, *more)
+        assert done.returncode == 0, done.stderr
+        assert (n_tasks(client) > before) == bool(more)
+        figures.append(json.loads((tmp_path / name).read_text()))
+    for one in figures:
+        assert one["models"][0]["evaluation"].pop("speed")["frames"] > 0
+    assert figures[0] == figures[1]
 
 
 def hashes(folder):

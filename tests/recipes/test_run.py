@@ -90,6 +90,21 @@ def test_the_same_recipe_gives_the_same_bytes(recipe, tmp_path):
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
 
 
+@pytest.mark.slow
+def test_a_recipe_on_workers_of_this_machine_gives_the_same_model_and_card(recipe, bench, tmp_path):
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    recipe.write_text(recipe.read_text() + CONTEXT + bench.replace('model = "joints"', 'model = "context"'))
+    (tmp_path / "small.context.toml").write_text("trees = 1\ndepth = 4\ncandidates = 20\npixels_per_frame = 40\n")
+    made = []
+    for name, more in (("here", ()), ("there", ("--dask", "local"))):
+        (tmp_path / name).mkdir()
+        output = tmp_path / name / "small.safetensors"
+        done = run_here("train", "--recipe", recipe, "-o", output, *more)
+        assert done.returncode == 0, done.stderr
+        made.append((output.read_bytes(), output.with_suffix(".md").read_text()))
+    assert made[0] == made[1]
+
+
 def test_options_that_a_recipe_answers_itself_are_refused(recipe, tmp_path):
     output = tmp_path / "m.safetensors"
     refused = run_here("train", "--recipe", recipe, "-o", output, "--depth", 4)

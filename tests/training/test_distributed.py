@@ -1,14 +1,16 @@
 """Growing on a cluster: the same bytes as on one machine."""
 
 import hashlib
+import logging
 import os
 import shutil
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
-from support.bounded import local_cluster
+from support.bounded import SECONDS, local_cluster
 from support.striped import striped_frames
 
 from depthforest.base.errors import DatasetError, UsageError
@@ -60,12 +62,32 @@ def test_bytes_are_the_same_whether_subtrees_are_handed_over_late_or_at_once(
     assert digest(train(data, CONFIG, client=client), tmp_path) == local
 
 
+@pytest.mark.parametrize("limit", [1, 150])
+def test_bytes_are_the_same_when_nodes_are_divided_among_groups(data, client, local, limit, tmp_path, monkeypatch):
+    monkeypatch.setattr(handing.Pixelware, "limit", limit)
+    monkeypatch.setattr(handing, "GROUP_SHARDS", 1)
+    monkeypatch.setattr(handing, "GROUP_NODES", 1)
+    monkeypatch.setattr(handing, "MOST_GROUPS", 2)
+    divided, real = [], growing.ClusterGrower._divided
+
+    def noted(self, group, counts, tree):
+        found = real(self, group, counts, tree)
+        assert np.array_equal(np.concatenate([part.nodes for part, _ in found]), group.nodes)
+        divided.append((len(group.shards), [len(part.shards) for part, _ in found]))
+        return found
+
+    monkeypatch.setattr(growing.ClusterGrower, "_divided", noted)
+    assert digest(train(data, CONFIG, client=client, shards=8), tmp_path) == local
+    assert any(n == 8 and len(sizes) > 1 and sum(sizes) >= 7 for n, sizes in divided), divided
+    assert any(n < 8 for n, _ in divided)
+
+
 def test_bytes_are_the_same_for_small_messages_and_frames_that_are_read_again(
     data, client, local, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(growing, "TABLE_BYTES", 2000)
+    monkeypatch.setattr(handing, "TABLE_BYTES", 2000)
     monkeypatch.setattr(tasks, "BIN_BYTES", 3000)
-    monkeypatch.setattr(growing, "KEEP_SHARE", 0.0)
+    monkeypatch.setattr(handing, "KEEP_SHARE", 0.0)
     monkeypatch.setattr(growing, "FAN_IN", 2)
     monkeypatch.setattr(handing.Pixelware, "limit", 100)
     notes = []
@@ -154,6 +176,45 @@ def test_bytes_are_the_same_after_a_kill_in_the_middle_of_a_level_and_with_a_lat
         forest = train(data, CONFIG, client=cluster_client, progress=disturb, shards=2 * n_workers)
         assert killed[0] not in cluster_client.run(os.getpid).values()
     assert digest(forest, tmp_path) == local
+
+
+def _take_memory():
+    """Take memory until the nanny ends this worker."""
+    taken = []
+    while True:
+        taken.append(bytearray(b"x") * 2**24)
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_bytes_are_the_same_after_a_nanny_restarts_a_worker_for_memory(data, local, tmp_path):
+    said, killed = [], []
+
+    class Ear(logging.Handler):
+        def emit(self, record):
+            said.append(record.getMessage())
+
+    def disturb(news):
+        if news.event == "level" and (news.tree, news.level) == (0, 1):
+            address, pid = sorted(cluster_client.run(os.getpid).items())[0]
+            killed.append(pid)
+            cluster_client.run(_take_memory, workers=[address], wait=False)
+
+    ear, nanny = Ear(), logging.getLogger("distributed.nanny.memory")
+    nanny.addHandler(ear)
+    try:
+        with local_cluster(n_workers=2, processes=True, memory_limit="1.5 GiB") as (_, cluster_client):
+            forest = train(data, CONFIG, client=cluster_client, progress=disturb)
+            # a tree this small may be grown before the worker has taken all
+            ends = time.monotonic() + SECONDS
+            while killed[0] in cluster_client.run(os.getpid, on_error="ignore").values():
+                assert time.monotonic() < ends, "the worker still lives"
+                time.sleep(0.1)
+            again = train(data, CONFIG, client=cluster_client)
+    finally:
+        nanny.removeHandler(ear)
+    assert any("memory budget" in line and "Restarting" in line for line in said), said
+    assert digest(forest, tmp_path) == digest(again, tmp_path) == local
 
 
 @pytest.mark.slow

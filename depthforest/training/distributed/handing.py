@@ -1,7 +1,8 @@
-"""Handing over: which nodes become whole subtrees of one worker, and which worker gets them together.
+"""Handing over: which nodes become whole subtrees of one worker, and which nodes a group of shards keeps together.
 
 A node that stays shared costs messages at every level below it: tables or bins of all candidates. A node that is handed
-over costs its pixels once: a few bytes each, and the crops that their probes read. docs/SCALING.md has the arithmetic.
+over costs its pixels once: a few bytes each, and the crops that their probes read. Before that, where there are many
+shards, nodes are divided among groups of fewer. docs/SCALING.md has the arithmetic.
 """
 
 from __future__ import annotations
@@ -14,10 +15,38 @@ import numpy.typing as npt
 Counts = npt.NDArray[np.int64]
 
 BUNDLES_PER_THREAD = 4
-"""Bundles for each thread of the cluster: threads then end together, and a lost worker costs little."""
+"""Bundles for each thread of the cluster, at most: threads then end together, and a lost worker costs little."""
 
-CROP_SHARE = 0.25
-"""Of a thread's memory, for the crops of one bundle."""
+BUNDLE_SHARE = 0.4
+"""Of all memory, for the crops of all bundles."""
+
+KEEP_SHARE = 0.3
+"""Of a thread's memory, for the crops of its shards."""
+
+TABLE_BYTES = 2**25
+"""Of what is scored together, about: many fit a worker, and a message does not block the others."""
+
+TABLE_THREADS = 8
+"""Of a cluster of more threads, more is scored together: the scheduler has more tasks to tend in the same time."""
+
+TABLE_SHARE = 1 / 16
+"""Of a thread's memory, for what is scored together, at most; eight such messages are added at once."""
+
+MAX_RANGES = 16
+"""Ranges of candidates that are scored apart, at most, while tables are small: each is a task for every shard, and the
+scheduler takes about a millisecond for a task."""
+
+LEAST_CANDIDATES = 64
+"""Of a range, as long as one node's fit: drawing and reading crops is shared by them."""
+
+GROUP_SHARDS = 8
+"""Shards of a group, at least about: a group of twice as many is divided."""
+
+GROUP_NODES = 4
+"""Nodes of a group, at least about, when it is divided: of few, some groups would get far more pixels than others."""
+
+MOST_GROUPS = 8
+"""That a group is divided into at once: each of its shards makes a message for each."""
 
 
 @dataclass(frozen=True)
@@ -43,21 +72,83 @@ class Pixelware:
     memory_bytes: int | None
 
     @property
+    def n_bundles(self) -> int:
+        """Into how many bundles all pixels go; 0 if their crops do not fit the workers' memory, and all stay shared."""
+        for n in range(BUNDLES_PER_THREAD * self.n_threads, 0, -self.n_threads):
+            crops = n * min(self.n_frames, self.n_pixels / n) * self.crop_bytes
+            if self.memory_bytes is None or crops <= BUNDLE_SHARE * self.memory_bytes * self.n_threads:
+                return n
+        return 0
+
+    @property
     def bundle_pixels(self) -> int:
         """How many pixels a bundle should have."""
-        return max(1, self.n_pixels // (BUNDLES_PER_THREAD * self.n_threads))
+        return max(1, self.n_pixels // max(1, self.n_bundles))
 
     @property
     def limit(self) -> int:
-        """The largest node, in pixels, that is handed over.
+        """The largest node, in pixels, that is handed over: half a bundle, so that bundles can be packed evenly."""
+        return max(1, self.bundle_pixels // 2) if self.n_bundles else 0
 
-        Half a bundle, so that bundles can be packed evenly. Less where the crops of all frames do not fit a thread's
-        memory: n pixels read at most n crops.
+    @property
+    def table_bytes(self) -> int:
+        """Of what is scored together, about."""
+        room = TABLE_BYTES if self.memory_bytes is None else int(TABLE_SHARE * self.memory_bytes)
+        return max(TABLE_BYTES, min(room, TABLE_BYTES * self.n_threads // TABLE_THREADS))
+
+    def n_groups(self, n_shards: int, n_all: int, n_nodes: int) -> int:
+        """Return into how many groups one of `n_shards` of all `n_all` shards and of `n_nodes` nodes is divided.
+
+        Each group has pixels of nearly all frames, and so their crops: as many as its share of the memory keeps.
         """
-        limit = self.bundle_pixels // 2
-        if self.memory_bytes is not None and self.n_frames * self.crop_bytes > CROP_SHARE * self.memory_bytes:
-            limit = min(limit, int(CROP_SHARE * self.memory_bytes / max(1.0, self.crop_bytes)))
-        return max(limit, 1)
+        n = min(MOST_GROUPS, n_shards // GROUP_SHARDS)
+        if self.memory_bytes is not None:
+            room = KEEP_SHARE * self.memory_bytes * self.n_threads * n_shards / n_all
+            n = min(n, int(room / max(1.0, self.n_frames * self.crop_bytes)))
+        return n if n > 1 and n_nodes >= GROUP_NODES * n else 1
+
+
+def is_dense(totals: Counts, cells: int) -> npt.NDArray[np.bool_]:
+    """Tell which nodes are counted in tables: the bins of the others' pixels are fewer bytes.
+
+    Parameters
+    ----------
+    totals : array (n,), int64
+        Pixels of each.
+    cells : int
+        Counts of a table: parts times bins.
+    """
+    return np.asarray(totals >= 2 * cells)
+
+
+def questions(
+    totals: Counts, n_candidates: int, cells: int, n_threads: int, table_bytes: int
+) -> list[tuple[slice, int, int]]:
+    """Return which nodes and which range of candidates are asked together: what is scored then fits `table_bytes`.
+
+    Parameters
+    ----------
+    totals : array (n,), int64
+        Pixels of each node.
+    n_candidates : int
+    cells : int
+        Counts of a table: parts times bins.
+    n_threads : int
+        Of the group: there is a range for each of them, up to a limit.
+    table_bytes : int
+    """
+    found, costs = [], np.where(is_dense(totals, cells), 4 * cells, totals)  # of a candidate
+    ends, begin = np.cumsum(costs), 0
+    together = table_bytes // min(n_candidates, LEAST_CANDIDATES)
+    while begin < len(totals):
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + together, side="right")))
+        width = table_bytes // (int(ends[end - 1]) - before)
+        width = max(1, min(width, -(-n_candidates // min(n_threads, MAX_RANGES))))
+        starts = range(0, n_candidates, width)
+        found += [(slice(begin, end), first, min(first + width, n_candidates)) for first in starts]
+        begin = end
+    return found
 
 
 def pack(nodes: Counts, totals: Counts, size: int) -> list[Counts]:
@@ -74,5 +165,5 @@ def pack(nodes: Counts, totals: Counts, size: int) -> list[Counts]:
     if not len(nodes):
         return []
     ends = np.cumsum(totals)
-    which = (ends - totals) // size
+    which = (2 * ends - totals) // (2 * size)  # by where its middle is
     return np.split(nodes, np.flatnonzero(np.diff(which)) + 1)

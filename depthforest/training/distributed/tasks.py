@@ -10,16 +10,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import NO_SPLIT, Sides, UsageError, count_bins, score_histograms
+from depthforest.base import (
+    NO_SPLIT,
+    Sides,
+    UsageError,
+    count_bins,
+    criteria,
+    information_table,
+    score_histograms,
+)
+from depthforest.cluster import Crew
+from depthforest.forest import Forest
 from depthforest.frames import PartSet
 from depthforest.training.candidates import Keys, draw
 from depthforest.training.config import TrainConfig
+from depthforest.training.distributed.handing import is_dense
 from depthforest.training.growing import Counts, FoundSplits, Grower, GrowingTree
 from depthforest.training.sampling import Pixels
 from depthforest.training.shards import Batch, Shard
+from depthforest.training.sweeping import networks, score_pixels
 
 MAX_MESSAGE = 2**20
 """Bytes of a data set as a message: it goes with every task that reads."""
+
+MESSAGE_BYTES = 2**22
+"""Of what the client has and all workers need: a forest of 30 MB goes in eight messages."""
 
 BIN_BYTES = 2**26
 """Memory for bins while a range of candidates is counted."""
@@ -54,14 +69,34 @@ class Origin:
         return cls(blob, config, part_set)
 
 
+Places = npt.NDArray[np.int32]
+"""The open node of each pixel of a shard."""
+
+Picked = tuple[list[Pixels], Places]
+"""Pixels of a shard, and the place of each one's node among those that were asked for."""
+
+
 @lru_cache(maxsize=4)
 def _opened(blob: bytes) -> Any:
     return pickle.loads(blob)  # our own message, as all of Dask's are
 
 
-def read_shard(origin: Origin, frames: Counts, stream: int, keep_bytes: int) -> Shard:
+def send(crew: Crew, value: Any) -> Any:
+    """Return the future of a value that the client has, sent in small messages; it can be made again at any time."""
+    blob = pickle.dumps(value)
+    pieces = [blob[i : i + MESSAGE_BYTES] for i in range(0, len(blob), MESSAGE_BYTES)]
+    return crew.submit(received, *[crew.submit(held, piece) for piece in pieces])
+
+
+def received(*pieces: bytes) -> Any:
+    """Return a value that came in pieces."""
+    return pickle.loads(b"".join(pieces))  # our own message, as all of Dask's are
+
+
+def read_shard(origin: Origin, frames: Counts, stream: int, keep_bytes: int, first: Forest | None) -> Shard:
     """Read some frames and draw their pixels."""
-    return Shard(_opened(origin.blob), frames, stream, origin.config, origin.part_set, keep_bytes=keep_bytes)
+    source = _opened(origin.blob)
+    return Shard(source, frames, stream, origin.config, origin.part_set, keep_bytes=keep_bytes, first=first)
 
 
 @dataclass(frozen=True)
@@ -90,8 +125,8 @@ def add_facts(*facts: ShardFacts) -> ShardFacts:
     )
 
 
-def place_shard(shard: Shard, outline: GrowingTree) -> Shard:
-    """Put the pixels of a shard at the open nodes of a tree, from its root: cheaper than one candidate a level."""
+def place_shard(shard: Shard, outline: GrowingTree) -> Places:
+    """Return the open node of each pixel of a shard, from the root: cheaper than one candidate a level."""
     placed = shard.at(np.zeros(len(shard), dtype=np.int32))
     replace(
         outline,
@@ -100,7 +135,12 @@ def place_shard(shard: Shard, outline: GrowingTree) -> Shard:
         thresholds=np.require(outline.thresholds, requirements="W"),
         children=np.require(outline.children, requirements="W"),
     ).place(placed)
-    return placed
+    return placed.nodes
+
+
+def _placed(shard: Shard, places: Places | None) -> Shard:
+    """Return a shard at the open nodes that its pixels were put at, in memory of its own; None: where they are."""
+    return shard.at(shard.nodes if places is None else np.require(places, requirements="W"))
 
 
 def held(value: Any) -> Any:
@@ -108,9 +148,9 @@ def held(value: Any) -> Any:
     return value
 
 
-def count_classes(shard: Shard, n_open: int) -> Counts:
-    """Return the class counts (n_open, n_parts) of a shard that was placed."""
-    return shard.at(shard.nodes).class_counts(n_open).copy()
+def count_classes(shard: Shard, places: Places, nodes: Counts, n_open: int) -> Counts:
+    """Return the class counts (n_nodes, n_parts) of some open nodes in a shard that was placed."""
+    return _placed(shard, places).counts_of(nodes, n_open)
 
 
 def add_counts(*counts: Counts) -> Counts:
@@ -161,6 +201,10 @@ class Answer:
     starts: Counts
     sparse: Counts
 
+    def __sizeof__(self) -> int:
+        """Tell Dask, which puts tasks where their largest inputs are."""
+        return sum(array.nbytes for array in vars(self).values())
+
 
 def narrow(tables: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
     """Return counts in the narrowest type that holds them."""
@@ -169,16 +213,16 @@ def narrow(tables: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
     return tables.astype(dtype, copy=False)
 
 
-def answer(shard: Shard, question: Question, config: TrainConfig) -> Answer:
+def answer(shard: Shard, places: Places | None, question: Question, config: TrainConfig) -> Answer:
     """Return what the pixels of a shard say to a question."""
-    shard, n_bins = shard.at(shard.nodes), config.thresholds + 1
+    shard, n_bins = _placed(shard, places), config.thresholds + 1
     keys = np.require(question.keys, requirements="W")
     width = question.last - question.first
-    totals = shard.class_counts(question.n_open)[question.nodes].sum(axis=1)
+    totals = shard.counts_of(question.nodes, question.n_open).sum(axis=1)
     starts = np.concatenate(([0], np.cumsum(totals)))
     n = int(starts[-1])
-    is_dense = totals >= 2 * shard.n_parts * n_bins
-    dense, sparse = np.flatnonzero(is_dense), np.flatnonzero(~is_dense)
+    has_table = is_dense(totals, shard.n_parts * n_bins)
+    dense, sparse = np.flatnonzero(has_table), np.flatnonzero(~has_table)
     tables = np.zeros((len(dense), width, shard.n_parts, n_bins), dtype=np.int32)
     rows = np.concatenate([np.zeros(0, np.int64), *(np.arange(starts[i], starts[i + 1]) for i in sparse)])
     few, labels = np.empty((len(rows), width), dtype=np.uint8), np.empty(n, dtype=np.uint8)
@@ -196,20 +240,6 @@ def answer(shard: Shard, question: Question, config: TrainConfig) -> Answer:
     return Answer(narrow(tables), dense, few, labels[rows], its_starts, sparse)
 
 
-def tables_of(answers: tuple[Answer, ...], n_nodes: int, n_parts: int, n_bins: int) -> npt.NDArray[np.int32]:
-    """Return the summed tables (n_nodes, n_candidates, n_parts, n_bins) of answers."""
-    width = answers[0].bins.shape[1]
-    whole = np.zeros((n_nodes, width, n_parts, n_bins), dtype=np.int32)
-    for one in answers:
-        whole[one.dense] += one.tables
-        if len(one.sparse):
-            some = np.zeros((len(one.sparse), width, n_parts, n_bins), dtype=np.int32)
-            own = [np.require(array, requirements="W") for array in (one.bins, one.labels, one.starts)]
-            count_bins(*own, np.arange(len(one.sparse)), some)
-            whole[one.sparse] += some
-    return whole
-
-
 @dataclass(frozen=True)
 class Scoring:
     """What it takes to add and score answers: the number of nodes and parts, class weights, configuration."""
@@ -221,34 +251,70 @@ class Scoring:
 
 
 def add_answers(scoring: Scoring, *answers: Answer) -> Answer:
-    """Return the sum of answers, as tables."""
-    whole = tables_of(answers, scoring.n_nodes, scoring.n_parts, scoring.config.thresholds + 1)
-    nothing = np.zeros(0, dtype=np.int64)
-    empty = np.zeros((0, whole.shape[1]), dtype=np.uint8)
-    no_labels = np.zeros(0, dtype=np.uint8)
-    return Answer(narrow(whole), np.arange(scoring.n_nodes), empty, no_labels, np.zeros(1, np.int64), nothing)
+    """Return the sum of answers: tables of nodes that have one or enough pixels now, and the others' bins."""
+    n_nodes, n_bins, width = scoring.n_nodes, scoring.config.thresholds + 1, answers[0].bins.shape[1]
+    totals = np.zeros(n_nodes, dtype=np.int64)
+    has_table = np.zeros(n_nodes, dtype=np.bool_)
+    for one in answers:
+        totals[one.sparse] += np.diff(one.starts)
+        has_table[one.dense] = True
+    has_table |= is_dense(totals, scoring.n_parts * n_bins)
+    dense, sparse = np.flatnonzero(has_table), np.flatnonzero(~has_table)
+    which = np.cumsum(has_table) - 1  # of a node, its place among those with tables
+    tables = np.zeros((len(dense), width, scoring.n_parts, n_bins), dtype=np.int32)
+    bins, labels, nodes = [], [], []
+    for one in answers:
+        tables[which[one.dense]] += one.tables
+        its_nodes = np.repeat(one.sparse, np.diff(one.starts))
+        is_few = ~has_table[its_nodes]
+        bins.append(one.bins[is_few])
+        labels.append(one.labels[is_few])
+        nodes.append(its_nodes[is_few])
+        counted = np.flatnonzero(has_table[one.sparse])
+        if len(counted):
+            some = np.zeros((len(counted), *tables.shape[1:]), dtype=np.int32)
+            own = [np.require(array, requirements="W") for array in (one.bins, one.labels, one.starts)]
+            count_bins(*own, counted, some)
+            tables[which[one.sparse[counted]]] += some
+    order = np.argsort(np.concatenate(nodes), kind="stable")
+    starts = np.concatenate(([0], np.cumsum(totals[sparse])))
+    few = np.concatenate(bins)[order], np.concatenate(labels)[order]
+    return Answer(narrow(tables), dense, *few, starts, sparse)
 
 
 def score_answers(
     scoring: Scoring, first: int, counts: Counts, *answers: Answer
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
     """Return the best score (n_nodes,) of a range of candidates, and its candidate and threshold (n_nodes, 2)."""
-    config = scoring.config
-    whole = tables_of(answers, scoring.n_nodes, scoring.n_parts, config.thresholds + 1)
+    config, whole = scoring.config, add_answers(scoring, *answers)
     scores = np.full(scoring.n_nodes, -np.inf)
     chosen = np.full((scoring.n_nodes, 2), NO_SPLIT, dtype=np.int32)
     counts, weights = (np.require(array, requirements="W") for array in (counts, scoring.weights))
-    for node in range(scoring.n_nodes):
+    for node, table in zip(whole.dense, whole.tables, strict=True):
         sides = Sides.of(counts[node], weights, config.criterion)
-        best, candidate, threshold = score_histograms(whole[node], weights, sides, config.criterion)
+        table = table.astype(np.int32, copy=False)
+        best, candidate, threshold = score_histograms(table, weights, sides, config.criterion)
         if candidate >= 0:
             scores[node], chosen[node] = best, (first + candidate, threshold)
+    its_scores, its_chosen = scores[whole.sparse], chosen[whole.sparse]
+    score_pixels(
+        information_table(), criteria.is_gini(config.criterion), *networks(), whole.bins, whole.labels, whole.starts,
+        weights, config.thresholds + 1, first, its_scores, its_chosen,
+    )  # fmt: skip
+    scores[whole.sparse], chosen[whole.sparse] = its_scores, its_chosen
     return scores, chosen
 
 
-def pick_pixels(shard: Shard, nodes: Counts, n_open: int) -> tuple[list[Pixels], npt.NDArray[np.int32]]:
-    """Return the pixels of a bundle that are in a shard, with their crops."""
-    return shard.at(shard.nodes).pick(nodes, n_open)
+def pick_pixels(shard: Shard, places: Places | None, nodes: Counts, n_open: int) -> Picked:
+    """Return the pixels of some open nodes that are in a shard, with their crops."""
+    return _placed(shard, places).pick(nodes, n_open)
+
+
+def join_shard(config: TrainConfig, part_set: PartSet, nodes: Counts, *picked: Picked) -> Shard:
+    """Return one shard of the pixels of some open nodes that were picked of several."""
+    shard = Shard.of_pixels([pixels for some, _ in picked for pixels in some], config, part_set)
+    shard.nodes[:] = nodes[np.concatenate([places for _, places in picked])]
+    return shard
 
 
 @dataclass(frozen=True)
@@ -271,13 +337,9 @@ class Bundle:
         return self.shard.__sizeof__()
 
 
-def join_pixels(
-    config: TrainConfig, part_set: PartSet, keys: Keys, level: int, *picked: tuple[list[Pixels], npt.NDArray[np.int32]]
-) -> tuple[Bundle, None]:
-    """Return the bundle of pixels that were picked of all shards."""
-    shard = Shard.of_pixels([pixels for some, _ in picked for pixels in some], config, part_set)
-    shard.nodes[:] = np.concatenate([places for _, places in picked])
-    return Bundle(shard, keys, level), None
+def join_pixels(config: TrainConfig, part_set: PartSet, keys: Keys, level: int, *picked: Picked) -> tuple[Bundle, None]:
+    """Return the bundle of pixels that were picked of all shards of a group."""
+    return Bundle(join_shard(config, part_set, np.arange(len(keys)), *picked), keys, level), None
 
 
 def grow_bundle(
