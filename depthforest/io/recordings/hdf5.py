@@ -105,10 +105,14 @@ def _picture_sets(file: Any, h5py: Any) -> dict[str, Any]:
             item, own = group[name], f"{path}{name}"
             if isinstance(item, h5py.Group):
                 groups.append((f"{own}/", item))
-            elif isinstance(item, h5py.Dataset) and item.dtype.kind in "iuf" and item.ndim in (2, 3):
-                if min(item.shape[-2:]) > 8:
-                    found[own] = item
+            elif isinstance(item, h5py.Dataset) and _holds_frames(item):
+                found[own] = item
     return dict(sorted(found.items()))
+
+
+def _holds_frames(item: Any) -> bool:
+    """Say whether a data set has the shape and numbers of frames; small tables have not."""
+    return item.dtype.kind in "iuf" and item.ndim in (2, 3) and min(item.shape[-2:]) > 8
 
 
 def _chosen(path: Path, sets: dict[str, Any], topic: str | None) -> str:
