@@ -458,3 +458,17 @@ def test_the_names_of_scikit_learn():
     model = VotingRegressor(members).fit(X, NUMBERS)
     assert_array_equal(model.predict(X), AveragingRegressor(members).fit(X, NUMBERS).predict(X))
     assert model.get_feature_names_out().tolist() == ["votingregressor_a", "votingregressor_b"]
+
+
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, NewtonBoostingClassifier])
+def test_boosting_tells_how_many_classes_and_trees_there_are(kind):
+    two = kind(n_estimators=2).fit(X, CLASSES)
+    assert (two.n_classes_, two.n_trees_per_iteration_) == (2, 1)
+    three = kind(n_estimators=2).fit(X, np.arange(len(X)) % 3)
+    assert (three.n_classes_, three.n_trees_per_iteration_) == (3, 3)
+
+
+def test_forests_have_a_tree_that_is_not_fitted():
+    forest = RandomForestRegressor(2, max_depth=3, random_state=0).fit(X, NUMBERS)
+    assert forest.estimator_.get_params()["max_depth"] == 3
+    assert not hasattr(forest.estimator_, "tree_")

@@ -153,6 +153,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
             self._framed = is_frame(X)
         table, y = checked_training_table(self, X, y, reset=not goes_on, finite=refuses_missing(template))
         y = self._checked_target(y, goes_on=goes_on)
+        self.n_outputs_ = 1 if y.ndim == 1 else y.shape[1]
         weights = None if sample_weight is None else checked_weights(sample_weight, table.shape[0])
         setup = self._setup(template, table, y, weights, metadata)
         self._start(setup, goes_on=goes_on)
@@ -367,6 +368,15 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         check_is_fitted(self)
         drawn = [(plan, plan.columns(seed)) for plan, seed in self._recipes[: len(self.estimators_)]]
         return [np.arange(plan.n_features) if columns is None else columns for plan, columns in drawn]
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Mean importance of each column over the members, (n_features,); where all have it."""
+        check_is_fitted(self)
+        sums = np.zeros(self.n_features_in_)
+        for member, columns in zip(self.estimators_, self.estimators_features_, strict=True):
+            np.add.at(sums, columns, member.feature_importances_)  # a column may be drawn twice
+        return sums / len(self.estimators_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return bool(getattr(self, "estimators_", None))

@@ -95,6 +95,10 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
         The classes, sorted; with several targets a list of these.
     n_classes_ : int or list of int
         Their number.
+    n_outputs_ : int
+        Number of targets.
+    feature_importances_ : ndarray of shape (n_features,), float64
+        Mean over the members, where all have it.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes), float64
         Out-of-bag probabilities; nan for a row that every member has seen. With several targets (n_samples, most
         classes, n_outputs), as in forests.
@@ -251,6 +255,10 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
         Rows and columns that each was fitted on.
     estimator_ : regressor
         What was copied for each member.
+    n_outputs_ : int
+        Number of targets.
+    feature_importances_ : ndarray of shape (n_features,), float64
+        Mean over the members, where all have it.
     oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
         Out-of-bag predictions; nan for a row that every member has seen.
     oob_score_ : float

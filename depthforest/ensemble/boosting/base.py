@@ -386,6 +386,12 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
         return members.reshape(-1, len(self.start_))
 
     @property
+    def n_trees_per_iteration_(self) -> int:
+        """How many trees a round grows: one for each class, one for two classes or numbers."""
+        check_is_fitted(self)
+        return len(self.start_)
+
+    @property
     def oob_score_(self) -> float:
         """Mean loss of the rows that the last round did not draw, after it; where rounds draw rows."""
         if not len(getattr(self, "oob_scores_", ())):

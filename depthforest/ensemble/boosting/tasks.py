@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from depthforest.base import Floats, UsageError
 from depthforest.ensemble.boosting.base import BaseBoosting
@@ -58,6 +58,12 @@ class BoostedClassifier(ClassifierMixin, BaseBoosting):  # type: ignore[misc]
         if not weights.any():
             raise UsageError("class_weight leaves no row any weight: there would be nothing to learn from")
         return weights
+
+    @property
+    def n_classes_(self) -> int:
+        """How many classes there are."""
+        check_is_fitted(self)
+        return len(self.classes_)
 
     def _importances_by_class(self, kind: str) -> Floats:
         """Return the importances in the trees of each class; two classes share theirs, and have half of it each."""

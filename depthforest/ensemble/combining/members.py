@@ -104,7 +104,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_names([name for name, _ in given])
         members = [(name, estimator) for name, estimator in given if not is_dropped(estimator)]
         if not members:
-            raise UsageError("every member is 'drop': at least one of `estimators` must be an estimator")
+            raise UsageError("All estimators are dropped. At least one of `estimators` must be an estimator")
         for name, estimator in members:
             _check_kind(name, estimator, only)
             if self._is_prefit:
@@ -252,10 +252,14 @@ def _check_kind(name: str, estimator: Any, only: str) -> None:
         raise UsageError(f"member {name!r} must be a {' or '.join(wanted)}, got {type(estimator).__name__}")
 
 
+class NotFittedMemberError(UsageError, NotFittedError):  # type: ignore[misc]
+    """A member that should be fitted and is not: scikit-learn's type of it."""
+
+
 def _check_prefit(name: str, estimator: Any) -> None:
     try:
         check_is_fitted(estimator)
     except NotFittedError as error:
-        raise UsageError(
+        raise NotFittedMemberError(
             f"cv='prefit' takes fitted members, {name!r} is not fitted; fit it, or choose another cv"
         ) from error

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
@@ -318,6 +318,11 @@ class BaseForest(ColumnImportances, MemberSequence, BaseEstimator):  # type: ign
         """Return the nodes that every row passes, sparse (n, n_nodes of all trees), and where each tree's begin."""
         leaves = self.apply(X)
         return decision_paths(self.trees_, leaves)
+
+    @property
+    def estimator_(self) -> Any:
+        """A tree with the parameters of this forest's, not fitted."""
+        return clone(self.estimators_[0]).set_params(random_state=None)
 
     @property
     def n_outputs_(self) -> int:

@@ -132,6 +132,37 @@ def _block_of(x: Singles | SparseTable, block: range) -> tuple[Singles, int]:
     return (x.columns(block), 0) if isinstance(x, SparseTable) else (x, block.start)
 
 
+class _Edges(NamedTuple):
+    """The largest value of every code but the last, of a block of columns.
+
+    Attributes
+    ----------
+    table : (n_columns, 256) float32
+        Ascending, padded with infinity.
+    counts : (n_columns,) int64
+        How many there are.
+    long : dict
+        Those of columns that the table cannot hold.
+    """
+
+    table: Singles
+    counts: Longs
+    long: dict[int, Singles]
+
+    def put(self, k: int, edges: Singles) -> None:
+        """Set those of a column."""
+        self.counts[k] = len(edges)
+        self.table[k] = np.inf
+        if len(edges) < _EDGES:
+            self.table[k, : len(edges)] = edges
+        else:
+            self.long[k] = edges
+
+    def of(self, k: int) -> Singles:
+        """Return those of a column."""
+        return self.long[k] if k in self.long else self.table[k, : self.counts[k]]
+
+
 def _bin(
     x: Singles | SparseTable, max_bins: int | None, is_categorical: Bools, weights: Floats | None, threads: int
 ) -> Binned:
@@ -141,27 +172,24 @@ def _bin(
     is_part = not isinstance(rows, slice)
     blocks = [range(first, min(first + _BLOCK, n_features)) for first in range(0, n_features, _BLOCK)]
 
-    def find(block: range) -> list[Singles]:
+    def find(block: range) -> _Edges:
         part, at = _block_of(x, block)
         sample = np.ascontiguousarray(part[rows, at : at + len(block)].T)
         order = None if own is None else np.argsort(sample, axis=1, kind="stable")
         sample = np.sort(sample, axis=1) if order is None else np.take_along_axis(sample, order, axis=1)
-        few, counts = np.empty((len(block), _EDGES), dtype=np.float32), np.full(len(block), -1)
+        found = _Edges(np.full((len(block), _EDGES), np.inf, dtype=np.float32), np.full(len(block), -1), {})
         if not is_part:
-            _few_edges(sample, max_bins or 0, few, counts)
-        found = []
-        for k, f in enumerate(block):
-            if is_categorical[f]:
-                found.append(_category_edges(part[:, at + k]))
-            elif counts[k] >= 0:
-                found.append(few[k, : counts[k]])
+            _few_edges(sample, max_bins or 0, found.table, found.counts)
+        for k in np.flatnonzero((found.counts < 0) | is_categorical[block.start : block.stop]).tolist():
+            if is_categorical[block[k]]:
+                found.put(k, _category_edges(part[:, at + k]))
             else:
                 its = None if own is None or order is None else own[order[k]]
-                found.append(_edges(part[:, at + k], sample[k], its, max_bins, is_part=is_part))
+                found.put(k, _edges(part[:, at + k], sample[k], its, max_bins, is_part=is_part))
         return found
 
-    edges = [e for found in map_in_order(find, blocks, threads=threads) for e in found]
-    n_codes = np.array([len(e) + 1 for e in edges], dtype=np.int64)
+    edges = list(map_in_order(find, blocks, threads=threads))
+    n_codes = np.concatenate([found.counts for found in edges]) + 1
     starts = np.concatenate([[0], np.cumsum(n_codes)])
     columns = np.stack((starts[:-1], n_codes, is_categorical.astype(np.int64)), axis=1)
     ranges = np.empty((2, starts[-1]), dtype=np.float32)
@@ -171,20 +199,18 @@ def _bin(
     by_row = np.empty(codes.shape[::-1], dtype=np.uint8)
     wide = np.empty((n_features, n_rows) if is_wide else (0, 0), dtype=np.int32)
 
-    def code(block: range) -> None:
+    def code(numbered: tuple[range, _Edges]) -> None:
+        block, found = numbered
         part, at = _block_of(x, block)
-        if is_wide:
-            for column, f in enumerate(block, at):
-                values = part[:, column]
-                wide[f] = np.where(np.isnan(values), n_codes[f], np.searchsorted(edges[f], values))
-                _find_ranges(part, column, int(starts[f]), int(n_codes[f]), wide[f], ranges)
+        if not is_wide:
+            _code_columns(part, at, block.start, found.table, columns, ranges, codes, by_row)
             return
-        table = np.full((len(block), _EDGES), np.inf, dtype=np.float32)
         for k, f in enumerate(block):
-            table[k, : len(edges[f])] = edges[f]
-        _code_columns(part, at, block.start, table, columns, ranges, codes, by_row)
+            values = part[:, at + k]
+            wide[f] = np.where(np.isnan(values), n_codes[f], np.searchsorted(found.of(k), values))
+            _find_ranges(part, at + k, int(starts[f]), int(n_codes[f]), wide[f], ranges)
 
-    for _ in map_in_order(code, blocks, threads=threads):
+    for _ in map_in_order(code, list(zip(blocks, edges, strict=True)), threads=threads):
         pass
     for f in np.flatnonzero(is_categorical):  # categories that no row has keep their number
         ranges[:, starts[f] : starts[f + 1]] = np.arange(n_codes[f])
@@ -269,6 +295,7 @@ def _few_edges(sample: Singles, max_bins: int, edges: Singles, counts: Longs) ->
     """Fill in the edges of columns of up to `max_bins` values, and how many; leave the counts of others at -1.
 
     `sample` (n_columns, n) is sorted, NaN at its end: `_edges` of wide tables, most of whose columns no node looks at.
+    `edges` hold infinity; those of columns whose count is -1 mean nothing then.
     """
     for k in range(sample.shape[0]):
         n_values = 0
@@ -284,6 +311,7 @@ def _few_edges(sample: Singles, max_bins: int, edges: Singles, counts: Longs) ->
                 n_values += 1
         if n_values <= max_bins and max_bins > 0:
             counts[k] = max(n_values - 1, 0)
+            edges[k, counts[k]] = np.inf  # the last code has no edge
 
 
 @kernel

@@ -90,6 +90,8 @@ def _with_values(tables: TreeTables, objective: Objective, growth: Growth, ids: 
     fill_nodes(objective, ids, tree.begins, tree.n_node_samples, memory.split, memory.medians, values)
     if len(objective.signs) and growth.n_channels == (2 if growth.is_class else 1):  # else there is one class
         clip_nodes(growth.is_class, objective.signs, tree.feature, tree.child, memory.bounds, values)
+        if growth.is_class:
+            np.clip(values, 0.0, 1.0, out=values)  # a share of 1 may have been rounded up, and 1 - it is below 0 then
     own = np.empty_like(tree.own_values)
     leaves = np.flatnonzero(tree.is_leaf)
     own[tree.child[leaves] - n_shared] = values[leaves]

@@ -20,6 +20,11 @@ from depthforest.ensemble.tree.inputs import Table
 
 Labels = npt.NDArray[Any]
 
+
+class SparseTargetError(UsageError, TypeError):
+    """A y that is a sparse matrix: scikit-learn's types of it."""
+
+
 MAX_WEIGHT = 2**31
 """Whole weights are counted exactly up to this sum."""
 
@@ -35,7 +40,7 @@ def fit_classes(y: Any, table: Table) -> tuple[Any, Ints]:
 def _by_row(y: Any, table: Table) -> Labels:
     """Return y as an array, (n,), or (n, T) with more than one target."""
     if issparse(y):
-        raise UsageError("sparse multilabel-indicator for y is not supported.: pass y.toarray()")
+        raise SparseTargetError("sparse multilabel-indicator for y is not supported.: pass y.toarray()")
     labels = y if hasattr(y, "shape") else np.asarray(y)
     labels = np.asarray(labels) if len(labels.shape) == 2 and labels.shape[1] > 1 else column_or_1d(y, warn=True)
     check_consistent_length(table, labels)
@@ -65,7 +70,9 @@ def _check_counts(targets: Floats) -> None:
             f"counts and rates, got {targets.min():g}"
         )
     if (targets.sum(axis=0) <= 0).any():
-        raise UsageError("Sum of y is not positive which is necessary for Poisson regression: all targets are 0")
+        raise UsageError(
+            "Sum of y is not strictly positive which is necessary for Poisson regression.: all targets are 0"
+        )
 
 
 def weighed_classes(weights: Floats, class_weight: Any, classes: Classes, codes: Ints) -> tuple[Floats, float]:

@@ -56,6 +56,18 @@ def test_the_default_member_is_our_own_tree():
     assert isinstance(DiverseEnsembleRegressor(n_estimators=2).fit(X, Y).estimators_[0], trees.DecisionTreeRegressor)
 
 
+def test_importances_are_the_mean_of_the_members():
+    model = classifier(max_features=2, bootstrap_features=True, n_estimators=20).fit(X, Y)
+    sums = np.zeros(4)
+    for member, columns in zip(model.estimators_, model.estimators_features_, strict=True):
+        for column, own in zip(columns, member.feature_importances_, strict=True):
+            sums[column] += own
+    np.testing.assert_allclose(model.feature_importances_, sums / 20)
+    assert model.feature_importances_[2:].sum() > 0.7  # of petals
+    with pytest.raises(AttributeError, match="feature_importances_"):
+        classifier(GaussianNB()).fit(X, Y).feature_importances_  # noqa: B018
+
+
 # --- several targets
 
 

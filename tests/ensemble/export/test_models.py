@@ -196,6 +196,13 @@ def test_categories_and_missing_values(estimator):
     assert_same(estimator, X.astype(np.float32))
 
 
+def test_several_targets_in_bagging_are_refused():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    for kind in (de.BaggingClassifier, de.BaggingRegressor):
+        with pytest.raises(DepthForestError, match="takes one target a row, got 2: fit one for each column"):
+            de.to_onnx(kind(n_estimators=2, random_state=0).fit(X, (X > 0).astype(int)))
+
+
 def test_the_rarest_of_many_categories_stay_together():
     rng = np.random.default_rng(0)
     X = np.stack((rng.normal(size=2000), np.arange(2000) % 300 * 3), axis=1)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_classification
 
 from depthforest.base import UsageError
-from depthforest.ensemble import DecisionTreeRegressor, RandomForestRegressor
+from depthforest.ensemble import DecisionTreeClassifier, DecisionTreeRegressor, RandomForestRegressor
 from depthforest.ensemble.growth.binning import bin_columns
 from depthforest.ensemble.tree.plans import Growth
 from depthforest.ensemble.tree.planting import plant
@@ -132,3 +133,11 @@ def test_pruning_by_absolute_error_leaves_medians():
     assert 1 < tree.get_n_leaves() < 40
     for leaf in np.unique(leaves):
         assert_allclose(tree.tree_.value[leaf, 0, 0], np.median(y[leaves == leaf]))
+
+
+def test_shares_of_constrained_trees_stay_between_0_and_1():
+    x, y = make_classification(1000, 5, n_informative=5, n_redundant=0, random_state=42)
+    tree = DecisionTreeClassifier(monotonic_cst=[1, -1, 0, 0, 0], random_state=42).fit(x[:900], y[:900])
+    shares = tree.predict_proba(x)
+    assert shares.min() >= 0
+    assert shares.max() <= 1

@@ -368,7 +368,7 @@ def test_targets_that_cannot_be(kind):
         small(kind).fit(X, [0, 0, 0, 1, 1, np.nan])
     with pytest.raises(ValueError, match="dim 3, while dim <= 2 is required"):
         small(kind).fit(X, np.zeros((6, 2, 2)))
-    with pytest.raises(ValueError, match="sparse multilabel-indicator for y is not supported"):
+    with pytest.raises(TypeError, match="sparse multilabel-indicator for y is not supported"):
         small(kind).fit(X, csr_array(np.eye(6, 2)))
     if "Classifier" in kind.__name__:
         with pytest.raises(ValueError, match="Unknown label type: continuous"):
