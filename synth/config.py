@@ -211,8 +211,9 @@ class Config(TomlConfig):
     def at_absolute_paths(self) -> Config:
         """Return a configuration for a worker of a cluster, which may run in another folder."""
         names = ["mocap", "mocap_names", "makehuman_folder", *(["camera"] if Path(self.camera).is_file() else [])]
-        paths: dict[str, Any] = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: str(Path(path).absolute()) for name, path in paths.items() if path})
+        given = {name: getattr(self, name) for name in names if getattr(self, name)}
+        changed: dict[str, Any] = {name: str(Path(path).absolute()) for name, path in given.items()}
+        return replace(self, **changed)
 
     def takes_subject(self, subject: str) -> bool:
         """Tell whether the clips of a subject are used."""
