@@ -5,7 +5,9 @@ Imports neither numpy nor numba, so that the command line can show the defaults 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from depthforest.base import TomlConfig, UsageError
 
@@ -205,6 +207,13 @@ class Config(TomlConfig):
     def max_people(self) -> int:
         """The largest number of people in a frame."""
         return len(self.people_shares)
+
+    def at_absolute_paths(self) -> Config:
+        """Return a configuration for a worker of a cluster, which may run in another folder."""
+        names = ["mocap", "mocap_names", "makehuman_folder", *(["camera"] if Path(self.camera).is_file() else [])]
+        given = {name: getattr(self, name) for name in names if getattr(self, name)}
+        changed: dict[str, Any] = {name: str(Path(path).absolute()) for name, path in given.items()}
+        return replace(self, **changed)
 
     def takes_subject(self, subject: str) -> bool:
         """Tell whether the clips of a subject are used."""

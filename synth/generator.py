@@ -246,7 +246,7 @@ class Generator(FrameSource):
         return canvas
 
     def __getstate__(self) -> tuple[Config, int, int]:
-        return self.config, self.seed, self._n
+        return self.config.at_absolute_paths(), self.seed, self._n
 
     def __setstate__(self, state: tuple[Config, int, int]) -> None:
         self.__init__(*state)  # type: ignore[misc]

@@ -326,7 +326,7 @@ class Recording(Generator):
         return NameMap.from_json(self.config.mocap_names) if self.config.mocap_names else CMU_NAMES
 
     def __getstate__(self) -> tuple[Config, int, int, float, tuple[str, ...], Station | None]:  # type: ignore[override]
-        return self.config, self.seed, self._n_whole, self.fps, self.acts, self._station
+        return self.config.at_absolute_paths(), self.seed, self._n_whole, self.fps, self.acts, self._station
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         *made, station = state

@@ -73,6 +73,10 @@ class Store(ClaimedFolder):
     ERROR = DatasetError
     KIND: ClassVar[str]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a worker needs, which may run in another folder."""
+        return {**self.__dict__, "path": self.path.absolute()}
+
     def record_of(self, identity: str) -> str:
         """Return the record of a run."""
         return f"format = {self.KIND}\n{identity}"
@@ -196,7 +200,7 @@ class ZarrStore(Store):
         super().begin(identity)
         zarr = import_zarr()
         try:
-            self._group = zarr.open_group(self.path, mode="a")
+            self._group = zarr.open_group(self.path.absolute(), mode="a")
         except Exception as error:  # a broken store raises many kinds
             raise DatasetError(f"{self.path}: cannot be opened as a Zarr store: {error}") from None
 

@@ -70,8 +70,9 @@ class Pixels:
 
     def some(self, is_chosen: npt.NDArray[np.bool_]) -> Pixels:
         """Return some of the pixels, with the crops that they need and no others; `per_frame` becomes their number."""
-        begins, first, which = np.unique(self.starts[is_chosen], return_index=True, return_inverse=True)
-        sizes = self.shapes[is_chosen][first].astype(np.int64).prod(axis=1)
+        every = np.unique(self.starts)  # a crop, with all its channels, ends where the next begins
+        begins, which = np.unique(self.starts[is_chosen], return_inverse=True)
+        sizes = np.diff(every, append=len(self.depth))[np.searchsorted(every, begins)]
         depth = np.concatenate([self.depth[b : b + n] for b, n in zip(begins.tolist(), sizes.tolist(), strict=True)])
         return Pixels(
             depth,

@@ -146,6 +146,31 @@ def test_evaluate_gives_the_same_figures(address, fitting, tmp_path):
     assert figures[0] == figures[1]
 
 
+def test_frames_that_are_pickled_are_found_from_any_folder(tmp_path, monkeypatch):
+    """Workers of a cluster run where they were started."""
+    pytest.importorskip("zarr", reason="needs the extra zarr")
+    cloudpickle = pytest.importorskip("cloudpickle", reason="needs the extra dask")
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "here" / "camera.json").write_text(json.dumps(DATA.camera.to_dict()))
+    monkeypatch.chdir(tmp_path / "here")
+    stores = [open_store(f"new.{kind}", kind, identity="none") for kind in ("folder", "zarr")]
+    made = Generator(Config(camera="camera.json", n_bodies=2, n_poses=64, furnished_share=0.0), seed=1, n=2)
+    frames = [made[0]]
+    for store in stores:
+        store.prepare(1, frames[0])
+    message = cloudpickle.dumps((stores, made))
+    monkeypatch.chdir(tmp_path / "there")
+    stores, again = cloudpickle.loads(message)
+    assert again[1] == made[1]
+    for store in stores:
+        store.write(0, frames)
+        store.finish(1, frames[0])
+        store.unlock()
+        assert list(open_dataset(store.path)) == frames
+        assert store.path.parent == tmp_path / "here"
+
+
 def hashes(folder):
     """Return the hash of every file; a Zarr store compresses the same values to the same bytes."""
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents(folder).items()}

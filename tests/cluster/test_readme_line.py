@@ -26,14 +26,19 @@ def lines_of(page):
 
 
 def run(words, folder, *, substitutes, more):
-    """Run a command of a page in a checkout whose outputs go elsewhere; only an address and folders are replaced."""
-    words = [substitutes.get(word, word) for word in shlex.split(words)]
-    words[words.index("-o") + 1] = str(folder / words[words.index("-o") + 1])
-    command = [sys.executable, "-m", "depthforest", *words, *more]
+    """Run a command of a page in a folder that looks like a checkout; an address and the clips are replaced."""
+    command = [
+        sys.executable,
+        "-m",
+        "depthforest",
+        *[substitutes.get(word, word) for word in shlex.split(words)],
+        *more,
+    ]
     environment = {"OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        command, cwd=TOP, env=os.environ | environment, capture_output=True, text=True, check=False, timeout=6 * SECONDS
-    )
+        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False,
+        timeout=6 * SECONDS,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     return done
 
@@ -53,6 +58,8 @@ def test_readme_and_recipes_have_the_lines():
 def test_the_cluster_line_of_readme_runs_on_two_workers(tmp_path):
     """A hundredth of README's line: bodies and clips that need no download."""
     line = next(line for line in lines_of("README.md") if "--dask" in line)
+    (tmp_path / "models").symlink_to(TOP / "models")
+    (tmp_path / "elsewhere").mkdir()
     dask = [sys.executable, "-m", "dask"]
     common = ["--scheduler-file", tmp_path / "scheduler.json", "--dashboard-address", ":0"]
     workers = [*dask, "worker", "--nworkers", "2", "--nthreads", "1", "--local-directory", tmp_path, *common]
@@ -62,7 +69,7 @@ def test_the_cluster_line_of_readme_runs_on_two_workers(tmp_path):
             [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", *common],
             seconds=9 * SECONDS, stdout=log, stderr=log,
         ),
-        started(workers, seconds=9 * SECONDS, stdout=log, stderr=log),
+        started(workers, cwd=tmp_path / "elsewhere", seconds=9 * SECONDS, stdout=log, stderr=log),
     ):  # fmt: skip
         address = wait_for_address(tmp_path / "scheduler.log")
         substitutes = {next(word for word in line.split() if word.startswith("tcp://")): address, "CLIPS": ""}
