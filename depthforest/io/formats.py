@@ -382,7 +382,7 @@ def _read_tiff(path: Path, first: int = 0) -> Iterator[Raw]:
             try:
                 image.seek(page)
             except EOFError:
-                return
+                raise FrameError(f"{path}: page {page} of {n_pages} is missing; copy it again, or leave it out") from None
             except Exception as error:  # as above
                 raise FrameError(f"{path}: page {page} is damaged: {_first_line(error)}") from None
             yield _decoded(image, path)

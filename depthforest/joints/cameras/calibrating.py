@@ -15,6 +15,7 @@ import numpy as np
 
 from depthforest.base import Floats, Longs, UsageError, is_finite
 from depthforest.frames import JOINTS
+from depthforest.joints.cameras import bundle
 from depthforest.joints.cameras.rig import CameraPose, CameraRig
 from depthforest.joints.cameras.rigid import Floor, fit
 from depthforest.joints.cameras.views import CameraView, RigError
@@ -30,8 +31,8 @@ ROUNDS = 12
 STEADY = [JOINTS.index(name) for name in ("head", "neck", "spine", "shoulder_l", "shoulder_r", "hip_l", "hip_r")]
 """Joints of the trials: the trunk, which a forest finds best."""
 
-TRIED_PEOPLE, TRIED_MOMENTS, USED_MOMENTS = 4, 60, 600
-"""The longest tracks of each camera that are tried, and the moments of a trial and of the final fit, evenly spread."""
+TRIED_PEOPLE, TRIED_MOMENTS, USED_MOMENTS, BUNDLED_MOMENTS = 4, 60, 600, 300
+"""The longest tracks of each camera that are tried, and the moments of a trial, of a fit, and of the last one of all cameras, evenly spread."""
 
 NEAR_M = 0.4
 """Meters between the joints of two people, by their median, who are the same person."""
@@ -100,6 +101,9 @@ def calibrate(
         for number in range(1, len(poses)):
             refitted = _refitted(seen, known, poses, number)
             poses[number] = poses[number] if refitted is None else refitted[0]
+    bias = np.zeros(len(JOINTS))
+    for _ in range(bundle.ROUNDS):
+        poses, bias = bundle.adjusted(poses, _met(seen, poses), known, bias)
     return CameraRig(tuple(_judged(seen, poses, number) for number in range(len(poses))))
 
 
@@ -222,6 +226,27 @@ def _pairs(seen: list[CameraView], poses: list[CameraPose], number: int) -> _Pai
                 columns.append((joints[chosen], speeds[chosen], target[chosen], both[chosen]))
     empty = np.empty((0, 3))
     return _Pairs(*map(np.concatenate, zip(*columns, (empty, empty, empty, np.empty(0)), strict=True)))
+
+
+def _met(seen: list[CameraView], poses: list[CameraPose]) -> list[bundle.Pairs]:
+    """Return the joints that every two cameras have of the same person, each in its own space."""
+    found = []
+    for a, b in combinations(range(len(seen)), 2):
+        first, second = seen[a], seen[b]
+        rows = _spread(np.arange(len(first.times)), BUNDLED_MOMENTS)
+        clock = first.times[rows] + poses[a].offset_s - poses[b].offset_s
+        for own in first.joints:
+            points, weights = first.joints[own][rows], first.weights[own][rows]
+            for other in second.joints:
+                target, w_target = second.at(other, clock)
+                distances = np.linalg.norm(poses[a].place(points) - poses[b].place(target), axis=2)
+                both = weights * w_target * (_row_medians(distances) < NEAR_M)[:, None]
+                row, joint = np.nonzero(both > 0)
+                speeds = second.speeds_at(other, clock)[row, joint]
+                pair = bundle.Pairs(a, b, joint, points[row, joint], target[row, joint], speeds, both[row, joint])
+                if len(row):
+                    found.append(pair)
+    return found
 
 
 def _everybody(view: CameraView, times: Floats) -> Iterator[tuple[Floats, Floats]]:

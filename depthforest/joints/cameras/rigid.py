@@ -62,6 +62,16 @@ def fit(
     return rotation, translation, belief
 
 
+def rotation_by(turn: Floats) -> Floats:
+    """Return the rotation (3, 3) about an axis by its length in radians (Rodrigues)."""
+    angle = float(np.linalg.norm(turn))
+    if angle < 1e-12:
+        return np.eye(3)
+    x, y, z = turn / angle
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross)
+
+
 def degrees(rotation: Floats) -> float:
     """Return the angle of a rotation."""
     return float(np.degrees(np.arccos(np.clip((np.trace(rotation) - 1) / 2, -1, 1))))
