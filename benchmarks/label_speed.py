@@ -80,7 +80,7 @@ def frames_of(camera: str) -> tuple[Frames, Masks]:
 
 def sklearn_seconds(forest: df.Forest, frames: Frames, masks: Masks) -> float:
     """Return the seconds of one frame through a matrix of responses and scikit-learn."""
-    probes = draw(root_key(2, 0), 0, POOL, df.TrainConfig()).metres[0].T
+    probes = draw(root_key(2, 0), 0, POOL, df.TrainConfig()).meters[0].T
     rng = np.random.default_rng(0)
 
     def matrix(i: int, n: int | None = None) -> npt.NDArray[np.float32]:

@@ -19,7 +19,7 @@ from synth.scene.rendering import Mesh
 SIZES = ("160x120", "320x240", "640x480")
 REPEATS = 200
 BODY_DISTANCE = 2.2
-"""Metres: the whole stand-in fills about a sixth of the picture, as people in a room do."""
+"""Meters: the whole stand-in fills about a sixth of the picture, as people in a room do."""
 
 Points = npt.NDArray[np.float64]
 Faces = npt.NDArray[np.int64]

@@ -94,11 +94,11 @@ def response_rates(pixels: Sequence[Pixels], config: TrainConfig) -> tuple[float
     """Return the rates of the response kernel of `features` and of the trainer's."""
     drawn = draw(root_key(0, 0), 0, config.candidates, config)
     out = np.empty(config.candidates, dtype=np.int32)
-    metres = drawn.metres[0]
+    meters = drawn.meters[0]
 
     def bare() -> None:
         for part in pixels:
-            _bare(part.depth, part.starts, part.shapes, part.places, part.scales, metres, out)
+            _bare(part.depth, part.starts, part.shapes, part.places, part.scales, meters, out)
 
     def vector() -> None:
         for part in pixels:
@@ -115,7 +115,7 @@ def plain_rate(pixels: Pixels, n_nodes: int, config: TrainConfig, n_parts: int) 
     order = np.argsort(nodes, kind="stable")
     ends = np.cumsum(np.bincount(nodes, minlength=n_nodes))
     drawn: Candidates = draw(rng.integers(0, 2**63, n_nodes).astype(np.uint64), 0, config.candidates, config)
-    metres, inverses = drawn.metres, np.float32(1) / drawn.steps.astype(np.float32)
+    meters, inverses = drawn.meters, np.float32(1) / drawn.steps.astype(np.float32)
     totals = np.zeros((n_nodes, n_parts), dtype=np.int64)
     np.add.at(totals, (nodes, pixels.labels), 1)
 
@@ -123,7 +123,7 @@ def plain_rate(pixels: Pixels, n_nodes: int, config: TrainConfig, n_parts: int) 
         counts = np.zeros((n, config.candidates, n_parts, config.thresholds + 1), dtype=np.int32)
         _plain(
             pixels.depth, pixels.starts, pixels.shapes, pixels.places, pixels.scales, pixels.labels, order, ends[:n],
-            metres, drawn.lows, inverses, config.thresholds + 1, counts,
+            meters, drawn.lows, inverses, config.thresholds + 1, counts,
         )  # fmt: skip
         weights = np.ones(n_parts, dtype=np.int64)
         for node in range(n):

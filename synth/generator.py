@@ -139,7 +139,7 @@ class Generator(FrameSource):
         else:
             warnings.warn(
                 f"in {MAX_SCENES} scenes the main person never covered {config.least_visible:g} of the picture; "
-                "mend distances, camera height and tilt, or least_visible",
+                "adjust distance, camera height or tilt, or least_visible",
                 DepthForestWarning,
                 stacklevel=2,
             )

@@ -86,7 +86,7 @@ def weak_learners(learners: Any) -> Figure:
         "a stump": learners.DecisionTreeClassifier(max_depth=1, random_state=0),
         "a perceptron": Perceptron(random_state=0),
         "naive Bayes": GaussianNB(),
-        "15 neighbours": KNeighborsClassifier(15),
+        "15 neighbors": KNeighborsClassifier(15),
     }
     panels = {}
     for name, learner in kinds.items():

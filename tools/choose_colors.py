@@ -1,4 +1,4 @@
-"""Choose the part colours: apart for every eye, on black, on white and in gray.
+"""Choose the part colors: apart for every eye, on black, on white and in gray.
 
 Simulated annealing over a grid of sRGB colors. Parts that touch on the body must differ most, for normal
 vision, for the three kinds of color blindness (Machado et al. 2009, severity 1) and in lightness alone, as in a

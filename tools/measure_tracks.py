@@ -23,7 +23,7 @@ MAX_LAG_S, LAG_STEP_S = 0.3, 1 / 300
 """The lag is looked for up to here, in such steps."""
 
 SAME_M = 0.25
-"""Metres: an answer with half of the joints farther off is someone else's."""
+"""Meters: an answer with half of the joints farther off is someone else's."""
 
 
 @dataclass
@@ -167,7 +167,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--bodies", default="procedural")
     parser.add_argument("--mocap", default="")
-    parser.add_argument("--noise", type=float, default=0.03, help="metres, of each coordinate")
+    parser.add_argument("--noise", type=float, default=0.03, help="meters, of each coordinate")
     parser.add_argument("--dropout", type=float, default=0.05)
     parser.add_argument("--jumps", type=float, default=0.01)
     parser.add_argument("--threads", type=int)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import depthforest as df
 from depthforest.base import modelfile
 from depthforest.frames import BODY31
-from depthforest.trees import ContextTrees, PartGroups, quantise_leaves
+from depthforest.trees import ContextTrees, PartGroups, quantize_leaves
 
 Rng = np.random.Generator
 
@@ -79,7 +79,7 @@ def random_forest(
         rng.uniform(-0.5, 0.5, (len(children), 4)).astype(np.float32),
         rng.integers(-300, 300, len(children)).astype(np.int16),
         np.array(children, dtype=np.int32).reshape(-1, 2),
-        quantise_leaves(rng.random((n_leaves * n_facings, len(part_set))) ** 4 + 1e-9),
+        quantize_leaves(rng.random((n_leaves * n_facings, len(part_set))) ** 4 + 1e-9),
         part_set,
         evidence=rng.integers(-40, 40, (n_leaves, n_facings)).astype(np.int8) if n_facings > 1 else None,
         **options,

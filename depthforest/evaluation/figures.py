@@ -224,12 +224,12 @@ class Evaluation:
 
     @property
     def pixel_accuracy(self) -> float:
-        """Share of pixels that were answered rightly; NaN if there are none."""
+        """Share of pixels that were answered correctly; NaN if there are none."""
         return float(self.tally.pixel_accuracy)
 
     @property
     def class_accuracies(self) -> Floats:
-        """Array (n_parts,): share of each part's pixels that were answered rightly; NaN for parts never seen."""
+        """Array (n_parts,): share of each part's pixels that were answered correctly; NaN for parts never seen."""
         return self.tally.class_accuracies
 
     @property

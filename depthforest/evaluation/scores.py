@@ -40,7 +40,7 @@ BLOCK = 50
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """How often each class was seen, rightly answered, and answered at all.
+    """How often each class was seen, correctly answered, and answered at all.
 
     Parameters
     ----------
@@ -69,12 +69,12 @@ class Tally:
 
     @property
     def pixel_accuracy(self) -> Floats:
-        """Array (...): share of all that was answered rightly; NaN if there was nothing."""
+        """Array (...): share of all that was answered correctly; NaN if there was nothing."""
         return share(self.right.sum(axis=-1), self.seen.sum(axis=-1))
 
     @property
     def class_accuracies(self) -> Floats:
-        """Array (..., n_classes): share of each class that was answered rightly; NaN for classes never seen."""
+        """Array (..., n_classes): share of each class that was answered correctly; NaN for classes never seen."""
         return share(self.right, self.seen)
 
     @property

@@ -36,4 +36,4 @@ from .units import NAMED_SCALES as NAMED_SCALES
 from .units import DepthMM as DepthMM
 from .units import Scale as Scale
 from .units import check_scale as check_scale
-from .units import to_millimetres as to_millimetres
+from .units import to_millimeters as to_millimeters

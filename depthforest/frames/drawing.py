@@ -134,9 +134,9 @@ def with_skeletons(
             if a in at and b in at:
                 color = _faded(b, min(sure[a], sure[b]))
                 _draw_bone(drawn, at[a], at[b], color, size, is_seen=is_seen[a] and is_seen[b])
-        for name, centre in at.items():
-            cv2.circle(drawn, centre, size + 2, OUTLINE, -1, cv2.LINE_AA)
-            cv2.circle(drawn, centre, size + 1, _faded(name, sure[name]), -1 if is_seen[name] else 1, cv2.LINE_AA)
+        for name, center in at.items():
+            cv2.circle(drawn, center, size + 2, OUTLINE, -1, cv2.LINE_AA)
+            cv2.circle(drawn, center, size + 1, _faded(name, sure[name]), -1 if is_seen[name] else 1, cv2.LINE_AA)
         if ids and at:
             _draw_id(drawn, person, min(at.values(), key=lambda pixel: pixel[1]))
     return drawn

@@ -26,7 +26,7 @@ from depthforest.base import (
 )
 from depthforest.frames.camera import Camera, CameraLike, check_rotation, check_size
 from depthforest.frames.parts import BODY31, JOINTS, NO_PART, PartSet
-from depthforest.frames.units import MAX_MM, DepthMM, Scale, to_millimetres
+from depthforest.frames.units import MAX_MM, DepthMM, Scale, to_millimeters
 
 Position = tuple[float, float, float]
 
@@ -97,7 +97,7 @@ class Frame:
             is_void = depth_mm == MAX_MM
             depth_mm = np.where(is_void, np.uint16(0), depth_mm) if is_void.any() else depth_mm.copy()
         else:
-            depth_mm = to_millimetres(depth_mm)
+            depth_mm = to_millimeters(depth_mm)
         if not isinstance(self.camera, Camera):
             raise CameraError(f"a Frame needs a Camera, got {self.camera!r}; Frame.from_array takes names and numbers")
         if self.camera.distortion:
@@ -127,7 +127,7 @@ class Frame:
             As in `Camera.parse`. It describes the sensor itself: upright in its own housing, not mirrored. None guesses
             a preset by the size of the picture and warns.
         scale : float or str, optional
-            As in `units.to_millimetres`.
+            As in `units.to_millimeters`.
         flip : bool
             The driver mirrors its pictures (OpenNI does by default): turn them back, or left and right are swapped.
         rotate : int
@@ -139,7 +139,7 @@ class Frame:
         """
         check_rotation(rotate)
         check_flag("flip", flip)
-        depth_mm = to_millimetres(raw, scale=scale, name=name)
+        depth_mm = to_millimeters(raw, scale=scale, name=name)
         if flip:
             depth_mm = depth_mm[:, ::-1]
         height, width = depth_mm.shape

@@ -1,6 +1,6 @@
 """Raw numbers to millimeters: the conversion everyone gets wrong, and the checks that notice.
 
-`to_millimetres` turns what a file or a driver delivers into `uint16` millimeters with 0 for no reading. Values that
+`to_millimeters` turns what a file or a driver delivers into `uint16` millimeters with 0 for no reading. Values that
 cannot be a room in the assumed unit raise or warn, naming the likely cause and the `scale` that mends it.
 """
 
@@ -66,7 +66,7 @@ def check_scale(scale: Scale) -> _Unit | None:
     return _Unit(float(scale))
 
 
-def to_millimetres(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "depth") -> DepthMM:
+def to_millimeters(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "depth") -> DepthMM:
     """Convert a raw depth picture to `uint16` millimeters with 0 for no reading.
 
     Parameters
@@ -163,7 +163,7 @@ def _usual_unit(values: npt.NDArray[Any], name: str) -> _Unit:
                 f"{name}: floats with median {median:.4g} cannot be meters and are taken as millimeters; pass ",
                 Parameter("scale", 0.001),
                 " to say so",
-                *_or_centimetres(median),
+                *_or_centimeters(median),
             ),
             stacklevel=3,
         )
@@ -176,7 +176,7 @@ def _usual_unit(values: npt.NDArray[Any], name: str) -> _Unit:
     )
 
 
-def _or_centimetres(median: float) -> Message:
+def _or_centimeters(median: float) -> Message:
     """Return more advice where centimeters would be as likely."""
     return (", or ", Parameter("scale", "cm"), " if they are centimeters") if median <= 100 * MAX_ROOM_M else ()
 

@@ -51,7 +51,7 @@ from depthforest.frames import (
     Joints,
     LabeledFrame,
     PartSet,
-    to_millimetres,
+    to_millimeters,
 )
 from depthforest.io.formats import read_labels, read_picture
 from depthforest.io.writing import BLOCK, JOINT_COLUMNS, MARKS, Store, import_zarr, open_store
@@ -116,7 +116,7 @@ class FolderDataset(FrameSource):
             raw = read_picture(depth_path)
             if raw.dtype != np.uint16:
                 raise DatasetError(f"{depth_path}: expected a 16-bit PNG of one channel, got {raw.dtype} {raw.shape}")
-            depth_mm = to_millimetres(raw, scale=self.depth_scale, name=str(depth_path))
+            depth_mm = to_millimeters(raw, scale=self.depth_scale, name=str(depth_path))
             parts = read_labels(self.path / "parts" / f"{name}.png")
             if self._has_people:
                 people = read_labels(self.path / "people" / f"{name}.png")

@@ -154,10 +154,10 @@ def _fitted_camera(
         slope = sideways[is_reading] / depth
         if np.ptp(slope) == 0:
             return None, False
-        (focal, centre), *_ = np.linalg.lstsq(np.stack((slope, np.ones_like(slope)), axis=1), pixels, rcond=None)
-        if np.abs(focal * slope + centre - pixels).mean() > _FIT_TOLERANCE_PX:
+        (focal, center), *_ = np.linalg.lstsq(np.stack((slope, np.ones_like(slope)), axis=1), pixels, rcond=None)
+        if np.abs(focal * slope + center - pixels).mean() > _FIT_TOLERANCE_PX:
             return None, False
-        lines.append((float(focal), float(centre)))
+        lines.append((float(focal), float(center)))
     (fx, cx), (fy, cy) = lines
     try:
         return Camera(abs(fx), abs(fy), cx, cy, width, height), fx < 0

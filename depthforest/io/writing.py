@@ -28,7 +28,7 @@ ZARR_CHUNK = 16
 """Frames in a compressed chunk of a Zarr store: a few MB, so that reading one frame stays cheap. Divides `BLOCK`."""
 
 DEPTH_SCALE = 0.001
-"""Metres per unit of stored depth: millimeters, as in memory, so that nothing is lost."""
+"""Meters per unit of stored depth: millimeters, as in memory, so that nothing is lost."""
 
 JOINT_COLUMNS = ("frame", "person", "joint", "x", "y", "z", "visible")
 MARKS = ".blocks"

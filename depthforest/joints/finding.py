@@ -44,7 +44,7 @@ EXACT = (0.2, 0.0001, 100)
 """The same, to the end: pixels a fifth of a bandwidth apart reach the same mode, so that they climb together."""
 
 UNIT_AREA = 0.01
-"""Square metres: whose logarithm is 0 in the evidence."""
+"""Square meters: whose logarithm is 0 in the evidence."""
 
 MAX_ODDS = 30.0
 """Largest logarithm of odds: beyond it a confidence is 0 or 1 anyway."""

@@ -36,13 +36,13 @@ from depthforest.joints.placing import expected_place, turned_axes
 from depthforest.joints.stats import LEAST_PEOPLE, RADIUS, fit_bones, fit_gaussian, fit_log_odds, judge, precision_of
 
 FINE_RADIUS, FINE_WEIGHT = 0.05, 0.25
-"""Metres, and what precision within them counts beside that within `RADIUS`: of equals, the nearer is better."""
+"""Meters, and what precision within them counts beside that within `RADIUS`: of equals, the nearer is better."""
 
 BANDWIDTHS = (0.03, 0.045, 0.065, 0.09, 0.12, 0.16)
 THRESHOLDS = (0.03, 0.07, 0.14, 0.21, 0.3)
 PUSH_BACKS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12)
 PUSH_STEPS = (0.0, -0.005, 0.005, -0.01, 0.01)
-"""Metres, and shares of probability: the grid, and the finer steps around the best push-back."""
+"""Meters, and shares of probability: the grid, and the finer steps around the best push-back."""
 
 BONE_WEIGHTS = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
 """What bones weigh against evidence; 0 leaves them out. The best has the largest sum of mean average precision and the
@@ -56,11 +56,11 @@ LEAST_PIXELS = 30
 """Readings of a person; people of fewer are left out."""
 
 TRIM_ROUNDS, TRIM_RADIUS = 3, 0.12
-"""Fits of offsets, and metres: from the second on, people whose joint the last fit missed by more are left out, but
+"""Fits of offsets, and meters: from the second on, people whose joint the last fit missed by more are left out, but
 for the better half. Where left and right are mistaken, the mean of both ways is wrong for everyone."""
 
 FARTHEST_ANCHOR = 0.5
-"""Metres: an anchor's mode farther from the joint is a mistake, from which no offset is learned."""
+"""Meters: an anchor's mode farther from the joint is a mistake, from which no offset is learned."""
 
 
 @dataclass(frozen=True, eq=False)

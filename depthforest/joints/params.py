@@ -24,13 +24,13 @@ N_MOVE, N_ODDS = 4 * (len(JOINTS) - 1) + 6, 6 + len(JOINTS) - 1
 """Columns of `Moves`; `moving` says what they are."""
 
 WITHOUT_PART = ("spine", "hip_l", "hip_r")
-"""Joints that have no part of their own in any part set: they come from their neighbours' modes."""
+"""Joints that have no part of their own in any part set: they come from their neighbors' modes."""
 
 MAX_METRES = 1.0
 """The largest bandwidth, push-back, offset, bone and deviation: no body has a larger one."""
 
 MIN_BANDWIDTH = 0.005
-"""Metres: less is below the distance of two pixels."""
+"""Meters: less is below the distance of two pixels."""
 
 MIN_SD = 0.001
 MAX_WEIGHT = 1000.0
@@ -74,10 +74,10 @@ _MEAN_BONES = {
     "knee-ankle": 0.38,
     "ankle-foot": 0.19,
 }
-"""Metres between the joints of the median person of synth's frames."""
+"""Meters between the joints of the median person of synth's frames."""
 
 TRUNK_PUSH_BACK = 0.12
-"""Metres from the surface to hips and spine where no offsets are stored: half of a trunk's depth."""
+"""Meters from the surface to hips and spine where no offsets are stored: half of a trunk's depth."""
 
 
 @dataclass(frozen=True)

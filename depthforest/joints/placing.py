@@ -19,19 +19,19 @@ from depthforest.joints.params import (
 )
 
 TRANSLATION = 100.0
-"""Square metres: variance of where people stand; large, so that what is found moves with them."""
+"""Square meters: variance of where people stand; large, so that what is found moves with them."""
 
 MODE_NOISE = 1e-4
-"""Square metres: of a mode's place."""
+"""Square meters: of a mode's place."""
 
 
 @kernel
-def turned_axes(towards: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def turned_axes(toward: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the camera's axes, as rows, turned so that z points at a place before it and x stays level."""
     axes = np.zeros((3, 3))
-    length = np.sqrt(towards[0] ** 2 + towards[1] ** 2 + towards[2] ** 2)
+    length = np.sqrt(toward[0] ** 2 + toward[1] ** 2 + toward[2] ** 2)
     for axis in range(3):
-        axes[2, axis] = towards[axis] / length
+        axes[2, axis] = toward[axis] / length
     flat = np.sqrt(axes[2, 0] ** 2 + axes[2, 2] ** 2)
     axes[0, 0], axes[0, 2] = axes[2, 2] / flat, -axes[2, 0] / flat
     axes[1, 0] = axes[2, 1] * axes[0, 2]

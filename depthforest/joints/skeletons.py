@@ -31,7 +31,7 @@ ORDER = np.array([0, *(JOINTS.index(b) for _, b in BONES)])
 """The joints, parents before their children."""
 
 FAR = 2.0
-"""Metres: the distance to another proposal where there is none."""
+"""Meters: the distance to another proposal where there is none."""
 
 FEATURE_NAMES = (
     "confidence",

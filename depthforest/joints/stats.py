@@ -11,7 +11,7 @@ from depthforest.joints.params import MIN_SD, Bone, JointParameters, bone_name
 from depthforest.joints.precision import area_under, precision_recall
 
 RADIUS = 0.1
-"""Metres: a proposal within it is right, as in the paper."""
+"""Meters: a proposal within it is right, as in the paper."""
 
 EM_STEPS = 20
 """Of expectation and maximisation: the fit has settled long before."""
@@ -31,7 +31,7 @@ LEAST_PEOPLE = 20
 """People without whom nothing can be learned."""
 
 MAX_SD = 0.1
-"""Metres: deviation of a bone that was hardly ever seen; as large as the error of a right proposal may be."""
+"""Meters: deviation of a bone that was hardly ever seen; as large as the error of a right proposal may be."""
 
 
 def average_precision(confidences: Floats, is_right: npt.NDArray[np.bool_], n_truths: int) -> float:
@@ -125,8 +125,8 @@ def fit_gaussian(samples: Floats) -> tuple[Floats, Floats]:
             filled[rows] = values
         total = filled.sum(axis=0)
         mean = total / n
-        centred = filled - mean
-        covariance = (scatter + missing_scatter + centred.T @ centred) / (n + PRIOR_SAMPLES)
+        centerd = filled - mean
+        covariance = (scatter + missing_scatter + centerd.T @ centerd) / (n + PRIOR_SAMPLES)
         covariance = (covariance + covariance.T) / 2 + NOISE * np.eye(k) / EM_STEPS
     return mean, covariance
 

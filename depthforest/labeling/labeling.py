@@ -41,7 +41,7 @@ class Labeling:
         Labels; 255 off the mask, where there is no reading, and where a pixel was rejected.
     confidence : array (rows, cols), float32
         How probable the part that won is, 0 to 1: of a calibrated model, the share of such pixels that are labeled
-        rightly. Of other models, and where trees vote, the share of the trees' answers. 0 where there is no label.
+        correctly. Of other models, and where trees vote, the share of the trees' answers. 0 where there is no label.
     part_set : PartSet
         What the labels are.
     camera : Camera

@@ -238,17 +238,17 @@ def _is_flat(
 ) -> bool:
     """Fit the plane of a patch, and tell whether it is large and flat enough for a face."""
     breadth = _fit(points, stack, n, plane)
-    square_metres, bends, heights = 0.0, 0.0, 0.0
+    square_meters, bends, heights = 0.0, 0.0, 0.0
     for k in range(n):
         i = np.int64(stack[k])
         z = points[2, i]
         height = plane[0] * points[0, i] + plane[1] * points[1, i] + plane[2] * z + plane[3]
         tolerance = np.float32(TOLERANCE) + np.float32(3) * points[3, i] / z * plane[3]
-        square_metres += area[i]
+        square_meters += area[i]
         bends += _bent(plane, points, normals, i)
         heights += height * height / (tolerance * tolerance)
-    if square_metres < FACE_AREA or square_metres >= BROAD_AREA:
-        return square_metres >= FACE_AREA
+    if square_meters < FACE_AREA or square_meters >= BROAD_AREA:
+        return square_meters >= FACE_AREA
     tilt = abs(plane[0] * up[0] + plane[1] * up[1] + plane[2] * up[2])
     slant = min(1 - tilt if tilt > 0.7 else tilt, MOST_SLANT)
     score = FLAT_WEIGHTS[0] * bends / n + FLAT_WEIGHTS[1] * heights / n + FLAT_WEIGHTS[2] * slant

@@ -231,10 +231,10 @@ def _gather(
                 cells[3, col] += downs[col * step]
         for col in range(n_cols):
             n, sum_z = cells[0, col], cells[1, col]
-            to_metres = np.float32(0.001) / np.float32(max(n, 1))
-            z = np.float32(sum_z) * to_metres
-            points[0, row, col] = (cells[2, col] - cx * sum_z) * to_metres * inv_fx
-            points[1, row, col] = (cells[3, col] + (top - cy) * sum_z) * to_metres * inv_fy
+            to_meters = np.float32(0.001) / np.float32(max(n, 1))
+            z = np.float32(sum_z) * to_meters
+            points[0, row, col] = (cells[2, col] - cx * sum_z) * to_meters * inv_fx
+            points[1, row, col] = (cells[3, col] + (top - cy) * sum_z) * to_meters * inv_fy
             points[2, row, col] = z
             points[3, row, col] = noise * noise_at(z) if n > 0 else np.float32(0)
             area[row, col] = np.float32(n) * z * z * inv_fx * inv_fy

@@ -57,12 +57,12 @@ def label_regions(
                 continue
             labels[start_row, start_col] = n
             stack[0] = start_row * n_cols + start_col
-            height, n_cells, square_metres = 1, 0, 0.0
+            height, n_cells, square_meters = 1, 0, 0.0
             while height > 0:
                 height -= 1
                 row, col = stack[height] // n_cols, stack[height] % n_cols
                 n_cells += 1
-                square_metres += area[row, col]
+                square_meters += area[row, col]
                 for r in range(max(row - 1, 0), min(row + 2, n_rows)):
                     for c in range(max(col - 1, 0), min(col + 2, n_cols)):
                         is_free = labels[r, c] < 0 and taken[r, c] == 0 and points[2, r, c] > 0
@@ -71,7 +71,7 @@ def label_regions(
                             labels[r, c] = n
                             stack[height] = r * n_cols + c
                             height += 1
-            sizes[n, 0], sizes[n, 1] = n_cells, square_metres
+            sizes[n, 0], sizes[n, 1] = n_cells, square_meters
             n += 1
     return n
 

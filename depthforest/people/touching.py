@@ -44,11 +44,11 @@ def part_bodies(points: Singles, area: Singles, axes: Singles, cells: Bytes) -> 
     flat_cells, flat_area, flat_points = cells.reshape(-1), area.reshape(-1), points.reshape(4, -1)[:3]
     for body in range(1, int(cells.max(initial=0)) + 1):
         places = np.flatnonzero(flat_cells == body)
-        square_metres = flat_area[places]
-        if square_metres.sum() < LEAST_AREA:
+        square_meters = flat_area[places]
+        if square_meters.sum() < LEAST_AREA:
             continue
         at = axes @ flat_points[:, places]
-        heads = _find_heads(at, square_metres)
+        heads = _find_heads(at, square_meters)
         if len(heads) < 2:
             continue
         # people stand on their own ground: the nearest head, seen from above

@@ -2,7 +2,7 @@
 
 Other rooms may use `LabelRun` with its `LabelOptions` and `LabelSummary`, `label_one` for a single frame,
 `label_people` for all people of a frame, `Tracker` and `track` for live loops, and `check_frames`, which judges
-whether frames were read rightly.
+whether frames were read correctly.
 
 Modules, from the ground up:
 

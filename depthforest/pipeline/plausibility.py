@@ -1,6 +1,6 @@
-"""Whether frames were read rightly: unit, camera and orientation, judged by the people in them and by trials.
+"""Whether frames were read correctly: unit, camera and orientation, judged by the people in them and by trials.
 
-People who are read rightly are labeled with confidence. Where nobody is, a few frames are tried in other units, with
+People who are read correctly are labeled with confidence. Where nobody is, a few frames are tried in other units, with
 other focal lengths and turned: what makes people of them is the likely reason. People who stand are measured, too.
 """
 
@@ -27,7 +27,7 @@ MAX_MEASURED = 30
 """Frames of which people are measured."""
 
 SURE_TIMES = 2.2
-"""Multiple of `Forest.person_confidence` that people who are read rightly nearly always reach: 0.45 of body31; 0.38 to
+"""Multiple of `Forest.person_confidence` that correctly read people nearly always reach: 0.45 for body31; 0.38 to
 0.65 were seen in real frames, and up to 0.44 in frames that were turned or had a wrong camera."""
 
 CONVINCING_TIMES = 2.4
@@ -357,7 +357,7 @@ def _tallest(glances: list[Glance]) -> float | None:
 
 
 def check_frames(frames: Frame | Iterable[Frame], forest: Forest | None = None) -> tuple[Finding, ...]:
-    """Judge whether frames were read rightly: unit, camera and orientation.
+    """Judge whether frames were read correctly: unit, camera and orientation.
 
     Parameters
     ----------

@@ -370,8 +370,8 @@ class LabelRun:
             self._folder.note_video()
         if video is not None and video.n_resized:
             warnings.warn(
-                f"of another size than the first are {video.n_resized} frames; the video has them scaled to fit, with "
-                "black borders",
+                f"{video.n_resized} {'frame differs' if video.n_resized == 1 else 'frames differ'} in size from the "
+                "first; the video shows them letterboxed",
                 DepthForestWarning,
                 stacklevel=3,
             )

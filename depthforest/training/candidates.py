@@ -102,7 +102,7 @@ class Candidates:
     """Of one candidate of one node."""
 
     @property
-    def metres(self) -> npt.NDArray[np.float32]:
+    def meters(self) -> npt.NDArray[np.float32]:
         """The probes (n_nodes, 4, n) in meters, exact."""
         return self.probes * self.unit_m
 

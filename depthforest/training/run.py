@@ -41,7 +41,7 @@ from depthforest.training.outofbag import Judge, Votes
 from depthforest.training.progress import Outlook, Progress
 from depthforest.training.sampling import OUT_OF_BAG, checked_frame, frames_of_tree
 from depthforest.training.shards import Shard
-from depthforest.trees import SCHEMA, quantise_leaves
+from depthforest.trees import SCHEMA, quantize_leaves
 
 if TYPE_CHECKING:
     from depthforest.training.distributed.growing import ClusterGrower
@@ -410,7 +410,7 @@ class Run:
         if isinstance(self.config, ContextConfig):
             totals = np.maximum(grown.leaf_counts.sum(axis=0), 1)
             shares *= (totals.max() / totals) ** self.config.leaf_balance
-        return quantise_leaves(shares)
+        return quantize_leaves(shares)
 
     def _vote(self, judge: Judge | None, grown: GrowingTree, leaves: Leaves) -> float | None:
         return judge.vote(grown, leaves, self.votes) if judge else None

@@ -31,7 +31,7 @@ from .features import masked_depth as masked_depth
 from .features import probe_unit as probe_unit
 from .features import responses as responses
 from .quantizing import LEAF_SUM as LEAF_SUM
-from .quantizing import quantise_leaves as quantise_leaves
+from .quantizing import quantize_leaves as quantize_leaves
 from .thumbnails import COARSE_PIXELS as COARSE_PIXELS
 from .thumbnails import CoarseGrid as CoarseGrid
 from .thumbnails import find_grid as find_grid

@@ -159,7 +159,7 @@ def check_rows(leaves: Leaves) -> None:
     leaf = _find_other_sum(leaves, LEAF_SUM)
     if leaf >= 0:
         total = leaves[leaf].sum(dtype=np.int64)
-        raise ModelError(f"leaf {leaf} sums to {total}, expected {LEAF_SUM}; quantise_leaves makes such rows")
+        raise ModelError(f"leaf {leaf} sums to {total}, expected {LEAF_SUM}; quantize_leaves makes such rows")
 
 
 @kernel

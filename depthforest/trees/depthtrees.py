@@ -49,7 +49,7 @@ class DepthTrees:
     children : array (n_nodes, 2), int32
         Left and right: node index, or ``~leaf``. Every node and every leaf is used exactly once.
     leaves : array (n_leaves * n_facings, n_parts), uint8
-        Distributions in 255ths: each row sums to 255; `quantise_leaves` makes them. Row ``leaf * n_facings + f`` holds
+        Distributions in 255ths: each row sums to 255; `quantize_leaves` makes them. Row ``leaf * n_facings + f`` holds
         for people of facing f.
     part_set : PartSet
         What the parts are.

@@ -1,6 +1,6 @@
 """Depth-difference features: where a probe lands, what it reads, and the response of a pair of probes.
 
-Shotton et al. 2011, equation 1, with offsets in metres: a pixel of depth d looks at two other pixels, u and v away from
+Shotton et al. 2011, equation 1, with offsets in meters: a pixel of depth d looks at two other pixels, u and v away from
 it on a plane at its own depth, and its response is the difference of the depths there:
 
     response(p) = D(p + round(focal * u / d)) - D(p + round(focal * v / d))        whole millimeters
@@ -30,7 +30,7 @@ MAX_BACKGROUND_MM = 65_535
 """Largest background value, millimeters: it must fit the image it is read beside."""
 
 MAX_OFFSET_M = 10.0
-"""Largest probe offset along an axis, metres: several bodies wide."""
+"""Largest probe offset along an axis, meters: several bodies wide."""
 
 MAX_OFFSET_PX = 32_767
 """Pixel offsets are clamped to this, so that no sum of a pixel and an offset overflows; no image is that far from
@@ -61,24 +61,24 @@ def pixel_scale(focal: np.float32, depth_mm: int) -> np.float32:
 
 
 @kernel
-def clamped_offset(metres: np.float32, scale: np.float32, lowest: np.float32, highest: np.float32) -> np.int32:
+def clamped_offset(meters: np.float32, scale: np.float32, lowest: np.float32, highest: np.float32) -> np.int32:
     """Return `scaled_offset`, clamped to two whole numbers within its own limits: one clamp for both."""
-    pixels = np.float32(metres * scale)
+    pixels = np.float32(meters * scale)
     pixels = min(max(pixels, lowest), highest)
     return np.int32(pixels + np.copysign(_BELOW_HALF, pixels))
 
 
 @kernel
-def scaled_offset(metres: np.float32, scale: np.float32) -> np.int32:
+def scaled_offset(meters: np.float32, scale: np.float32) -> np.int32:
     """Return float32(meters * scale), rounded half away from zero and clamped, in whole pixels."""
-    offset: np.int32 = clamped_offset(metres, scale, -_LIMIT, _LIMIT)
+    offset: np.int32 = clamped_offset(meters, scale, -_LIMIT, _LIMIT)
     return offset
 
 
 @kernel
-def probe_offset(metres: np.float32, focal: np.float32, depth_mm: int) -> np.int32:
+def probe_offset(meters: np.float32, focal: np.float32, depth_mm: int) -> np.int32:
     """Return the offset of a probe along an axis, in whole pixels, seen from a pixel at a depth > 0."""
-    offset: np.int32 = scaled_offset(metres, pixel_scale(focal, depth_mm))
+    offset: np.int32 = scaled_offset(meters, pixel_scale(focal, depth_mm))
     return offset
 
 

@@ -17,7 +17,7 @@ MAX_LEAF_ERROR = 1 / LEAF_SUM
 Leaves = npt.NDArray[np.uint8]
 
 
-def quantise_leaves(probabilities: npt.ArrayLike) -> Leaves:
+def quantize_leaves(probabilities: npt.ArrayLike) -> Leaves:
     """Return distributions in 255ths that sum to exactly 255, by largest remainders.
 
     Each entry is rounded down; what is missing to 255 goes to the largest remainders, one each, the lowest part first
@@ -47,23 +47,23 @@ def quantise_leaves(probabilities: npt.ArrayLike) -> Leaves:
         raise ModelError(
             f"leaf distribution {int(np.flatnonzero(bad)[0])} must have no negative entry and a finite sum above 0"
         )
-    quantised = np.empty(weights.shape, dtype=np.uint8)
-    _quantise(weights, totals, quantised)
-    return quantised
+    quantized = np.empty(weights.shape, dtype=np.uint8)
+    _quantize(weights, totals, quantized)
+    return quantized
 
 
 @kernel
-def _quantise(weights: npt.NDArray[np.float64], totals: npt.NDArray[np.float64], quantised: Leaves) -> None:
+def _quantize(weights: npt.NDArray[np.float64], totals: npt.NDArray[np.float64], quantized: Leaves) -> None:
     remainders = np.empty(weights.shape[1])
     for leaf in range(len(weights)):
         n_missing = LEAF_SUM
         for p in range(len(remainders)):
             scaled = weights[leaf, p] / totals[leaf] * LEAF_SUM
             entry = int(scaled)
-            quantised[leaf, p] = entry
+            quantized[leaf, p] = entry
             remainders[p] = scaled - entry
             n_missing -= entry
         for _ in range(n_missing):
             largest = np.argmax(remainders)
-            quantised[leaf, largest] += 1
+            quantized[leaf, largest] += 1
             remainders[largest] = -1.0

@@ -1,7 +1,7 @@
-"""A room before a camera, as good and bad cameras deliver it, and pictures of what the program makes of each.
+"""A room as good and bad cameras deliver it, and pictures of the resulting labels.
 
-`own_camera.md` tells the story. `make` writes the frames; `pictures` runs `depthforest label` on them, rightly once and
-wrongly in every way, and lays the results side by side.
+`own_camera.md` is the tutorial. `make` writes the frames; `pictures` runs `depthforest label` on them, once correctly
+and with every kind of mistake, and draws the results side by side.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _sample_family(rng: np.random.Generator, n: int, name: str) -> Singles:
         if not len(missing):
             break
     else:
-        raise DepthForestError(f"the pose family {name} gives no possible pose; mend its ranges in synth/families.py")
+        raise DepthForestError(f"the pose family {name} has no possible pose; correct its ranges in synth/families.py")
     flip = np.array([-1.0, 1.0, 1.0], dtype=np.float32)
     mirrored = rng.random(n) < 0.5
     rotations[mirrored] = flip[:, None] * rotations[mirrored][:, BONE_MIRROR] * flip

@@ -236,7 +236,7 @@ def render(
     inverse.fill(1 / far)
     hits.fill(-1)
     _project(vertices, lens, screen)
-    _rasterise(vertices, screen, faces, is_closed, lens, inverse, hits)
+    _rasterize(vertices, screen, faces, is_closed, lens, inverse, hits)
     _look_up_depth(inverse, hits, vertices, faces, lens, rendered.depth, rendered.facing)
     _look_up_labels(hits, parts, people, rendered.parts, rendered.people)
     if any(mesh.is_lost for mesh in meshes):
@@ -273,7 +273,7 @@ def _project(vertices: Singles, lens: Floats, screen: Floats) -> None:
 
 
 @kernel
-def _rasterise(
+def _rasterize(
     vertices: Singles, screen: Floats, faces: Ints, is_closed: Bools, lens: Floats, inverse: Singles, hits: Ints
 ) -> None:
     """Draw every face into the buffers of 1/z and of face indices."""

@@ -58,8 +58,8 @@ class Wall:
     def hit(self, slope: float) -> float:
         """Return how far away, along -z, a ray (slope, -1) from the camera meets the wall; inf if never."""
         x, z = self.inward
-        towards = z - slope * x
-        return self.distance / towards if towards > 1e-6 else math.inf
+        toward = z - slope * x
+        return self.distance / toward if toward > 1e-6 else math.inf
 
     def corners(self, height: float) -> list[tuple[float, float, float]]:
         """Return the corners of its quad."""

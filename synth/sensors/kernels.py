@@ -169,7 +169,7 @@ def _match_pattern(
 
 
 @kernel
-def _quantise(disparity: Singles, noise: Singles, law: Floats, out: Singles) -> None:
+def _quantize(disparity: Singles, noise: Singles, law: Floats, out: Singles) -> None:
     """Write depth in meters of noisy disparities in steps of 1 / levels px; 0 for holes.
 
     `law`: focal length times baseline, levels, and a, b, c of the standard deviation a + b (z - c)^2 in meters. That is

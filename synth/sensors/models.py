@@ -85,7 +85,7 @@ def sense_structured_light(
         [focal_baseline, sensor.levels_per_px, sensor.noise_base_m, sensor.noise_gain, sensor.noise_center_m]
     )
     reading = lit
-    kernels._quantise(matched, noise[0], law, reading)
+    kernels._quantize(matched, noise[0], law, reading)
     return reading, source
 
 
@@ -145,7 +145,7 @@ def sense_stereo(
     kernels._drop_flat(texture, noise[1], cell, rule, melted)
     law = np.array([focal_baseline, sensor.levels_per_px, 0.0, sensor.noise_px / focal_baseline, 0.0])
     reading = np.empty_like(depth)
-    kernels._quantise(melted, noise[0], law, reading)
+    kernels._quantize(melted, noise[0], law, reading)
     return reading, source
 
 

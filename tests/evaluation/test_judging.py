@@ -73,7 +73,7 @@ def test_merged_sides_are_scikit_learns(frames, forest):
     assert figures["parts_merged.mean_class_accuracy"].value == pytest.approx(expected)
 
 
-def test_regions_count_bands_for_either_neighbour(frames, forest):
+def test_regions_count_bands_for_either_neighbor(frames, forest):
     truth, answered = answers(forest, frames)
     table, accepts = BODY31_TO_REGIONS15.table, BODY31_TO_REGIONS15.accepts
     is_right = accepts[truth, table[answered]] | accepts[answered, table[truth]]

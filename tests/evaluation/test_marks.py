@@ -30,7 +30,7 @@ def frames():
     return {"f": df.Frame(depth, CAMERA)}
 
 
-def test_a_band_counts_for_either_neighbour(tmp_path, frames):
+def test_a_band_counts_for_either_neighbor(tmp_path, frames):
     points = [[30, 20, "upper_arm_l"], [31, 20, "forearm_l"], [32, 20, "hand_l"], [33, 20, "upper_arm_r"]]
     marks = read_marks(marks_of(points, tmp_path=tmp_path))
     result = score_marks(one_part_forest("elbow_l"), marks, frames, JudgeOptions(joints=False))

@@ -25,7 +25,7 @@ def test_the_same_parts_are_judged_at_every_level():
     assert [len(level.part_set) for level in levels] == [31, 16, 15, 9]
 
 
-def test_a_band_counts_for_either_neighbour_in_the_regions():
+def test_a_band_counts_for_either_neighbor_in_the_regions():
     level = comparable(BODY31, BODY31)[2]
     for t, true_part in enumerate(BODY31.names):
         for a, answered in enumerate(BODY31.names):

@@ -134,9 +134,9 @@ def test_a_reader_of_thirty_lines_agrees(tmp_path):
         inside = 0 <= row < 8 and 0 <= col < 8
         return (depth_mm[row][col] if inside else 0) or about["background_mm"]
 
-    def offset(metres, focal, d):
+    def offset(meters, focal, d):
         single = np.float32
-        x = float(single(metres) * (single(focal) * single(1000) / single(d)))
+        x = float(single(meters) * (single(focal) * single(1000) / single(d)))
         return int(math.copysign(math.floor(abs(x) + 0.5), x))
 
     for row, col in np.argwhere(frame.depth_mm > 0).tolist():

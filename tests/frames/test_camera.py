@@ -12,7 +12,7 @@ from depthforest.frames.camera import PRESETS, Camera, at_most_pixels, parse_siz
 
 SMALL = Camera(20.0, 22.0, 7.3, 4.8, 16, 12)
 focals = st.floats(5, 2000)
-centres = st.floats(-50, 2000)
+centers = st.floats(-50, 2000)
 
 
 def test_presets_are_the_published_intrinsics():
@@ -31,7 +31,7 @@ def test_a_scaled_preset_sees_the_same_rays():
     np.testing.assert_allclose(full.unproject([479.5, 639.5], 1.0), half.unproject([239.5, 319.5], 1.0), atol=1e-12)
 
 
-@given(focals, focals, centres, centres, st.lists(st.tuples(*[st.floats(-5, 5)] * 3), max_size=8))
+@given(focals, focals, centers, centers, st.lists(st.tuples(*[st.floats(-5, 5)] * 3), max_size=8))
 def test_projection_equals_its_twin(fx, fy, cx, cy, points):
     camera = Camera(fx, fy, cx, cy, 64, 48)
     comp = camera.project(np.array(points).reshape(-1, 3))

@@ -69,7 +69,7 @@ def test_shading_is_the_same_at_any_noise_of_the_far_side():
     assert np.ptp(picture[20:100, 81:150]) <= 2
 
 
-def test_parts_are_painted_in_their_colours():
+def test_parts_are_painted_in_their_colors():
     parts = np.arange(40, dtype=np.uint8).reshape(5, 8)
     parts[parts > 30] = NO_PART
     painted = drawing.color_parts(parts, BODY31)
@@ -204,7 +204,7 @@ def joint(x, y, z, confidence=1.0, is_visible=True):
     return df.Joint((x, y, z), is_visible, confidence)
 
 
-def test_sides_of_a_skeleton_have_their_colours():
+def test_sides_of_a_skeleton_have_their_colors():
     black = np.zeros((240, 320, 3), np.uint8)
     camera = df.Camera.preset("kinect_v1@320x240")
     people = {
@@ -225,7 +225,7 @@ def test_sides_of_a_skeleton_have_their_colours():
     assert large.any(axis=2).mean() == pytest.approx(drawn.any(axis=2).mean(), rel=0.5)
 
 
-def test_found_joints_without_a_flag_are_visible_and_colours_fade_with_confidence():
+def test_found_joints_without_a_flag_are_visible_and_colors_fade_with_confidence():
     class Found:
         def __init__(self, position, confidence):
             self.position, self.confidence = position, confidence

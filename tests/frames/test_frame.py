@@ -33,7 +33,7 @@ def test_a_frame_is_a_frozen_copy():
     assert depth.flags.writeable
 
 
-def test_metres_are_converted():
+def test_meters_are_converted():
     assert (df.Frame(np.full((24, 32), 2.0), CAMERA).depth_mm == 2000).all()
     assert (df.Frame(np.full((24, 32), 65535, np.uint16), CAMERA).depth_mm == 0).all()
 
@@ -73,10 +73,10 @@ def test_an_unknown_camera_is_guessed_aloud_or_refused():
 
 def test_flip_turns_a_mirrored_stream_back():
     real = np.random.default_rng(0).integers(1000, 3000, (24, 32)).astype(np.uint16)
-    off_centre = dataclasses.replace(CAMERA, cx=12.0)
-    frame = df.Frame.from_array(real[:, ::-1], off_centre, flip=True)
+    off_center = dataclasses.replace(CAMERA, cx=12.0)
+    frame = df.Frame.from_array(real[:, ::-1], off_center, flip=True)
     np.testing.assert_array_equal(frame.depth_mm, real)
-    assert frame.camera == off_centre
+    assert frame.camera == off_center
 
 
 @pytest.mark.parametrize(("degrees", "corner"), [(90, (0, -1)), (180, (-1, -1)), (270, (-1, 0)), (0, (0, 0))])

@@ -66,7 +66,7 @@ def test_groupings_commute_with_mirroring(grouping):
     assert grouping.apply(np.array([NO_PART], dtype=np.uint8))[0] == NO_PART
 
 
-def test_joint_bands_count_for_either_neighbour():
+def test_joint_bands_count_for_either_neighbor():
     accepts = BODY31_TO_REGIONS15.accepts
     elbow = BODY31.index("elbow_l")
     assert {REGIONS15.names[i] for i in np.flatnonzero(accepts[elbow])} == {"upper_arm_l", "forearm_l"}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from depthforest.base.errors import DepthForestWarning, FrameError, UsageError
-from depthforest.frames.units import to_millimetres
+from depthforest.frames.units import to_millimeters
 
 ROOM = np.random.default_rng(0).integers(900, 3800, (40, 50)).astype(np.uint16)
 
@@ -16,10 +16,10 @@ def converted(raw, **options):
     """Convert, and fail on any warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return to_millimetres(raw, **options)
+        return to_millimeters(raw, **options)
 
 
-def test_millimetres_stay():
+def test_millimeters_stay():
     comp = converted(ROOM)
     np.testing.assert_array_equal(comp, ROOM)
     assert comp.dtype == np.uint16
@@ -44,7 +44,7 @@ def test_millimetres_stay():
         (ROOM.astype(float), "mm"),
     ],
 )
-def test_every_unit_arrives_as_millimetres(raw, scale):
+def test_every_unit_arrives_as_millimeters(raw, scale):
     np.testing.assert_array_equal(converted(raw, scale=scale), ROOM)
 
 
@@ -53,22 +53,22 @@ def test_sun3d_bits_turn_back(value):
     rotated = ((value << 3) | (value >> 13)) & 0xFFFF
     expected = value if value != 65535 else 0
     raw = np.array([[rotated, 8000]], dtype=np.uint16)
-    assert to_millimetres(raw, scale="sun3d")[0, 0] == expected
+    assert to_millimeters(raw, scale="sun3d")[0, 0] == expected
 
 
 @given(hnp.arrays(np.float32, (3, 4), elements=st.floats(width=32, allow_nan=True, allow_infinity=True)))
-def test_any_float_gives_millimetres_or_an_error(raw):
+def test_any_float_gives_millimeters_or_an_error(raw):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DepthForestWarning)
-        metres = raw.astype(np.float64)
-        is_reading = np.isfinite(metres) & (np.rint(metres * 1000) > 0)
-        is_stored = is_reading & (np.rint(metres * 1000) <= 65535)
+        meters = raw.astype(np.float64)
+        is_reading = np.isfinite(meters) & (np.rint(meters * 1000) > 0)
+        is_stored = is_reading & (np.rint(meters * 1000) <= 65535)
         if is_stored.sum() < is_reading.sum() / 2:
             with pytest.raises(FrameError, match="farther than 65"):
-                to_millimetres(raw, scale="m")
+                to_millimeters(raw, scale="m")
             return
-        comp = to_millimetres(raw, scale="m")
-    np.testing.assert_array_equal(comp, np.rint(np.where(is_stored, metres, 0) * 1000))
+        comp = to_millimeters(raw, scale="m")
+    np.testing.assert_array_equal(comp, np.rint(np.where(is_stored, meters, 0) * 1000))
 
 
 def test_nan_inf_and_negative_are_no_reading():
@@ -86,7 +86,7 @@ def test_65535_is_no_reading():
     np.testing.assert_array_equal(converted(np.array([[65535, 1200, 1300]], np.uint16)), [[0, 1200, 1300]])
 
 
-# -- recognized mistakes: the message names the likely cause and the option that mends it ------------------------------
+# -- recognized mistakes: the message names the likely cause and the option that corrects it --------------------------
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_65535_is_no_reading():
 )
 def test_suspicious_values_are_warned_about(raw, words):
     with pytest.warns(DepthForestWarning) as record:
-        to_millimetres(raw, name="x.png")
+        to_millimeters(raw, name="x.png")
     assert len(record) == 1
     message = str(record[0].message)
     assert message.startswith("x.png: ")
@@ -144,7 +144,7 @@ def test_a_given_scale_is_believed():
 )
 def test_what_cannot_be_depth_is_refused(raw, words):
     with pytest.raises(FrameError) as error:
-        to_millimetres(raw, name="x.png")
+        to_millimeters(raw, name="x.png")
     message = str(error.value)
     assert message.startswith("x.png: ")
     assert "\n" not in message
@@ -154,7 +154,7 @@ def test_what_cannot_be_depth_is_refused(raw, words):
 
 def test_what_is_too_far_to_store_is_refused():
     with pytest.raises(FrameError, match=r"most readings are farther than 65.5 m at 1 m per unit \(median 90 m\)"):
-        to_millimetres(np.full((4, 4), 90, np.uint16), scale="m")
+        to_millimeters(np.full((4, 4), 90, np.uint16), scale="m")
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_what_is_too_far_to_store_is_refused():
 )
 def test_nonsense_scales_are_refused(scale, message):
     with pytest.raises(UsageError) as error:
-        to_millimetres(ROOM, scale=scale)
+        to_millimeters(ROOM, scale=scale)
     assert message in str(error.value)
 
 
 def test_a_scale_that_leaves_nothing_is_named():
     with pytest.warns(DepthForestWarning, match="no value is above 0 at -1 m per unit; pass the right scale"):
-        to_millimetres(ROOM, scale=-1)
+        to_millimeters(ROOM, scale=-1)
 
 
 def test_masked_pixels_are_no_reading():
@@ -187,18 +187,18 @@ def test_sun3d_in_the_other_byte_order():
     np.testing.assert_array_equal(converted(rotated, scale="sun3d"), ROOM)
 
 
-def test_pages_that_were_written_as_colour_are_explained():
+def test_pages_that_were_written_as_color_are_explained():
     with pytest.raises(FrameError, match=r"has 3 channels, .* photometric='minisblack'"):
-        to_millimetres(np.zeros((4, 4, 3), np.uint16))
+        to_millimeters(np.zeros((4, 4, 3), np.uint16))
 
 
 def test_sun3d_needs_16_bits():
     with pytest.raises(FrameError, match="sun3d expects 16-bit unsigned values, got int32"):
-        to_millimetres(ROOM.astype(np.int32), scale="sun3d")
+        to_millimeters(ROOM.astype(np.int32), scale="sun3d")
 
 
 def test_garbage_gets_the_right_reason_alone():
     """No hint about SUN3D or TUM before it is refused."""
     garbage = np.random.default_rng(0).integers(2**40, 2**62, (48, 64)) // 8 * 8
     with pytest.raises(FrameError, match=r"most readings are farther than 65\.5 m"):
-        to_millimetres(garbage)
+        to_millimeters(garbage)

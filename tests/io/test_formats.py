@@ -168,7 +168,7 @@ def test_pcd(tmp_path, cloud, encoding):
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "binary", "binary_compressed"])
-def test_pcd_with_colour(tmp_path, cloud, encoding):
+def test_pcd_with_color(tmp_path, cloud, encoding):
     extra = np.random.default_rng(2).integers(0, 2**24, cloud.shape[:2])
     path = write(tmp_path / "a.pcd", pcd(encoding, cloud, "x y z rgb", extra))
     (page,) = PictureFile(path).pages()

@@ -216,8 +216,8 @@ def test_misuse_is_answered(tmp_path, use, error, message):
 def test_a_mirrored_cloud_is_turned_back_with_its_camera(tmp_path):
     from support.clouds import pcd
 
-    off_centre = df.Camera(40.0, 40.0, 10.0, 12.0, 32, 24)
-    points = off_centre.unproject_frame(STACK[0])
+    off_center = df.Camera(40.0, 40.0, 10.0, 12.0, 32, 24)
+    points = off_center.unproject_frame(STACK[0])
     mirrored = points[:, ::-1] * np.array([-1, 1, 1], dtype=np.float32)
     (tmp_path / "m.pcd").write_bytes(pcd("binary", mirrored))
     frame = df.read_depth(tmp_path / "m.pcd", flip=True)

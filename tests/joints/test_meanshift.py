@@ -11,8 +11,8 @@ from depthforest.joints.params import ClusterParameters
 
 def blobs(rng, n, n_blobs, spread=0.04):
     """Return points around some places two meters before the camera, the surface of each, and shares of three parts."""
-    centres = rng.uniform((-0.5, -0.5, 1.8), (0.5, 0.5, 2.2), (n_blobs, 3))
-    points = centres[rng.integers(0, n_blobs, n)] + rng.normal(0, spread, (n, 3))
+    centers = rng.uniform((-0.5, -0.5, 1.8), (0.5, 0.5, 2.2), (n_blobs, 3))
+    points = centers[rng.integers(0, n_blobs, n)] + rng.normal(0, spread, (n, 3))
     shares = rng.dirichlet((0.5, 0.5, 0.5), n)
     return points.astype(np.float32), rng.uniform(1e-5, 1e-4, n).astype(np.float32), shares.astype(np.float32)
 
@@ -65,15 +65,15 @@ def test_falloff_is_the_exponential():
 
 def test_planted_modes_are_found_with_the_surface_that_leads_there():
     rng = np.random.default_rng(3)
-    centres = np.array([(0.0, 0.0, 2.0), (0.4, 0.1, 2.1)])
-    points = np.concatenate([centre + rng.normal(0, 0.02, (400 if k else 800, 3)) for k, centre in enumerate(centres)])
+    centers = np.array([(0.0, 0.0, 2.0), (0.4, 0.1, 2.1)])
+    points = np.concatenate([center + rng.normal(0, 0.02, (400 if k else 800, 3)) for k, center in enumerate(centers)])
     areas = np.full(1200, 1e-5, dtype=np.float32)
     shares = np.full((1200, 1), 0.5, dtype=np.float32)
     clusters = pack_clusters({"part": (0,)}, [ClusterParameters(0.065, 0.1)])
     for chosen in (FAST, EXACT):
         modes, counts = seek_modes(points.astype(np.float32), areas, shares, clusters, chosen)
         assert counts[0] == 2
-        np.testing.assert_allclose(modes[0, :2, :3], centres, atol=0.004)
+        np.testing.assert_allclose(modes[0, :2, :3], centers, atol=0.004)
         np.testing.assert_allclose(modes[0, :2, 3], (0.004, 0.002), rtol=1e-3)
         np.testing.assert_allclose(modes[0, :2, 4], 0.5, rtol=1e-5)
         np.testing.assert_allclose(modes[0, :2, 5], 0.02 * np.sqrt(3), rtol=0.06)

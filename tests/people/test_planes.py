@@ -46,19 +46,19 @@ def wall(distance, yaw=0.0):
     return Plane((0, 0, distance), (math.sin(y), 0, -math.cos(y)))
 
 
-def is_like(found, solid, degrees=1.0, metres=0.02):
+def is_like(found, solid, degrees=1.0, meters=0.02):
     normal, offset = np.array(solid.normal), -np.dot(solid.normal, solid.point)
     angle = math.degrees(math.acos(min(1.0, abs(normal @ found.normal))))
-    return angle < degrees and abs(found.offset - abs(offset)) < metres
+    return angle < degrees and abs(found.offset - abs(offset)) < meters
 
 
-@pytest.mark.parametrize(("sensor", "degrees", "metres"), [(None, 0.5, 0.005), ("kinect_v1", 2.0, 0.05)])
-def test_floor_and_walls_are_found(sensor, degrees, metres):
+@pytest.mark.parametrize(("sensor", "degrees", "meters"), [(None, 0.5, 0.005), ("kinect_v1", 2.0, 0.05)])
+def test_floor_and_walls_are_found(sensor, degrees, meters):
     solids = floor(), wall(3.5, 4), Plane((-1.4, 0, 0), (1, 0, 0))
     found = find_planes(DepthGrid.of(frame_of(*solids, sensor=sensor)))
     for solid in solids:
-        assert any(is_like(p, solid, degrees, metres) and p.is_room for p in found)
-    assert is_like(find_floor(found), solids[0], degrees, metres)
+        assert any(is_like(p, solid, degrees, meters) and p.is_room for p in found)
+    assert is_like(find_floor(found), solids[0], degrees, meters)
     np.testing.assert_allclose(find_up(found), solids[0].normal, atol=math.radians(degrees))
 
 

@@ -1,4 +1,4 @@
-"""Frames that were read wrongly are told, with the option that helps; frames that were read rightly are not."""
+"""Frames that were read wrongly are told, with the option that helps; frames that were read correctly are not."""
 
 import json
 import warnings
@@ -161,7 +161,7 @@ def test_a_model_that_knows_no_people_tries_nothing(forest):
 
 
 def test_who_is_just_sure_enough_is_not_doubted(forest, monkeypatch):
-    """Other readings are tried only of people whose labels are less sure than people of rightly read frames."""
+    """Other readings are tried only of people whose labels are less sure than people of correctly read frames."""
     monkeypatch.setattr(Plausibility, "_best_trial", lambda _: plausibility.Finding("tried", ("tried",)))
     frame = frame_of(1)
     people = People.of_map(np.zeros(frame.shape, np.uint8) + np.uint8(1))

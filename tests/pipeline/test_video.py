@@ -47,7 +47,7 @@ def test_video_shows_the_overlays_in_order(frames, out, tmp_path):
             standalone_mode=False,
         )
     assert not code
-    assert "of another size than the first are 1 frames; the video has them scaled" in str(caught[-1].message)
+    assert "1 frame differs in size from the first; the video shows them letterboxed" in str(caught[-1].message)
     assert "video.mp4" in files(out)
     shown = frames_of(out / "video.mp4")
     assert len(shown) == 4

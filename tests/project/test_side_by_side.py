@@ -52,7 +52,7 @@ def run(tool, folder, *more):
         return np.asarray(picture.convert("RGB")).astype(int)
 
 
-def test_parts_get_the_colours_of_their_regions(tool):
+def test_parts_get_the_colors_of_their_regions(tool):
     for part_set in (BODY31, PCL25, REGIONS15):
         forest = random_forest(np.random.default_rng(0), 1, 3, part_set)
         painted = tool.in_region_colors(forest)

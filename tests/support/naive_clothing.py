@@ -7,14 +7,14 @@ import numpy as np
 
 def smooth(faces: np.ndarray, values: np.ndarray, rounds: int) -> np.ndarray:
     """Move values (n, k) halfway to the mean of their neighbors, a neighbor counting once per shared face."""
-    neighbours: dict[int, list[int]] = {i: [] for i in range(len(values))}
+    neighbors: dict[int, list[int]] = {i: [] for i in range(len(values))}
     for face in faces.tolist():
         for corner in face:
-            neighbours[corner] += [other for other in face if other != corner]
+            neighbors[corner] += [other for other in face if other != corner]
     for _ in range(rounds):
         values = np.array(
             [
-                0.5 * (value + values[neighbours[i]].mean(axis=0)) if neighbours[i] else value
+                0.5 * (value + values[neighbors[i]].mean(axis=0)) if neighbors[i] else value
                 for i, value in enumerate(values)
             ]
         )

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from depthforest.forest.forest import Forest
-from depthforest.trees.quantizing import quantise_leaves
+from depthforest.trees.quantizing import quantize_leaves
 from support import naive_forest as naive
 
 TAPS, GATE_MM = 2, 60
@@ -19,7 +19,7 @@ def random_forest(rng, n_trees, depth, part_set, n_facings, *, is_compact=True, 
     """Return a random forest with facings; compact ones have offsets on a grid, as trained ones do."""
     columns = naive.random_columns(rng, n_trees, depth, len(part_set))
     n_leaves = len(columns["leaves"])
-    columns["leaves"] = quantise_leaves(rng.random((n_leaves * n_facings, len(part_set))) ** 4 + 1e-9)
+    columns["leaves"] = quantize_leaves(rng.random((n_leaves * n_facings, len(part_set))) ** 4 + 1e-9)
     if is_compact:
         columns["offsets"] = (np.rint(columns["offsets"] * 2**14) / 2**14).astype(np.float32)
     if n_facings > 1:
@@ -105,7 +105,7 @@ def smoothed(pixel_sums, frame, radius_m):
             place: [
                 sum(entries)
                 for entries in zip(
-                    *(pixel_sums[p] for p in neighbours(place, pixel_sums, frame, radius_m, is_down)), strict=True
+                    *(pixel_sums[p] for p in neighbors(place, pixel_sums, frame, radius_m, is_down)), strict=True
                 )
             ]
             for place in pixel_sums
@@ -113,7 +113,7 @@ def smoothed(pixel_sums, frame, radius_m):
     return pixel_sums
 
 
-def neighbours(place, pixel_sums, frame, radius_m, is_down):
+def neighbors(place, pixel_sums, frame, radius_m, is_down):
     """Return the pixels whose sums are added in one direction, the pixel itself among them."""
     row, col = place
     depth = int(frame.depth_mm[row, col])

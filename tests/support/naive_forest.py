@@ -7,13 +7,13 @@ import math
 import numpy as np
 
 from depthforest.forest.forest import Forest
-from depthforest.trees.quantizing import quantise_leaves
+from depthforest.trees.quantizing import quantize_leaves
 
 
-def probe_offset(metres, focal, depth_mm):
+def probe_offset(meters, focal, depth_mm):
     """Return the pixel offset: three float32 operations, then an exact rounding in Python's own numbers."""
     f32 = np.float32
-    pixels = float(f32(metres) * (f32(focal) * f32(1000) / f32(int(depth_mm))))
+    pixels = float(f32(meters) * (f32(focal) * f32(1000) / f32(int(depth_mm))))
     size = min(math.floor(abs(pixels) + 0.5), 32767)
     return -size if pixels < 0 else size
 
@@ -69,7 +69,7 @@ def walk(forest, frame, mask):
     return np.array(rows, dtype=np.float32).reshape(-1, len(forest.part_set))
 
 
-def quantise_row(weights):
+def quantize_row(weights):
     """Return the 255ths of one distribution by largest remainders."""
     total = 0.0
     for w in weights:
@@ -103,7 +103,7 @@ def random_columns(rng, n_trees, depth, n_parts, split=0.8):
         "offsets": np.array(offsets, dtype=np.float32).reshape(-1, 4),
         "thresholds": np.array(thresholds, dtype=np.int16),
         "children": np.array(children, dtype=np.int32).reshape(-1, 2),
-        "leaves": quantise_leaves(np.array(leaves)),
+        "leaves": quantize_leaves(np.array(leaves)),
     }
 
 

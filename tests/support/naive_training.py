@@ -120,8 +120,8 @@ def response(frame: Any, row: int, col: int, probes: tuple[Any, ...], background
 
     def read(x: Any, y: Any) -> int:
         where = []
-        for at, metres, focal in ((row, y, frame.camera.fy), (col, x, frame.camera.fx)):
-            pixels = metres * (F(focal) * F(1000) / F(frame.depth_mm[row, col]))
+        for at, meters, focal in ((row, y, frame.camera.fy), (col, x, frame.camera.fx)):
+            pixels = meters * (F(focal) * F(1000) / F(frame.depth_mm[row, col]))
             where.append(at + int(math.copysign(math.floor(abs(float(pixels)) + 0.5), pixels)))
         r, c = where
         if not (0 <= r < frame.shape[0] and 0 <= c < frame.shape[1]):

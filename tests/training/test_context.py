@@ -90,7 +90,7 @@ def test_candidates_are_drawn_as_the_twin_draws_them():
     for i in range(400):
         probes, ladder, channels = naive.context_candidate(int(keys[0]), 5 + i, config, 16, len(POSITIONS))
         assert drawn.channels[0, :, i].tolist() == channels
-        assert drawn.metres[0, :, i].tolist() == [float(p) for p in probes]
+        assert drawn.meters[0, :, i].tolist() == [float(p) for p in probes]
         step = drawn.steps[i]
         assert ladder == [drawn.lows[0, i] + step - 1 + k * step for k in range(6)]
         chosen, low, _, read = draw_chosen(keys, np.array([5 + i]), config)

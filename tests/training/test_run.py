@@ -25,7 +25,7 @@ from depthforest.training.growing import class_weights
 from depthforest.training.run import leaf_distributions, train
 from depthforest.training.sampling import draw_pixels, frames_of_tree
 from depthforest.trees.features import masked_depth, responses
-from depthforest.trees.quantizing import quantise_leaves
+from depthforest.trees.quantizing import quantize_leaves
 from synth.config import Config
 from synth.generator import Generator
 from synth.production import produce
@@ -101,7 +101,7 @@ def test_the_naive_twin_grows_the_same_tree(changes):
         np.testing.assert_array_equal(forest.thresholds[nodes], thresholds)
         shifted = np.where(np.array(children) >= 0, np.array(children) + n_nodes, np.array(children) - n_leaves)
         np.testing.assert_array_equal(forest.children[nodes], shifted)
-        expected = quantise_leaves(leaf_distributions(np.array(leaves), config.leaf_smoothing))
+        expected = quantize_leaves(leaf_distributions(np.array(leaves), config.leaf_smoothing))
         np.testing.assert_array_equal(forest.leaves[n_leaves : n_leaves + len(leaves)], expected)
         n_nodes += len(offsets)
         n_leaves += len(leaves)
@@ -172,7 +172,7 @@ def test_the_walk_of_the_forest_puts_pixels_where_training_had_them(people):
             ends = dict(zip(readings.tolist(), rows, strict=True))
             for pixel in where[frame.people.ravel()[where] == person].tolist():
                 counts[keys[ends[pixel].tobytes()], frame.parts.ravel()[pixel]] += 1
-    np.testing.assert_array_equal(quantise_leaves(counts), forest.leaves)
+    np.testing.assert_array_equal(quantize_leaves(counts), forest.leaves)
 
 
 def planted_split(views, chosen, key, config):
@@ -181,7 +181,7 @@ def planted_split(views, chosen, key, config):
     n = sum(int(mine.sum()) for mine in chosen)
     best = None
     for candidate in range(config.candidates):
-        probes = drawn.metres[:, :, candidate]
+        probes = drawn.meters[:, :, candidate]
         answers = [responses(image, pixels, probes, camera)[:, 0] for image, pixels, camera in views]
         step = int(drawn.steps[candidate])
         for threshold in int(drawn.lows[0, candidate]) + step - 1 + step * np.arange(config.thresholds):

@@ -96,7 +96,7 @@ def test_bins_of_a_shard_are_those_of_the_features(frame):
                 continue
             image = masked_depth(its_frame, person=int(its_frame.people.ravel()[pixel]))
             place = [divmod(int(pixel), 32)]
-            found = responses(image, place, drawn.metres[node].T, CAMERA, config.background_mm)[0]
+            found = responses(image, place, drawn.meters[node].T, CAMERA, config.background_mm)[0]
             lowest = drawn.lows[node] + drawn.steps - 1
             ladder = lowest[:, None] + drawn.steps[:, None] * np.arange(9)
             expected[node].append(
@@ -169,7 +169,7 @@ def test_candidates_are_drawn_as_the_twin_draws_them(shape):
         assert key == keys[node]
         for i in range(40):
             probes, ladder = naive.candidate(key, 5 + i, config)
-            assert drawn.metres[node, :, i].tolist() == [float(p) for p in probes]
+            assert drawn.meters[node, :, i].tolist() == [float(p) for p in probes]
             step = drawn.steps[i]
             assert ladder == [drawn.lows[node, i] + step - 1 + k * step for k in range(6)]
             chosen, low, its_step, _ = draw_chosen(keys[node : node + 1], np.array([5 + i]), config)
@@ -179,7 +179,7 @@ def test_candidates_are_drawn_as_the_twin_draws_them(shape):
 @pytest.mark.parametrize(("shape", "mean"), [("radius", 1 / 2), ("disc", 2 / 3)])
 def test_probes_have_the_lengths_that_were_asked_for(shape, mean):
     config = TrainConfig(probe_shape=shape, probe_range_m=0.4, zero_share=0.25)
-    probes = draw(root_key(0, 0), 0, 20_000, config).metres[0]
+    probes = draw(root_key(0, 0), 0, 20_000, config).meters[0]
     lengths = np.hypot(probes[0], probes[1]) / 0.4
     assert lengths.max() <= 1 + 1e-6
     assert lengths.mean() == pytest.approx(mean, abs=0.01)
@@ -204,7 +204,7 @@ def test_probes_are_whole_units_of_a_power_of_two():
     for reach in (0.001, 0.45, 0.5, 1.0, 10.0):
         drawn = draw(root_key(1, 0), 0, 5000, TrainConfig(probe_range_m=reach, probe_shape="square"))
         assert np.log2(drawn.unit_m) % 1 == 0
-        assert np.abs(drawn.metres).max() <= reach
+        assert np.abs(drawn.meters).max() <= reach
         assert np.abs(drawn.probes).max() > 32_767 / 2.1
 
 

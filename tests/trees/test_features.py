@@ -30,21 +30,21 @@ def scene(rng, rows=12, cols=16, holes=0.2):
 
 
 @kernel
-def _offsets(metres, focals, depths, out):
-    for i in range(len(metres)):
-        out[i] = probe_offset(metres[i], focals[i], depths[i])
+def _offsets(meters, focals, depths, out):
+    for i in range(len(meters)):
+        out[i] = probe_offset(meters[i], focals[i], depths[i])
 
 
 @kernel
-def _products(metres, scales, out):
-    for i in range(len(metres)):
-        out[i] = scaled_offset(metres[i], scales[i])
+def _products(meters, scales, out):
+    for i in range(len(meters)):
+        out[i] = scaled_offset(meters[i], scales[i])
 
 
 @kernel
-def _clamped(metres, scales, lows, highs, out):
-    for i in range(len(metres)):
-        out[i] = clamped_offset(metres[i], scales[i], lows[i], highs[i])
+def _clamped(meters, scales, lows, highs, out):
+    for i in range(len(meters)):
+        out[i] = clamped_offset(meters[i], scales[i], lows[i], highs[i])
 
 
 @kernel
@@ -74,13 +74,13 @@ def test_one_clamp_does_for_both():
     """Clamped to whole numbers before rounding is what clamping after it gives; exact halves and both ends included."""
     rng = np.random.default_rng(5)
     n = 100_000
-    metres = rng.normal(0, 0.3, n).astype(np.float32)
+    meters = rng.normal(0, 0.3, n).astype(np.float32)
     scales = rng.uniform(1, 2000, n).astype(np.float32)
-    metres[:1000], scales[:1000] = rng.integers(-80, 80, 1000) / np.float32(2), 1
+    meters[:1000], scales[:1000] = rng.integers(-80, 80, 1000) / np.float32(2), 1
     lows, highs = -rng.integers(0, 60, n).astype(np.float32), rng.integers(0, 60, n).astype(np.float32)
     whole, comp = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    _products(metres, scales, whole)
-    _clamped(metres, scales, lows, highs, comp)
+    _products(meters, scales, whole)
+    _clamped(meters, scales, lows, highs, comp)
     np.testing.assert_array_equal(comp, np.clip(whole, lows, highs))
     assert (comp == lows).any()
     assert (comp == highs).any()
@@ -90,11 +90,11 @@ def test_one_clamp_does_for_both():
 def test_products_beside_halves_are_rounded_to_float32_first():
     rng = np.random.default_rng(4)
     scales = rng.uniform(50, 1000, 100_000).astype(np.float32)
-    metres = ((rng.integers(-200, 200, 100_000) + 0.5) / scales).astype(np.float32)
-    single, double = (metres * scales).astype(np.float64), metres.astype(np.float64) * scales
+    meters = ((rng.integers(-200, 200, 100_000) + 0.5) / scales).astype(np.float32)
+    single, double = (meters * scales).astype(np.float64), meters.astype(np.float64) * scales
     ref, other = (np.sign(x) * np.floor(np.abs(x) + 0.5) for x in (single, double))
     comp = np.empty(100_000, dtype=np.int32)
-    _products(metres, scales, comp)
+    _products(meters, scales, comp)
     np.testing.assert_array_equal(comp, ref)
     assert (ref != other).sum() > 1000
 
@@ -102,32 +102,32 @@ def test_products_beside_halves_are_rounded_to_float32_first():
 def test_offsets_agree_to_the_bit_with_single_float32_operations():
     rng = np.random.default_rng(0)
     n = 200_000
-    metres = rng.uniform(-1, 1, n).astype(np.float32) * rng.choice(np.float32([1e-3, 1, 10]), n)
+    meters = rng.uniform(-1, 1, n).astype(np.float32) * rng.choice(np.float32([1e-3, 1, 10]), n)
     focals = rng.uniform(1, 2000, n).astype(np.float32)
     depths = rng.integers(1, 65535, n).astype(np.uint16)
     comp = np.empty(n, dtype=np.int32)
-    _offsets(metres, focals, depths, comp)
+    _offsets(meters, focals, depths, comp)
     # numpy's arrays round after every operation, so that a fused or double-precision kernel would differ
-    exact = (metres * (focals * np.float32(1000) / depths.astype(np.float32))).astype(np.float64)
+    exact = (meters * (focals * np.float32(1000) / depths.astype(np.float32))).astype(np.float64)
     ref = np.clip(np.sign(exact) * np.floor(np.abs(exact) + 0.5), -MAX_OFFSET_PX, MAX_OFFSET_PX)
     np.testing.assert_array_equal(comp, ref)
     assert len(np.unique(comp)) > 1000
     for i in range(2000):
-        assert naive.probe_offset(metres[i], focals[i], depths[i]) == comp[i]
+        assert naive.probe_offset(meters[i], focals[i], depths[i]) == comp[i]
 
 
 def test_the_order_of_operations_can_be_seen():
     """Other orders give other pixels now and then: the order is part of the format."""
     rng = np.random.default_rng(0)
-    metres = rng.uniform(-1, 1, 200_000).astype(np.float32)
+    meters = rng.uniform(-1, 1, 200_000).astype(np.float32)
     depths = rng.integers(500, 5000, 200_000).astype(np.uint16)
     comp = np.empty(200_000, dtype=np.int32)
-    _offsets(metres, np.full(200_000, 525, dtype=np.float32), depths, comp)
-    double = metres.astype(np.float64) * 525 * 1000 / depths
+    _offsets(meters, np.full(200_000, 525, dtype=np.float32), depths, comp)
+    double = meters.astype(np.float64) * 525 * 1000 / depths
     assert 0 < (comp != np.sign(double) * np.floor(np.abs(double) + 0.5)).sum() < 20
 
 
-def test_halves_go_away_from_zero_and_their_neighbours_do_not():
+def test_halves_go_away_from_zero_and_their_neighbors_do_not():
     halves = (np.arange(-32_767, 32_767) + 0.5).astype(np.float32)
     inward = np.nextafter(halves, np.float32(0))
     out = np.empty(len(halves), dtype=np.int32)
@@ -211,8 +211,8 @@ def test_one_pixel_and_no_pixels():
 
 
 def test_twice_the_distance_and_twice_the_focal_length_are_the_same_pixels():
-    metres = np.float32(0.31)
-    assert probe_offset(metres, np.float32(525), 1500) == probe_offset(metres, np.float32(1050), 3000) == 109
+    meters = np.float32(0.31)
+    assert probe_offset(meters, np.float32(525), 1500) == probe_offset(meters, np.float32(1050), 3000) == 109
 
 
 # -- masks

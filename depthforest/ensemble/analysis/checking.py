@@ -40,7 +40,7 @@ class CheckedVotes(NamedTuple):
 
     @property
     def right(self) -> Flags:
-        """Which member answers which sample rightly, (n_members, n_samples)."""
+        """Which member answers which sample correctly, (n_members, n_samples)."""
         return np.asarray(self.answers == self.truth, dtype=np.bool_)
 
 

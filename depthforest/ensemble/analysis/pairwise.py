@@ -19,8 +19,8 @@ SAMPLES_AT_ONCE = 2**16
 class PairwiseDiversity:
     """Measures of all pairs of members, each an array (n_members, n_members) of float64, symmetric.
 
-    All but kappa look at which answers are right. Let a be the share of samples that both members answer rightly, d
-    that both answer wrongly, b and c that only the one or the other answers rightly.
+    All but kappa look at which answers are right. Let a be the share of samples that both members answer correctly, d
+    that both answer wrongly, b and c that only the one or the other answers correctly.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class PairwiseDiversity:
         Of being right: (ad - bc) / sqrt((a + b)(c + d)(a + c)(b + d)). NaN where a member is always right or always
         wrong.
     disagreement
-        b + c: the share of samples that one of the two answers rightly [2]_.
+        b + c: the share of samples that one of the two answers correctly [2]_.
     double_fault
         d: the share of samples that both answer wrongly [3]_.
     kappa

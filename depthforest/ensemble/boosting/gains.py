@@ -1,7 +1,7 @@
 """Gains: what a node of summed gradients G and hessians H is worth, as in XGBoost (Chen and Guestrin 2016).
 
 A leaf of weight w changes the loss by G w + (H + l2) w^2 / 2 + l1 |w|. The best w is -T(G) / (H + l2), T moving G by l1
-towards 0; what it takes off the loss, doubled, is the node's score T(G)^2 / (H + l2). A split gains the scores of its
+toward 0; what it takes off the loss, doubled, is the node's score T(G)^2 / (H + l2). A split gains the scores of its
 sides less its own; as in XGBoost's code that number, without its half, is what gamma is compared with. With hessians
 that are the weights of rows, and no penalties, it is the fall of the squared error: gradient boosting's own trees.
 

@@ -86,7 +86,7 @@ def accuracy_weights(right: Bools, n_classes: int, sample_weight: Floats | None 
     if n_classes < 2:
         return np.full(n_members, 1.0 / n_members)
     p = (_row_shares(n, sample_weight) @ right * n + 1) / (n + n_classes)
-    return _normalised(np.maximum(np.log(p * (n_classes - 1) / (1 - p)), 0.0))
+    return _normalized(np.maximum(np.log(p * (n_classes - 1) / (1 - p)), 0.0))
 
 
 def error_weights(errors: Floats, sample_weight: Floats | None = None) -> Floats:
@@ -106,7 +106,7 @@ def error_weights(errors: Floats, sample_weight: Floats | None = None) -> Floats
     mean_squares = _row_shares(len(errors), sample_weight) @ errors**2
     if mean_squares.max() == 0:
         return np.full(errors.shape[1], 1.0 / errors.shape[1])
-    return _normalised(1.0 / np.maximum(mean_squares, ERROR_FLOOR * mean_squares.max()))
+    return _normalized(1.0 / np.maximum(mean_squares, ERROR_FLOOR * mean_squares.max()))
 
 
 def least_squares_weights(errors: Floats, sample_weight: Floats | None = None) -> Floats:
@@ -132,12 +132,12 @@ def least_squares_weights(errors: Floats, sample_weight: Floats | None = None) -
     scaled = errors * np.sqrt(_row_shares(n, sample_weight))[:, None]
     sizes = np.sqrt((scaled**2).sum(axis=0))
     if sizes.min() == 0:  # perfect members need no others
-        return _normalised((sizes == 0).astype(np.float64))
+        return _normalized((sizes == 0).astype(np.float64))
     triangle = np.linalg.qr(scaled / sizes.min(), mode="r")  # the same sums of squares in at most n_members rows
     rows = np.vstack([triangle, np.sqrt(RIDGE) * np.eye(n_members), np.ones(n_members)])
     wanted = np.zeros(len(rows))
     wanted[-1] = 1.0
-    return _normalised(nnls(rows, wanted)[0])
+    return _normalized(nnls(rows, wanted)[0])
 
 
 def _row_shares(n: int, sample_weight: Floats | None) -> Floats:
@@ -149,6 +149,6 @@ def _row_shares(n: int, sample_weight: Floats | None) -> Floats:
     return np.asarray(sample_weight / sample_weight.sum())
 
 
-def _normalised(weights: Floats) -> Floats:
+def _normalized(weights: Floats) -> Floats:
     total = weights.sum()
     return weights / total if total > 0 else np.full(len(weights), 1.0 / len(weights))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ARROWS = {"ranknet": CLASS_COLORS[0], "ndcg": CLASS_COLORS[5], "err": CLASS_COLORS[2], "map": CLASS_COLORS[3]}
-"""Colour of the arrows of each metric."""
+"""Color of the arrows of each metric."""
 
 MAX_DOCUMENTS = 40
 """In a panel; more rows cannot be read."""

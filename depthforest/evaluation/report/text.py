@@ -44,7 +44,7 @@ EXAMPLE_KINDS = {
 
 METHODS = f"""<h2>Method</h2>
 <p>Every person of every frame is labeled alone, by the true mask. <strong>Mean per-class accuracy</strong> is the
-mean over the parts in the data of the share of their pixels that is answered rightly, the figure of Shotton et al.
+mean over the parts in the data of the share of their pixels that is answered correctly, the figure of Shotton et al.
 2011. <strong>Intersection over union</strong> is right pixels over pixels that are truly or by answer of a part; its
 mean is over parts that are in the data or in the answers. <strong>Sides merged</strong>: left and right of a part are
 one. In the <strong>15 regions</strong> a joint band, such as the elbow, counts for either neighbor.</p>

@@ -273,12 +273,12 @@ static inline void df_push_back(int joint, int cluster, df_proposals *all) {
 
 #if DF_PLACERS > 0 || DF_MOVES
 /* The camera's axes, as rows, turned so that z points at a place and x stays level. */
-static inline void df_turn_axes(const double *towards, double axes[3][3]) {
-    const double length = sqrt(towards[0] * towards[0] + towards[1] * towards[1] + towards[2] * towards[2]);
+static inline void df_turn_axes(const double *toward, double axes[3][3]) {
+    const double length = sqrt(toward[0] * toward[0] + toward[1] * toward[1] + toward[2] * toward[2]);
     double flat;
     int k;
     memset(axes, 0, 9 * sizeof(double));
-    for (k = 0; k < 3; k++) axes[2][k] = towards[k] / length;
+    for (k = 0; k < 3; k++) axes[2][k] = toward[k] / length;
     flat = sqrt(axes[2][0] * axes[2][0] + axes[2][2] * axes[2][2]);
     axes[0][0] = axes[2][2] / flat, axes[0][2] = -axes[2][0] / flat;
     axes[1][0] = axes[2][1] * axes[0][2];

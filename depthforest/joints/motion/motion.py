@@ -16,7 +16,7 @@ from depthforest.frames import JOINTS
 from depthforest.joints.files import FrameJoints
 
 TO_UP = np.array([1.0, -1.0, -1.0])
-"""Camera space (y down, z forward) to motion space (y up, z towards the camera)."""
+"""Camera space (y down, z forward) to motion space (y up, z toward the camera)."""
 
 LIMBS = tuple(
     (f"{above}_{side}", f"{below}_{side}")

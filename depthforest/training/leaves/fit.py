@@ -21,7 +21,7 @@ from depthforest.frames import NO_PART, LabeledFrame
 from depthforest.training.leaves.counts import Counts, count_leaves, first_trees, prune
 from depthforest.training.leaves.facings import fit_evidence
 from depthforest.training.leaves.shares import Shares, share_leaves
-from depthforest.trees import MAX_DEPTH, MAX_FACING_TREES, MAX_NODES, check_smoothing, facings, quantise_leaves
+from depthforest.trees import MAX_DEPTH, MAX_FACING_TREES, MAX_NODES, check_smoothing, facings, quantize_leaves
 
 N_FACINGS = 8
 SMOOTH_M = 0.03
@@ -29,7 +29,7 @@ ROUNDS = 2
 """Defaults: measured, docs/EXPERIMENTS.md."""
 
 BALANCE = 0.9
-"""A part that is k times rarer counts k to this power as much: 0 as parts come, 1 all the same."""
+"""Class-weight exponent: 0 = natural frequencies, 1 = fully balanced."""
 
 TREE_PIXELS, LEAF_PIXELS = 2.0, 8.0
 """Pixels of the whole forest's distribution that every leaf gets, and of the leaf's that each of its facings gets."""
@@ -75,7 +75,7 @@ def fit_leaves(
         Its splits stay, but for branches that fall away. Joint parameters, calibration and context stage are dropped:
         fit them again. Its `config` gets an entry "fit_leaves" that says how it was fitted.
     data : sequence of LabeledFrame
-        Many frames, best such that the forest was not grown on; with joints where there are facings.
+        Labeled frames, preferably unseen in growing; with joints if there are facings.
     n_facings : int
         From 1 to `facings.MAX_FACINGS`.
     smooth_m : float
@@ -202,7 +202,7 @@ def leaves_of_counts(counts: Counts | Shares) -> tuple[npt.NDArray[np.uint8], np
         shares = weighted + LEAF_PIXELS * own[:, None]
         shares /= shares.sum(axis=2, keepdims=True)
         shares[shares < np.minimum(LEAST_SHARE, LEAST_OF_LARGEST * shares.max(axis=2, keepdims=True))] = 0
-        rows[first * n_facings : (first + BLOCK) * n_facings] = quantise_leaves(shares.reshape(-1, n_parts))
+        rows[first * n_facings : (first + BLOCK) * n_facings] = quantize_leaves(shares.reshape(-1, n_parts))
     return rows, _evidence(per_facing)
 
 

@@ -46,7 +46,7 @@ def taken(weights, wrong, n_classes, rate, form):
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), RATES)
-def test_two_classes_are_both_textbook_forms_which_agree_after_normalising(seed, rate):
+def test_two_classes_are_both_textbook_forms_which_agree_after_normalizing(seed, rate):
     weights, labels, answers = drawn_round(seed, 2)
     assume(0 < weights[answers != labels].sum() < 0.499)
     right = (answers == labels).tolist()

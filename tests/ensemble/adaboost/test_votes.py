@@ -52,7 +52,7 @@ def test_the_training_error_is_below_the_bound_in_every_round(cancer, rate, resa
         np.testing.assert_allclose(model.error_bound_, np.cumprod(2 * np.sqrt(e * (1 - e))))
 
 
-def test_it_is_stagewise_minimisation_of_the_exponential_loss(cancer):
+def test_it_is_stagewise_minimization_of_the_exponential_loss(cancer):
     X, _, y, _ = cancer
     model = AdaBoostClassifier(EXACT_STUMP, n_estimators=8, form="exponential").fit(X, y)
     signs = 2 * y - 1

@@ -40,7 +40,7 @@ def _classifiers(seed):
     return [
         ("logistic", make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))),
         ("bayes", GaussianNB()),
-        ("neighbours", make_pipeline(StandardScaler(), KNeighborsClassifier())),
+        ("neighbors", make_pipeline(StandardScaler(), KNeighborsClassifier())),
         ("tree", DecisionTreeClassifier(random_state=seed)),
         ("shallow", DecisionTreeClassifier(max_depth=3, random_state=seed)),
     ]
@@ -49,7 +49,7 @@ def _classifiers(seed):
 def _regressors(seed):
     return [
         ("ridge", Ridge()),
-        ("neighbours", make_pipeline(StandardScaler(), KNeighborsRegressor(10))),
+        ("neighbors", make_pipeline(StandardScaler(), KNeighborsRegressor(10))),
         ("tree", DecisionTreeRegressor(random_state=seed)),
         ("shallow", DecisionTreeRegressor(max_depth=3, random_state=seed)),
         ("forest", RandomForestRegressor(20, random_state=seed)),

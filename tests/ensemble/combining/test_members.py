@@ -182,9 +182,9 @@ def test_frozen_members_that_know_labels_need_prefit(blobs):
 @pytest.mark.parametrize("kind", ALL)
 def test_unknown_fit_parameters_point_to_metadata_routing(kind, blobs):
     with pytest.raises(
-        UsageError, match=r"fit takes sample_weight and groups, got colour; .*enable_metadata_routing=True"
+        UsageError, match=r"fit takes sample_weight and groups, got color; .*enable_metadata_routing=True"
     ):
-        kind(_members(kind)).fit(blobs[0], np.arange(60) % 2, colour="red")
+        kind(_members(kind)).fit(blobs[0], np.arange(60) % 2, color="red")
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -203,13 +203,13 @@ def test_labels_that_cannot_be(kind, blobs):
 # ---------------------------------------------------------------------- metadata routing
 
 
-class Colourful(ClassifierMixin, BaseEstimator):
+class Colorful(ClassifierMixin, BaseEstimator):
     """Says the first class; takes one more thing to fit, and fails unless it comes for every row."""
 
-    def fit(self, X, y, colour=None):
-        self.colour_ = np.asarray(colour)
-        assert self.colour_.shape == (len(X),)
-        assert (self.colour_ == np.asarray(X)[:, 0]).all()  # cut by rows together with X
+    def fit(self, X, y, color=None):
+        self.color_ = np.asarray(color)
+        assert self.color_.shape == (len(X),)
+        assert (self.color_ == np.asarray(X)[:, 0]).all()  # cut by rows together with X
         self.classes_ = np.unique(y)
         return self
 
@@ -220,17 +220,17 @@ class Colourful(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_routing_brings_each_member_what_it_asked_for(kind, blobs):
     X, y = blobs
-    colour = X[:, 0]
+    color = X[:, 0]
     with sklearn.config_context(enable_metadata_routing=True):
-        asked = Colourful().set_fit_request(colour=True)
+        asked = Colorful().set_fit_request(color=True)
         weighted = DecisionTreeClassifier(max_depth=1).set_fit_request(sample_weight=True)
         model = kind([("asked", asked), ("weighted", weighted)])
         if kind is VotingClassifier:
             model.set_params(weights="fitted")
         if kind is StackingClassifier:
             model.set_params(final_estimator=LogisticRegression().set_fit_request(sample_weight=False))
-        model.fit(X, y, colour=colour, sample_weight=np.arange(60.0))
-        assert model.named_estimators_["asked"].colour_.tolist() == colour.tolist()
+        model.fit(X, y, color=color, sample_weight=np.arange(60.0))
+        assert model.named_estimators_["asked"].color_.tolist() == color.tolist()
         assert model.named_estimators_["weighted"].tree_.weighted_n_node_samples[0] == np.arange(60.0).sum()
         with pytest.raises(TypeError, match=r"unexpected argument"):
             model.fit(X, y, taste="sweet")

@@ -116,7 +116,7 @@ def test_the_picture_of_weights_has_the_hardest_rows_on_top(boosted: AdaBoostCla
     assert drawn[0].mean() > drawn[-1].mean() + 2
 
 
-def test_rows_without_weight_have_the_last_colour() -> None:
+def test_rows_without_weight_have_the_last_color() -> None:
     weights = np.ones(60)
     weights[:5] = 0
     model = AdaBoostClassifier(n_estimators=3, weight_history=True).fit(X, Y, weights)

@@ -32,7 +32,7 @@ def tool() -> Any:
     return loaded("ensemble_pictures")
 
 
-def test_class_colours_are_apart_for_every_eye() -> None:
+def test_class_colors_are_apart_for_every_eye() -> None:
     rgb = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in CLASS_COLORS], dtype=float)
     apart = loaded("choose_colors").distances(rgb)[1] + np.diag([np.inf] * len(rgb))
     assert apart.min() > 10

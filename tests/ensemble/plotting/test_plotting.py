@@ -238,7 +238,7 @@ def region_colors(ax: Any) -> np.ndarray:
     return np.asarray(ax.images[0].get_array())
 
 
-def test_regions_and_points_have_the_colours_of_their_classes() -> None:
+def test_regions_and_points_have_the_colors_of_their_classes() -> None:
     x = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     y = np.array(["b", "b", "a", "a"])
     tree = DecisionTreeClassifier().fit(x, y)

@@ -156,7 +156,7 @@ def test_every_shown_node_has_its_text_in_its_box(
     assert "…  goes on: 15 of 17 nodes are shown" in everything
 
 
-def test_the_bar_of_a_box_shows_the_shares_in_the_colours_of_the_legend(iris_tree: DecisionTreeClassifier) -> None:
+def test_the_bar_of_a_box_shows_the_shares_in_the_colors_of_the_legend(iris_tree: DecisionTreeClassifier) -> None:
     ax = plot_tree(iris_tree, max_depth=2)
     for node, box in boxes(ax).items():
         shares = iris_tree.tree_.value[node, 0]
@@ -178,7 +178,7 @@ def test_yes_is_the_upper_child(iris_tree: DecisionTreeClassifier) -> None:
     assert labels["yes"] < labels["no"]
 
 
-def test_a_regression_tree_shows_values_by_colour() -> None:
+def test_a_regression_tree_shows_values_by_color() -> None:
     data = load_diabetes()
     tree = DecisionTreeRegressor(max_depth=3, random_state=0).fit(data.data, data.target)
     ax = plot_tree(tree, feature_names=data.feature_names)

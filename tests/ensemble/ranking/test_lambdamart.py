@@ -323,9 +323,9 @@ def test_names_and_categories():
     pd = pytest.importorskip("pandas")
     x, y, qid = sample()
     table = pd.DataFrame(x[:, 2:], columns=["a", "b"])
-    table["colour"] = pd.Categorical(np.array(["red", "blue", "green", "black"])[y])
+    table["color"] = pd.Categorical(np.array(["red", "blue", "green", "black"])[y])
     model = ranker(categorical_features="from_dtype").fit(table, y, pd.Series(qid))
-    assert model.feature_names_in_.tolist() == ["a", "b", "colour"]
+    assert model.feature_names_in_.tolist() == ["a", "b", "color"]
     assert model.feature_importances_.argmax() == 2
     assert model.score(table, y, qid) > 0.99
     x[:, 3] = np.array([2, 0, 3, 1])[y]  # codes in no order

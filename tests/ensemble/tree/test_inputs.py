@@ -175,18 +175,18 @@ def test_each_kernel_compiles_for_one_signature():
 def test_categories_of_all_kinds():
     """What a color is called has nothing to do with its order: two of five colors are good, whatever they are."""
     rng = np.random.default_rng(0)
-    colours = rng.choice(["red", "blue", "green", "grey", "pink"], 80)
-    y = np.isin(colours, ["green", "red"]).astype(int)
+    colors = rng.choice(["red", "blue", "green", "grey", "pink"], 80)
+    y = np.isin(colors, ["green", "red"]).astype(int)
     numbers = {c: i for i, c in enumerate(["blue", "green", "grey", "pink", "red"])}
-    codes = np.array([numbers[c] for c in colours])
-    frame = pd.DataFrame({"size": rng.normal(size=80), "colour": colours})
+    codes = np.array([numbers[c] for c in colors])
+    frame = pd.DataFrame({"size": rng.normal(size=80), "color": colors})
     tables = [
-        (frame, ["colour"]),
+        (frame, ["color"]),
         (frame, [1]),
         (frame, [-1]),
         (frame, [False, True]),
-        (frame.astype({"colour": "category"}), "from_dtype"),
-        (frame.assign(colour=codes), np.array(["colour"])),
+        (frame.astype({"color": "category"}), "from_dtype"),
+        (frame.assign(color=codes), np.array(["color"])),
         (np.stack((frame["size"], codes), axis=1), (1,)),
         (frame.to_numpy(), [1]),
         (frame.to_numpy().tolist(), [1]),

@@ -347,7 +347,7 @@ def test_walking(n, criterion, categories):
             assert own_mean.tolist() == pytest.approx(naive_forests.mean_of(trees, row), rel=1e-12)
 
 
-def test_thresholds_lie_between_neighbours():
+def test_thresholds_lie_between_neighbors():
     """Of floats that have none between them the lower one is the threshold, and rows still part."""
     one = np.float32(1)
     for below, above in ((one, np.nextafter(one, np.float32(2))), (np.float32(0), np.float32(1e-45)), (-3e38, 3e38)):

@@ -248,7 +248,7 @@ def test_joints_are_drawn_where_they_are_in_the_cut():
     assert (rows.mean(), cols.mean()) == pytest.approx((20 * 11, 20 * 11), abs=2)
 
 
-def test_embedded_pictures_keep_their_colours():
+def test_embedded_pictures_keep_their_colors():
     import base64
 
     import cv2

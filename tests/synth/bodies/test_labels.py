@@ -78,7 +78,7 @@ def test_arms_keep_their_labels_in_an_a_pose(parts: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize(
-    ("joint", "neighbours", "bone", "parent", "half_band", "axis"),
+    ("joint", "neighbors", "bone", "parent", "half_band", "axis"),
     [
         ("elbow_l", ("arm_upper_l", "arm_lower_l"), "LeftForeArm", "LeftArm", labels.ELBOW_HALF_BAND, 0),
         ("knee_r", ("leg_upper_r", "leg_lower_r"), "RightLeg", "RightUpLeg", labels.KNEE_HALF_BAND, 1),
@@ -86,14 +86,14 @@ def test_arms_keep_their_labels_in_an_a_pose(parts: np.ndarray) -> None:
     ],
 )
 def test_joints_of_limbs_are_bands(
-    parts: np.ndarray, joint: str, neighbours: tuple[str, ...], bone: str, parent: str, half_band: float, axis: int
+    parts: np.ndarray, joint: str, neighbors: tuple[str, ...], bone: str, parent: str, half_band: float, axis: int
 ) -> None:
     head = MAN.heads[BONE[bone]]
     half = half_band * np.linalg.norm(head - MAN.heads[BONE[parent]])
     slack = 0.009  # the palm points a little forwards, and the wrist's lower border with it
     assert np.abs(centers_of(joint, parts)[:, axis] - head[axis]).max() <= half + slack * (joint == "wrist_l")
-    for neighbour in neighbours:
-        assert np.abs(centers_of(neighbour, parts)[:, axis] - head[axis]).min() >= half
+    for neighbor in neighbors:
+        assert np.abs(centers_of(neighbor, parts)[:, axis] - head[axis]).min() >= half
 
 
 def test_shoulder_is_a_ball(parts: np.ndarray) -> None:

@@ -21,8 +21,8 @@ from synth.poses.mocap import clip_files, retarget
 def random_poses(n: int, n_joints: int, spread: float, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     # clusters, so that some poses are close and others are not
-    centres = rng.normal(0, spread, (max(1, n // 5), n_joints, 3))
-    return (centres[rng.integers(len(centres), size=n)] + rng.normal(0, 0.02, (n, n_joints, 3))).astype(np.float32)
+    centers = rng.normal(0, spread, (max(1, n // 5), n_joints, 3))
+    return (centers[rng.integers(len(centers), size=n)] + rng.normal(0, 0.02, (n, n_joints, 3))).astype(np.float32)
 
 
 @settings(max_examples=60, deadline=None)

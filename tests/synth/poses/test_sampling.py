@@ -237,7 +237,7 @@ def test_unknown_families_are_refused() -> None:
 def test_an_impossible_family_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(poses, "MAX_ROUNDS", 3)
     monkeypatch.setattr(poses, "is_clear", lambda positions: np.zeros(len(positions), dtype=bool))
-    with pytest.raises(Exception, match="the pose family standing gives no possible pose"):
+    with pytest.raises(Exception, match="the pose family standing has no possible pose"):
         sample_pose(np.random.default_rng(0), "standing")
 
 

@@ -68,7 +68,7 @@ def test_the_view_looks_where_it_says():
         np.testing.assert_allclose(np.linalg.det(view.rotation), 1.0)
 
 
-def test_sitting_is_recognised(body):
+def test_sitting_is_recognized(body):
     assert all(is_sitting(person(body, "sitting", seed).posed) for seed in range(8))
     for family in ("standing", "walking", "lying", "reaching"):
         assert not any(is_sitting(person(body, family, seed).posed) for seed in range(8))

@@ -229,7 +229,7 @@ def test_meshes_on_a_grid_equal_twin(mesh: tuple[list[tuple[float, float, float]
 # -- the fill rule -----------------------------------------------------------------------------------------------------
 
 
-def test_a_centre_on_an_edge_belongs_to_left_and_top_edges_only() -> None:
+def test_a_center_on_an_edge_belongs_to_left_and_top_edges_only() -> None:
     """A square of 4 x 4 pixels from center to center covers its first row and column, not its last."""
     camera = Camera(8.0, 8.0, 0.0, 0.0, 8, 8)
     corners = [(2, 2), (2, 6), (6, 6), (6, 2)]
@@ -280,7 +280,7 @@ def test_a_sheet_cut_by_the_near_plane_covers_each_pixel_once() -> None:
     assert 0 < counts.sum() < counts.size / 2
 
 
-def test_a_cut_edge_through_a_pixel_centre_belongs_to_one_side() -> None:
+def test_a_cut_edge_through_a_pixel_center_belongs_to_one_side() -> None:
     """Where the near plane cuts an edge, numbers round: they must round alike for both triangles of the edge."""
     rng = np.random.default_rng(4)
     row, col = 5, 11
@@ -296,7 +296,7 @@ def test_a_cut_edge_through_a_pixel_centre_belongs_to_one_side() -> None:
         assert sum(hits) == 1
 
 
-def test_a_fan_about_a_pixel_centre_covers_it_once() -> None:
+def test_a_fan_about_a_pixel_center_covers_it_once() -> None:
     camera = Camera(8.0, 8.0, 0.0, 0.0, 9, 9)
     rim = [(4 + 3 * math.sin(a), 4 + 3 * math.cos(a)) for a in np.arange(7) * 2 * math.pi / 7]
     hits = [

@@ -131,7 +131,7 @@ def test_noise_of_other_sensors_follows_their_law(name: str, z: float) -> None:
 
 @compiled
 @pytest.mark.parametrize("name", NOISY)
-def test_noise_in_metres_is_the_same_at_any_resolution(name: str) -> None:
+def test_noise_in_meters_is_the_same_at_any_resolution(name: str) -> None:
     big, small = (read(look([wall(2.5)], c, name)).std() for c in (BIG, SMALL))
     assert small == pytest.approx(big, rel=0.1)
 

@@ -16,7 +16,7 @@ from depthforest.frames.frame import LabeledFrame
 from depthforest.training.leaves import counts as leafcounts
 from depthforest.training.leaves.counts import count_leaves, first_trees, prune
 from depthforest.trees.columns import MAX_DEPTH, MAX_NODES
-from depthforest.trees.quantizing import quantise_leaves
+from depthforest.trees.quantizing import quantize_leaves
 
 
 @settings(max_examples=15, deadline=None)
@@ -128,7 +128,7 @@ def test_what_is_kept_is_the_old_tree_and_no_count_is_lost(seed, n_trees, depth,
     pruned = prune(forest, counts, max_leaves, max_depth)
     made = df.Forest(  # checks that the links are trees
         pruned.roots, pruned.offsets, pruned.thresholds, pruned.children,
-        quantise_leaves(np.ones((len(pruned.counts), 3))), PARTS,
+        quantize_leaves(np.ones((len(pruned.counts), 3))), PARTS,
     )  # fmt: skip
     assert made.n_leaves <= max_leaves
     assert made.depth <= max_depth
@@ -168,7 +168,7 @@ def test_at_the_least_every_tree_is_one_leaf():
 
 def test_branches_of_equal_size_fall_together():
     """Of two nodes with as many pixels, one too many: both go, whatever their order."""
-    leaves = quantise_leaves(np.ones((4, 3)))
+    leaves = quantize_leaves(np.ones((4, 3)))
     forest = df.Forest(
         np.array([0], np.int32), np.zeros((3, 4), np.float32), np.array([1, 2, 3], np.int16),
         np.array([[1, 2], [~0, ~1], [~2, ~3]], np.int32), leaves, PARTS,

@@ -12,7 +12,7 @@ from depthforest.base.errors import DatasetError, UsageError
 from depthforest.frames.frame import Joint, LabeledFrame
 from depthforest.training.leaves import fit as leaffit
 from depthforest.training.leaves.fit import fit_leaves, leaves_of_counts
-from depthforest.trees.quantizing import quantise_leaves
+from depthforest.trees.quantizing import quantize_leaves
 
 
 def naive_leaves(counts):
@@ -39,7 +39,7 @@ def naive_leaves(counts):
         smooth = [sum(leaf[f]) + n_facings * came[f] / sum(came) for f in range(n_facings)]
         said = [math.log(smooth[f] / sum(smooth) / (came[f] / sum(came))) for f in range(n_facings)]
         units.append(said)
-    return quantise_leaves(np.array(rows)), np.array(units)
+    return quantize_leaves(np.array(rows)), np.array(units)
 
 
 @pytest.mark.parametrize(("n_leaves", "n_facings"), [(1, 1), (7, 1), (7, 4), (40, 8)])
@@ -98,7 +98,7 @@ def side_forest():
         np.array([[0, 0, 10, 0], [0.15, 0, 0, 0], [-0.15, 0, 0, 0]], np.float32),
         np.array([950 - 10_000, 5000, 5000], np.int16),
         np.array([[~0, 1], [2, ~1], [~2, ~3]], np.int32),
-        quantise_leaves(np.ones((4, 3))),
+        quantize_leaves(np.ones((4, 3))),
         PARTS,
         config={"trees": 1},
         joints={"version": 1},

@@ -275,7 +275,7 @@ def test_the_start_is_the_least_constant(name):
     assert naive.total(loss, y, zeros, weights, found[0]) == pytest.approx(best, rel=1e-10, abs=1e-7)
 
 
-def test_the_multinomial_start_is_the_centred_log_prior():
+def test_the_multinomial_start_is_the_centerd_log_prior():
     y, weights = np.array([0, 1, 2, 2], dtype=np.int32), np.array([1.0, 2.0, 3.0, 2.0])
     found = loss_of("log_loss", n_classes=3).start(y, weights)
     assert found.sum() == pytest.approx(0, abs=1e-15)
