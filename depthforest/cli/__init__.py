@@ -13,7 +13,7 @@ Modules, from the ground up:
 - `warming`: tasks that compile what commands need, done in processes side by side before the first of them.
 - `modelcommands`: the commands about models: `evaluate`, `compare`, `fit-joints`, `fit-confidence`, `fit-leaves`,
   `import-pcl`, `export`, `info`.
-- `contextcommand`: `train-context`.
+- `contextcommand`: `train-context` and `fit-context`.
 - `cameras`: the commands for several cameras: `calibrate`, `fuse`.
 - `startup`: how a command starts and ends sooner.
 - `commands`: all other commands, and `main`.

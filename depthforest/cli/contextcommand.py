@@ -1,4 +1,4 @@
-"""`depthforest train-context`: a second stage that looks at a model's answers; see `cli`."""
+"""`depthforest train-context` and `fit-context`: a second stage that looks at a model's answers; see `cli`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from depthforest.base import check_writable
-from depthforest.cli.options import DaskOption, MemoryOption, RestartOption, ThreadsOption, with_fields_of
-from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, live_lines, on_cluster, status
+from depthforest.cli.modelcommands import check_overwriting
+from depthforest.cli.options import DaskOption, MemoryOption, OverwriteOption, RestartOption, ThreadsOption, with_fields_of
+from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, live_lines, on_cluster, progress_bar, status
 
 contexts = typer.Typer()
 
@@ -66,3 +67,34 @@ def train_context(
         remove_checkpoint(folder)
     assert trained.context is not None
     print(f"context of {trained.context.n_trees} trees, {trained.context.n_leaves} leaves in {output}")
+
+
+@contexts.command("fit-context")
+def fit_context(
+    model: Annotated[str, typer.Argument(help="A model file with a context stage.", metavar="MODEL")],
+    *,
+    data: Annotated[
+        list[str],
+        typer.Option(help="Labeled frames that the model has not seen; may be given again.", metavar="DIR|URL"),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
+    rounds: Annotated[int | None, typer.Option(help="Times that leaves are fitted; default 2.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
+    force: OverwriteOption = False,
+    threads: ThreadsOption = None,
+) -> None:
+    """Refit the leaves of a context stage on many more frames than it was grown on. Then fit joints."""
+    check_writable(output)
+    check_overwriting(model, output, force)
+    with status("reading the model, compiling ..."):
+        from depthforest.forest import load
+        from depthforest.io import open_datasets
+        from depthforest.training import fit_context
+
+        forest, frames = load(model), open_datasets(data, limit)
+    options = {} if rounds is None else {"rounds": rounds}
+    with progress_bar(len(frames)) as advance:
+        fitted = fit_context(forest, frames, threads=threads, progress=advance, **options)
+    fitted.save(output)
+    assert fitted.context is not None
+    print(f"{fitted.context.n_leaves} leaves of the context stage fitted on {len(frames)} frames in {output}")

@@ -237,7 +237,7 @@ def _result_table(records: list[dict[str, Any]]) -> Any:
     return table
 
 
-def _check_overwriting(model: str, output: Path, is_forced: bool) -> None:
+def check_overwriting(model: str, output: Path, is_forced: bool) -> None:
     """Raise UsageError if a model would be written over itself, unless that is wanted."""
     from depthforest.forest import find_model
 
@@ -263,7 +263,7 @@ def fit_joints(
 ) -> None:
     """Learn how to find joints in a model's labels, and store it in the model."""
     check_writable(output)
-    _check_overwriting(model, output, force)
+    check_overwriting(model, output, force)
     with status("reading the model, compiling ..."):
         from depthforest.forest import load
         from depthforest.io import open_datasets
@@ -319,7 +319,7 @@ def fit_confidence(
 ) -> None:
     """Calibrate a model's confidence, so that it is the probability that a label is right. Labels stay the same."""
     check_writable(output)
-    _check_overwriting(model, output, force)
+    check_overwriting(model, output, force)
     with status("reading the model, compiling ..."):
         from depthforest.forest import load
         from depthforest.io import open_datasets
@@ -364,7 +364,7 @@ def fit_leaves(
 ) -> None:
     """Refit a model's leaves on more frames, with facings; its splits stay. Run fit-joints next."""
     check_writable(output)
-    _check_overwriting(model, output, force)
+    check_overwriting(model, output, force)
     with status("reading the model, compiling ..."):
         from depthforest.forest import load
         from depthforest.io import open_datasets

@@ -6,4 +6,5 @@ from .labeling import Sample as Sample
 from .labeling import leaves_of_person as leaves_of_person
 from .several import Several as Several
 from .several import shares_at as shares_at
+from .walks import context_leaves as context_leaves
 from .walks import thumbnail as thumbnail

@@ -28,6 +28,7 @@ from depthforest.trees import (
     LEAF_SUM,
     MAX_OFFSET_PX,
     CoarseGrid,
+    ContextTrees,
     Crop,
     DepthTrees,
     Mask,
@@ -240,11 +241,11 @@ class _Levels:
         n, shape = walk.n, walk.crop.depth.shape
         n_walks, n_columns = 2 if walk.is_mirrored else 1, walk.packed.leaves.shape[1]
         self.n_walked = 0
-        self.numbers, self._places, self._scales, self.parts, self.shares, self._sums = _scratch().take(
+        self.numbers, self._places, self._scales, self.parts, self.shares, self.sums = _scratch().take(
             "walk", (shape, np.int32), ((n, 2), np.int32), ((n, 2), np.float32), ((n,), np.uint8), ((n,), np.float32),
             ((n + 1, n_columns), np.int32),
         )  # fmt: skip
-        self.smoothed = self._sums
+        self.smoothed = self.sums
         self._table = table_of(walk.forest, walk.rule, is_smoothed=walk.smooth_m > 0)
         self.calibrated = self.shares
         if self._table is not None:
@@ -253,8 +254,8 @@ class _Levels:
             # where one level is all, what was not smoothed is not needed again, unless a second stage comes
             others = [((n + 1, n_columns), np.int32)] * (1 if walk.step == 1 and walk.grid is None else 2)
             self._between, *other = _scratch().take("smoothing", *others)
-            self.smoothed = other[0] if other else self._sums
-            self._sums[n] = self._between[n] = 0
+            self.smoothed = other[0] if other else self.sums
+            self.sums[n] = self._between[n] = 0
         if walk.leaves is None:
             (self.leaves,) = _scratch().take("leaves", ((n, n_walks, walk.forest.n_trees), np.int32))
         else:
@@ -290,7 +291,7 @@ class _Levels:
             add_evidence(found, walk.forest.facing_evidence, said)
             self.walk = walk = replace(walk, weights=facings.weigh(said, found.size))
         mixing = walk.mixing
-        self._spread(lambda b, e: mix_pixels(*mixing, self.leaves, b, e, self._sums), begin, end)
+        self._spread(lambda b, e: mix_pixels(*mixing, self.leaves, b, e, self.sums), begin, end)
 
     def first_planes(self, groups: PartGroups) -> npt.NDArray[np.uint16]:
         """Walk the first level, and return the thumbnail of the person."""
@@ -320,7 +321,7 @@ class _Levels:
             self.seconds = _second_shares(self.walk, planes, self._threads)
         grid, seconds, nearest = self.walk.grid, self.seconds, self.nearest
         grid.find_nearest(self._places[begin:end], nearest[begin:end])
-        self._spread(lambda b, e: combine(self._sums, seconds, nearest, b, e), begin, end)
+        self._spread(lambda b, e: combine(self.sums, seconds, nearest, b, e), begin, end)
 
     def _decide(self, begin: int, end: int, step: int) -> None:
         """Smooth the sums of the pixels `begin` to `end` on the grid of a step, and decide their parts."""
@@ -338,7 +339,7 @@ class _Levels:
         crop, n_cols = self.walk.crop, self.walk.n_cols
         grid = step, (n_cols - 1) // 2 - crop.corner[1], n_cols // 2 - crop.corner[1]
         rest = crop.depth, self.numbers, grid, self._places, self._scales, self.walk.smooth_m
-        sums, between, smoothed = self._sums, self._between, self.smoothed
+        sums, between, smoothed = self.sums, self._between, self.smoothed
         self._spread(lambda b, e: smooth_sums(*rest, False, sums, b, e, between), begin, end)
         self._spread(lambda b, e: smooth_sums(*rest, True, between, b, e, smoothed), begin, end)
 
@@ -363,10 +364,8 @@ def _second_shares(walk: PersonWalk, planes: npt.NDArray[np.uint16], threads: in
     context, grid = walk.forest.context, walk.grid
     assert context is not None
     assert grid is not None
+    found = context_leaves(context, grid, planes, walk.is_mirrored, threads)
     packed = packed_context(context)
-    found = np.empty((len(grid.chosen), 2 if walk.is_mirrored else 1, context.n_trees), dtype=np.int32)
-    person = planes.reshape(-1), planes.shape[1:], grid.places, grid.scales()
-    _spread(lambda b, e: find_leaves(person, packed.nodes, b, e, LANES, found), 0, len(found), threads)
     sums = np.empty((len(found), packed.leaves.shape[1]), dtype=np.int32)
     one = np.ones(1, dtype=np.int32)
     mix_pixels(MEAN, packed.leaves, walk.forest.part_set.mirror_table, one, found, 0, len(found), sums)
@@ -381,13 +380,26 @@ def _scratch() -> Scratch:
     return cast(Scratch, _local.scratch)
 
 
+def context_leaves(
+    context: ContextTrees, grid: CoarseGrid, planes: npt.NDArray[np.uint16], is_mirrored: bool, threads: int = 1
+) -> Leaves:
+    """Return the leaves (n_grid, n_walks, n_trees) of a context stage that the pixels of the grid reach."""
+    found = np.empty((len(grid.chosen), 2 if is_mirrored else 1, context.n_trees), dtype=np.int32)
+    person, nodes = (planes.reshape(-1), planes.shape[1:], grid.places, grid.scales()), packed_context(context).nodes
+    _spread(lambda b, e: find_leaves(person, nodes, b, e, LANES, found), 0, len(found), threads)
+    return found
+
+
 def thumbnail(
     forest: DepthTrees, frame: Frame, mask: Mask, groups: PartGroups
-) -> tuple[CoarseGrid, npt.NDArray[np.uint16]]:
-    """Return the pixels of a person that a context stage looks at, and the channels (n, rows, cols) that it reads.
+) -> tuple[CoarseGrid, npt.NDArray[np.uint16], Sums]:
+    """Return the pixels of a person that a context stage looks at, the channels (n, rows, cols) that it reads, and sums.
 
-    They hold what the trees say as they label unless told otherwise: mirrored and smoothed as the model says.
+    Channels hold what the trees say as they label unless told otherwise: mirrored and smoothed as the model says. The
+    sums (n_grid, n_parts) are not smoothed: what `combine` takes.
     """
     walk = PersonWalk.start(forest, frame, mask, is_mirrored=forest.mirror, smooth_m=forest.smooth_m)
     grid = CoarseGrid.of(walk.crop, frame.camera, walk.step)
-    return grid, _Levels(replace(walk, grid=grid), 1).first_planes(groups)
+    run = _Levels(replace(walk, grid=grid), 1)
+    planes = run.first_planes(groups)
+    return grid, planes, run.sums[: run.n_walked, : len(forest.part_set)].copy()

@@ -175,6 +175,17 @@ def grow_context(job: Job) -> Mapping[str, Any]:
     return {"trees": own.n_trees, "leaves": own.n_leaves, "config": config.to_dict(), "scores": own.scores}
 
 
+@step("fit-context", MODEL, unit_seconds=1 / 200, data=DATA, model=ONE_MODEL, rounds=Option("count"))
+def fit_context(job: Job) -> Mapping[str, Any]:
+    """Fit the leaves of a context stage again, as `depthforest fit-context`, on the frames of `data`."""
+    from depthforest.training import fit_context
+
+    frames = job.frames()
+    fitted = fit_context(job.forest(), frames, threads=job.threads, progress=job.advance, **job.given(rounds="rounds"))
+    fitted.save(job.path)
+    return {"frames": len(frames)}
+
+
 @step("fit-joints", MODEL, unit_seconds=1 / 12, data=DATA, model=ONE_MODEL)
 def fit_joints(job: Job) -> Mapping[str, Any]:
     """Fit how labels become joints, as `depthforest fit-joints`, on the frames of `data`."""

@@ -26,6 +26,7 @@ Modules, from the ground up:
   one. It stores splits only; on resume, pixels walk down the tree again.
 - `run`: `train`, which combines all of this. The first Ctrl-C waits until the current frame or batch is done.
 - `confidence`: `fit_confidence`: the temperatures that make the confidence of labels a probability.
+- `contextleaves`: `fit_context`, which refits the leaves of a context stage so that both stages together are right.
 - `distributed`: a folder: growing on the workers of a Dask cluster, the same bytes.
 - `leaves`: a folder: `fit_leaves`, which refits the leaves of a grown forest on many more pixels.
 """

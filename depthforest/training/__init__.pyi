@@ -7,6 +7,7 @@ from .confidence import fit_confidence as fit_confidence
 from .config import ContextConfig as ContextConfig
 from .config import PeopleConfig as PeopleConfig
 from .config import TrainConfig as TrainConfig
+from .contextleaves import fit_context as fit_context
 from .contextstage import train_context as train_context
 from .fingerprints import fingerprint as fingerprint
 from .fingerprints import frame_digest as frame_digest

@@ -252,7 +252,7 @@ def _thumbnails(
     allowed, seen = np.zeros(frame.shape, dtype=np.bool_), []
     is_labeled = (frame.parts != NO_PART) & (frame.depth_mm > 0)
     for person in np.unique(frame.people[is_labeled]):
-        grid, planes = thumbnail(first, frame, frame.people == person, groups)
+        grid, planes, _ = thumbnail(first, frame, frame.people == person, groups)
         rows, cols = (grid.crop.places[grid.chosen] + np.array(grid.crop.corner)).T
         allowed[rows, cols] = True
         seen.append((grid, planes, rows, cols))

@@ -13,6 +13,8 @@ from .columns import SCHEMA as SCHEMA
 from .columns import check_smoothing as check_smoothing
 from .columns import levels as levels
 from .contexttrees import CONTEXT_SCHEMA as CONTEXT_SCHEMA
+from .contexttrees import DOUBT as DOUBT
+from .contexttrees import SHARE_WHOLE as SHARE_WHOLE
 from .contexttrees import ContextTrees as ContextTrees
 from .contexttrees import combine as combine
 from .contexttrees import share_rows as share_rows
@@ -24,6 +26,7 @@ from .depthtrees import Mask as Mask
 from .features import BACKGROUND_MM as BACKGROUND_MM
 from .features import MAX_FOCAL_PX as MAX_FOCAL_PX
 from .features import MAX_OFFSET_M as MAX_OFFSET_M
+from .features import MAX_UNITS as MAX_UNITS
 from .features import MAX_OFFSET_PX as MAX_OFFSET_PX
 from .features import clamped_offset as clamped_offset
 from .features import focal_lengths as focal_lengths

@@ -133,6 +133,17 @@ def test_train_context_writes_a_model_that_other_commands_take(data, tmp_path, c
     with_joints = tmp_path / "joints.safetensors"
     assert command("fit-joints", trained, "--data", data, "-o", with_joints) == 0
     assert df.load(with_joints).context == forest.context
+    refitted, options = tmp_path / "refitted.safetensors", ("--data", data, "--rounds", 1, "--limit", 16)
+    capsys.readouterr()
+    assert command("fit-context", trained, *options, "-o", refitted) == 0
+    assert capsys.readouterr().out.endswith(
+        f"{forest.context.n_leaves} leaves of the context stage fitted on 16 frames in {refitted}\n"
+    )
+    assert df.load(refitted).context.config["fit_context"] == {"frames": 16, "rounds": 1}
+    with pytest.raises(UsageError, match="is the model that is read"):
+        command("fit-context", refitted, *options, "-o", refitted)
+    with pytest.raises(UsageError, match="has no context stage"):
+        command("fit-context", MODEL, *options, "-o", again)
     assert command("fit-leaves", trained, "--data", data, "-o", again, "--facings", 1, "--rounds", 0) == 0
     assert df.load(again).context is None
 

@@ -12,7 +12,7 @@ from support.smallforests import PARTS, facing, small
 from depthforest.base import modelfile
 from depthforest.base.errors import ModelError
 from depthforest.cli.info import describe
-from depthforest.forest.file import KIND
+from depthforest.forest.file import KIND, OPTIONAL_VERSION, UNIT_VERSION
 from depthforest.forest.forest import Forest
 from depthforest.trees import ContextTrees
 
@@ -35,7 +35,7 @@ def test_what_is_saved_loads_back_the_same(tmp_path):
         loaded.save(tmp_path / "again")
         assert (tmp_path / "again").read_bytes() == raw
         lines = dict(describe(tmp_path / "m"))
-        assert lines["kind"] == "depth_forest, format version 3"
+        assert lines["kind"] in [f"depth_forest, format version {n}" for n in (OPTIONAL_VERSION, UNIT_VERSION)]
         assert lines["context"].startswith("2 trees, depth ")
         assert lines["context.config.seed"] == "3"
         assert not loaded.context.offsets.flags.writeable
@@ -94,10 +94,10 @@ def test_broken_files_are_refused(case, tmp_path):
     file = modelfile.read(tmp_path / "good")
     content, columns = file.content, dict(file.columns)
     path = tmp_path / "bad.safetensors"
-    modelfile.write(path, KIND, 3, content, columns)
+    modelfile.write(path, KIND, file.version, content, columns)
     assert Forest.load(path) == with_context()
     change(content, columns)
-    modelfile.write(path, KIND, 3, content, columns)
+    modelfile.write(path, KIND, file.version, content, columns)
     with pytest.raises(ModelError, match=rf"^{re.escape(str(path))}: .*{message}") as caught:
         Forest.load(path)
     assert "\n" not in str(caught.value)
@@ -109,16 +109,16 @@ def test_columns_must_be_there_and_have_their_types(name, tmp_path):
     file = modelfile.read(tmp_path / "good")
     columns = dict(file.columns)
     gone = {key: value for key, value in columns.items() if key != f"context_{name}"}
-    modelfile.write(tmp_path / "bad", KIND, 3, file.content, gone)
+    modelfile.write(tmp_path / "bad", KIND, file.version, file.content, gone)
     with pytest.raises(ModelError, match=f"lacks the column context_{name}"):
         Forest.load(tmp_path / "bad")
     columns[f"context_{name}"] = columns[f"context_{name}"].astype(np.float32)
-    modelfile.write(tmp_path / "bad", KIND, 3, file.content, columns)
+    modelfile.write(tmp_path / "bad", KIND, file.version, file.content, columns)
     with pytest.raises(ModelError, match=f"column context_{name} must be "):
         Forest.load(tmp_path / "bad")
     # columns without the key, and the key in a file of a version that knows none
     content = {key: value for key, value in file.content.items() if key != "context"}
-    modelfile.write(tmp_path / "bad", KIND, 3, content, dict(file.columns))
+    modelfile.write(tmp_path / "bad", KIND, file.version, content, dict(file.columns))
     with pytest.raises(ModelError, match="has the unknown column"):
         Forest.load(tmp_path / "bad")
     modelfile.write(tmp_path / "bad", KIND, 2, file.content, dict(file.columns))

@@ -16,7 +16,7 @@ from support.smallforests import OPTIONS, PARTS, columns, facing, metadata, smal
 from depthforest.base import modelfile
 from depthforest.base.errors import DepthForestError, ModelError
 from depthforest.cli.info import describe
-from depthforest.forest.file import FACING_VERSION, FORMAT_VERSION, KIND, OPTIONAL_VERSION
+from depthforest.forest.file import FACING_VERSION, FORMAT_VERSION, KIND, OPTIONAL_VERSION, UNIT_VERSION
 from depthforest.forest.forest import Forest
 from depthforest.trees.columns import SCHEMA
 
@@ -53,16 +53,53 @@ def test_a_calibrated_file(tmp_path):
     for make, lowest in ((small, 1), (facing, 2)):
         forest = make()
         forest.save(tmp_path / "plain")
-        assert modelfile.read(tmp_path / "plain").version == lowest, "only models that need version 3 are written as 3"
+        assert modelfile.read(tmp_path / "plain").version == lowest, "only models that need it are written as version 3 or 4"
         calibrated = replace(forest, calibration=calibration)
         calibrated.save(tmp_path / "m")
-        assert modelfile.read(tmp_path / "m").version == OPTIONAL_VERSION
+        assert modelfile.read(tmp_path / "m").version in (OPTIONAL_VERSION, UNIT_VERSION)
         again = Forest.load(tmp_path / "m")
         assert again == calibrated != forest
         assert again.calibration == calibration
     lines = dict(describe(tmp_path / "m"))
     assert (lines["confidence"], lines["calibration.temperature"]) == ("calibrated", "0.5")
     assert dict(describe(tmp_path / "plain"))["confidence"].startswith("not calibrated")
+
+
+def test_offsets_in_whole_units(tmp_path):
+    """What all offsets are whole multiples of, as training draws them, is stored once: half the bytes, same forest."""
+    calibration = {"temperature": 0.5, "temperature_unsmoothed": 0.75}
+    forest = replace(facing(seed=1, depth=5), calibration=calibration)
+    units = np.random.default_rng(0).integers(-20_000, 20_001, forest.offsets.shape)
+    units[0, 0] = 20_000
+    whole = replace(forest, offsets=(units * 2.0**-15).astype(np.float32))
+    whole.save(tmp_path / "m")
+    file = modelfile.read(tmp_path / "m")
+    assert (file.version, file.content["offset_unit_m"]) == (UNIT_VERSION, 2.0**-15)
+    assert file.columns["offsets"].dtype == np.int16
+    again = Forest.load(tmp_path / "m")
+    assert again == whole
+    assert again.offsets.dtype == np.float32
+    # one that is no multiple, offsets of nothing, and a forest that is not of format 3
+    odd = whole.offsets.copy()
+    odd[1, 2] += np.float32(2.0**-17)
+    for other, version in (
+        (replace(whole, offsets=odd), OPTIONAL_VERSION),
+        (replace(whole, offsets=np.zeros_like(odd)), OPTIONAL_VERSION),
+        (replace(whole, calibration=None), FACING_VERSION),
+    ):
+        other.save(tmp_path / "other")
+        assert modelfile.read(tmp_path / "other").version == version
+        assert Forest.load(tmp_path / "other") == other
+
+
+@pytest.mark.parametrize("unit", [0, -0.1, 0.1, "m", None, True])
+def test_bad_units_of_offsets_are_refused(unit, tmp_path):
+    own = {"calibration": {"temperature": 0.5, "temperature_unsmoothed": 0.75}, "offset_unit_m": unit}
+    values = facing_columns(offsets=np.empty((0, 4), np.int16))
+    path = tmp_path / "bad"
+    modelfile.write(path, KIND, UNIT_VERSION, metadata(smooth_m=0.05, person_confidence=0.2, **own), values)
+    with pytest.raises(ModelError, match="offset_unit_m must be above 0 and at most 0.00061"):
+        Forest.load(path)
 
 
 BAD_CALIBRATIONS = {
@@ -238,8 +275,8 @@ def test_wrong_kinds_versions_and_columns(tmp_path):
     modelfile.write(path, "boosted_trees", FORMAT_VERSION, metadata(), columns())
     with pytest.raises(ModelError, match="of kind 'boosted_trees', expected 'depth_forest'"):
         Forest.load(path)
-    modelfile.write(path, KIND, 4, metadata(), columns())
-    with pytest.raises(ModelError, match="has format version 4, this depthforest reads 3; update depthforest"):
+    modelfile.write(path, KIND, 5, metadata(), columns())
+    with pytest.raises(ModelError, match="has format version 5, this depthforest reads 4; update depthforest"):
         Forest.load(path)
     modelfile.write(path, KIND, 2, metadata(), columns())
     with pytest.raises(ModelError, match="lacks the metadata key person_confidence, smooth_m; expected background_mm"):
@@ -270,12 +307,15 @@ def load_or_message(path):
         return None, str(error)
 
 
-@pytest.mark.parametrize("version", [FORMAT_VERSION, FACING_VERSION])
+@pytest.mark.parametrize("version", [FORMAT_VERSION, FACING_VERSION, UNIT_VERSION])
 def test_mutated_files_load_soundly_or_are_refused(version, tmp_path):
     """Flipped, cut, repeated and swapped bytes: a forest that walks, or one clear line."""
     path = tmp_path / "model.safetensors"
     options = {"config": {"seed": 7}}
+    if version == UNIT_VERSION:
+        options["calibration"] = {"temperature": 0.5, "temperature_unsmoothed": 0.75}
     (small(3, 2, 5, **options) if version == FORMAT_VERSION else facing(3, 2, 4, 2, smooth_m=0.1, **options)).save(path)
+    assert modelfile.read(path).version == version
     good = path.read_bytes()
     rng = np.random.default_rng(0)
     frame = random_frame(rng, 6, 6)

@@ -114,8 +114,11 @@ def test_a_recipe_is_what_its_model_says_made_it(name):
     assert model.n_trees == (first.options["trees"] if first else config["trees"])
     assert model.mirror == (first or leaves).options["mirror"]
     # body31-fast stands on the steps of body31 without its context
-    context = of_kind(recipe, "train-context") if first is None else None
-    assert (model.context and model.context.config) == (context and context_config(context).to_dict())
+    context, refit = (of_kind(recipe, kind) if first is None else None for kind in ("train-context", "fit-context"))
+    said = context and context_config(context).to_dict()
+    if refit:
+        said["fit_context"] = {"frames": n_frames(refit), "rounds": refit.options["rounds"]}
+    assert (model.context and model.context.config) == said
     assert (model.calibration is None) == (of_kind(recipe, "fit-confidence") is None)
     assert recipe.product.kind is KINDS["fit-confidence"]
     assert of_kind(recipe, "evaluate").model is recipe.product

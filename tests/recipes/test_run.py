@@ -15,6 +15,12 @@ do = "train-context"
 config = "small.context.toml"
 model = "joints"
 data = ["fresh"]
+
+[steps.context_leaves]
+do = "fit-context"
+model = "context"
+data = ["fresh"]
+rounds = 1
 """
 
 
@@ -27,6 +33,7 @@ def test_a_recipe_with_context(recipe, tmp_path):
     forest = load(output)
     assert forest.context.n_trees == 1
     assert forest.context.config["candidates"] == 20
+    assert forest.context.config["fit_context"]["rounds"] == 1
     assert "| context (train-context) | joints, fresh | trees 1, leaves" in output.with_suffix(".md").read_text()
 
 
