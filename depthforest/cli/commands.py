@@ -86,8 +86,8 @@ if TYPE_CHECKING:
 
 
 ORDER = (
-    "demo show label view record synth train train-context train-people fit-leaves fit-joints fit-confidence "
-    "fit-convention evaluate compare info export import-pcl calibrate fuse warm-up"
+    "demo show label view record synth train train-context fit-context train-people fit-leaves fit-joints "
+    "fit-confidence fit-convention evaluate compare info export import-pcl calibrate fuse warm-up"
 )
 """Commands in the order of their list: use, train, judge, export, several cameras."""
 

@@ -9,7 +9,14 @@ import typer
 
 from depthforest.base import check_writable
 from depthforest.cli.modelcommands import check_overwriting
-from depthforest.cli.options import DaskOption, MemoryOption, OverwriteOption, RestartOption, ThreadsOption, with_fields_of
+from depthforest.cli.options import (
+    DaskOption,
+    MemoryOption,
+    OverwriteOption,
+    RestartOption,
+    ThreadsOption,
+    with_fields_of,
+)
 from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, live_lines, on_cluster, progress_bar, status
 
 contexts = typer.Typer()
@@ -75,15 +82,16 @@ def fit_context(
     *,
     data: Annotated[
         list[str],
-        typer.Option(help="Labeled frames that the model has not seen; may be given again.", metavar="DIR|URL"),
+        typer.Option(help="Labeled frames, unseen in training (repeatable).", metavar="DIR|URL"),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model file to write.", metavar="MODEL")],
-    rounds: Annotated[int | None, typer.Option(help="Times that leaves are fitted; default 2.", min=1)] = None,
-    limit: Annotated[int | None, typer.Option(help="Only so many frames of each data set.", min=1)] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of fitting. Default: 2.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option(help="Maximum number of frames of each data set.", min=1)] = None,
     force: OverwriteOption = False,
     threads: ThreadsOption = None,
+    dask: DaskOption = None,
 ) -> None:
-    """Refit the leaves of a context stage on many more frames than it was grown on. Then fit joints."""
+    """Refit the leaves of a context stage together with the first stage. Run fit-joints next."""
     check_writable(output)
     check_overwriting(model, output, force)
     with status("reading the model, compiling ..."):
@@ -93,7 +101,7 @@ def fit_context(
 
         forest, frames = load(model), open_datasets(data, limit)
     options = {} if rounds is None else {"rounds": rounds}
-    with progress_bar(len(frames)) as advance:
+    with on_cluster(dask), progress_bar(len(frames)) as advance:
         fitted = fit_context(forest, frames, threads=threads, progress=advance, **options)
     fitted.save(output)
     assert fitted.context is not None

@@ -393,7 +393,7 @@ def context_leaves(
 def thumbnail(
     forest: DepthTrees, frame: Frame, mask: Mask, groups: PartGroups
 ) -> tuple[CoarseGrid, npt.NDArray[np.uint16], Sums]:
-    """Return the pixels of a person that a context stage looks at, the channels (n, rows, cols) that it reads, and sums.
+    """Return what a context stage looks at: pixels of a person, channels (n, rows, cols), and the first stage's sums.
 
     Channels hold what the trees say as they label unless told otherwise: mirrored and smoothed as the model says. The
     sums (n_grid, n_parts) are not smoothed: what `combine` takes.

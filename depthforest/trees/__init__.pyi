@@ -26,8 +26,8 @@ from .depthtrees import Mask as Mask
 from .features import BACKGROUND_MM as BACKGROUND_MM
 from .features import MAX_FOCAL_PX as MAX_FOCAL_PX
 from .features import MAX_OFFSET_M as MAX_OFFSET_M
-from .features import MAX_UNITS as MAX_UNITS
 from .features import MAX_OFFSET_PX as MAX_OFFSET_PX
+from .features import MAX_UNITS as MAX_UNITS
 from .features import clamped_offset as clamped_offset
 from .features import focal_lengths as focal_lengths
 from .features import masked_depth as masked_depth

@@ -53,7 +53,7 @@ def test_a_calibrated_file(tmp_path):
     for make, lowest in ((small, 1), (facing, 2)):
         forest = make()
         forest.save(tmp_path / "plain")
-        assert modelfile.read(tmp_path / "plain").version == lowest, "only models that need it are written as version 3 or 4"
+        assert modelfile.read(tmp_path / "plain").version == lowest, "only what needs it is written as 3 or 4"
         calibrated = replace(forest, calibration=calibration)
         calibrated.save(tmp_path / "m")
         assert modelfile.read(tmp_path / "m").version in (OPTIONAL_VERSION, UNIT_VERSION)
@@ -98,7 +98,7 @@ def test_bad_units_of_offsets_are_refused(unit, tmp_path):
     values = facing_columns(offsets=np.empty((0, 4), np.int16))
     path = tmp_path / "bad"
     modelfile.write(path, KIND, UNIT_VERSION, metadata(smooth_m=0.05, person_confidence=0.2, **own), values)
-    with pytest.raises(ModelError, match="offset_unit_m must be above 0 and at most 0.00061"):
+    with pytest.raises(ModelError, match=r"offset_unit_m must be above 0 and at most 0\.00061"):
         Forest.load(path)
 
 
