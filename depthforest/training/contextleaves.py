@@ -23,7 +23,7 @@ from depthforest.forest import Forest
 from depthforest.frames import NO_PART, LabeledFrame
 from depthforest.labeling import context_leaves, thumbnail
 from depthforest.training.sampling import checked_frame
-from depthforest.trees import DOUBT, SHARE_WHOLE, ContextTrees, quantise_leaves
+from depthforest.trees import DOUBT, SHARE_WHOLE, ContextTrees, quantize_leaves
 
 ROUNDS = 2
 """Default: measured, docs/EXPERIMENTS.md."""
@@ -130,7 +130,7 @@ def fitted(context: ContextTrees, looks: Looks, rounds: int, balance: float) -> 
         rows *= (true + PRIOR_PIXELS / n_parts) / (said + PRIOR_PIXELS / n_parts)
         rows /= rows.sum(axis=1, keepdims=True)
     is_small = rows < np.minimum(LEAST_SHARE, rows.max(axis=1, keepdims=True))
-    return quantise_leaves(np.where(is_small, 0, rows))
+    return quantize_leaves(np.where(is_small, 0, rows))
 
 
 def _looks(forest: Forest, context: ContextTrees, frame: LabeledFrame) -> Iterator[Looks]:
