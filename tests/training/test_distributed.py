@@ -179,11 +179,15 @@ def test_bytes_are_the_same_after_a_kill_in_the_middle_of_a_level_and_with_a_lat
 
 
 def _take_memory():
-    """Take memory until the nanny ends this worker."""
-    taken = []
-    while True:
-        taken.append(bytearray(b"x") * 2**24)
-        time.sleep(0.01)
+    """Take memory, beside all tasks, until the nanny ends this worker."""
+
+    def take():
+        taken = []
+        while True:
+            taken.append(bytearray(b"x") * 2**24)
+            time.sleep(0.01)
+
+    threading.Thread(target=take, daemon=True).start()
 
 
 @pytest.mark.slow
@@ -198,7 +202,7 @@ def test_bytes_are_the_same_after_a_nanny_restarts_a_worker_for_memory(data, loc
         if news.event == "level" and (news.tree, news.level) == (0, 1):
             address, pid = sorted(cluster_client.run(os.getpid).items())[0]
             killed.append(pid)
-            cluster_client.run(_take_memory, workers=[address], wait=False)
+            cluster_client.run(_take_memory, workers=[address])
 
     ear, nanny = Ear(), logging.getLogger("distributed.nanny.memory")
     nanny.addHandler(ear)
