@@ -153,7 +153,11 @@ DoubtfulOption = Annotated[
 ]
 PersonModelOption = Annotated[
     str | None,
-    typer.Option("--person-model", help="What tells people from things: a file of train-people. Omitted: the shipped one.", metavar="FILE"),
+    typer.Option(
+        "--person-model",
+        help="What tells people from things: a file of train-people. Omitted: the shipped one.",
+        metavar="FILE",
+    ),
 ]
 TrackOption = Annotated[
     bool,

@@ -323,7 +323,7 @@ def _check_rows(content: bytes, width: int, height: int, path: object) -> None:
     n_missing = sum(rows * (1 + -(-cols * bits // 8)) for rows, cols in sizes if rows > 0 and cols > 0)
     unpacker, start, kind = zlib.decompressobj(), 8, b""
     try:
-        while n_missing > 0 and kind != b"IEND":  # all chunks up to it are whole; what follows is no part of the picture
+        while n_missing > 0 and kind != b"IEND":  # all chunks to it are whole, and what follows is none
             n_bytes, kind = struct.unpack(">I4s", content[start : start + 8])
             packed = content[start + 8 : start + 8 + n_bytes] if kind == b"IDAT" else b""
             while packed and n_missing > 0 and not unpacker.eof:
@@ -382,7 +382,7 @@ def _read_tiff(path: Path, first: int = 0) -> Iterator[Raw]:
             try:
                 image.seek(page)
             except EOFError:
-                raise FrameError(f"{path}: page {page} of {n_pages} is missing; copy it again, or leave it out") from None
+                raise FrameError(f"{path}: page {page} of {n_pages} is missing; copy it again") from None
             except Exception as error:  # as above
                 raise FrameError(f"{path}: page {page} is damaged: {_first_line(error)}") from None
             yield _decoded(image, path)

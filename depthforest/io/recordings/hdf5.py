@@ -105,9 +105,10 @@ def _picture_sets(file: Any, h5py: Any) -> dict[str, Any]:
             item, own = group[name], f"{path}{name}"
             if isinstance(item, h5py.Group):
                 groups.append((f"{own}/", item))
-            elif isinstance(item, h5py.Dataset) and item.dtype.kind in "iuf" and item.ndim in (2, 3):
-                if min(item.shape[-2:]) > 8:
-                    found[own] = item
+                continue
+            is_numbers = isinstance(item, h5py.Dataset) and item.dtype.kind in "iuf" and item.ndim in (2, 3)
+            if is_numbers and min(item.shape[-2:]) > 8:
+                found[own] = item
     return dict(sorted(found.items()))
 
 
