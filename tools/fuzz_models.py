@@ -45,8 +45,8 @@ except ImportError:  # Windows
 SECONDS = 10.0
 """Time limit of one file; a good one takes about a millisecond."""
 
-START_SECONDS = 300.0
-"""Until a child begins: it compiles its kernels."""
+START_SECONDS = 1800.0
+"""Until a child begins: it compiles its kernels, on a machine that may have other things to do."""
 
 POLL_S = 0.1
 """Between two looks at what a child has said."""

@@ -48,8 +48,9 @@ class Pairs:
     a, b : int
     joint : array (n,)
         Index into `JOINTS`.
-    points_a, points_b, speeds_b : array (n, 3)
-        Meters, meters a second; b's velocity may be NaN.
+    points_a, points_b, speeds : array (n, 3)
+        Meters; a's velocity in meters a second, in a frame of its own, so that the noise of the points is not in it.
+        NaN where it is not known.
     weights : array (n,)
     """
 
@@ -58,7 +59,7 @@ class Pairs:
     joint: Longs
     points_a: Floats
     points_b: Floats
-    speeds_b: Floats
+    speeds: Floats
     weights: Floats
 
 
@@ -130,14 +131,14 @@ def _scatter(pairs: Sequence[Pairs], residuals: Sequence[Floats]) -> Floats:
             order = chosen[np.argsort(lengths[chosen], kind="stable")]
             sums = np.cumsum(weights[order])
             scatter[joint] = lengths[order[np.searchsorted(sums, sums[-1] / 2)]]
-    return np.maximum(scatter, LEAST_SCATTER_M)
+    return np.asarray(np.maximum(scatter, LEAST_SCATTER_M))
 
 
 def _slopes(pair: Pairs, poses: Sequence[CameraPose], bias: Floats, size: int) -> Floats:
     """Return how residuals change with each unknown, (n, 3, size)."""
     slopes = np.zeros((len(pair.joint), 3, size))
     off = bias[pair.joint, None]
-    speeds = np.nan_to_num(pair.speeds_b @ poses[pair.b].rotation.T)
+    speeds = np.nan_to_num(pair.speeds @ poses[pair.a].rotation.T)
     ends = ((pair.a, pair.points_a, 1.0), (pair.b, pair.points_b, -1.0))
     for camera, points, sign in ends:
         rotation, rays = poses[camera].rotation, _rays(points)

@@ -32,7 +32,8 @@ STEADY = [JOINTS.index(name) for name in ("head", "neck", "spine", "shoulder_l",
 """Joints of the trials: the trunk, which a forest finds best."""
 
 TRIED_PEOPLE, TRIED_MOMENTS, USED_MOMENTS, BUNDLED_MOMENTS = 4, 60, 600, 300
-"""The longest tracks of each camera that are tried, and the moments of a trial, of a fit, and of the last one of all cameras, evenly spread."""
+"""The longest tracks of each camera that are tried; the moments, evenly spread, of a trial, of a fit of one camera, and
+of the fit of all together."""
 
 NEAR_M = 0.4
 """Meters between the joints of two people, by their median, who are the same person."""
@@ -236,14 +237,14 @@ def _met(seen: list[CameraView], poses: list[CameraPose]) -> list[bundle.Pairs]:
         rows = _spread(np.arange(len(first.times)), BUNDLED_MOMENTS)
         clock = first.times[rows] + poses[a].offset_s - poses[b].offset_s
         for own in first.joints:
-            points, weights = first.joints[own][rows], first.weights[own][rows]
+            points, weights, speeds = first.joints[own][rows], first.weights[own][rows], first.speeds(own)[rows]
             for other in second.joints:
                 target, w_target = second.at(other, clock)
                 distances = np.linalg.norm(poses[a].place(points) - poses[b].place(target), axis=2)
                 both = weights * w_target * (_row_medians(distances) < NEAR_M)[:, None]
                 row, joint = np.nonzero(both > 0)
-                speeds = second.speeds_at(other, clock)[row, joint]
-                pair = bundle.Pairs(a, b, joint, points[row, joint], target[row, joint], speeds, both[row, joint])
+                chosen = (row, joint)
+                pair = bundle.Pairs(a, b, joint, points[chosen], target[chosen], speeds[chosen], both[chosen])
                 if len(row):
                     found.append(pair)
     return found

@@ -103,12 +103,3 @@ class CameraView:
             speeds[1:-1] = (joints[2:] - joints[:-2]) / span[:, None, None]
             speeds[1:-1][span > 2 * MAX_STEP_S] = np.nan
         return speeds
-
-    def speeds_at(self, person: int, times: Floats) -> Floats:
-        """Return the velocity (n, 19, 3) of joints in the frame nearest to each time, as `speeds` has it."""
-        after = np.clip(np.searchsorted(self.times, times), 1, max(len(self.times) - 1, 1))
-        before = after - 1
-        if len(self.times) == 1:
-            return self.speeds(person)[before]
-        nearest = np.where(times - self.times[before] < self.times[after] - times, before, after)
-        return self.speeds(person)[nearest]
