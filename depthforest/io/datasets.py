@@ -268,7 +268,7 @@ def write_dataset(
     frames : iterable of LabeledFrame
         Of one camera and one part set; taken one block at a time.
     names : sequence of str, optional
-        Frame names; omitted, those of the data set that the frames are from, else numbers.
+        Frame names; default: those of the data set that the frames are from, else numbers.
     """
     path = Path(path)
     if names is None:

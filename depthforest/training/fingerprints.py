@@ -41,7 +41,7 @@ def fingerprint(source: Sequence[LabeledFrame], *, threads: int | None = None) -
         If it has a method `identity`, its text counts; if it has a `path` that is a folder, or several `paths`, their
         files do.
     threads : int, optional
-        Omitted: one for each core.
+        Default: one per core.
 
     Returns
     -------
