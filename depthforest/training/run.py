@@ -125,7 +125,7 @@ def grow_trees(run: Run, checkpoint: str | Path | None, resume: bool) -> tuple[l
     except KeyboardInterrupt:
         if book is None:
             raise
-        message = f"training was stopped; its last whole level is kept in {book.path}: resume goes on from there"
+        message = f"training was stopped; its last whole level is kept in {book.path}: resume continues from there"
         raise KeyboardInterrupt(message) from None
     except MemoryError:
         raise DepthForestError(
@@ -476,7 +476,7 @@ def _kept(book: Checkpoint | None) -> Message:
     """Return the end of a message: where what was grown is, if anything was."""
     if book is None or not book.has_trees:
         return ()
-    return f"; what was grown is kept in {book.path}: ", Parameter("resume"), " goes on from there"
+    return f"; what was grown is kept in {book.path}: ", Parameter("resume"), " continues from there"
 
 
 def reporter(progress: Callable[[Progress], object] | bool | None) -> Callable[[Progress], object]:

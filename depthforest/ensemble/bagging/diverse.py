@@ -183,7 +183,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
         classes, codes = coded_classes(y)
         if goes_on and not same_classes(classes, self.classes_):
             raise UsageError(
-                f"warm_start=True goes on with the same classes: the members know {list(self.classes_)}, "
+                f"warm_start=True continues with the same classes: the members know {list(self.classes_)}, "
                 f"and y has {list(classes)}"
             )
         self.classes_ = classes

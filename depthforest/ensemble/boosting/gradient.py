@@ -57,7 +57,7 @@ class GradientBoostingClassifier(BoostedClassifier):
     min_weight_fraction_leaf : float
         Weight of a leaf, as a share of that of the rows that the round draws.
     min_impurity_decrease : float
-        Minimum decrease of the squared error of the gradients by a split, times the weight of its node over that of all.
+        Minimum decrease of the gradients' squared error by a split, times the weight of its node over that of all.
     max_features : int, float, {"sqrt", "log2"}, optional
         Columns looked at in a node, drawn at random for each node; default: all.
     max_bins : int or None, default=255

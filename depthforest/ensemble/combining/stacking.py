@@ -55,7 +55,7 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         0, and there is a warning. 'prefit' takes fitted members as they are; X and y of `fit` then train the meta
         learner only and must not be what members were fitted on.
     stack_method : {'auto', 'predict_proba', 'decision_function', 'predict'}, default='auto'
-        Method of the members to use. 'auto' takes for each member the first it has, in this order. Probabilities are one
+        Method of the members to use. 'auto': the first of these that a member has. Probabilities are one
         column for each class (for two classes, that of the second). Labels ('predict') are one column for each class
         that holds 1 for the label and 0 elsewhere (for two classes, that of the second), as codes would mean an order.
     n_jobs : int or None, default=None

@@ -32,7 +32,8 @@ STEADY = [JOINTS.index(name) for name in ("head", "neck", "spine", "shoulder_l",
 """Joints of the trials: the trunk, which a forest finds best."""
 
 TRIED_PEOPLE, TRIED_MOMENTS, USED_MOMENTS, BUNDLED_MOMENTS = 4, 60, 600, 300
-"""The longest tracks of each camera that are tried, and the moments of a trial, of a fit, and of the last one of all cameras, evenly spread."""
+"""Number of the longest tracks of each camera that are tried, and of the evenly spaced moments of a trial, a fit and
+the final fit of all cameras."""
 
 NEAR_M = 0.4
 """Meters between the joints of two people, by their median, who are the same person."""
