@@ -173,7 +173,7 @@ def demo(
         from depthforest.forest import load
 
         forest = load() if any(models_folder().glob("*.safetensors")) else None
-    shown = "shaded, with its parts" if forest is None else "with the joints and the parts that are found"
+    shown = "shaded depth" if forest is None else "the joints and parts that were found (colors: legend.png)"
     if forest is not None:
         compile_first(label_tasks())
     with status("labeling the samples ..."):
@@ -181,8 +181,8 @@ def demo(
     if figures:
         print_table(sample_table(figures))
     print(
-        f"Look at {output / 'sheet.png'}: each frame {shown} (legend.png), and with the true parts and joints "
-        "(hidden: hollow)." + (f" Joints in meters: {output / 'joints.json'}." if figures else "")
+        f"Look at {output / 'sheet.png'}: each frame with {shown}, and with the true ones (hidden joints are hollow)."
+        + (f" Joints in meters: {output / 'joints.json'}." if figures else "")
     )
 
 
