@@ -34,7 +34,7 @@ def produce(
         1 to the generator's length.
     kind : "folder" or "zarr"
     threads : int, optional
-        Omitted: one for each core.
+        Default: one per core.
     progress : callable, optional
         Called with the number of frames of every block that is there, also those of an earlier run.
     """

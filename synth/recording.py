@@ -136,7 +136,7 @@ class Recording(Generator):
     n : int
         Number of frames. It does not change any of them.
     fps : float
-        Frames a second.
+        Frames per second.
     acts : tuple of str
         What people do, of "walk", "gesture", "sit" and "fall", each as often as it is named. Who falls stands up again.
         Who sits stays at one place, with a seat behind them, sits down and stands up.
@@ -199,9 +199,9 @@ class Recording(Generator):
         bearing : float
             Degrees about the middle of the stage: 90 is on the first camera's right, 180 opposite.
         distance, height : float, optional
-            Meters from the middle of the stage, and above the floor. Omitted: as of the first camera.
+            Meters from the middle of the stage, and above the floor. Default: as of the first camera.
         tilt : float, optional
-            Degrees down. Omitted: as of the first camera.
+            Degrees down. Default: as of the first camera.
         start_s : float
             Seconds by which its first frame is later, 0 or more. All recordings end together.
         """

@@ -5,7 +5,7 @@
 makes the frames once, as Zarr stores in WORK, a folder outside the checkout; a size trains on the first N of them. The
 judging frames are of another seed, so of other bodies, rooms and built-in poses; with --mocap, also of subjects that no
 training frame shows. Figures go to WORK/curve.json and WORK/curve.csv after every size, and the plot is drawn anew. Run
-it again after an interruption: frames and sizes that are done are kept, and a forest in the making goes on from its
+it again after an interruption: frames and sizes that are done are kept, and a forest in the making continues from its
 checkpoint. Other options in the same WORK are refused; other sizes are added.
 """
 

@@ -318,7 +318,7 @@ class Course:
     Parameters
     ----------
     path : Path
-        The checkpoint; where there is one, training goes on from it.
+        The checkpoint; where there is one, training continues from it.
     """
 
     def __init__(self, path: Path) -> None:

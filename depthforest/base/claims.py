@@ -1,4 +1,4 @@
-"""A folder that one run owns: a run that was stopped goes on, and two runs never mix.
+"""A folder that one run owns: a run that was stopped continues, and two runs never mix.
 
 The folder's record is written before anything else and says what made it: its identity. A run of the same identity goes
 on with what is there, another one is refused, and so is a folder of other things. Whatever is done is a file in the
@@ -67,7 +67,7 @@ class ClaimedFolder(ABC):
         Returns
         -------
         object or None
-            The record of the earlier run that this one goes on with, None if there is none.
+            The record of the earlier run that this one continues with, None if there is none.
         """
         try:
             if not self.has(self.RECORD):

@@ -53,7 +53,7 @@ class RemotePath:
     url : str
         Of the known kinds; `place_of` tells them from paths.
     kept : Kept, optional
-        What was read of the data set that this belongs to; omitted, nothing yet.
+        What was read of the data set that this belongs to; default: nothing yet.
     """
 
     def __init__(self, url: str, kept: Kept | None = None) -> None:

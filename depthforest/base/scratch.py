@@ -21,7 +21,7 @@ class Scratch:
     Parameters
     ----------
     max_kept : int, optional
-        Bytes. A larger block lives as long as its arrays, and the next call gets a new one; omitted: all are kept.
+        Bytes. A larger block lives as long as its arrays, and the next call gets a new one; default: all are kept.
     """
 
     def __init__(self, max_kept: int | None = None) -> None:

@@ -337,7 +337,7 @@ def best_split(
         Pixels of the node in each bin, class by class; every candidate has the same class totals.
     criterion : "entropy" or "gini"
     weights : array (n_classes,), whole numbers, optional
-        Of the classes, 1 or more. Omitted: 1.
+        Of the classes, 1 or more. Default: 1.
     """
     is_gini = criteria.is_gini(criterion)
     array = np.asarray(histograms)

@@ -173,7 +173,7 @@ def demo(
         from depthforest.forest import load
 
         forest = load() if any(models_folder().glob("*.safetensors")) else None
-    shown = "shaded, with its parts" if forest is None else "with the joints and the parts that are found"
+    shown = "shaded depth" if forest is None else "the joints and parts that were found (colors: legend.png)"
     if forest is not None:
         compile_first(label_tasks())
     with status("labeling the samples ..."):
@@ -181,8 +181,8 @@ def demo(
     if figures:
         print_table(sample_table(figures))
     print(
-        f"Look at {output / 'sheet.png'}: each frame {shown} (legend.png), and with the true parts and joints "
-        "(hidden: hollow)." + (f" Joints in meters: {output / 'joints.json'}." if figures else "")
+        f"Look at {output / 'sheet.png'}: each frame with {shown}, and with the true ones (hidden joints are hollow)."
+        + (f" Joints in meters: {output / 'joints.json'}." if figures else "")
     )
 
 
@@ -403,7 +403,7 @@ def _label_into(
         with progress_bar(total) as advance:
             summary = make_run(progress=advance).run()
     except KeyboardInterrupt:
-        goes_on = "; the same command goes on with what is in it"
+        goes_on = "; the same command continues with what is in it"
         if is_whole:
             goes_on = "; the same command labels all frames again, because a recording is one whole"
         complain("warning", f"stopped; what was labeled is in {output}{'' if is_stream else goes_on}")
@@ -482,7 +482,7 @@ def synth(
         with on_cluster(dask), progress_bar(frames) as advance:
             data = produce(made, output, frames, kind=kind, threads=threads, progress=advance)
     except KeyboardInterrupt:
-        complain("warning", f"stopped; the same command goes on with what is in {output}")
+        complain("warning", f"stopped; the same command continues with what is in {output}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     if preview:
         from depthforest.cli.pictures import labeled_picture
@@ -568,7 +568,7 @@ def train(
             options["client"] = client
             forest = train_forest(source, chosen, progress=tell, checkpoint=folder, resume=resume, **options)
     except KeyboardInterrupt:
-        goes_on = f"; the same command with --resume goes on from {folder}" if is_checkpoint(folder) else ""
+        goes_on = f"; the same command with --resume continues from {folder}" if is_checkpoint(folder) else ""
         complain("warning", f"stopped{goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     try:
@@ -594,7 +594,7 @@ def warm_up(
     if folder is None:
         raise UsageError("found no folder to keep compiled kernels in; name one with the variable NUMBA_CACHE_DIR")
     if named and folder.parent != Path(named):
-        raise UsageError(f"NUMBA_CACHE_DIR={named} is no folder that can be written; name another")
+        raise UsageError(f"NUMBA_CACHE_DIR={named} is not a writable folder; name another")
     tasks = tasks_left((*label_tasks(), *OTHERS) if everything else label_tasks())
     if not tasks:
         print(f"compiled before, in {folder}")
@@ -636,7 +636,7 @@ def _check_apart(inputs: list[str], output: Path) -> None:
     """Raise UsageError if outputs would mix with inputs, or an input is meant for a flag."""
     for given in inputs:
         if given.lower() in ("true", "false", "yes", "no", "on", "off") and not Path(given).exists():
-            raise UsageError(f"{given!r} is no file; flags take no value: write --flip alone, or leave it out")
+            raise UsageError(f"{given!r} is not a file; flags take no value: write --flip alone, or leave it out")
     if any(Path(given).resolve() == output.resolve() for given in inputs):
         raise UsageError(f"{output}: is an input; name another folder for what is made of it")
 

@@ -66,7 +66,7 @@ def train_context(
             options |= {"threads": threads, "checkpoint": folder, "resume": resume, "client": client}
             trained = train_context(forest, frames, chosen, progress=tell, **options)
     except KeyboardInterrupt:
-        goes_on = f"; the same command with --resume goes on from {folder}" if is_checkpoint(folder) else ""
+        goes_on = f"; the same command with --resume continues from {folder}" if is_checkpoint(folder) else ""
         complain("warning", f"stopped{goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     trained.save(output)

@@ -201,7 +201,7 @@ def compare(
             with live_lines() as tell:
                 failures = comparison.run(read, tell)
     except KeyboardInterrupt:
-        complain("warning", f"stopped; what is finished is in {output}: the same command goes on")
+        complain("warning", f"stopped; what is finished is in {output}: the same command continues")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     written = comparison.write_all()
     print_table(_result_table(comparison.folder.results()))
@@ -430,7 +430,7 @@ def train_people(
                 frames, chosen, progress=tell, threads=threads, checkpoint=folder, resume=resume
             )  # fmt: skip
     except KeyboardInterrupt:
-        goes_on = f"; the same command with --resume goes on from {folder}" if is_checkpoint(folder) else ""
+        goes_on = f"; the same command with --resume continues from {folder}" if is_checkpoint(folder) else ""
         complain("warning", f"stopped{goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     model.save(output)

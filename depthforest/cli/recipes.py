@@ -43,7 +43,7 @@ def train_by_recipe(
         with on_cluster(dask) as client, live_lines() as tell:
             run.run(tell, RunOptions(**options, client=client))
     except KeyboardInterrupt:
-        complain("warning", f"stopped; the same command goes on with the steps that are kept in {run.folder}")
+        complain("warning", f"stopped; the same command continues with the steps that are kept in {run.folder}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     print(f"written: {output} and {run.card_path}; steps are kept in {run.folder}")
 
@@ -52,7 +52,7 @@ def refuse_others(given: Mapping[str, object]) -> None:
     """Refuse options that a recipe answers itself."""
     name = next((name for name, value in given.items() if value), None)
     if name is not None:
-        raise UsageError("a recipe says all that shapes the model; leave out ", Parameter(name))
+        raise UsageError("a recipe defines everything that shapes the model; leave out ", Parameter(name))
 
 
 def print_plan(rows: list[dict[str, Any]]) -> None:

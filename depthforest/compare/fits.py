@@ -116,7 +116,7 @@ class Fitter:
         return int(is_enough.argmax()) + 1 if is_enough.any() else len(is_enough)
 
     def _fitted(self, n: int, n_frames: int | None = None) -> Any:
-        """Fit with size n on the rows of the first frames; omitted: of all."""
+        """Fit with size n on the rows of the first frames; default: of all."""
         if self._learner.sees_frames:
             return self._depth_forest(n, n_frames)
         table = self._data.table

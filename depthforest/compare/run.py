@@ -166,7 +166,7 @@ def prepare_comparison(
     budget : Budget
     settings : CompareSettings
     data, test : str or Path, optional
-        Data sets; omitted: synthetic frames, and the last share of the training frames.
+        Data sets; default: synthetic frames, and the last share of the training frames.
     bench : str, optional
         A fixed test set by name (`evaluation.bench`), in place of `test`.
     mocap : Path, optional
@@ -174,7 +174,7 @@ def prepare_comparison(
     synth_config : Path, optional
         Of synthetic frames.
     only : sequence of str, optional
-        Names of learners; omitted: all that are installed.
+        Names of learners; default: all that are installed.
     """
     settings = CompareSettings() if settings is None else settings
     learners = chosen_learners(only)

@@ -146,7 +146,7 @@ class Speed:
     joints_ms: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form, with frames a second."""
+        """Return the JSON form, with frames per second."""
         return {
             "frames": self.n_frames,
             "threads": self.threads,
@@ -178,12 +178,12 @@ class Slice:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What a forest said of the labeled pixels and the joints of a data set.
+    """Evaluation of a forest on the pixels and joints of a data set.
 
     Parameters
     ----------
     confusion : array (n_parts, n_parts), int64
-        Pixels by true part (row) and answered part (column), in the finest set that data and model share.
+        Pixels by true part (row) and predicted part (column), in the finest part set that data and model share.
     part_set : PartSet
         That set.
     n_frames : int
@@ -198,7 +198,7 @@ class Evaluation:
         Why there are none.
     speed : Speed or None
     seed : int
-        Of the bootstrap. Figures are compared replicate by replicate, so that all models need the same.
+        Seed of the bootstrap. Models are compared replicate by replicate, so all need the same seed.
     """
 
     confusion: Counts
@@ -224,17 +224,17 @@ class Evaluation:
 
     @property
     def pixel_accuracy(self) -> float:
-        """Share of pixels that were answered correctly; NaN if there are none."""
+        """Share of pixels that were labeled correctly; NaN if there are none."""
         return float(self.tally.pixel_accuracy)
 
     @property
     def class_accuracies(self) -> Floats:
-        """Array (n_parts,): share of each part's pixels that were answered correctly; NaN for parts never seen."""
+        """Array (n_parts,): share of each part's pixels that were labeled correctly; NaN for parts never seen."""
         return self.tally.class_accuracies
 
     @property
     def mean_class_accuracy(self) -> float:
-        """Mean over the parts that were seen: the figure of Shotton et al. 2011."""
+        """Mean over the parts that were seen, as in Shotton et al. 2011."""
         return float(self.tally.mean_class_accuracy)
 
     @property

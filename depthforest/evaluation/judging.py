@@ -63,7 +63,7 @@ def evaluate(
     timed_frames: int = TIMED_FRAMES,
     seed: int = 0,
 ) -> Evaluation:
-    """Let a forest label every person of every frame by itself, and count right and wrong.
+    """Label every person of every frame with a forest, and compare the labels with the truth.
 
     Parameters
     ----------
@@ -71,21 +71,21 @@ def evaluate(
     data : sequence of LabeledFrame
         With the forest's part set, or one that can be compared with it (`partmaps.comparable`).
     threads : int, optional
-        Omitted: one for each core. The figures are the same for any number.
+        Default: one per core. The figures are the same for any number.
     progress : callable, optional
         Called with 1 after every frame.
     mirror : bool, optional
-        Whether the mirrored walk takes part; omitted: as the forest says.
+        Whether to use the mirrored walk; default: as stored in the forest.
     joints : bool or callable
-        Whether joints are placed and judged too, where data and model know any; or what places them.
+        Whether to evaluate joints, if data and model have any; or a function that finds them.
     exact : bool
-        Walk every pixel, and place joints by the exact variant of `find_joints`; omitted: what users run.
+        Walk every pixel, and place joints by the exact variant of `find_joints`; default: what users run.
     sensors : sequence of str, optional
         What made each frame, for the breakdown.
     groupings : sequence of Grouping
         Maps between part sets, tried before the known ones.
     timed_frames : int
-        So many frames are labeled once more to measure speed; 0 for none.
+        Number of frames that are labeled again to measure speed; 0: none.
     seed : int
         Of the bootstrap.
     """

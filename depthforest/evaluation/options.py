@@ -32,13 +32,13 @@ class JudgeOptions:
     Parameters
     ----------
     threads : int, optional
-        Omitted: one for each core. The figures are the same for any number.
+        Default: one per core. The figures are the same for any number.
     mirror : bool, optional
-        Whether the mirrored walk takes part; omitted: as each forest says.
+        Whether the mirrored walk takes part; default: as stored in each forest.
     joints : bool or callable
         Whether joints are placed and judged too, where data and model know any; or what places them.
     exact : bool
-        Walk every pixel, and place joints by the exact variant of `find_joints`, many times slower; omitted: what users
+        Walk every pixel, and place joints by the exact variant of `find_joints`, many times slower; default: what users
         run.
     groupings : sequence of Grouping
         Maps between part sets, tried before the known ones.
@@ -76,7 +76,7 @@ class EvaluateOptions(JudgeOptions):
     marks, frames : str or Path, optional
         A marks file (`marks.read_marks`) and the folder of its depth frames, background removed; both or neither.
     camera : optional
-        Of the marked frames, as in `Camera.parse`; omitted: guessed by their size.
+        Of the marked frames, as in `Camera.parse`; default: guessed by their size.
     output : str or Path, optional
         The HTML report to write.
     json_path : str or Path, optional

@@ -169,7 +169,7 @@ class JudgedProposals:
         ----------
         within_m : float
         weights : array (n_replicates, n_people), optional
-            How often each person counts; omitted: once.
+            How often each person counts; default: once.
         """
         is_first = (self.distance_m <= within_m) & (self.nearest_before_m > within_m)
         is_right, is_counted = is_first & ~self.is_hidden, ~(is_first & self.is_hidden)

@@ -54,7 +54,7 @@ def export_c(
     path : path
         Of the header, NAME.h.
     name : str, optional
-        What functions, types and constants begin with; omitted: as the file is called.
+        What functions, types and constants begin with; default: as the file is called.
     blob : bool
         Write the tables to NAME.bin beside it, to be mapped into memory, instead of into the header.
     joints : bool

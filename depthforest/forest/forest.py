@@ -50,24 +50,23 @@ class Forest(DepthTrees):
         ----------
         frame : Frame
         mask : array (rows, cols), bool, optional
-            Which pixels are the person, as `find_people` tells; omitted: all that have a reading, for frames without
-            their background. A forest of body parts warns if these are a whole room.
+            Pixels of the person, from `find_people`; default: all pixels with a reading, for frames whose background is
+            removed. A forest of body parts warns if they look like a whole room.
         mirror : bool, optional
-            Walk a second time as in the mirrored picture, and take both together; omitted: as the model says.
+            Also walk as in the mirrored picture, and average both walks; default: as stored in the model.
         rule : "mean", "votes" or "purity"
-            Combine trees by the mean of their leaves' distributions, by a vote of each for the most probable part of
-            its leaf, or by votes that weigh as much as that part is probable. A context stage takes part in the mean;
-            votes are the first stage's alone.
+            Combine trees by the mean of their leaves' distributions, by one vote of each tree for the most likely part
+            of its leaf, or by votes weighted by the probability of that part. A context stage only affects the mean.
         reject : float or "majority", optional
-            Leave pixels unlabeled whose confidence is below this, or whose part has no more than half of all.
+            Leave pixels unlabeled whose confidence is below this value, or whose part has at most half of the total.
         smooth : float, optional
-            Add up what a pixel and its neighbors up to so many meters away say; 0: each by itself; omitted: as the
-            model says.
+            Average over neighbors on the surface up to this many meters away; 0: no smoothing; default: as stored in
+            the model.
         exact : bool
-            Walk every pixel. Otherwise pixels 2 cm apart on the body walk first, and the others only where the labels
-            around them differ: about three times as fast at 640 x 480, with scores that are the same to 0.2 points.
+            Walk every pixel. By default, pixels 2 cm apart on the body walk first, and the others only where labels
+            around them differ. This is about three times as fast at 640 x 480; scores differ by at most 0.2 points.
         threads : int, optional
-            Omitted: one for each core.
+            Default: one per core.
 
         Returns
         -------
@@ -94,8 +93,8 @@ class Forest(DepthTrees):
     ) -> Iterator[Labeling]:
         """Label many frames, each on one of several threads, and yield the results in order.
 
-        Frames are taken a few ahead of what is asked for, so that reading and labeling overlap, a stream may be
-        endless, and memory stays flat.
+        A few frames are read ahead, so that reading and labeling overlap. Streams may be endless, and memory stays
+        constant.
 
         Parameters
         ----------

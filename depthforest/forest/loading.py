@@ -29,7 +29,7 @@ def load(model: str | Place | None = None) -> Forest:
     ----------
     model : str or Path, optional
         The name of a shipped model, the path of a model file, or its address: `s3://`, `gs://`, `https://`. A text that
-        is a name and a path is the name: write ``./NAME``, or give a Path, for the file. Omitted: the default model.
+        is a name and a path is the name: write ``./NAME``, or give a Path, for the file. Default: the default model.
 
     Returns
     -------

@@ -260,7 +260,7 @@ def _complain(line: bytes, n_read: int, height: int) -> None:
     n_nodes = 2**height - 1
     number = n_read + 2  # counted from 1, the height being line 1
     if n_read >= 2 * n_nodes + 1:
-        raise ModelError(f"goes on at line {number} with {_quoted(line)}; a tree of height {height} ends before")
+        raise ModelError(f"continues at line {number} with {_quoted(line)}; a tree of height {height} ends before")
     is_node = n_read < n_nodes
     fields = line.split()
     if len(fields) != (len(NODE_FIELDS) if is_node else 1):

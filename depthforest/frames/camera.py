@@ -133,7 +133,7 @@ class Camera:
 
     @staticmethod
     def waits_for_size(value: object) -> bool:
-        """Tell whether what a user named is a camera only together with the size of a picture: numbers, or a K."""
+        """Return whether a camera that a user named needs the size of a picture: numbers, or a matrix K."""
         return (isinstance(value, str) and value.count(",") == 3) or isinstance(value, np.ndarray | list | tuple)
 
     @classmethod
@@ -191,7 +191,7 @@ class Camera:
             raise CameraError(f"{name}: {error}") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form; `distortion` only where there is any."""
+        """Return the JSON form, with `distortion` only if there is any."""
         content = asdict(self)
         content["distortion"] = list(self.distortion)
         if not self.distortion:
@@ -200,7 +200,7 @@ class Camera:
 
     @classmethod
     def guess(cls, width: int, height: int) -> tuple[str, Camera] | None:
-        """Return name and camera of the preset whose native size this is, or an exact half or quarter of it."""
+        """Return name and camera of the preset with this native size, or with two or four times this size."""
         for divisor in (1, 2, 4):
             for name, camera in PRESETS.items():
                 if (width * divisor, height * divisor) == (camera.width, camera.height):
@@ -264,7 +264,7 @@ class Camera:
     def undistort(self, image: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
         """Return the picture an ideal lens would have taken: nearest pixels, never blended; `fill` outside.
 
-        Depth is the distance along the optical axis, so that a lens moves it about without changing it.
+        Depth is the distance along the optical axis, so a lens moves values without changing them.
         """
         if image.shape[:2] != self.shape:
             raise CameraError(

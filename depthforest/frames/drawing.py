@@ -222,7 +222,7 @@ def contact_sheet(
     pictures : sequence of RGB arrays
         Of any sizes; each is centered in a cell as large as the largest.
     columns : int, optional
-        Omitted: about as wide as high.
+        Default: about as wide as high.
     titles : sequence of str, optional
         One line above each picture.
     cell_width : int, optional

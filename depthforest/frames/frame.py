@@ -77,9 +77,9 @@ class Frame:
         Without lens distortion (`from_array` and `read_depth` remove it). If it is of another size, it is scaled where
         the aspect fits.
     time_s : float, optional
-        When it was taken, in seconds on the clock of its recording; None: unknown.
+        Time of the frame in seconds on the clock of its recording; None: unknown.
     name : str
-        Where it comes from, as messages call it. Neither name nor time count when frames are compared.
+        Name of the frame in messages. Comparisons of frames ignore name and time.
     """
 
     depth_mm: DepthMM
@@ -117,7 +117,7 @@ class Frame:
         name: str = "depth",
         time_s: float | None = None,
     ) -> Frame:
-        """Make a frame of what a camera driver delivers.
+        """Make a frame from an array that a camera driver delivers.
 
         Parameters
         ----------
@@ -129,9 +129,9 @@ class Frame:
         scale : float or str, optional
             As in `units.to_millimeters`.
         flip : bool
-            The driver mirrors its pictures (OpenNI does by default): turn them back, or left and right are swapped.
+            Mirror the picture, because the driver mirrors it (OpenNI does by default) and would swap left and right.
         rotate : int
-            The sensor is mounted on its side: turn the picture clockwise by 90, 180 or 270 degrees to make it upright.
+            Degrees (0, 90, 180 or 270) to rotate the picture clockwise, for a sensor mounted on its side.
         name : str
             What messages call the picture.
         time_s : float, optional
@@ -187,7 +187,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LabeledFrame(Frame):
-    """A frame with the truth: the part and the person of every pixel, and the joints.
+    """A frame with ground truth: the part and the person of every pixel, and the joints.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class LabeledFrame(Frame):
     people : array (rows, cols), uint8
         Person id from 1; 0 = nobody.
     joints : mapping of person id to mapping of joint name to Joint
-        Joint names are those of `parts.JOINTS`. A person may be hidden altogether.
+        Joint names are those of `parts.JOINTS`. A person may be completely hidden.
     part_set : PartSet
         What the labels mean.
     """

@@ -36,9 +36,9 @@ class PartSet:
     names : sequence of str
         At most 255 unique names; a part's label is its index.
     colors : sequence of (r, g, b), optional
-        0 to 255 each. Omitted: colors spread over hue and lightness.
+        0 to 255 each. Default: colors spread over hue and lightness.
     mirror : sequence of int, optional
-        For each part the label it gets in a mirrored image: an involution. Omitted: names that end in
+        For each part the label it gets in a mirrored image: an involution. Default: names that end in
         ``_l`` and ``_r`` are swapped, all others stay.
     """
 
@@ -129,8 +129,8 @@ class PartSet:
 class Grouping:
     """A map from a fine part set to a coarse one.
 
-    `groups` names for each fine part its coarse part first, then the neighbors that count as right too: a joint
-    band such as the elbow lies across the border of two regions.
+    `groups` lists for each fine part its coarse part first, then neighbors that also count as right: a joint band such
+    as the elbow lies across the border of two regions.
     """
 
     source: PartSet

@@ -178,7 +178,7 @@ class ZarrDataset(FrameSource):
         except Exception as error:  # a broken store raises many kinds
             raise DatasetError(f"{path}: cannot be opened as a Zarr data set: {error}") from None
         if not isinstance(content, Mapping):
-            raise DatasetError(f"{path}: is unfinished; run what began it again to go on")
+            raise DatasetError(f"{path}: is unfinished; run the command that began it again to continue")
         self.camera, self.part_set, _ = _described(content, str(path))
         n = content.get("n_frames")
         if not is_whole(n) or any(not 0 <= n <= array.shape[0] for array in self._arrays.values()):
@@ -268,7 +268,7 @@ def write_dataset(
     frames : iterable of LabeledFrame
         Of one camera and one part set; taken one block at a time.
     names : sequence of str, optional
-        Frame names; omitted, those of the data set that the frames are from, else numbers.
+        Frame names; default: those of the data set that the frames are from, else numbers.
     """
     path = Path(path)
     if names is None:
@@ -336,7 +336,7 @@ def _read_description(path: Place) -> Mapping[str, object]:
     if not is_folder(path, DatasetError):
         raise DatasetError(f"{path}: is not a folder; a data set is a folder with dataset.json, depth/ and parts/")
     if (path / MARKS).is_dir() and not (path / "dataset.json").is_file():
-        raise DatasetError(f"{path}: is unfinished; run what began it again to go on")
+        raise DatasetError(f"{path}: is unfinished; run the command that began it again to continue")
     if not (path / "dataset.json").is_file():
         raise DatasetError(f"{path}: has no dataset.json; a data set is a folder with dataset.json, depth/ and parts/")
     content = read_json(path / "dataset.json", DatasetError)

@@ -135,7 +135,7 @@ def sniff(path: Place) -> str:
     except OSError as error:  # a name that is too long is one
         raise FrameError(f"{path}: cannot be read: {reason(error)}") from None
     if is_odd:
-        raise FrameError(f"{path}: is a pipe or a device, no file; pass - and feed it to standard input")
+        raise FrameError(f"{path}: is a pipe or a device, not a file; pass - and feed it to standard input")
     if not start:
         raise FrameError(f"{path}: is empty (0 bytes); was it copied or written to the end?")
     if _PGM_MAGIC.match(start):
@@ -216,7 +216,7 @@ class PictureFile:
         elif self.kind == "raw":
             yield from map(Page, _read_raw(self.path, self.size))
         elif self.kind in RECORDING_KINDS:
-            raise FrameError(f"{self.path}: is a recording, no picture; open_source reads it")
+            raise FrameError(f"{self.path}: is a recording, not a picture; open_source reads it")
         else:
             raise FrameError(
                 f"{self.path}: is a {self.kind.upper()} picture of 8 bits a channel, which cannot hold depth; "
@@ -303,7 +303,7 @@ def _read_png(path: Place) -> Raw:
 def decode_png(content: bytes, path: object) -> Raw:
     """Return the picture of a PNG in memory; messages call it `path`."""
     if len(content) < 33:
-        raise FrameError(f"{path}: is truncated: {len(content)} bytes are no PNG")
+        raise FrameError(f"{path}: is truncated: {len(content)} bytes are not a PNG")
     width, height = struct.unpack(">II", content[16:24])
     check_size(width, height, str(path), FrameError)
     _check_png(content, path)
@@ -382,7 +382,9 @@ def _read_tiff(path: Path, first: int = 0) -> Iterator[Raw]:
             try:
                 image.seek(page)
             except EOFError:
-                raise FrameError(f"{path}: page {page} of {n_pages} is missing; copy it again, or leave it out") from None
+                raise FrameError(
+                    f"{path}: page {page} of {n_pages} is missing; copy it again, or leave it out"
+                ) from None
             except Exception as error:  # as above
                 raise FrameError(f"{path}: page {page} is damaged: {_first_line(error)}") from None
             yield _decoded(image, path)

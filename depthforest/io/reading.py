@@ -42,7 +42,7 @@ class ReadOptions:
     Parameters
     ----------
     camera : Camera, str, Path or mapping, optional
-        As in `Camera.parse`. None: what the file tells (PCD), else the preset of that size, with a warning.
+        As in `Camera.parse`. None: the camera of the file (PCD), else the preset of that size, with a warning.
     scale : float or str, optional
         Meters per unit, or "mm", "cm", "m", "tum", "sun3d".
     flip : bool
@@ -50,7 +50,7 @@ class ReadOptions:
     rotate : int
         Turn clockwise by 90, 180 or 270 degrees.
     size : (width, height) or "WxH", optional
-        Of plain 16-bit dumps and streams; omitted, the camera's.
+        Of plain 16-bit dumps and streams; default: the camera's.
     topic : str, optional
         Which stream of a recording: the name of a ROS topic, or of a data set in an HDF5 file. Omitted, the only one.
     """
@@ -129,7 +129,7 @@ def read_depth(
     ----------
     path : str or Path
     camera : Camera, str, Path or mapping, optional
-        As in `Camera.parse`. None: what the file tells (PCD), else the preset of that size, with a warning.
+        As in `Camera.parse`. None: the camera of the file (PCD), else the preset of that size, with a warning.
     scale : float or str, optional
         Meters per unit, or "mm", "cm", "m", "tum", "sun3d".
     flip : bool
@@ -137,7 +137,7 @@ def read_depth(
     rotate : int
         Turn clockwise by 90, 180 or 270 degrees.
     size : (width, height) or "WxH", optional
-        Of a plain 16-bit dump; omitted, the camera's.
+        Size of a raw 16-bit file; default: that of the camera.
 
     Returns
     -------
@@ -175,10 +175,10 @@ def open_source(
         cameras, the first that is connected or the one that is named after the colon. A function is called, in a thread
         of its own, for the newest picture; it returns an array, a `Frame`, or None at the end.
     camera, scale, flip, rotate, size
-        As in `read_depth`. A camera and a scale that are given win over what a recording tells. Of a live camera, size
-        chooses the mode.
+        As in `read_depth`. A given camera or scale overrides that of a recording. For a live camera, size chooses the
+        mode.
     topic : str, optional
-        Which stream of a recording, where there are several.
+        Name of the stream, for recordings with several streams.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def read_frames(
     rotate: int = 0,
     size: Size | str | None = None,
 ) -> FrameSequence:
-    """Return the same as `open_source`: this is its name from the time before recordings."""
+    """Return the same as `open_source`; this is its old name."""
     return open_source(source, camera, scale=scale, flip=flip, rotate=rotate, size=size)
 
 

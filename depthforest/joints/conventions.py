@@ -38,14 +38,14 @@ class Placed(Protocol):
 
 @dataclass(frozen=True)
 class Convention:
-    """Joints of others, from ours.
+    """A map from the joints of depthforest to those of another skeleton.
 
     Parameters
     ----------
     sources : mapping of str to mapping of str to float
-        For each joint the shares of ours, of `parts.JOINTS`, that it is the mean of; they sum to 1.
+        For each joint the weights of the joints of `parts.JOINTS` whose mean it is; they sum to 1.
     offsets : mapping of str to (left, down, front)
-        Meters in the person's axes; joints that are missing here are not moved.
+        Offsets in meters along the person's axes; 0 for joints that are missing here.
     """
 
     sources: Mapping[str, Mapping[str, float]]
@@ -168,7 +168,7 @@ def fit_convention(
     marked : sequence of mappings of str to (x, y, z)
         The others' marks of the same people, meters in camera space, by their names; any may be missing.
     base : str, Path or Convention, optional
-        What their joints are made of. Omitted: those of our names; a name that we do not have is refused.
+        What their joints are made of. Default: those of our names; a name that we do not have is refused.
 
     Returns
     -------

@@ -130,13 +130,13 @@ def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False) -> Joi
     labeling : Labeling
         Of one person, from `Forest.label`.
     exact : bool
-        Look at every pixel and start beside each, as the paper does: for evaluation. Otherwise look at 1000 to
-        4000 pixels on a grid, start from places apart and climb less far, which is many times faster.
+        Use every pixel, and start mean shift at each, as in the paper; for evaluation. By default, 1000 to 4000 pixels
+        on a grid and fewer starting points are used, which is many times faster.
 
     Returns
     -------
     Joints
-        By name; joints without a proposal are missing, and without any labeled pixel all are.
+        Joints by name. Joints without a proposal are missing; without labeled pixels, all are.
     """
     if not isinstance(frame, Frame):
         raise FrameError(f"expected a Frame, got {type(frame).__name__}; df.Frame(array, camera) makes one")

@@ -98,7 +98,7 @@ def fit_joints(
         With joints; frames that the forest was not trained on. Some hundreds do; a person takes 80 kB until all are
         gathered.
     threads : int, optional
-        Omitted: one for each core.
+        Default: one per core.
     progress : callable, optional
         Called with 1 after every frame.
     """

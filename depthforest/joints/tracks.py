@@ -104,19 +104,18 @@ class TrackSettings:
 
 
 class JointTracks:
-    """The joints of a recording, frame after frame.
+    """Filter of the joints of a recording, frame by frame.
 
     Parameters
     ----------
     fps : float
-        Frames a second, for frames that come without a time.
+        Frames per second, for frames that come without a time.
     settings : TrackSettings, optional
     match : bool
-        False: ids are those of the frames, as `PeopleTracker` keeps them. True: ids of the frames mean nothing from one
-        to the next, as those of `find_people` alone; people are known again by where their joints are, and numbered
-        from 1.
+        False: people keep the ids of the frames, as with `PeopleTracker`. True: ids of frames are unrelated, as with
+        `find_people` alone; people are recognized by the positions of their joints, and numbered from 1.
     keep : bool
-        Keep all frames in `frames`, so that motion can be written at the end. A live stream would grow without end.
+        Keep all frames in `frames`, so that motion can be written at the end. Not for endless live streams.
     """
 
     def __init__(
@@ -142,23 +141,23 @@ class JointTracks:
         name: str | None = None,
         camera: Camera | None = None,
     ) -> dict[int, dict[str, TrackedJoint]]:
-        """Take the joints of the next frame and return them filtered, with those that are bridged.
+        """Add the joints of the next frame, and return them filtered, with bridged ones.
 
         Parameters
         ----------
         people : mapping of person id to mapping of joint name to joint
-            Only what was found; nobody is an empty mapping.
+            The joints that were found; empty if there is nobody.
         time : float, optional
-            Of the frame in seconds, later than the last one's; omitted: 1 / fps after it.
+            Of the frame in seconds, later than the last one's; default: 1 / fps after it.
         name : str, optional
-            Of the frame, for what is kept; omitted: its number.
+            Of the frame, for what is kept; default: its number.
         camera : Camera, optional
             Of the frame, for what is kept.
 
         Returns
         -------
         dict of person id to dict of joint name to TrackedJoint
-            A person of whom nothing is known any more is missing.
+            People whose joints are all unknown are left out.
         """
         time = self._next_time(time)
         if not isinstance(people, Mapping) or not all(isinstance(its, Mapping) for its in people.values()):
@@ -185,7 +184,7 @@ class JointTracks:
         return filtered
 
     def motion(self, person: int | None = None) -> Motion:
-        """Return the motion of a person; omitted: the only one. Needs `keep`."""
+        """Return the motion of a person; default: the only one. Needs `keep`."""
         if not self.frames:
             raise UsageError("no frames are kept; make JointTracks(keep=True) and add frames first")
         ids = sorted({known for frame in self.frames for known in frame.people})

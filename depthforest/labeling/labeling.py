@@ -134,7 +134,7 @@ class Labeling:
         ----------
         n : int, optional
             The grid is the widest that leaves at least so many of the person's pixels, mostly up to four times as many;
-            omitted: all of them. In frames with an even number of columns both of the middle are on it.
+            default: all of them. In frames with an even number of columns both of the middle are on it.
         """
         if n is not None and not is_whole(n, 1):
             raise UsageError(f"n must be a whole number of pixels from 1, got {n!r}")

@@ -50,7 +50,7 @@ def shares_at(forest: DepthTrees, frame: Frame, places: Longs, people: Several |
     places : array (n,), int64
         Pixels with a reading, counted line by line; each must be its person's.
     people : Several, optional
-        Whose pixels they are; omitted: all readings are one person.
+        Whose pixels they are; default: all readings are one person.
     """
     depth, n_places = frame.depth_mm, len(places)
     if people is None:

@@ -58,7 +58,7 @@ class Background:
     Parameters
     ----------
     frame : Frame
-        The first frame; `add` takes more.
+        The first frame; pass more to `add`.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Background:
 
     @property
     def n_frames(self) -> int:
-        """How many frames it has seen."""
+        """Number of frames seen."""
         return self._n_frames
 
     @property
@@ -121,7 +121,7 @@ class Background:
 
     @property
     def up(self) -> npt.NDArray[np.float64]:
-        """Array (3,): up in camera space, as floor and walls tell when it is first asked for."""
+        """Array (3,): the direction up in camera space, found from floor and walls on first use."""
         if self._up is None:
             self._up = find_up(find_planes(DepthGrid.of(Frame(self.depth_mm, self._camera))))
         return self._up
@@ -133,7 +133,7 @@ class Background:
         ----------
         frame : Frame
         people : array (rows, cols), uint8, optional
-            `People.map`: pixels above 0 show somebody, and nothing is learned from them.
+            `People.map`: nothing is learned from pixels above 0, which show people.
         """
         self._check(frame)
         depth_mm = frame.depth_mm
@@ -158,7 +158,7 @@ class Background:
     def compare(self, frame: Frame) -> Bytes:
         """Return for every pixel whether it shows somebody: `NOBODY`, `MAYBE` or `SOMEBODY`, array (rows, cols).
 
-        Warns, once, if much of the picture is behind the background: it has moved.
+        Warns once if much of the picture is behind the background, because the camera has then moved.
         """
         self._check(frame)
         if self._limits is None:

@@ -44,12 +44,12 @@ class People(Sequence[Mask]):
     Parameters
     ----------
     map : array (rows, cols), uint8
-        Id of the person that a pixel shows; 0 = nobody.
+        For each pixel the id of the person that it shows; 0 = nobody.
     ids : tuple of int
         Id of each mask, 1 to 255.
     probabilities : tuple of float, optional
-        How probably each is a person, in the order of `ids`; omitted: 1, as of masks that are given. Of equally
-        probable people the larger comes first.
+        Probability that each is a person, in the order of `ids`; default: 1, for given masks. Among equally probable
+        people, larger ones come first.
     """
 
     map: npt.NDArray[np.uint8]
@@ -126,14 +126,14 @@ def find_people(
     ----------
     frame : Frame
     background : Frame, sequence of Frame or Background, optional
-        The empty room, seen by the same camera from the same place: what is before it is most probably somebody.
-        Without it, people are told from the room by what they look like alone.
+        The empty room, seen by the same camera from the same place; whatever is in front of it is a candidate.
+        Default: people are recognized by their shape alone.
     n : int, optional
-        At most so many people, the most probable.
+        Maximum number of people; the most probable are kept.
     model : str, Path or PersonModel, optional
-        What tells people from things: the shipped model if omitted, or one of `training.train_people`.
+        Person model, for example one of `training.train_people`; default: the shipped one.
     least : float, optional
-        Who is less probably a person is left out, 0 to 1; omitted: as the model says. 0 keeps whatever was looked at.
+        Minimum probability of a person, 0 to 1; default: as stored in the model. 0 keeps all candidates.
 
     Returns
     -------

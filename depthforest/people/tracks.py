@@ -133,9 +133,9 @@ class PeopleTracker:
     Parameters
     ----------
     background : Frame, sequence of Frame or Background, optional
-        As in `find_people`. A `Background` that goes on learning is the caller's to `add` frames to.
+        As in `find_people`. To keep a `Background` learning, `add` frames to it yourself.
     n : int, optional
-        At most so many people at a time; who has been there longest stays.
+        Maximum number of people at a time; those who have been there longest are kept.
     learn : bool
         Without a background, learn the room from the frames: for a camera that stands still. After the first 60 frames,
         what looks like a person but shows the room is left out. So is what has neither walked nor stirred for 300
@@ -169,7 +169,7 @@ class PeopleTracker:
         self._room: LearnedRoom | None = None
 
     def add(self, frame: Frame) -> People:
-        """Return the people of the next frame; ids are those of the frames before, wherever they are the same people.
+        """Return the people of the next frame; people keep their ids from frame to frame.
 
         Frames may change size, unless there is a background, which has one.
         """

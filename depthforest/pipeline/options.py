@@ -34,7 +34,7 @@ class LabelOptions:
     mirror, smooth, exact, rule, reject
         As in `Forest.label`.
     fps : float
-        Frames a second of a recording, and of the video.
+        Frames per second of a recording, and of the video.
     """
 
     mask: Path | None = None

@@ -72,12 +72,12 @@ UNIT_SLACK = 1.25
 
 @dataclass(frozen=True)
 class Finding:
-    """Something about how frames were read that is probably wrong.
+    """A probable mistake in how frames were read.
 
     Parameters
     ----------
     kind : "empty", "scale", "camera", "rotate", "far" or "nobody"
-        The option that is concerned; "empty": no readings; "nobody": nobody is there, for no reason that was found.
+        The option to change; "empty": no readings; "nobody": nobody was found, for an unknown reason.
     message : tuple
         Text and parameters.
     """
@@ -357,19 +357,19 @@ def _tallest(glances: list[Glance]) -> float | None:
 
 
 def check_frames(frames: Frame | Iterable[Frame], forest: Forest | None = None) -> tuple[Finding, ...]:
-    """Judge whether frames were read correctly: unit, camera and orientation.
+    """Check whether frames were read correctly: unit, camera and orientation.
 
     Parameters
     ----------
     frames : Frame or iterable of Frame
         With people in them, as `read_depth`, `read_frames` or `Frame.from_array` give them.
     forest : Forest, optional
-        Omitted: the shipped one.
+        Default: the shipped one.
 
     Returns
     -------
     tuple of Finding
-        Each is a warning of `DepthForestWarning` as well; empty if all looks right, or nothing can be said.
+        Each is also a `DepthForestWarning`. Empty if everything looks right, or nothing can be said.
     """
     chosen = load() if forest is None else forest
     judge = Plausibility(chosen)

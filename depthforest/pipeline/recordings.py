@@ -26,7 +26,7 @@ def joints_of_recording(
     frames : iterable of Frame
         In order.
     fps : float
-        Frames a second, for frames without a time.
+        Frames per second, for frames without a time.
     """
     tracker, clock = PeopleTracker(), Clock(fps)
     found: list[FrameJoints] = []

@@ -198,7 +198,7 @@ class LabelRun:
     is_forced : bool
         Label again what is done.
     threads : int, optional
-        Omitted: one for each core.
+        Default: one per core.
     progress : callable, optional
         Called with 1 for every frame.
     """

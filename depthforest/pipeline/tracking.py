@@ -98,16 +98,16 @@ class Tracker:
     Parameters
     ----------
     model : Forest, str or Path, optional
-        A forest, a model file or the name of a shipped one; omitted: the shipped one that `choose_model` names for the
-        first frame with people in it.
+        A forest, a model file or the name of a shipped model; default: the one that `choose_model` returns for the
+        first frame with people.
     background : Frame, sequence of Frame or Background, optional
-        The empty room; omitted: people are told from the room by their shape, and the room is learned on the way.
+        The empty room; default: people are recognized by their shape, and the room is learned during the recording.
     n : int, optional
-        At most so many people at a time; who has been there longest stays.
+        Maximum number of people at a time; those who have been there longest are kept.
     fps : float
-        Frames a second, for frames that do not say when they were taken.
+        Frames per second, for frames that do not say when they were taken.
     person_model : str, Path or PersonModel, optional
-        What tells people from things; omitted: the shipped model.
+        Person model; default: the shipped one.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ def track(
     Parameters
     ----------
     frames : iterable of Frame
-        A recording, as `open_source` gives it, or a live stream that never ends. No frame is taken ahead.
+        A recording, as returned by `open_source`, or an endless live stream. No frame is read ahead.
     model, background, n, fps, person_model
         As in `Tracker`.
 

@@ -36,7 +36,7 @@ class RunOptions:
     Parameters
     ----------
     threads : int, optional
-        Omitted: one for each core.
+        Default: one per core.
     memory_mb : float, optional
         Budget of growing.
     client : optional
@@ -80,7 +80,7 @@ class RecipeRun:
     output : str or Path
         The model file to write; its card goes beside it, as NAME.md.
     folder : str or Path, optional
-        Where steps are kept; recipes may share one. Omitted: beside the model, `MODEL.steps`.
+        Where steps are kept; recipes may share one. Default: beside the model, `MODEL.steps`.
     mocap, bodies : str, optional
         As `read_recipe` was given them, for the command on the card.
     """

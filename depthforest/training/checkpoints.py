@@ -132,7 +132,7 @@ class Checkpoint(ClaimedFolder):
             raise UsageError(
                 f"{self.path}: holds a checkpoint already; ",
                 Parameter("resume"),
-                " goes on with it, or name another folder",
+                " continues it, or name another folder",
             )
         return _read_identity(self.path)
 
@@ -170,13 +170,13 @@ def is_checkpoint(path: str | Path) -> bool:
 def begin_checkpoint(path: str | Path, *, is_resumed: bool, is_forced: bool) -> None:
     """Raise UsageError if an earlier run has left a checkpoint in a folder; if forced, remove that instead."""
     if is_resumed and is_forced:
-        raise UsageError(Parameter("resume"), " goes on, ", Parameter("is_forced"), " starts again; leave one out")
+        raise UsageError(Parameter("resume"), " continues, ", Parameter("is_forced"), " starts over; leave one out")
     if is_resumed or not is_checkpoint(path):
         return
     if not is_forced:
         raise UsageError(
-            f"{path}: holds the checkpoint of a run that was stopped; ", Parameter("resume"), " goes on with it, ",
-            Parameter("is_forced"), " starts again",
+            f"{path}: holds the checkpoint of a run that was stopped; ", Parameter("resume"), " continues it, ",
+            Parameter("is_forced"), " starts over",
         )  # fmt: skip
     remove_checkpoint(path)
 
@@ -280,7 +280,7 @@ def _read_identity(folder: Path) -> dict[str, Any]:
         raise CheckpointError(f"{folder / IDENTITY}: is not the identity of a training run")
     if identity["format"] != FORMAT:
         raise CheckpointError(
-            f"{folder}: is a checkpoint of format {identity['format']}, this depthforest goes on with {FORMAT}; "
+            f"{folder}: is a checkpoint of format {identity['format']}, this depthforest continues with {FORMAT}; "
             "use the version that began it, or start again in another folder"
         )
     trees = identity["config"].get("trees") if isinstance(identity.get("config"), dict) else None

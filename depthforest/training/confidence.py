@@ -48,19 +48,19 @@ def fit_confidence(
     Parameters
     ----------
     forest : Forest
-        If it is calibrated already, that is forgotten.
+        An existing calibration is ignored.
     data : sequence of LabeledFrame
         Frames that neither its trees nor its leaves were fitted on; some hundreds, of all sensors and views that it
         is made for. People are given, as in training.
     threads : int, optional
-        Omitted: one for each core. The temperatures are the same for any number.
+        Default: one per core. The temperatures are the same for any number.
     progress : callable, optional
         Called with 1 after every frame.
 
     Notes
     -----
-    A temperature is chosen for what labels are likely to be: that of the lowest log loss of "this label is right",
-    given the confidence. One is for labels smoothed as the model says, the other for unsmoothed ones.
+    The temperature minimizes the log loss of "this label is right", given the confidence. There are two: one for
+    labels smoothed as stored in the model, and one for unsmoothed labels.
     """
     forest = replace(forest, calibration=None)
     smooth_m = (forest.smooth_m, 0.0)

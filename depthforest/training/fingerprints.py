@@ -1,4 +1,4 @@
-"""Fingerprint: what a data set is, in a few values, so that a stopped run goes on with the same data or not at all.
+"""Fingerprint: what a data set is, in a few values, so that a stopped run continues with the same data or not at all.
 
 Reading everything would take longer than many a level, so that what is looked at depends on what the data are:
 
@@ -41,7 +41,7 @@ def fingerprint(source: Sequence[LabeledFrame], *, threads: int | None = None) -
         If it has a method `identity`, its text counts; if it has a `path` that is a folder, or several `paths`, their
         files do.
     threads : int, optional
-        Omitted: one for each core.
+        Default: one per core.
 
     Returns
     -------

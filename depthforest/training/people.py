@@ -88,7 +88,7 @@ def train_people(
     advance : callable, optional
         Called with 1 after every frame whose candidates were found.
     threads : int, optional
-        Omitted: one for each core.
+        Default: one per core.
     checkpoint, resume
         Of the scene forest, as in `train`; what comes after it takes minutes.
     """

@@ -82,28 +82,28 @@ def train(
     source : sequence of LabeledFrame
         A data set or a `synth.Generator`, of one part set; any frame may be read again at any time.
     config : TrainConfig
-        Everything that shapes the forest. The options below do not change a byte of it.
+        Everything that shapes the forest. The options below do not change the result by a single byte.
     progress : callable or True, optional
         Called with a `Progress` after every level and tree; True prints them.
     threads : int, optional
-        Omitted: one for each core.
+        Default: one per core.
     shards : int, optional
-        Into how many parts the frames of a tree are cut. Omitted: one for each thread.
+        Number of shards of the frames of a tree. Default: one for each thread.
     memory_mb : float
-        Budget for crops, pixels and counting, beside the frames that are being read. Crops that don't fit are made
-        again for every batch of nodes; 20 bytes a training pixel are needed in any case.
+        Budget for crops, pixels and counts, without the frames that are being read. If crops exceed it, frames are
+        read again for every batch of nodes. Each training pixel needs 20 bytes in any case.
     checkpoint : str or Path, optional
-        A folder that keeps the run after every level.
+        Folder that saves the run after every level.
     resume : bool
-        Go on from the checkpoint, if there is one.
+        Continue from the checkpoint, if there is one.
     client : dask.distributed.Client, optional
-        Grow on the workers of this cluster, which open the data set themselves by its path: the same bytes, and the
-        same checkpoints. `threads` and `memory_mb` are then those of this process, which reads the judging frames.
+        Grow on the workers of this cluster, which open the data set by its path. The forest and the checkpoints are the
+        same. `threads` and `memory_mb` then apply to this process, which reads the out-of-bag frames.
 
     Notes
     -----
-    Ctrl-C stops at the next safe point: a frame or a batch of counts; a second one at once. Whatever stops a run, its
-    checkpoint holds the last whole level.
+    Ctrl-C stops at the next safe point (a frame or a batch of counts); a second Ctrl-C stops at once. The checkpoint
+    always holds the last complete level.
     """
     config = TrainConfig() if config is None else config
     if not isinstance(config, TrainConfig) or config.n_groups:
@@ -125,7 +125,7 @@ def grow_trees(run: Run, checkpoint: str | Path | None, resume: bool) -> tuple[l
     except KeyboardInterrupt:
         if book is None:
             raise
-        message = f"training was stopped; its last whole level is kept in {book.path}: resume goes on from there"
+        message = f"training was stopped; its last whole level is kept in {book.path}: resume continues from there"
         raise KeyboardInterrupt(message) from None
     except MemoryError:
         raise DepthForestError(
@@ -476,7 +476,7 @@ def _kept(book: Checkpoint | None) -> Message:
     """Return the end of a message: where what was grown is, if anything was."""
     if book is None or not book.has_trees:
         return ()
-    return f"; what was grown is kept in {book.path}: ", Parameter("resume"), " goes on from there"
+    return f"; what was grown is kept in {book.path}: ", Parameter("resume"), " continues from there"
 
 
 def reporter(progress: Callable[[Progress], object] | bool | None) -> Callable[[Progress], object]:

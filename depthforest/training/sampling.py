@@ -166,7 +166,7 @@ def draw_pixels(
         The tree, or `OUT_OF_BAG`.
     config : TrainConfig
     allowed : array (rows, cols), bool, optional
-        Pixels to draw from; omitted: all.
+        Pixels to draw from; default: all.
     """
     is_labeled = (frame.parts != NO_PART) & (frame.depth_mm > 0)
     where = np.flatnonzero(is_labeled if allowed is None else is_labeled & allowed)

@@ -86,7 +86,7 @@ class Shard:
     config : TrainConfig
     part_set : PartSet
     keep_bytes : int, optional
-        Keep the crops in memory if they need no more than this; otherwise read them again each time. Omitted: keep.
+        Keep the crops in memory if they need no more than this; otherwise read them again each time. Default: keep.
     first : DepthTrees, optional
         The first stage whose answers the pixels' probes read beside depth.
 

@@ -64,7 +64,7 @@ class DepthTrees:
     mirror : bool
         Whether `walk` also walks the mirrored pixel unless told otherwise.
     evidence : array (n_leaves, n_facings), int8, optional
-        What a leaf says about the person's facing, see `facings.weigh`; omitted: there is one facing.
+        What a leaf says about the person's facing, see `facings.weigh`; default: there is one facing.
     smooth_m : float
         `label` adds up what pixels say with their neighbors, up to this many meters away, unless told otherwise.
     person_confidence : float
@@ -72,7 +72,7 @@ class DepthTrees:
         less is taken for furniture. Shares count before calibration and without a context stage. 0: nobody knows.
     calibration : mapping, optional
         What makes probabilities of shares: "temperature" for smoothed ones, "temperature_unsmoothed" for others
-        (`fit_confidence`); omitted: shares stay as they are.
+        (`fit_confidence`); default: shares stay as they are.
     context : ContextTrees, optional
         A second stage that looks at what these trees found.
 
@@ -199,9 +199,9 @@ class DepthTrees:
         ----------
         frame : Frame
         mask : array (rows, cols), bool, optional
-            Which pixels are the person; omitted: all.
+            Which pixels are the person; default: all.
         mirror : bool, optional
-            Walk a second time as in the mirrored picture, and take the mean; omitted: as the model says.
+            Walk a second time as in the mirrored picture, and take the mean; default: as stored in the model.
 
         Returns
         -------

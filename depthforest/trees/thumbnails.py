@@ -95,7 +95,7 @@ class CoarseGrid:
 
     @classmethod
     def of(cls, crop: Crop, camera: Camera, step: int | None = None) -> CoarseGrid:
-        """Find the pixels of a person on the coarse grid; omitted, its step is that of labeling."""
+        """Find the pixels of a person on the coarse grid; default: its step is that of labeling."""
         step = grid_step(len(crop.places), COARSE_PIXELS) if step is None else step
         chosen = np.empty(len(crop.places), dtype=np.int64)
         chosen = chosen[: find_grid(crop.places, crop.corner, camera.shape[1], step, chosen)]

@@ -19,7 +19,7 @@ MAX_FRAME_PIXELS = 1 << 23
 """Pixels of a frame that is shown; the largest depth cameras have a fourth of them."""
 
 USUAL_FPS, SAMPLE_FPS = 30.0, 1.0
-"""Frames a second at which files play that tell no times, and the sample frames, which are unrelated."""
+"""Frames per second at which files play that tell no times, and the sample frames, which are unrelated."""
 
 MAX_SKIPPED = 8
 """Frames that are decoded and thrown away where playing drops some; more are found by their number."""
@@ -62,7 +62,7 @@ class FileClip:
         As in `open_source`.
     options : ReadOptions
     fps : float, optional
-        Frames a second at which it plays; omitted, what time stamps tell, else 30.
+        Frames per second at which it plays; default: what time stamps tell, else 30.
     """
 
     is_live = False
@@ -136,7 +136,7 @@ class FileClip:
         return found
 
     def _rate(self) -> float | None:
-        """Return frames a second by the time stamps of the first frames; None if they tell nothing."""
+        """Return frames per second by the time stamps of the first frames; None if they tell nothing."""
         n = min(self._ends[0], N_TIMED)
         if n < 2:
             return None

@@ -34,7 +34,7 @@ class ViewOptions:
     is_tracked : bool
         People keep their ids, and joints are smoothed over time.
     fps : float, optional
-        Frames a second at which files play; omitted: 30, of the sample frames 1.
+        Frames per second at which files play; default: 30, of the sample frames 1.
     host : str
         The address to bind to.
     port : int

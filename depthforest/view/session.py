@@ -56,7 +56,7 @@ class Socket(Protocol):
 
 @dataclass
 class _Clock:
-    """Which frame is due: `start` at `began` seconds, and on from there at `rate` frames a second."""
+    """Which frame is due: `start` at `began` seconds, and on from there at `rate` frames per second."""
 
     start: int = 0
     began: float = 0.0

@@ -41,7 +41,7 @@ tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(iris.data, iris.t
 plot_tree(tree, feature_names=iris.feature_names, class_names=list(iris.target_names))
 
 # %%
-# The petals decide.
+# Length and width of the petals decide.
 
 plot_importance(tree, feature_names=iris.feature_names)
 for name, value in zip(iris.feature_names, tree.feature_importances_, strict=True):

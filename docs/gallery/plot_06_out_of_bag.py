@@ -2,7 +2,7 @@ r"""
 The out-of-bag curve
 ====================
 
-How many trees are enough? The out-of-bag error answers without a test set: each row is judged by the trees that have
+How many trees are enough? The out-of-bag error answers without a test set: each row is predicted by the trees that have
 not seen it.
 """
 

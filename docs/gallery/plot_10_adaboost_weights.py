@@ -25,7 +25,7 @@ plot_boosting_rounds(model, X, y)
 plot_boosting_weights(model)
 
 # %%
-# The lectures know two forms. One multiplies by :math:`e^{\mp\alpha}`; the other multiplies the rows that were right by
+# There are two forms of the update. One multiplies by :math:`e^{\mp\alpha}`; the other multiplies the rows that were right by
 # :math:`e/(1 - e)`. After normalizing they are the same.
 
 other = AdaBoostClassifier(n_estimators=50, form="exponential", random_state=0).fit(X, y)

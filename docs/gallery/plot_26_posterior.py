@@ -2,7 +2,7 @@ r"""
 Posterior sampling
 ==================
 
-How sure is an ensemble? Members that are draws from a posterior distribution answer: where the data leave much open, they differ.
+How certain is an ensemble? If its members are draws from a posterior distribution, they differ where the data do not determine the answer.
 A *Bayesian linear* member draws its own coefficients from :math:`p(w \mid \text{data})`. The *Bayesian bootstrap* does the same for
 any member that takes weights: each row gets a random weight, all of them together a Dirichlet distribution.
 """
@@ -41,9 +41,9 @@ for axis, (title, ensemble) in zip(axes, ensembles.items(), strict=True):
 axes[0].legend(frameon=False)
 
 # %%
-# Both are sure where there are points. Between the two clouds, and beyond them, the curves part: many polynomials fit as well. The
-# trees do not know: every tree says a constant there, whatever the weights. A spread of members tells only what their kind of model
-# leaves open.
+# Both are certain where there are points. Between the two clouds and beyond them, the polynomials diverge, because many of them fit
+# equally well. The trees do not: each predicts a constant there, whatever the weights. The spread of members only shows what is
+# uncertain for their kind of model.
 
 for title, ensemble in ensembles.items():
     spread = [np.std([member.predict([[at]])[0] for member in ensemble.estimators_]) for at in (-2.0, 0.0, 3.5)]

@@ -2,9 +2,9 @@ r"""
 Relatives of the random forest
 ==============================
 
-Random trees do more than vote. An *isolation forest* splits at random and asks how soon a row stands alone: outliers need few splits.
-A *random trees embedding* describes a row by the leaves it reaches, so that a linear model can follow curves. A *balanced random
-forest* draws as many rows of each class for a tree, which helps where one class is rare.
+What else can random trees do? An *isolation forest* splits at random and counts the splits until a row is alone: outliers need few.
+A *random trees embedding* encodes a row by the leaves that it reaches, so that a linear model can fit curves. A *balanced random
+forest* draws the same number of rows from each class for each tree, which helps if one class is rare.
 """
 
 import matplotlib.pyplot as plt

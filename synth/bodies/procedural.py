@@ -48,7 +48,7 @@ FRONT_BLEND = 0.05
 """Meters about z = 0 over which the scale of the front passes into that of the back."""
 
 SLOPE_MARGIN = 0.1
-"""Meters beyond a limb's ends over which its scale goes on."""
+"""Meters beyond a limb's ends over which its scale continues."""
 
 
 def sample_person(
@@ -393,7 +393,7 @@ def _along_limb(local: Floats, knots: list[float], places: list[float], scales: 
     """Return a limb's own coordinates (n, 3) after stretching it along and scaling it across."""
     along = local[:, 0]
     first, last = scales[0, 1:].mean(), scales[-1, 1:].mean()
-    # beyond its ends a limb goes on at the scale across, so that shoulders and wrists keep their shape
+    # beyond its ends a limb continues at the scale across, so that shoulders and wrists keep their shape
     stretched = np.interp(
         along,
         [knots[0] - SLOPE_MARGIN, *knots, knots[-1] + SLOPE_MARGIN],

@@ -131,7 +131,7 @@ def read_bvh(path: str | Path, *, name: str | None = None) -> Clip:
     path : str or Path
         The file.
     name : str, optional
-        What to call the clip; omitted: the file's name without its ending.
+        What to call the clip; default: the file's name without its ending.
     """
     path = Path(path)
     lines = read_bytes(path, MocapError).splitlines()

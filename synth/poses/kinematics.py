@@ -88,7 +88,7 @@ def joint_positions(rotations: npt.NDArray[Any], bone_heads: npt.NDArray[Any] | 
     rotations : array (n, 31, 3, 3)
         Global rotations from the T-pose, as in `Pose`.
     bone_heads : array (31, 3), optional
-        Heads in the T-pose, meters; omitted: the reference adult's.
+        Heads in the T-pose, meters; default: the reference adult's.
 
     Returns
     -------

@@ -78,7 +78,7 @@ class Stretch:
     turns : array (k,), float64
         From this key to the next: how far the hips turn to the person's left, radians.
     held : array (k,), bool
-        Whether whoever leads the person leaves the direction alone: who falls is not turned. Omitted: nowhere.
+        Whether whoever leads the person leaves the direction alone: who falls is not turned. Default: nowhere.
     """
 
     rotations: Singles

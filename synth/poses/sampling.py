@@ -81,7 +81,7 @@ def sample_poses(rng: np.random.Generator, n: int, family: str | None = None) ->
     n : int
         How many.
     family : str, optional
-        One of `FAMILIES`; omitted: all of them, by their weights.
+        One of `FAMILIES`; default: all of them, by their weights.
     """
     if family is not None and family not in FAMILIES:
         raise UsageError(f"no pose family is called {family!r}; the families are {', '.join(FAMILIES)}")

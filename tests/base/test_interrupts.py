@@ -42,7 +42,7 @@ def test_ctrl_c_says_how_to_go_on(frames, expected, tmp_path):
     def interrupt(_):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt, match=r"kept in .*run: resume goes on from there"):
+    with pytest.raises(KeyboardInterrupt, match=r"kept in .*run: resume continues from there"):
         train(frames, CONFIG, checkpoint=tmp_path / "run", progress=interrupt)
     assert_same(train(frames, CONFIG, checkpoint=tmp_path / "run", resume=True), expected)
 
@@ -58,7 +58,7 @@ def test_a_signal_waits_for_a_safe_point(frames, expected, tmp_path):
             signal.raise_signal(signal.SIGINT)
         heard.append(news)
 
-    with pytest.raises(KeyboardInterrupt, match="resume goes on"):
+    with pytest.raises(KeyboardInterrupt, match="resume continues"):
         train(frames, CONFIG, checkpoint=tmp_path / "run", progress=report)
     assert len(heard) == 3
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -160,7 +160,7 @@ def test_the_command_stops_cleanly_and_goes_on(tmp_path):
         output, errors = process.communicate(timeout=120)
     assert process.returncode == 130
     assert errors.splitlines() == [
-        "depthforest: warning: stopped; the same command with --resume goes on from m.checkpoint"
+        "depthforest: warning: stopped; the same command with --resume continues from m.checkpoint"
     ]
     assert "Traceback" not in output
     assert not (tmp_path / "m").exists()

@@ -121,9 +121,7 @@ def test_a_named_folder_that_cannot_be_used_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
     result = run_here("warm-up")
     assert result.returncode == 2
-    assert (
-        f"NUMBA_CACHE_DIR={tmp_path / 'file'} is no folder that can be written; name another" in result.stderr.decode()
-    )
+    assert f"NUMBA_CACHE_DIR={tmp_path / 'file'} is not a writable folder; name another" in result.stderr.decode()
 
 
 def test_a_command_goes_on_after_a_failure(monkeypatch, capsys):

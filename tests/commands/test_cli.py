@@ -394,8 +394,8 @@ def test_every_option_is_suggested_when_it_is_misspelt():
         (["label", "f.png", "--overlay"], "no option is called --overlay; did you mean --write overlay?"),
         (["label", "f.png", "--trakc"], "no option is called --trakc; did you mean --track?"),
         (["train", "--critirion", "gini"], "no option is called --critirion; did you mean --criterion?"),
-        (["label", "f.png", "-o", "out", "--flip", "true"], "'true' is no file; flags take no value"),
-        (["show", "no", "-o", "out"], "'no' is no file; flags take no value"),
+        (["label", "f.png", "-o", "out", "--flip", "true"], "'true' is not a file; flags take no value"),
+        (["show", "no", "-o", "out"], "'no' is not a file; flags take no value"),
     ],
 )
 def test_wrong_options_name_what_was_meant(tmp_path, words, meant):

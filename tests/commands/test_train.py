@@ -201,11 +201,11 @@ def test_a_checkpoint_that_does_not_fit(tmp_path, frames):
     code, line = told(tmp_path, *again)
     assert (code, line) == (
         2,
-        "run: holds the checkpoint of a run that was stopped; --resume goes on with it, --force starts again",
+        "run: holds the checkpoint of a run that was stopped; --resume continues it, --force starts over",
     )
     assert told(tmp_path, *again, "--resume", "--force") == (
         2,
-        "--resume goes on, --force starts again; leave one out",
+        "--resume continues, --force starts over; leave one out",
     )
     code, line = told(tmp_path, *again, "--resume", "--seed", 3)
     assert code == 1
@@ -219,7 +219,7 @@ def test_a_checkpoint_that_does_not_fit(tmp_path, frames):
     (tmp_path / "run" / "identity.json").write_text(json.dumps(identity | {"format": 1}))
     code, line = told(tmp_path, *again, "--resume")
     assert code == 1
-    assert line.startswith("run: is a checkpoint of format 1, this depthforest goes on with ")
+    assert line.startswith("run: is a checkpoint of format 1, this depthforest continues with ")
     (tmp_path / "run" / "identity.json").write_bytes(before["identity.json"])
     done = run("train", "-o", "b", *again, *NUMBERS, "--resume", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

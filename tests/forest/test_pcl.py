@@ -236,7 +236,7 @@ BROKEN = {
     "too small a height": (GOOD.replace("2", "1", 1), "line 3: expected one label, got '1     1     1     1     1'"),
     "cut off": (GOOD[:-4], r"ends after line 6; a tree of height 2 has 8: the height, 3 nodes, 4 labels; was it"),
     "the height alone": ("2", "ends after line 1; a tree of height 2 has 8"),
-    "goes on": (GOOD + "\n4\n", "goes on at line 10 with '4'; a tree of height 2 ends before"),
+    "continues": (GOOD + "\n4\n", "continues at line 10 with '4'; a tree of height 2 ends before"),
     "a node short": (GOOD.replace("    1\n", "\n"), "line 3: expected the 5 numbers .*, got '1     1     1     1'; is"),
     "a node long": (GOOD.replace("    1\n", "    1 8\n"), "line 3: expected the 5 numbers"),
     "a blank node": (GOOD.replace("\n", "\n\n", 1), "line 2: expected the 5 numbers of a node .*, got ''"),

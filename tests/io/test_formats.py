@@ -105,7 +105,7 @@ def test_arrays_of_other_things_than_numbers_are_refused(tmp_path, ending, descr
 def test_a_pipe_is_no_file(tmp_path):
     """It was opened, and waited for somebody to write for ever."""
     os.mkfifo(tmp_path / "pipe.png")
-    with pytest.raises(FrameError, match="is a pipe or a device, no file; pass -"):
+    with pytest.raises(FrameError, match="is a pipe or a device, not a file; pass -"):
         PictureFile(tmp_path / "pipe.png")
 
 
@@ -298,7 +298,7 @@ SMALL_CLOUD = np.ones((4, 5, 3), np.float32)
         (huge_png(), "60000 x 60000 pixels; expected 1 to 67108864"),
         (truncated_png(), "is truncated; copy it again"),
         (damaged_png(), "is damaged: a check sum is wrong; copy it again"),
-        (b"\x89PNG\r\n\x1a\n123", "is truncated: 11 bytes are no PNG"),
+        (b"\x89PNG\r\n\x1a\n123", "is truncated: 11 bytes are not a PNG"),
         (bad_header_png(), "cannot be opened as PNG"),
         (jpeg(), "is a JPEG picture of 8 bits a channel, which cannot hold depth"),
         (b"BM" + bytes(60), "is a BMP picture"),

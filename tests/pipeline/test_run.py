@@ -1,4 +1,4 @@
-"""A run: what identifies it, how it stops and goes on, and what it holds in memory."""
+"""A run: what identifies it, how it stops and continues, and what it holds in memory."""
 
 import signal
 

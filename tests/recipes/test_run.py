@@ -55,7 +55,7 @@ def test_a_recipe_gives_a_model_and_its_card_and_goes_on_where_it_was(recipe, be
     monkeypatch.setitem(kinds.KINDS, "fit-leaves", kinds.Kind(**vars(real) | {"run": stop}))
     stopped = run_here(*asked)
     assert stopped.returncode == 130
-    assert b"the same command goes on with the steps that are kept in" in stopped.stderr
+    assert b"the same command continues with the steps that are kept in" in stopped.stderr
     assert not output.exists()
     monkeypatch.setitem(kinds.KINDS, "fit-leaves", real)
     done = run_here(*asked)
@@ -116,7 +116,7 @@ def test_options_that_a_recipe_answers_itself_are_refused(recipe, tmp_path):
     output = tmp_path / "m.safetensors"
     refused = run_here("train", "--recipe", recipe, "-o", output, "--depth", 4)
     assert refused.returncode == 2
-    assert b"a recipe says all that shapes the model; leave out --depth" in refused.stderr
+    assert b"a recipe defines everything that shapes the model; leave out --depth" in refused.stderr
     assert b"name one with --recipe" in run_here("train", "-o", output, "--dry-run").stderr
 
 

@@ -86,7 +86,7 @@ def test_a_store_that_grows_is_unfinished_meanwhile(frames, tmp_path, kind):
 
     with pytest.raises(KeyboardInterrupt):
         produce(frames, tmp_path / "out", 190, kind=kind, threads=1, progress=stop)
-    with pytest.raises(DatasetError, match="is unfinished; run what began it again to go on"):
+    with pytest.raises(DatasetError, match="is unfinished; run the command that began it again to continue"):
         df.open_dataset(tmp_path / "out")
     assert list(produce(frames, tmp_path / "out", 190, kind=kind))[150:] == [frames[i] for i in range(150, 190)]
 
@@ -144,7 +144,7 @@ def test_an_unfinished_store_says_so(frames, tmp_path, kind):
 
     with pytest.raises(KeyboardInterrupt):
         produce(frames, tmp_path / "out", 150, kind=kind, threads=1, progress=stop)
-    with pytest.raises(DatasetError, match="is unfinished; run what began it again to go on"):
+    with pytest.raises(DatasetError, match="is unfinished; run the command that began it again to continue"):
         df.open_dataset(tmp_path / "out")
     data = produce(frames, tmp_path / "out", 150, kind=kind)
     assert list(data) == [frames[i] for i in range(150)]

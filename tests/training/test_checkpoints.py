@@ -143,7 +143,7 @@ def test_another_run_is_refused_and_left_alone(frames, tmp_path):
         with pytest.raises(CheckpointError, match=message) as caught:
             train(source, config, checkpoint=folder, resume=True)
         assert "\n" not in str(caught.value)
-    with pytest.raises(UsageError, match="holds a checkpoint already; resume goes on with it"):
+    with pytest.raises(UsageError, match="holds a checkpoint already; resume continues it"):
         train(frames, CONFIG, checkpoint=folder)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
 
@@ -153,7 +153,7 @@ def test_another_version_is_refused(frames, tmp_path, monkeypatch):
         train(frames, CONFIG, checkpoint=tmp_path / "run", progress=stopping_after(1))
     before = {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()}
     monkeypatch.setattr(checkpoints, "FORMAT", 99)
-    with pytest.raises(CheckpointError, match="is a checkpoint of format 3, this depthforest goes on with 99"):
+    with pytest.raises(CheckpointError, match="is a checkpoint of format 3, this depthforest continues with 99"):
         train(frames, CONFIG, checkpoint=tmp_path / "run", resume=True)
     assert {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()} == before
 

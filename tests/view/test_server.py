@@ -1,4 +1,4 @@
-"""Who may come in: every kind of stranger is refused in one line, and the server goes on."""
+"""Who may come in: every kind of stranger is refused in one line, and the server continues."""
 
 import contextlib
 import io

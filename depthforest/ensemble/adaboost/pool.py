@@ -40,7 +40,7 @@ class AdaBoostPoolClassifier(BoostedVotes, NamedMembers):
     Parameters
     ----------
     estimators : list of (str, estimator)
-        The pool: classifiers with their names; 'drop' in place of an estimator leaves it out. Clones are fitted once,
+        The pool: classifiers with their names; 'drop' instead of an estimator leaves it out. Clones are fitted once,
         on the class codes 0 .. n_classes - 1.
     n_estimators : int, default=50
         Rounds at most.
@@ -104,7 +104,7 @@ class AdaBoostPoolClassifier(BoostedVotes, NamedMembers):
         Parameters
         ----------
         X : array-like, sparse matrix or frame (n, n_features)
-            Goes to the members as it is.
+            Passed to the members unchanged.
         y : array-like (n,)
             Labels, of at least two classes.
         groups : array-like (n,), optional

@@ -1,4 +1,4 @@
-"""Margins: by how much the true class leads, and what follows from them. `marginbound` goes on from here."""
+"""Margins: by how much the true class leads, and what follows from them. `marginbound` continues from here."""
 
 from __future__ import annotations
 

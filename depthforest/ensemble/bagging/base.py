@@ -145,7 +145,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         check_count(self.n_estimators, len(old), "members")
         if goes_on and is_frame(X) != self._framed:
             raise UsageError(
-                "warm_start=True goes on with the same data: X was a DataFrame in one fit and not in the other"
+                "warm_start=True continues with the same data: X was a DataFrame in one fit and not in the other"
             )
         if not goes_on:  # before anything of the last fit is overwritten: what fails from here on leaves no mixture
             self.estimators_: list[Any] = []

@@ -77,7 +77,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
     warm_start : bool, default=False
         Keep the members of the last `fit` and add to them up to `n_estimators`.
     n_jobs : int, default=None
-        Members that are fitted, or asked, at once (joblib). The result is the same for any number.
+        Number of members that fit or predict in parallel (joblib). The result is the same for any number.
     random_state : int, RandomState instance or None, default=None
         Seed of all draws. Every `random_state` inside a member gets a seed of its own from it.
     verbose : int, default=0
@@ -183,7 +183,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
         classes, codes = coded_classes(y)
         if goes_on and not same_classes(classes, self.classes_):
             raise UsageError(
-                f"warm_start=True goes on with the same classes: the members know {list(self.classes_)}, "
+                f"warm_start=True continues with the same classes: the members know {list(self.classes_)}, "
                 f"and y has {list(classes)}"
             )
         self.classes_ = classes
@@ -241,7 +241,7 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
     warm_start : bool, default=False
         Keep the members of the last `fit` and add to them up to `n_estimators`.
     n_jobs : int, default=None
-        Members that are fitted, or asked, at once (joblib). The result is the same for any number.
+        Number of members that fit or predict in parallel (joblib). The result is the same for any number.
     random_state : int, RandomState instance or None, default=None
         Seed of all draws. Every `random_state` inside a member gets a seed of its own from it.
     verbose : int, default=0

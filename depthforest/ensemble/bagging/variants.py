@@ -93,7 +93,7 @@ random_state, verbose
 
 
 class RandomSubspaceClassifier(DiverseEnsembleClassifier):
-    """Random subspaces: each member learns from all rows and from columns of its own (Ho 1998).
+    """Random subspaces: each member learns from all rows and its own subset of the columns (Ho 1998).
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class RandomSubspaceClassifier(DiverseEnsembleClassifier):
 
 
 class RandomSubspaceRegressor(DiverseEnsembleRegressor):
-    """Random subspaces: each member learns from all rows and from columns of its own (Ho 1998).
+    """Random subspaces: each member learns from all rows and its own subset of the columns (Ho 1998).
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ class OutputFlippingClassifier(DiverseEnsembleClassifier):
 
 
 class OutputSmearingRegressor(DiverseEnsembleRegressor):
-    """Output smearing: each member learns the target plus normal noise of its own (Breiman 2000).
+    """Output smearing: each member learns the target plus its own normal noise (Breiman 2000).
 
     A member learns y + smear * s * z with z from N(0, 1) for each row, s the standard deviation of y. A member
     that can learn the noise by heart does so, each its own: many are needed to average that away.

@@ -103,7 +103,7 @@ class BaseBoosting(Started, ColumnImportances, MemberSequence, BaseEstimator):  
             Called after each round as `f(round, estimator, scores)`, with what `evals_result_` has of this round. One
             that returns a true value ends the fit.
         X_val, y_val, sample_weight_val : optional
-            Rows to judge rounds by, in place of a share of X.
+            Validation rows, instead of a share of X.
         eval_set : list of (X, y) or (X, y, sample_weight), optional
             More rows to judge rounds by, "validation_0" and so on in `evals_result_`. Without `X_val` early stopping
             looks at the first.

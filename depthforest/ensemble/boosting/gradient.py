@@ -57,9 +57,9 @@ class GradientBoostingClassifier(BoostedClassifier):
     min_weight_fraction_leaf : float
         Weight of a leaf, as a share of that of the rows that the round draws.
     min_impurity_decrease : float
-        What a split must take off the squared error of the gradients, times the weight of its node over that of all.
+        Minimum decrease of the gradients' squared error by a split, times the weight of its node over that of all.
     max_features : int, float, {"sqrt", "log2"}, optional
-        Columns looked at in a node, drawn anew for each; all by default.
+        Columns looked at in a node, drawn at random for each node; default: all.
     max_bins : int or None, default=255
         Columns with more values are split at the edges of so many quantile bins; None: anywhere.
     categorical_features : "from_dtype", mask, numbers or names of columns, optional

@@ -66,7 +66,7 @@ class NewtonBoostingClassifier(BoostedClassifier):
         Which node is split next: of the upper level first, or that which gains most. It matters with `max_leaf_nodes`.
     reg_lambda, reg_alpha : float
         Penalties of leaf weights, squared (halved) and absolute: a leaf of summed gradients G and hessians H weighs
-        -G / (H + lambda), G moved by alpha toward 0.
+        -G / (H + lambda), G shrunk by alpha toward 0.
     gamma : float
         What a split must gain: G_L^2 / (H_L + lambda) + G_R^2 / (H_R + lambda) - G^2 / (H + lambda). As in XGBoost's
         code that is twice the fall of the loss. Trees are grown first; then splits that gain less are taken back from

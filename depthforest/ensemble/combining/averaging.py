@@ -30,7 +30,7 @@ class AveragingRegressor(RegressorMixin, NamedMembers):  # type: ignore[misc]
     Parameters
     ----------
     estimators : list of (str, estimator)
-        Members with their names; 'drop' in place of an estimator leaves it out. Clones are fitted.
+        Members with their names; 'drop' instead of an estimator leaves it out. Clones are fitted.
     weights : None, array-like (n_members,), 'validation' or 'fitted', default=None
         Equal (the simple mean); given (not negative, scaled to sum to one); from validation, 1 / mean squared error on
         held-out rows; or fitted by constrained least squares on the held-out rows: not negative, sum one, least squared
@@ -74,7 +74,7 @@ class AveragingRegressor(RegressorMixin, NamedMembers):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, sparse matrix or frame (n, n_features)
-            Goes to the members as it is.
+            Passed to the members unchanged.
         y : array-like (n,)
             Targets.
         groups : array-like (n,), optional

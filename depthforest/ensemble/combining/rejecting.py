@@ -32,7 +32,7 @@ def is_rejected(shares: Floats, majority: float) -> Bools:
 
 @dataclass(frozen=True)
 class RejectCurve:
-    """What is rejected and how accurate the rest is, for every majority that can be asked for.
+    """What is rejected and how accurate the rest is, for every relevant majority.
 
     Attributes
     ----------

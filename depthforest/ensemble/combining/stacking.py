@@ -45,7 +45,7 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
     Parameters
     ----------
     estimators : list of (str, estimator)
-        Members with their names; 'drop' in place of an estimator leaves it out. Clones are fitted on the class codes
+        Members with their names; 'drop' instead of an estimator leaves it out. Clones are fitted on the class codes
         0 .. n_classes - 1. A regressor may be one; it is fitted to the codes.
     final_estimator : classifier, default=None
         The meta learner; None for logistic regression (C=10).
@@ -55,7 +55,7 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         0, and there is a warning. 'prefit' takes fitted members as they are; X and y of `fit` then train the meta
         learner only and must not be what members were fitted on.
     stack_method : {'auto', 'predict_proba', 'decision_function', 'predict'}, default='auto'
-        What members are asked by. 'auto' takes for each member the first it has, in this order. Probabilities are one
+        Method of the members to use. 'auto': the first of these that a member has. Probabilities are one
         column for each class (for two classes, that of the second). Labels ('predict') are one column for each class
         that holds 1 for the label and 0 elsewhere (for two classes, that of the second), as codes would mean an order.
     n_jobs : int or None, default=None
@@ -70,7 +70,7 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
     estimators_ : list of members fitted on all rows, without the dropped ones
     named_estimators_ : Bunch, the same by name
     final_estimator_ : the fitted meta learner
-    stack_method_ : list of str, what each member is asked by
+    stack_method_ : list of str, the method used for each member
     classes_ : ndarray (n_classes,); a list of them with several targets
     n_features_in_, feature_names_in_
         As in scikit-learn.
@@ -104,7 +104,7 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, sparse matrix or frame (n, n_features)
-            Goes to the members as it is.
+            Passed to the members unchanged.
         y : array-like (n,) or (n, n_targets)
             Labels; several targets must each be 0 or 1, and the meta learner must take them.
         groups : array-like (n,), optional
@@ -218,7 +218,7 @@ class StackingRegressor(RegressorMixin, StackedMembers):  # type: ignore[misc]
     Parameters
     ----------
     estimators : list of (str, estimator)
-        Members with their names; 'drop' in place of an estimator leaves it out. Clones are fitted.
+        Members with their names; 'drop' instead of an estimator leaves it out. Clones are fitted.
     final_estimator : regressor, default=None
         The meta learner; None for ridge regression with a cross-validated penalty.
     cv : None, int, splitter, list of folds or 'prefit', default=None
@@ -268,7 +268,7 @@ class StackingRegressor(RegressorMixin, StackedMembers):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, sparse matrix or frame (n, n_features)
-            Goes to the members as it is.
+            Passed to the members unchanged.
         y : array-like (n,)
             Targets.
         groups : array-like (n,), optional

@@ -55,7 +55,7 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
     Parameters
     ----------
     estimators : list of (str, estimator)
-        Members with their names; 'drop' in place of an estimator leaves it out. Clones are fitted on the class codes
+        Members with their names; 'drop' instead of an estimator leaves it out. Clones are fitted on the class codes
         0 .. n_classes - 1.
     voting : {'hard', 'soft', 'confidence'}, default='hard'
         How a member's answer counts. 'soft' and 'confidence' ask for probabilities, which every member must have.
@@ -120,7 +120,7 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, sparse matrix or frame (n, n_features)
-            Goes to the members as it is.
+            Passed to the members unchanged.
         y : array-like (n,)
             Labels.
         groups : array-like (n,), optional
@@ -238,7 +238,7 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         return self.vote_shares
 
     def reject_curve(self, X: Any, y: Any, sample_weight: Any = None) -> RejectCurve:
-        """Return the share of rows rejected and the accuracy on the rest, for every majority that can be asked for.
+        """Return the share of rows rejected and the accuracy on the rest, for every relevant majority.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ class RandomForestClassifier(ForestClassifier):
     max_samples : int or float, optional
         Rows that a tree draws, or their share; as many as there are by default.
     oob_score : bool, default=False
-        Whether to judge each row by the trees that have not seen it.
+        Whether to predict each row by the trees that have not seen it, for out-of-bag scores.
     class_weight : dict, "balanced", "balanced_subsample", optional
         The last is worked out anew for the rows of each tree.
     warm_start : bool, default=False
@@ -177,7 +177,7 @@ class RandomForestRegressor(ForestRegressor):
     max_features : int, float, {"sqrt", "log2"} or None, default=1.0
         Columns looked at in a node; all by default, as in scikit-learn. A third is Breiman's choice.
     quantiles : bool, default=False
-        Whether trees keep their rows, so that `predict_quantiles` can be asked.
+        Whether trees keep their rows, so that `predict_quantiles` works.
     All others
         As of `RandomForestClassifier`.
 

@@ -188,7 +188,7 @@ class _Drawing:
         if low < high:
             self._ramp(low, high)
         if len(places) < self.content.tree.node_count:
-            note = f"…  goes on: {len(places)} of {self.content.tree.node_count:,} nodes are shown"
+            note = f"…  continues: {len(places)} of {self.content.tree.node_count:,} nodes are shown"
             x, y = self.sheet.width - MARGIN, self.sheet.height - MARGIN
             self._text(x, y, note, ha="right", va="bottom", color=FAINT)
 

@@ -48,9 +48,9 @@ class LambdaMART(BaseRanker, BaseBoosting):
     normalize : bool
         Whether pairs and queries are normalized as LightGBM's `lambdarank_norm` does; `lambdas.pair_targets` says how.
     gain : {"exponential", "linear"}
-        Of NDCG, the one that weighs and the one that judges; the exponential one takes grades up to 31.
+        Gain of NDCG, in the weights of pairs and in scores; the exponential one takes grades up to 31.
     eval_at : int or None, default=10
-        Cut-off of the NDCG that judges: of `score`, early stopping and the curves.
+        Cut-off of the NDCG in `score`, early stopping and curves.
     learning_rate, n_estimators, subsample, max_depth, max_leaf_nodes
         As of `NewtonBoostingClassifier`; the leaf that gains most is split next.
     min_samples_leaf : int or float
@@ -166,7 +166,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
             The weight of each row's query, the same for all of its rows: a query of weight 2 counts as two, one of
             weight 0 as none.
         X_val, y_val, qid_val, base_scores_val, query_weight_val : optional
-            Queries to judge rounds by, in place of a share of those of X; with base scores if `base_scores` is given.
+            Validation queries, instead of a share of those of X; with base scores if `base_scores` is given.
 
         Returns
         -------

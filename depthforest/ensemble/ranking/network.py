@@ -157,7 +157,7 @@ class RankNet(BaseRankNetwork):
     n_iter_no_change : int, default=10
         Epochs without a rise before it stops.
     eval_at : int or None, default=10
-        Cut-off of the NDCG that judges: of `score`, early stopping and the curves.
+        Cut-off of the NDCG in `score`, early stopping and curves.
     gain : {"exponential", "linear"}, default="exponential"
         Of that NDCG; the exponential one takes grades up to 31.
     random_state : int, RandomState, optional
@@ -238,7 +238,7 @@ class LambdaRank(BaseRankNetwork):
     early_stopping, validation_fraction, n_iter_no_change, eval_at, random_state, verbose
         As of `RankNet`.
     gain : {"exponential", "linear"}, default="exponential"
-        Of NDCG, the one that weighs and the one that judges; the exponential one takes grades up to 31.
+        Gain of NDCG, in the weights of pairs and in scores; the exponential one takes grades up to 31.
 
     Attributes
     ----------

@@ -199,7 +199,7 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
     min_weight_fraction_leaf : float
         Share of the weight that a leaf has at least.
     max_features : int, float, {"sqrt", "log2"}, optional
-        Columns looked at in a node, drawn anew for each; all by default.
+        Columns looked at in a node, drawn at random for each node; default: all.
     min_impurity_decrease : float
         What a split gains at least: impurity times share of the weight.
     class_weight : dict, "balanced", optional

@@ -18,7 +18,7 @@ class Growth:
     ----------
     criterion : "gini", "entropy", "squared_error", "absolute_error" or "poisson"
     is_random : bool
-        Random thresholds in place of the best.
+        Random thresholds instead of the best.
     n_channels : int
         Classes, or 1 for a number; their sum over targets.
     max_features : int

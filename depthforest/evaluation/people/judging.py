@@ -46,14 +46,15 @@ def evaluate_people(
     progress: Callable[[int], object] | None = None,
     seed: int = 0,
 ) -> PeopleScore:
-    """Find the people of every frame, and count who is found and what is nobody.
+    """Find the people of every frame, and count people found and false people.
 
     Parameters
     ----------
     data : sequence of LabeledFrame or MarkedFrame
         A data set, a generator, a test set, marked rooms (`MarkedRooms`); of labeled frames, `people` is the truth.
     background : Background, Frame, sequence of Frame, or callable, optional
-        The empty room of all frames; or what returns that of a frame by its index, as `synth.Generator.empty_room`.
+        The empty room of all frames, or a function that returns that of a frame by its index, such as
+        `synth.Generator.empty_room`.
     find : callable
         Frame and background to `People`; with `recording` it is not used.
     recording : bool
@@ -63,7 +64,7 @@ def evaluate_people(
     least_seen : float
         Share of the picture from which on a person of a labeled frame is judged. Marked people all are.
     threads : int, optional
-        Omitted: one for each core. The figures are the same for any number.
+        Default: one per core. The figures are the same for any number.
     progress : callable, optional
         Called with 1 after every frame.
     seed : int

@@ -16,7 +16,7 @@ class PeopleOptions:
     Parameters
     ----------
     models : sequence of str or Path
-        Person models, by name or file, as `find_people` takes them. Omitted: the shipped one. The others are compared
+        Person models, by name or file, as `find_people` takes them. Default: the shipped one. The others are compared
         with the first.
     data : sequence of str or Path
         Data sets with true people.
@@ -39,7 +39,7 @@ class PeopleOptions:
     json_path : str or Path, optional
         All figures as JSON.
     threads : int, optional
-        Omitted: one for each core. The figures are the same for any number.
+        Default: one per core. The figures are the same for any number.
     seed : int
         Of the bootstrap.
     """

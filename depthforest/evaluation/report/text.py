@@ -57,7 +57,7 @@ recall as the confidence falls, not interpolated; equal confidences are one step
 <p><strong>Intervals</strong> hold {COVERAGE:.0%} of {REPLICATES:,} data sets made by drawing as many frames with
 replacement. Models are <strong>compared</strong> on the same draws: what is hard for both cancels. A difference is
 called clear if its interval leaves out 0. <strong>Expected calibration error</strong> is the mean gap between
-confidence and accuracy, in bins of 5 points. <strong>Frames a second</strong>: the median of some frames, one after
+confidence and accuracy, in bins of 5 points. <strong>Frames per second</strong>: the median of some frames, one after
 the other, all people of a frame together; joints take one thread.</p>
 <p><strong>Heading</strong>: 0° faces the camera; from the true shoulders and hips. <strong>Cut</strong>: the person
 touches the picture's border or has a joint outside.</p>"""
@@ -93,7 +93,7 @@ def points(value: float) -> str:
 
 
 def speed_text(speed: Speed, *, is_joints: bool = False) -> tuple[str, str]:
-    """Return frames a second and, below it, how that was measured."""
+    """Return frames per second and, below it, how that was measured."""
     ms = speed.joints_ms if is_joints else speed.label_ms
     if not math.isfinite(ms) or ms <= 0:
         return UNKNOWN, ""

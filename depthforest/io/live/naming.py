@@ -45,7 +45,7 @@ def open_camera(text: str, size: Size | None) -> LiveSource:
     text : str
         KIND: or KIND:DEVICE.
     size : (width, height), optional
-        Which mode of the camera; omitted, its default.
+        Which mode of the camera; default: its default.
     """
     named = split_camera(text)
     assert named is not None  # checked by the caller

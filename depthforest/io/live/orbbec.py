@@ -22,7 +22,7 @@ class OrbbecCamera:
     ----------
     pipeline : pyorbbecsdk.Pipeline
     size : (width, height), optional
-        Of the mode; omitted, the sensor's default.
+        Of the mode; default: the sensor's default.
     """
 
     def __init__(self, pipeline: Any, size: Size | None = None) -> None:

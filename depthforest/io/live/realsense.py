@@ -30,7 +30,7 @@ class RealSenseCamera:
     ----------
     device : pyrealsense2.device
     size : (width, height), optional
-        Of the mode; omitted, the sensor's default.
+        Of the mode; default: the sensor's default.
     """
 
     def __init__(self, device: Any, size: Size | None = None) -> None:

@@ -1,7 +1,7 @@
 """Bounds for what rosbags unpacks: bags are untrusted, and a kilobyte of them can unpack to gigabytes.
 
-rosbags unpacks each chunk whole, as long as it goes on. Here its decompressors are replaced, once, by such as stop at a
-bound; files within the bound are read as ever.
+rosbags unpacks each chunk completely, however large. This module replaces its decompressors by ones that stop at a
+limit; files within the limit are read as before.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Hdf5File:
     ----------
     path : Path
     topic : str, optional
-        The data set; omitted, the only one that can hold pictures.
+        The data set; default: the only one that can hold pictures.
     """
 
     is_seekable = True

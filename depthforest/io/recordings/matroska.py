@@ -48,7 +48,7 @@ class MkvFile:
     ----------
     path : Path
     topic : str, optional
-        Title or number of the track; omitted, the only 16-bit one, or the one called DEPTH.
+        Title or number of the track; default: the only 16-bit one, or the one called DEPTH.
     """
 
     is_paged, is_seekable = True, True
@@ -108,7 +108,7 @@ class MkvWriter:
     ----------
     path : Path
     fps : float
-        Frames a second, for frames that have no time stamp.
+        Frames per second, for frames that have no time stamp.
     """
 
     def __init__(self, path: Path, fps: float = 30.0) -> None:

@@ -147,7 +147,9 @@ def _slopes(pair: Pairs, poses: Sequence[CameraPose], bias: Floats, size: int) -
             at = N_POSE * (camera - 1)
             slopes[:, :, at : at + 3] = sign * _turning((points - off * rays) @ rotation.T)
             slopes[:, :, at + 3 : at + 6] = sign * np.eye(3)
-            slopes[:, :, at + 6] = -sign * speeds  # b is looked at later if a's clock goes on, earlier if its own does
+            slopes[:, :, at + 6] = (
+                -sign * speeds
+            )  # b is looked at later if a's clock continues, earlier if its own does
     return slopes
 
 

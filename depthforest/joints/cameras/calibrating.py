@@ -32,8 +32,8 @@ STEADY = [JOINTS.index(name) for name in ("head", "neck", "spine", "shoulder_l",
 """Joints of the trials: the trunk, which a forest finds best."""
 
 TRIED_PEOPLE, TRIED_MOMENTS, USED_MOMENTS, BUNDLED_MOMENTS = 4, 60, 600, 300
-"""The longest tracks of each camera that are tried; the moments, evenly spread, of a trial, of a fit of one camera, and
-of the fit of all together."""
+"""Number of the longest tracks of each camera that are tried, and of the evenly spaced moments of a trial, a fit and
+the final fit of all cameras."""
 
 NEAR_M = 0.4
 """Meters between the joints of two people, by their median, who are the same person."""
@@ -73,12 +73,12 @@ def calibrate(
         For each camera its frames in order, joints in its own space; ids need not agree between cameras. The first
         camera is the reference. Smoothed joints (`JointTracks`) are late, but all alike.
     names : sequence of str, optional
-        Of the cameras; omitted: "camera 1" and so on.
+        Of the cameras; default: "camera 1" and so on.
     floors : sequence of (up, height) or None, optional
         For each camera the unit vector up in its space and its meters above the floor, as `find_world` tells; None
         where it is not known. With it the cameras' tilts and heights are those of the floor, not of the joints.
     fps : float
-        Frames a second, for frames without a time.
+        Frames per second, for frames without a time.
     max_offset_s : float
         Clocks differ by at most so much. Recordings whose times do not overlap are laid start on start first.
 

@@ -48,7 +48,7 @@ def fuse(views: Sequence[Sequence[FrameJoints]], rig: CameraRig, *, fps: float =
     rig : CameraRig
         From `calibrate`, or known otherwise.
     fps : float
-        Frames a second, for frames without a time.
+        Frames per second, for frames without a time.
 
     Returns
     -------

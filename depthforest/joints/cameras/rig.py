@@ -17,7 +17,7 @@ FORMAT, VERSION = "depthforest cameras", 1
 
 @dataclass(frozen=True, eq=False)
 class CameraPose:
-    """Where a camera stands, seen from the first one.
+    """Pose and clock of a camera, relative to the first one.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class CameraPose:
     offset_s : float
         Seconds to add to the camera's times to get those of the first camera.
     error_m : float
-        Median distance, in meters, between its joints and those of the other cameras; NaN of a single camera.
+        Median distance, in meters, between its joints and those of the other cameras; NaN for a single camera.
     n_joints : int
         Pairs of joints from which the pose was found.
     """
@@ -68,7 +68,7 @@ class CameraRig:
 
     @classmethod
     def load(cls, path: str | Path) -> CameraRig:
-        """Read a rig from its JSON, checked."""
+        """Read a rig from JSON, and check it."""
         content = read_json(Path(path), RigError)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise RigError(f'{path}: is another kind of file; expected "format": "{FORMAT}"')

@@ -27,7 +27,7 @@ def write_bvh(path: str | Path, motion: Motion, *, fps: float | None = None) -> 
     motion : Motion
         Every joint is found at least once.
     fps : float, optional
-        Frames a second of the file, whose frames are evenly spaced. Omitted: that of the recording, by its median.
+        Frames per second of the file, whose frames are evenly spaced. Default: that of the recording, by its median.
 
     Returns
     -------

@@ -25,7 +25,7 @@ def write_c3d(path: str | Path, motion: Motion, *, fps: float | None = None) -> 
     path : str or Path
     motion : Motion
     fps : float, optional
-        Frames a second of the file, whose frames are evenly spaced. Omitted: that of the recording, by its median.
+        Frames per second of the file, whose frames are evenly spaced. Default: that of the recording, by its median.
     """
     try:
         ezc3d: Any = importlib.import_module("ezc3d")

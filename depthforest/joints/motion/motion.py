@@ -90,7 +90,7 @@ class Motion:
         person : int
             The id.
         fps : float
-            Frames a second, for frames without a time.
+            Frames per second, for frames without a time.
         """
         frames = list(frames)
         if not is_finite(fps) or fps <= 0:
@@ -144,12 +144,12 @@ class Motion:
         return angles
 
     def even_times(self, fps: float | None = None) -> tuple[Floats, float]:
-        """Return evenly spaced times (n,) from the first frame to the last, and the frames a second.
+        """Return evenly spaced times (n,) from the first frame to the last, and the frames per second.
 
         Parameters
         ----------
         fps : float, optional
-            Omitted: that of the recording, by its median.
+            Default: that of the recording, by its median.
         """
         if fps is None:
             fps = 1 / float(np.median(np.diff(self.times))) if len(self.times) > 1 else 30.0

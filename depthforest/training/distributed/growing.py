@@ -89,7 +89,7 @@ class ClusterGrower:
     stream : int
         The tree.
     n_shards : int, optional
-        Omitted: one for each thread of the cluster.
+        Default: one for each thread of the cluster.
     memory_bytes : int
         Of a thread, where workers have no limit.
     first : Forest, optional

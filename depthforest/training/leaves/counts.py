@@ -50,7 +50,7 @@ def count_leaves(
         Of the forest's part set. For more than one facing, people without joints are left out.
     n_facings : int
     threads : int, optional
-        Omitted: one for each core. The counts are the same for any number.
+        Default: one per core. The counts are the same for any number.
     progress : callable, optional
         Called with 1 after every frame.
 

@@ -85,11 +85,11 @@ def fit_leaves(
     max_leaves, max_depth : int, optional
         Where the branches that the fewest pixels reach, and the deepest, are cut.
     mirror : bool, optional
-        Whether the model shall walk twice; omitted: as it did.
+        Whether the model shall walk twice; default: as it did.
     rounds : int
         Times that leaves are fitted together after they were counted each by itself; every one looks at all frames.
     threads : int, optional
-        Omitted: one for each core.
+        Default: one per core.
     progress : callable, optional
         Called with 1 after every frame, in every round.
     """
@@ -148,7 +148,7 @@ def person_confidence(forest: Forest, data: Sequence[LabeledFrame], *, threads: 
     data : sequence of LabeledFrame
         At most `CONFIDENCE_FRAMES` of them are looked at, spread evenly.
     threads : int, optional
-        Omitted: one for each core.
+        Default: one per core.
     """
 
     def one(index: int) -> list[float]:

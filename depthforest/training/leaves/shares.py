@@ -39,7 +39,7 @@ def share_leaves(
     data : sequence of LabeledFrame
         As in `counts.count_leaves`; each frame counts as it is and mirrored.
     threads : int, optional
-        Omitted: one for each core. The shares are the same for any number: frames are added in their order.
+        Default: one per core. The shares are the same for any number: frames are added in their order.
     progress : callable, optional
         Called with 1 after every frame.
 

@@ -141,7 +141,7 @@ def test_several_targets_and_other_ways_to_differ():
     whole = classifier(n_estimators=4).fit(x, y)
     for ours, expected in zip(grown.predict_proba(x), whole.predict_proba(x), strict=True):
         np.testing.assert_array_equal(ours, expected)
-    with pytest.raises(UsageError, match="warm_start=True goes on with the same classes"):
+    with pytest.raises(UsageError, match="warm_start=True continues with the same classes"):
         grown.fit(x, y[:, :2])
 
 

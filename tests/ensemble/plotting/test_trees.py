@@ -153,7 +153,7 @@ def test_every_shown_node_has_its_text_in_its_box(
     everything = [text.get_text() for text in ax.texts]
     assert everything.count("yes") == everything.count("no") == 1
     assert everything.count("…") == 1
-    assert "…  goes on: 15 of 17 nodes are shown" in everything
+    assert "…  continues: 15 of 17 nodes are shown" in everything
 
 
 def test_the_bar_of_a_box_shows_the_shares_in_the_colors_of_the_legend(iris_tree: DecisionTreeClassifier) -> None:

@@ -16,7 +16,7 @@ Small & quick, **3 trees** of `<b>` leaves; see [the file](fast.toml) and [home]
 
 - first
 - second,
-  which goes on
+  which continues
 
 ```
 a < b

@@ -37,7 +37,7 @@ class Objective(NamedTuple):
     kind : int
         GINI, ENTROPY, SQUARED_ERROR, ABSOLUTE_ERROR or POISSON.
     is_random : bool
-        Random thresholds in place of the best.
+        Random thresholds instead of the best.
     truth : (n_table_rows, n_targets) float64
         Numbers of classes, or numbers: about one of them, except for POISSON.
     weights : (n_table_rows,) float64
