@@ -44,6 +44,6 @@ class Scratch:
             if self._max_kept is None or block.size <= self._max_kept:
                 self._blocks[name] = block
         return tuple(
-            block[start : start + size].view(dtype).reshape(shape)
-            for start, size, (shape, dtype) in zip(starts[:-1], sizes, kinds, strict=True)
+            np.ndarray(shape, dtype, buffer=block, offset=start)
+            for start, (shape, dtype) in zip(starts[:-1], kinds, strict=True)
         )

@@ -12,6 +12,7 @@ Modules, from the ground up:
   are prefetched before they are needed.
 - `mixing`: kernels that mix the leaves of a person by facing, smooth sums over neighbors, and decide parts.
 - `calibrating`: from sums to probabilities that mean what they say, by the model's temperature.
+- `settling`: kernels from sums to parts and shares, and to the few pixels that joints take.
 - `grid`: which pixels walk: a coarse grid, then finer ones where labels change; the others take the answer of a
   neighbor.
 - `walks`: `PersonWalk`: one person through a forest, grid after grid; after the first grid, a context stage looks at

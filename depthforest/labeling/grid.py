@@ -141,15 +141,21 @@ def fill_cells(
 @kernel
 def spread(
     places: Places, numbers: Numbers, corner: tuple[int, int], own_parts: npt.NDArray[np.uint8],
-    own_shares: npt.NDArray[np.float32], least: float, parts: npt.NDArray[np.uint8], shares: npt.NDArray[np.float32],
-    stand_ins: npt.NDArray[np.int32],
-) -> None:  # fmt: skip
-    """Fill who stands for each pixel, and its part and share in the frame; shares below `least` are left out."""
+    own_shares: npt.NDArray[np.float32], sure: npt.NDArray[np.float32], least: float, parts: npt.NDArray[np.uint8],
+    shares: npt.NDArray[np.float32], stand_ins: npt.NDArray[np.int32],
+) -> float:  # fmt: skip
+    """Fill who stands for each pixel, and its part and share in the frame, and return the mean of `own_shares`.
+
+    The shares that are filled in are those of `sure`; pixels with less than `least` are left out.
+    """
+    total = 0.0
     for i in range(len(places)):
         number = numbers[places[i, 0], places[i, 1]]
         stand_ins[i] = number
-        share = own_shares[number]
+        total += np.float64(own_shares[number])
+        share = sure[number]
         if share >= least:
             row, col = places[i, 0] + corner[0], places[i, 1] + corner[1]
             parts[row, col] = own_parts[number]
             shares[row, col] = share
+    return total / max(len(places), 1)

@@ -54,9 +54,10 @@ def shares_at(forest: DepthTrees, frame: Frame, places: Longs, people: Several |
     """
     depth, n_places = frame.depth_mm, len(places)
     if people is None:
-        pixels = np.flatnonzero(depth)
+        pixels = np.empty(depth.size, dtype=np.int64)
+        pixels = pixels[: _find_readings(depth.reshape(-1), pixels)]
         people = Several(pixels, np.array([0, len(pixels)]), np.array([0, n_places]))
-    owner, n_people = np.full(depth.size, -1, dtype=np.int64), len(people.ends) - 1
+    owner, n_people = np.empty(depth.size, dtype=np.int32), len(people.ends) - 1
     n_wrong = _count_wrong(depth.reshape(-1), *people, places, owner)
     if n_wrong:
         raise UsageError(f"{n_wrong} of {n_places} places are off the picture, not the person's, or have no reading")
@@ -76,11 +77,22 @@ def shares_at(forest: DepthTrees, frame: Frame, places: Longs, people: Several |
 
 
 @kernel
-def _count_wrong(depth: Any, pixels: Longs, ends: Longs, place_ends: Longs, places: Longs, owner: Longs) -> int:
+def _find_readings(depth: Any, pixels: Longs) -> int:
+    """Write the pixels that have a reading, and return how many there are."""
+    n = 0
+    for i in range(len(depth)):
+        pixels[n] = i
+        n += depth[i] > 0
+    return n
+
+
+@kernel
+def _count_wrong(depth: Any, pixels: Longs, ends: Longs, place_ends: Longs, places: Longs, owner: Ints) -> int:
     """Return how many places are off the picture, not their person's, or have no reading; all, if ends are no ends.
 
-    `owner` is -1 for each pixel of the picture, and is changed.
+    `owner` is memory for a number of each pixel of the picture.
     """
+    owner[:] = -1
     if not (len(ends) == len(place_ends) and _are_ends(ends, len(pixels)) and _are_ends(place_ends, len(places))):
         return len(places) + 1
     n = 0

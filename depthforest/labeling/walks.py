@@ -18,10 +18,11 @@ import numpy.typing as npt
 
 from depthforest.base import KEPT_BYTES, FrameError, Scratch, map_in_order
 from depthforest.frames import Frame
-from depthforest.labeling.calibrating import calibrate_best, table_of
+from depthforest.labeling.calibrating import table_of
 from depthforest.labeling.grid import fill_cells, open_places, spread, take_open
-from depthforest.labeling.mixing import MEAN, VOTES, add_evidence, decide, mix_pixels, smooth_sums
+from depthforest.labeling.mixing import MEAN, VOTES, add_evidence, mix_pixels, smooth_sums
 from depthforest.labeling.packing import PackedForest, packed_context, packed_forest
+from depthforest.labeling.settling import settle, take_sample
 from depthforest.labeling.steps import LANES, find_leaves
 from depthforest.trees import (
     COARSE_PIXELS,
@@ -48,6 +49,9 @@ PIECE = 2 * LANES
 
 Sums = npt.NDArray[np.int32]
 Leaves = npt.NDArray[np.int32]
+
+_NO_TABLE = np.empty(0, dtype=np.float32)
+"""Stands for the table of a forest without a calibration."""
 
 _local = threading.local()
 
@@ -85,6 +89,8 @@ class PersonWalk:
         Its shares of each of them, as `share_rows` fills them.
     nearest : array (n_walked,), int32, optional
         Which of them each pixel that walked takes, see `CoarseGrid.nearest`.
+    firsts : array (n_first, n_columns), int32, optional
+        Sums of the pixels of the first grid, as the model mixes them, not smoothed.
     mean_share : float
         Mean share of the labels of all pixels, before it is calibrated; 0 without a pixel.
     """
@@ -103,6 +109,7 @@ class PersonWalk:
     grid: CoarseGrid | None = None
     seconds: npt.NDArray[np.uint16] | None = None
     nearest: npt.NDArray[np.int32] | None = None
+    firsts: Sums | None = None
     mean_share: float = 0.0
 
     @classmethod
@@ -141,14 +148,13 @@ class PersonWalk:
         """The nodes as kernels walk them."""
         return packed_forest(self.forest)
 
-    @property
-    def weight(self) -> int:
-        """What a whole sum of a pixel is; 0: the sum itself."""
+    def weight(self, weights: npt.NDArray[np.int32] | None) -> int:
+        """Return what a whole sum of a pixel is, of these weights of facings; 0: the sum itself."""
         if self.grid is not None:
             return 0
         n_walks = self.forest.n_trees * (2 if self.is_mirrored else 1)
-        assert self.weights is not None
-        return {MEAN: LEAF_SUM * n_walks * int(self.weights.sum()), VOTES: n_walks}.get(self.rule, 0)
+        assert weights is not None
+        return {MEAN: LEAF_SUM * n_walks * int(weights.sum()), VOTES: n_walks}.get(self.rule, 0)
 
     # -- what comes of it --------------------------------------------------------------------------------------------
 
@@ -159,13 +165,14 @@ class PersonWalk:
         run = _Levels(self, threads)
         run.go()
         stand_ins = np.empty(self.n, dtype=np.int32)
-        sure = run.calibrated
-        spread(self.crop.places, run.numbers, self.crop.corner, run.parts, sure, least, parts, shares, stand_ins)
+        said = run.parts, run.shares, run.calibrated
+        mean = spread(self.crop.places, run.numbers, self.crop.corner, *said, least, parts, shares, stand_ins)
         leaves = run.leaves[: run.n_walked].copy() if self.leaves is None else self.leaves
         nearest = None if run.nearest is None else run.nearest[: run.n_walked].copy()
-        mean = float(run.shares[stand_ins].mean(dtype=np.float64)) if self.n else 0.0
-        found = replace(self, seconds=run.seconds, nearest=nearest) if self.grid else self
-        return replace(found, leaves=leaves, stand_ins=stand_ins, weights=run.walk.weights, mean_share=mean)
+        return replace(
+            self, leaves=leaves, stand_ins=stand_ins, weights=run.weights, seconds=run.seconds, nearest=nearest,
+            firsts=run.firsts, mean_share=mean,
+        )  # fmt: skip
 
     def sums(self) -> tuple[Sums, int | Sums]:
         """Return the sums (n, n_parts) of all pixels, smoothed, and what a whole sum is, or those of pixels.
@@ -176,25 +183,37 @@ class PersonWalk:
         run = _Levels(self, 1)
         run.go()
         sums = run.smoothed[self.stand_ins, : len(self.forest.part_set)]
-        return sums, self._whole(sums, self.smooth_m > 0)
+        weight = 0 if self.smooth_m > 0 else self.weight(self.weights)
+        return sums, weight or np.asarray(sums.sum(axis=1, keepdims=True, dtype=np.int32))
 
-    def sampled(self, n: int | None) -> tuple[npt.NDArray[np.int32], Sums, int | Sums, int]:
-        """Return the places of the pixels on a grid that leaves about `n`, their sums, what is whole, and the step.
+    def sampled(
+        self, n: int | None, parts: npt.NDArray[np.uint8]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], int]:
+        """Return rows and columns (2, n) of the labeled pixels on a grid that leaves about `n`, shares, and the step.
 
-        Sums are not smoothed. None: all pixels. The walk must have been labeled.
+        Shares are not smoothed. None: all pixels. The walk must have been labeled; `parts` is what it was labeled as.
         """
-        assert self.leaves is not None
-        assert self.stand_ins is not None
         step = 1 if n is None else grid_step(self.n, n)
         chosen = np.empty(self.n, dtype=np.int64)
         chosen = chosen[: find_grid(self.crop.places, self.crop.corner, self.n_cols, step, chosen)]
+        # of the grid that walked first, the sums are known, in its order
+        sums = self.firsts if self.firsts is not None and step == self.step else self._sums_of(chosen)
+        at = np.empty((2, len(chosen)), dtype=np.int32)
+        shares = np.empty((len(chosen), len(self.forest.part_set)), dtype=np.float32)
+        weight = self.weight(self.weights)
+        n_taken = take_sample(self.crop.places, self.crop.corner, chosen, sums, weight, parts, at, shares)
+        return at[:, :n_taken], shares[:n_taken], step
+
+    def _sums_of(self, chosen: npt.NDArray[np.int64]) -> Sums:
+        """Return the sums of pixels as the model mixes them, not smoothed."""
+        assert self.leaves is not None
+        assert self.stand_ins is not None
         walked = self.stand_ins[chosen]
         sums = np.empty((len(chosen), self.packed.leaves.shape[1]), dtype=np.int32)
-        mix_pixels(*self.mixing, self.leaves[walked], 0, len(chosen), sums)
+        mix_pixels(*self.mixing(self.weights), self.leaves[walked], 0, len(chosen), sums)
         if self.seconds is not None and self.nearest is not None:
             combine(sums, self.seconds, self.nearest[walked], 0, len(chosen))
-        sums = sums[:, : len(self.forest.part_set)]
-        return self.positions(chosen), sums, self._whole(sums, False), step
+        return sums
 
     def positions(self, chosen: Any = slice(None)) -> npt.NDArray[np.int32]:
         """Return the rows and columns (n, 2) of pixels in the frame."""
@@ -215,15 +234,9 @@ class PersonWalk:
         find_leaves(person, self.packed.nodes, 0, len(places), LANES, found)
         return found
 
-    def _whole(self, sums: Sums, is_smoothed: bool) -> int | Sums:
-        if self.weight and not is_smoothed:
-            return self.weight
-        return np.asarray(sums.sum(axis=1, keepdims=True, dtype=np.int32))
-
-    @property
-    def mixing(self) -> tuple[Any, ...]:
-        """What `mix_pixels` takes first."""
-        return self.rule, self.packed.leaves, self.forest.part_set.mirror_table, self.weights
+    def mixing(self, weights: npt.NDArray[np.int32] | None) -> tuple[Any, ...]:
+        """Return what `mix_pixels` takes first, with the weights of facings."""
+        return self.rule, self.packed.leaves, self.forest.part_set.mirror_table, weights
 
 
 class _Levels:
@@ -246,14 +259,18 @@ class _Levels:
             ((n + 1, n_columns), np.int32),
         )  # fmt: skip
         self.smoothed = self.sums
-        self._table = table_of(walk.forest, walk.rule, is_smoothed=walk.smooth_m > 0)
+        table = table_of(walk.forest, walk.rule, is_smoothed=walk.smooth_m > 0)
+        self._table = _NO_TABLE if table is None else table
         self.calibrated = self.shares
-        if self._table is not None:
+        if table is not None:
             (self.calibrated,) = _scratch().take("calibrated", ((n,), np.float32))
+        # of a coarse grid, they are kept for joints
+        self._has_firsts = walk.step == grid_step(n, COARSE_PIXELS)
+        self._between, self.firsts = self.sums, walk.firsts
         if walk.smooth_m > 0:
-            # where one level is all, what was not smoothed is not needed again, unless a second stage comes
-            others = [((n + 1, n_columns), np.int32)] * (1 if walk.step == 1 and walk.grid is None else 2)
-            self._between, *other = _scratch().take("smoothing", *others)
+            # where one level is all, what was not smoothed is needed again only if it is kept, or a second stage comes
+            is_done = walk.step == 1 and walk.grid is None and not self._has_firsts
+            self._between, *other = _scratch().take("smoothing", *[((n + 1, n_columns), np.int32)] * (2 - is_done))
             self.smoothed = other[0] if other else self.sums
             self.sums[n] = self._between[n] = 0
         if walk.leaves is None:
@@ -261,7 +278,7 @@ class _Levels:
         else:
             self.leaves = walk.leaves
         self.nearest = None if walk.grid is None else np.empty(n, dtype=np.int32)
-        self.seconds = walk.seconds
+        self.seconds, self.weights = walk.seconds, walk.weights
         open_places(walk.crop.places, self.numbers)
 
     def go(self) -> None:
@@ -273,6 +290,8 @@ class _Levels:
             if self.n_walked > begin or step == 1:  # a grid may pass by a thin shape
                 self._walk(begin, self.n_walked)
                 self._look_around(begin, self.n_walked, step)
+                if self._has_firsts and self.firsts is None:
+                    self.firsts = self.sums[: self.n_walked].copy()
                 self._decide(begin, self.n_walked, step)
             if step > 1:
                 fill_cells(crop.depth, *frame, step, self.parts, self.numbers)
@@ -286,11 +305,11 @@ class _Levels:
             person = crop.depth.reshape(-1), crop.depth.shape, self._places, self._scales
             nodes = walk.packed.nodes
             self._spread(lambda b, e: find_leaves(person, nodes, b, e, LANES, self.leaves), begin, end)
-        if walk.weights is None:
+        if self.weights is None:
             said, found = np.zeros(walk.forest.n_facings, dtype=np.int64), self.leaves[begin:end]
             add_evidence(found, walk.forest.facing_evidence, said)
-            self.walk = walk = replace(walk, weights=facings.weigh(said, found.size))
-        mixing = walk.mixing
+            self.weights = facings.weigh(said, found.size)
+        mixing = walk.mixing(self.weights)
         self._spread(lambda b, e: mix_pixels(*mixing, self.leaves, b, e, self.sums), begin, end)
 
     def first_planes(self, groups: PartGroups) -> npt.NDArray[np.uint16]:
@@ -304,12 +323,14 @@ class _Levels:
         """Return the thumbnail of the person, from the smoothed sums of the first level."""
         walk = self.walk
         assert walk.grid is not None
-        assert walk.weights is not None
+        assert self.weights is not None
         if walk.smooth_m > 0:
-            self._smooth(begin, end, step)
+            self._smooth_across(begin, end, step)
+            rest = *self._around(step), walk.smooth_m
+            self._spread(lambda b, e: smooth_sums(*rest, True, self._between, b, e, self.smoothed), begin, end)
         # on the first level every pixel of the grid walks, in the grid's order, or every pixel in the crop's
         first = self.smoothed[walk.grid.chosen] if step < walk.grid.step else self.smoothed[:end]
-        return walk.grid.planes(first, groups, walk.weights, walk.forest.background_mm)
+        return walk.grid.planes(first, groups, self.weights, walk.forest.background_mm)
 
     def _look_around(self, begin: int, end: int, step: int) -> None:
         """Let the second stage look at the first level, and combine both in the sums of the pixels `begin` to `end`."""
@@ -325,23 +346,24 @@ class _Levels:
 
     def _decide(self, begin: int, end: int, step: int) -> None:
         """Smooth the sums of the pixels `begin` to `end` on the grid of a step, and decide their parts."""
-        weight = self.walk.weight
-        if self.walk.smooth_m > 0:
-            weight = 0
-            self._smooth(begin, end, step)
-        self._spread(lambda b, e: decide(self.smoothed, weight, b, e, self.parts, self.shares), begin, end)
-        table = self._table
-        if table is not None:
-            self._spread(lambda b, e: calibrate_best(self.smoothed, table, b, e, self.calibrated), begin, end)
+        walk = self.walk
+        weight = 0 if walk.smooth_m > 0 else walk.weight(self.weights)
+        if walk.smooth_m > 0:
+            self._smooth_across(begin, end, step)
+        around, sums, found = self._around(step), (self._between, self.smoothed), (self.parts, self.shares)
+        rest = weight, self._table, *found, self.calibrated
+        self._spread(lambda b, e: settle(*around, walk.smooth_m, *sums, b, e, *rest), begin, end)
 
-    def _smooth(self, begin: int, end: int, step: int) -> None:
-        """Add the sums of neighbors, along rows and then along columns."""
+    def _around(self, step: int) -> tuple[Any, ...]:
+        """Return what `smooth_sums` takes first."""
         crop, n_cols = self.walk.crop, self.walk.n_cols
         grid = step, (n_cols - 1) // 2 - crop.corner[1], n_cols // 2 - crop.corner[1]
-        rest = crop.depth, self.numbers, grid, self._places, self._scales, self.walk.smooth_m
-        sums, between, smoothed = self.sums, self._between, self.smoothed
+        return crop.depth, self.numbers, grid, self._places, self._scales
+
+    def _smooth_across(self, begin: int, end: int, step: int) -> None:
+        """Add the sums of neighbors along rows."""
+        rest, sums, between = (*self._around(step), self.walk.smooth_m), self.sums, self._between
         self._spread(lambda b, e: smooth_sums(*rest, False, sums, b, e, between), begin, end)
-        self._spread(lambda b, e: smooth_sums(*rest, True, between, b, e, smoothed), begin, end)
 
     def _spread(self, run: Callable[[int, int], object], begin: int, end: int) -> None:
         _spread(run, begin, end, self._threads)

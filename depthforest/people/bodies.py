@@ -140,7 +140,7 @@ def find_bodies(grid: DepthGrid, room: SurveyedRoom, is_free: npt.NDArray[np.boo
     is_free : array (rows, cols), bool
         Cells that may be somebody's.
     """
-    taken = np.where(is_free | (room.taken > 0), room.taken, np.uint8(THING))
+    taken = room.taken + np.uint8(THING) * (~is_free & (room.taken == 0)).view(np.uint8)
     labels, table = _regions(grid, taken, room.axes)
     if len(table) == 0:
         return []

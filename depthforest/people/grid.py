@@ -150,8 +150,9 @@ def noise_scale(depth_mm: npt.NDArray[np.uint16]) -> float:
     if n < LEAST_RATIOS:
         return 1.0
     # floats from 0 are in the order of their bits, which are counted faster than numpy sorts halves
-    middle = np.array(_find_middle(ratios.view(np.int32).ravel(), n), dtype=np.int32).view(np.float32)
-    return float(np.clip(MEDIAN_DEVIATIONS * middle.mean(), *SCALE_RANGE))
+    lower, upper = np.array(_find_middle(ratios.view(np.int32).ravel(), n), dtype=np.int32).view(np.float32)
+    scale = np.float32(MEDIAN_DEVIATIONS) * ((lower + upper) / np.float32(2))
+    return float(min(max(scale, np.float32(SCALE_RANGE[0])), np.float32(SCALE_RANGE[1])))
 
 
 @kernel
@@ -165,8 +166,12 @@ def _bend(depth_mm: npt.NDArray[np.uint16], offset: int, every: int, ratios: Sin
     for i in range(ratios.shape[0]):
         for side in range(3):
             line = depth_mm[i * every, side * offset :]
-            for k in range(n_ratios):
-                readings[side, k] = line[k * every]
+            if every == 1:  # a copy that vectorizes
+                for k in range(n_ratios):
+                    readings[side, k] = line[k]
+            else:
+                for k in range(n_ratios):
+                    readings[side, k] = line[k * every]
         bends = ratios[i]
         for k in range(n_ratios):
             left, middle, right = readings[0, k], readings[1, k], readings[2, k]

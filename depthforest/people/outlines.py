@@ -50,8 +50,8 @@ def outline_people(
     if n_rows == 0:
         return people, n_pixels
     # pixels of the cells beside a person's may be theirs, or on the surface of the next cell
-    box = np.array([top - 2, top + n_rows + 2, left - 2, left + n_cols + 2])
-    box = np.clip(box, 0, np.repeat(cells.shape, 2))
+    down, across = (max(top - 2, 0), top + n_rows + 2), (max(left - 2, 0), left + n_cols + 2)
+    box = np.array([down[0], min(down[1], cells.shape[0]), across[0], min(across[1], cells.shape[1])])
     surfaces = np.empty((3, *grid.shape), dtype=np.float32)
     _fit_surfaces(grid.points, grid.normals, owner, planes, cells, box, surfaces)
     if allowed is None:

@@ -5,6 +5,8 @@ Measures of regions add up, so that those of a person in several pieces are the 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -86,13 +88,16 @@ BORDER, FACED, FLOORED = 19, 20, 21  # sides of cells on the border; of them on 
 BEFORE, BEHIND = 22, 23  # of them before, and behind, what is beside them
 N_MEASURES = 24
 
+N_SWEEPS = 6
+"""Of rotations over a matrix (3, 3), after which nothing is left to rotate: they converge quadratically."""
+
 
 def room_axes(up: npt.NDArray[np.float64]) -> Singles:
     """Return the axes of a room in camera space: rows right, up and ahead, unit vectors."""
     ahead = np.array([0.0, 0.0, 1.0]) - up[2] * up
-    if np.linalg.norm(ahead) < 0.1:  # a camera that looks straight down
+    if math.hypot(*ahead.tolist()) < 0.1:  # a camera that looks straight down
         ahead = np.array([0.0, -1.0, 0.0]) + up[1] * up
-    ahead /= np.linalg.norm(ahead)
+    ahead /= math.hypot(*ahead.tolist())
     (x, y, z), (up_x, up_y, up_z) = ahead.tolist(), up.tolist()
     right = (y * up_z - z * up_y, z * up_x - x * up_z, x * up_y - y * up_x)
     return np.array([right, up, ahead], dtype=np.float32)
@@ -239,9 +244,36 @@ def merge_measures(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def roundness(table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return how far the normals of each region point out of any plane: 0 for a box's edge, 1/3 for a ball."""
-    upper = table[:, BENDS : BENDS + 6] / np.maximum(table[:, AREA], 1e-9)[:, None]
-    moments = upper[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
-    return np.asarray(np.linalg.eigvalsh(moments)[:, 0])
+    rounds = np.empty(len(table))
+    _find_roundness(np.ascontiguousarray(table), rounds)
+    return rounds
+
+
+@kernel
+def _find_roundness(table: npt.NDArray[np.float64], rounds: npt.NDArray[np.float64]) -> None:
+    """Write the least eigenvalue of the mean products of each region's normals, by Jacobi's rotations."""
+    a = np.empty((3, 3))
+    for k in range(len(table)):
+        column = BENDS
+        for i in range(3):
+            for j in range(i, 3):
+                a[i, j] = a[j, i] = table[k, column] / max(table[k, AREA], 1e-9)
+                column += 1
+        for turn in range(3 * N_SWEEPS):
+            p, q = (0, 1) if turn % 3 == 0 else (0, 2) if turn % 3 == 1 else (1, 2)
+            if a[p, q] == 0:
+                continue
+            slope = (a[q, q] - a[p, p]) / (2 * a[p, q])
+            t = (1.0 if slope >= 0 else -1.0) / (abs(slope) + np.sqrt(slope * slope + 1))
+            c = 1 / np.sqrt(t * t + 1)
+            s, r = t * c, 3 - p - q
+            a[p, p] -= t * a[p, q]
+            a[q, q] += t * a[p, q]
+            a[p, q] = a[q, p] = 0
+            beside, across = a[r, p], a[r, q]
+            a[r, p] = a[p, r] = c * beside - s * across
+            a[r, q] = a[q, r] = s * beside + c * across
+        rounds[k] = min(a[0, 0], a[1, 1], a[2, 2])
 
 
 @kernel

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bytes, Singles
+from depthforest.base import Bytes, Longs, Singles, kernel
 
 BIN = 0.05
 """Meters of a strip of the body, from left to right."""
+
+MAX_STRIPS = 512
+"""Of a body: the last holds all that is farther to the right than 25 m."""
 
 LEAST_WIDTH, LEAST_AREA = 0.6, 0.25
 """Meters and square meters below which a body is one person's."""
@@ -49,7 +50,7 @@ def part_bodies(points: Singles, area: Singles, axes: Singles, cells: Bytes) -> 
             continue
         at = axes @ flat_points[:, places]
         heads = _find_heads(at, square_meters)
-        if len(heads) < 2:
+        if not heads:
             continue
         # people stand on their own ground: the nearest head, seen from above
         distance = np.stack([(at[0] - head[0]) ** 2 + (at[2] - head[2]) ** 2 for head in heads])
@@ -60,30 +61,62 @@ def part_bodies(points: Singles, area: Singles, axes: Singles, cells: Bytes) -> 
 
 
 def _find_heads(at: Singles, area: Singles) -> list[npt.NDArray[np.float64]]:
-    """Return where the heads of a body are, (right, up, ahead) each; `at` is (3, n) along these axes."""
-    low, high = float(at[0].min()), float(at[0].max())
-    if high - low < LEAST_WIDTH:
+    """Return where the heads of a body are, (right, up, ahead) each; `at` is (3, n) along these axes.
+
+    Of a single head, nothing: nobody asks where it is.
+    """
+    strips, tops = np.empty(at.shape[1], dtype=np.int64), np.full(MAX_STRIPS, -np.inf, dtype=np.float32)
+    places = np.empty(MAX_STRIPS, dtype=np.int64)
+    n = _find_tops(at, area, strips, tops, places)
+    if n < 2:
         return []
-    strip = ((at[0] - low) / BIN).astype(np.intp)
-    n = int(strip.max()) + 1
-    tops = np.full(n, -np.inf, dtype=np.float32)
-    np.maximum.at(tops, strip, at[1])
-    top = tops.tolist()
-    heads: list[npt.NDArray[np.float64]] = []
-    places: list[int] = []
-    # the highest strips first; a lower one is another head if a dip lies between
-    for i in sorted(range(n), key=lambda k: (-top[k], k)):
-        if top[i] == -math.inf:
-            break
-        is_apart = all(abs(i - k) * BIN >= APART and min(top[min(i, k) : max(i, k) + 1]) < top[i] - DIP for k in places)
-        if is_apart and _has_trunk(at, area, low + (i + 0.5) * BIN, top[i]):
-            is_head = (np.abs(strip - i) <= 2) & (at[1] > top[i] - 0.25)
-            heads.append(np.median(at[:, is_head], axis=1).astype(np.float64))
-            places.append(i)
-    return heads
+    return [_middle_of(at, strips, i, float(tops[i])) for i in places[:n].tolist()]
 
 
+def _middle_of(at: Singles, strips: Longs, i: int, top: float) -> npt.NDArray[np.float64]:
+    """Return the middle of the head whose top is in a strip."""
+    is_head = (np.abs(strips - i) <= 2) & (at[1] > top - 0.25)
+    return np.asarray(np.median(at[:, is_head], axis=1).astype(np.float64))
+
+
+@kernel
+def _find_tops(at: Singles, area: Singles, strips: Longs, tops: Singles, places: Longs) -> int:
+    """Write the strip of every cell, how high each strip is, and which of them hold heads; return how many do.
+
+    `tops` is -inf before. The highest strips come first; a lower one is another head if a dip lies between.
+    """
+    low, high = at[0].min(), at[0].max()
+    if np.float64(high) - np.float64(low) < LEAST_WIDTH:
+        return 0
+    for i in range(len(strips)):
+        strip = min(int(np.float32(at[0, i] - low) / np.float32(BIN)), len(tops) - 1)
+        strips[i] = strip
+        tops[strip] = max(tops[strip], at[1, i])
+    n = 0
+    is_open = tops > -np.inf
+    while is_open.any():
+        highest = -1
+        for k in range(len(tops)):
+            if is_open[k] and (highest < 0 or tops[k] > tops[highest]):
+                highest = k
+        is_open[highest] = False
+        is_head = True
+        for k in places[:n]:
+            lowest = tops[min(highest, k) : max(highest, k) + 1].min()
+            is_apart = abs(highest - k) * BIN >= APART and np.float64(lowest) < np.float64(tops[highest]) - DIP
+            is_head = bool(is_head and is_apart)
+        if is_head and _has_trunk(at, area, np.float64(low) + (highest + 0.5) * BIN, np.float64(tops[highest])):
+            places[n] = highest
+            n += 1
+    return n
+
+
+@kernel
 def _has_trunk(at: Singles, area: Singles, right: float, top: float) -> bool:
     """Tell whether a trunk is under the top of a strip."""
-    is_under = (np.abs(at[0] - right) < HALF_WIDTH) & (at[1] <= top - UPPER) & (at[1] > top - LOWER)
-    return bool(area[is_under].sum() > TRUNK * 2 * HALF_WIDTH * (LOWER - UPPER))
+    middle, upper, lower = np.float32(right), np.float32(top - UPPER), np.float32(top - LOWER)
+    square_meters = 0.0
+    for i in range(len(area)):
+        if abs(at[0, i] - middle) < np.float32(HALF_WIDTH) and lower < at[1, i] <= upper:
+            square_meters += area[i]
+    return bool(square_meters > TRUNK * 2 * HALF_WIDTH * (LOWER - UPPER))

@@ -48,12 +48,13 @@ def weigh(evidence: npt.NDArray[np.int64], n_votes: int) -> npt.NDArray[np.int32
         How many leaves were summed.
     """
     # in plain numbers and with an exact sum: neither the order of facings nor the machine may change a weight
-    largest = int(evidence.max())
-    shares = [math.exp((int(said) - largest) * EVIDENCE_STEP / max(n_votes, 1)) for said in evidence]
+    said = evidence.tolist()
+    largest = max(said)
+    shares = [math.exp((one - largest) * EVIDENCE_STEP / max(n_votes, 1)) for one in said]
     whole = math.fsum(shares)
-    weights = np.array([math.floor(WEIGHT_SUM * share / whole + 0.5) for share in shares], dtype=np.int32)
-    weights[(weights < LEAST_WEIGHT) & (weights < weights.max())] = 0
-    return weights
+    weights = [math.floor(WEIGHT_SUM * share / whole + 0.5) for share in shares]
+    least = min(LEAST_WEIGHT, max(weights))
+    return np.array([weight if weight >= least else 0 for weight in weights], dtype=np.int32)
 
 
 def angle_of(joints: Mapping[str, Joint]) -> float | None:

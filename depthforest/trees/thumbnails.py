@@ -139,17 +139,13 @@ class CoarseGrid:
         planes[0] = background_mm
         if not len(self.chosen):
             return planes
-        n, camera, pixels = len(self.chosen), self.camera, self.pixels
-        points, shares = np.empty((n, 3), dtype=np.int64), np.empty((n, groups.n), dtype=np.int32)
-        of_part, roles, reached = _group_table(groups), _roles(groups), np.zeros((3, 4), dtype=np.int64)
+        camera = self.camera
         optics = float(camera.fx), float(camera.fy), float(camera.cx), float(camera.cy)
-        _survey(self.crop.depth, self.crop.corner, pixels, optics, sums, of_part, roles, points, shares, reached)
-        middle = _median(points)
-        centers = middle, _center(reached[0], middle), _center(reached[1], middle)
+        own_left = _own_left(tuple(facing_weights.tolist()))
         below = camera.shape[0] - 1 - self.crop.corner[0], float(camera.fy)
-        extent = int(reached[2, 0]), int(reached[2, 1])
-        around = centers, _own_left(tuple(facing_weights.tolist())), extent, below
-        _fill_planes(self.crop.depth, pixels, self.places, points, shares, *around, planes)
+        of_part, roles = _group_table(groups), _roles(groups)
+        pixels, places = self.pixels, self.places
+        _draw(self.crop.depth, self.crop.corner, pixels, places, optics, sums, of_part, roles, own_left, below, planes)
         return planes
 
 
@@ -209,6 +205,24 @@ def _find_nearest(
 
 
 @kernel
+def _draw(
+    depth: npt.NDArray[np.uint16], corner: tuple[int, int], pixels: Places, places: Places,
+    optics: tuple[float, float, float, float], sums: Sums, of_part: npt.NDArray[np.int64], roles: npt.NDArray[np.int32],
+    own_left: tuple[float, float], below: tuple[int, float], planes: npt.NDArray[np.uint16],
+) -> None:  # fmt: skip
+    """Fill the channels of the pixels of the grid, at least one; arguments as in `_survey` and `_fill_planes`."""
+    points, shares = np.empty((3, len(pixels)), dtype=np.int64), np.empty((len(pixels), roles.shape[1]), dtype=np.int32)
+    reached, centers = np.zeros((3, 4), dtype=np.int64), np.empty((3, 3), dtype=np.int64)
+    _survey(depth, corner, pixels, optics, sums, of_part, roles, points, shares, reached)
+    for axis in range(3):
+        centers[0, axis] = _median(points[axis])
+        for role in range(2):
+            whole = reached[role, 3]
+            centers[1 + role, axis] = _rounded(reached[role, axis], whole) if whole > 0 else centers[0, axis]
+    _fill_planes(depth, pixels, places, points, shares, centers, own_left, reached[2], below, planes)
+
+
+@kernel
 def _survey(
     depth: npt.NDArray[np.uint16], corner: tuple[int, int], pixels: Places, optics: tuple[float, float, float, float],
     sums: Sums, of_part: npt.NDArray[np.int64], roles: npt.NDArray[np.int32], points: npt.NDArray[np.int64],
@@ -220,7 +234,7 @@ def _survey(
     ----------
     roles : array (2, n_groups), int32
         1 for the groups of the head, and of the trunk.
-    points : array (n, 3), int64
+    points : array (3, n), int64
         Filled: camera space, whole millimeters.
     shares : array (n, n_groups), int32
         Filled: the probability of each group in thousandths, rounded down.
@@ -233,11 +247,11 @@ def _survey(
     own = np.empty(shares.shape[1], dtype=np.int64)
     for i in range(len(pixels)):
         z = np.int64(depth[pixels[i, 0], pixels[i, 1]])
-        points[i, 0] = np.int64(np.rint((pixels[i, 1] + corner[1] - cx) * z / fx))
-        points[i, 1] = np.int64(np.rint((pixels[i, 0] + corner[0] - cy) * z / fy))
-        points[i, 2] = z
-        reached[2, 0] = points[i, 1] if i == 0 else max(reached[2, 0], points[i, 1])
-        reached[2, 1] = points[i, 1] if i == 0 else min(reached[2, 1], points[i, 1])
+        points[0, i] = np.int64(np.rint((pixels[i, 1] + corner[1] - cx) * z / fx))
+        points[1, i] = np.int64(np.rint((pixels[i, 0] + corner[0] - cy) * z / fy))
+        points[2, i] = z
+        reached[2, 0] = points[1, i] if i == 0 else max(reached[2, 0], points[1, i])
+        reached[2, 1] = points[1, i] if i == 0 else min(reached[2, 1], points[1, i])
         total = np.int64(0)
         own[:] = 0
         for p in range(n_parts):
@@ -253,7 +267,7 @@ def _survey(
                 share += roles[role, g] * shares[i, g]
             weight = np.int64(share) * np.int64(share)
             for axis in range(3):
-                reached[role, axis] += weight * points[i, axis]
+                reached[role, axis] += weight * points[axis, i]
             reached[role, 3] += weight
 
 
@@ -272,29 +286,33 @@ def _roles(groups: PartGroups) -> npt.NDArray[np.int32]:
     return roles
 
 
-Point = tuple[int, int, int]
+@kernel
+def _median(values: npt.NDArray[np.int64]) -> int:
+    """Return the median of whole numbers, at least one; of two in the middle, their mean toward 0."""
+    upper = _ranked(values, len(values) // 2)
+    lower = upper if len(values) % 2 else _ranked(values, len(values) // 2 - 1)
+    return int(_rounded(lower + upper, 2))
 
 
-def _median(points: npt.NDArray[np.int64]) -> Point:
-    """Return the median along each axis; of two in the middle, their mean toward 0."""
-    middle = (len(points) - 1) // 2, len(points) // 2
-    ordered = np.partition(points, middle, axis=0)
-    x, y, z = (_rounded(value, 2) for value in (ordered[middle[0]] + ordered[middle[1]]).tolist())
-    return x, y, z
+@kernel
+def _ranked(values: npt.NDArray[np.int64], rank: int) -> int:
+    """Return the number of a rank, from 0, found by halves: counting vectorizes."""
+    least, most = values.min(), values.max()
+    while least < most:
+        middle, n_up_to = (least + most) // 2, 0
+        for i in range(len(values)):
+            n_up_to += values[i] <= middle
+        if n_up_to > rank:
+            most = middle
+        else:
+            least = middle + 1
+    return int(least)
 
 
-def _center(sums: npt.NDArray[np.int64], default: Point) -> Point:
-    """Return the mean of weighed points, (4,) as `_survey` sums them; the default where they say nothing."""
-    *of_axis, whole = sums.tolist()
-    if whole == 0:
-        return default
-    x, y, z = (_rounded(value, whole) for value in of_axis)
-    return x, y, z
-
-
+@kernel
 def _rounded(value: int, by: int) -> int:
     """Return value / by toward 0, in whole numbers."""
-    return int(math.copysign(1, value)) * (abs(value) // by)
+    return value // by if value >= 0 else -(-value // by)
 
 
 @lru_cache(maxsize=1024)
@@ -323,15 +341,29 @@ def _reach(mm: float) -> np.uint16:
 @kernel
 def _fill_planes(
     depth: npt.NDArray[np.uint16], pixels: Places, places: Places, points: npt.NDArray[np.int64],
-    shares: npt.NDArray[np.int32], centers: tuple[Point, Point, Point], own_left: tuple[float, float],
-    extent: tuple[int, int], below: tuple[int, float], planes: npt.NDArray[np.uint16],
+    shares: npt.NDArray[np.int32], centers: npt.NDArray[np.int64], own_left: tuple[float, float],
+    extent: npt.NDArray[np.int64], below: tuple[int, float], planes: npt.NDArray[np.uint16],
 ) -> None:  # fmt: skip
-    """Fill the channels of each pixel of the grid, in the order of `channels.POSITIONS`."""
-    body, head, trunk = centers
+    """Fill the channels of each pixel of the grid, in the order of `channels.POSITIONS`.
+
+    Parameters
+    ----------
+    points, shares
+        As `_survey` fills them.
+    centers : array (3, 3), int64
+        Of body, head and trunk.
+    own_left : (float, float)
+        The person's left in the plane of the floor, x and z.
+    extent : array (2 or more,), int64
+        The largest and the smallest y.
+    below : (int, float)
+        The last row of the frame, counted in the crop, and fy.
+    """
+    body, head, trunk = centers[0], centers[1], centers[2]
     lx, lz = own_left
     for i in range(len(places)):
         row, col = places[i, 0], places[i, 1]
-        x, y, z = points[i, 0], points[i, 1], points[i, 2]
+        x, y, z = points[0, i], points[1, i], points[2, i]
         planes[0, row, col] = depth[pixels[i, 0], pixels[i, 1]]
         at = FIRST_POSITION
         planes[at, row, col], planes[at + 1, row, col] = _position(x - body[0]), _position(body[0] - x)

@@ -208,5 +208,5 @@ def describe(
     counts = int(np.count_nonzero(is_read & (room.taken == 0))), int(np.count_nonzero(is_read))
     upright = -float(room.axes[1, 1]), float(room.ground)
     describe_shapes(grid.shape, cells, ends, measures, roundness(measures), upright, counts, columns)
-    columns[np.diff(sampled_ends) == 0] = 0
+    columns[sampled_ends[1:] == sampled_ends[:-1]] = 0
     return columns

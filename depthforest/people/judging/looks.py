@@ -7,6 +7,8 @@ grid as a coarse depth picture, whatever the camera.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -22,18 +24,23 @@ SCENE = PartSet(("room", "head", "torso", "arm", "hand", "leg", "foot"))
 
 def coarse_frame(grid: DepthGrid) -> Frame:
     """Return the cells of a grid as a depth picture."""
-    fx, fy, cx, cy = grid.lens.tolist()
-    middle = (grid.step - 1) / 2
-    n_rows, n_cols = grid.shape
-    camera = Camera(
-        fx=fx / grid.step,
-        fy=fy / grid.step,
-        cx=(cx - middle) / grid.step,
-        cy=(cy - middle) / grid.step,
-        width=n_cols,
-        height=n_rows,
-    )
+    camera = _coarse_camera(tuple(grid.lens.tolist()), grid.step, grid.shape)
     return Frame(np.rint(grid.points[2] * np.float32(1000)).astype(np.uint16), camera)
+
+
+@lru_cache(maxsize=16)
+def _coarse_camera(lens: tuple[float, float, float, float], step: int, shape: tuple[int, int]) -> Camera:
+    """Return the camera of a grid's cells: one for all frames of a stream."""
+    fx, fy, cx, cy = lens
+    middle = (step - 1) / 2
+    return Camera(
+        fx=fx / step,
+        fy=fy / step,
+        cx=(cx - middle) / step,
+        cy=(cy - middle) / step,
+        width=shape[1],
+        height=shape[0],
+    )
 
 
 def look_at_cells(scene: DepthTrees, coarse: Frame, is_asked: npt.NDArray[np.bool_]) -> Singles:

@@ -109,7 +109,7 @@ class PersonModel:
 
         `log_odds` is what else is known: how much more probable people are here than among the candidates of training.
         """
-        probable = np.clip(self.judge.sums(columns), 0.0, 1.0)
+        probable = np.minimum(np.maximum(self.judge.sums(columns), 0.0), 1.0)
         probable[columns[:, NAMES.index("distance")] < NEAREST_M] = 0.0
         if log_odds == 0:
             return probable

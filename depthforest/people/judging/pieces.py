@@ -45,7 +45,7 @@ def put_right(grid: DepthGrid, person: Singles, is_open: npt.NDArray[np.bool_], 
     cells : array (rows, cols), uint8
         Person of every cell, from 1; 0 = nobody. Changed.
     """
-    taken = np.where(is_open, np.uint8(0), np.uint8(1))
+    taken = (~is_open).view(np.uint8)
     labels, stack = np.empty(grid.shape, dtype=np.int32), np.empty(taken.size, dtype=np.int32)
     sizes = np.empty((taken.size, 2))
     n = label_regions(grid.points, grid.area, taken, np.float32(grid.spacing), cells, labels, stack, sizes)

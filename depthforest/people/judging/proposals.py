@@ -114,6 +114,8 @@ def _quantile(values: Singles, share: float) -> float:
 
 def _unions(grid: DepthGrid, axes: Singles, bodies: list[Longs]) -> list[Longs]:
     """Return pairs of bodies that may be one person."""
+    if len(bodies) < 2:
+        return []
     points = grid.points.reshape(4, -1)[:3]
     boxes: list[tuple[Floats, Floats, Floats]] = []
     for body in bodies:

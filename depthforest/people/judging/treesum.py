@@ -92,8 +92,9 @@ def _check(columns: Mapping[str, npt.NDArray[Any]], n_columns: int) -> None:
 
 @kernel
 def _add_trees(columns, roots, features, thresholds, children, values, sums):  # type: ignore[no-untyped-def]
-    for i in range(len(columns)):
-        for tree in range(len(roots)):
+    # tree by tree: candidates share the nodes near its root
+    for tree in range(len(roots)):
+        for i in range(len(columns)):
             node = np.int64(roots[tree])
             while features[node] >= 0:
                 is_right = np.float32(columns[i, features[node]]) > thresholds[node]
