@@ -38,6 +38,10 @@ LEAST_BREADTH = 0.05
 BROAD_AREA = 0.5
 """Square meters from which a face is one however its normals vary: a trunk shows less."""
 
+BODY_RELIEF, BODY_AREA = 0.07, 1.0
+"""Meters from front to back of a trunk that is seen. Where the tolerance of a patch is larger, everybody is flat: only
+what is larger than a person, in square meters, is a face there."""
+
 SEED_LEVELS = (0.06, 0.15, 0.3)
 """Mean squares, as for `FLAT_WEIGHTS`, among a cell and its neighbors, from which faces are grown, flattest first."""
 
@@ -238,7 +242,7 @@ def _is_flat(
 ) -> bool:
     """Fit the plane of a patch, and tell whether it is large and flat enough for a face."""
     breadth = _fit(points, stack, n, plane)
-    square_meters, bends, heights = 0.0, 0.0, 0.0
+    square_meters, bends, heights, tolerances = 0.0, 0.0, 0.0, 0.0
     for k in range(n):
         i = np.int64(stack[k])
         z = points[2, i]
@@ -247,6 +251,9 @@ def _is_flat(
         square_meters += area[i]
         bends += _bent(plane, points, normals, i)
         heights += height * height / (tolerance * tolerance)
+        tolerances += tolerance
+    if tolerances > BODY_RELIEF * n and square_meters < BODY_AREA:
+        return False
     if square_meters < FACE_AREA or square_meters >= BROAD_AREA:
         return square_meters >= FACE_AREA
     tilt = abs(plane[0] * up[0] + plane[1] * up[1] + plane[2] * up[2])

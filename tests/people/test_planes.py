@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from support import naive_people as naive
 from depthforest.base.errors import UsageError
 from depthforest.frames.camera import Camera
 from depthforest.frames.frame import Frame
+from depthforest.people.faces import FACE, take_faces
 from depthforest.people.grid import DepthGrid
 from depthforest.people.planes import (
     UP,
@@ -165,3 +167,21 @@ def test_the_thinnest_axis_is_that_of_lapack(numbers, scale):
     thinnest_axis(spread, axis)
     if abs(vectors[:, 0] @ (0.57, 0.58, 0.59)) > 1e-3:
         assert abs(axis @ vectors[:, 0]) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "noise_m", "is_face"),
+    # 0.6 square meters and 1.9; tolerances of 3, 7 and 8 cm
+    [(44, 18, 0.005, True), (44, 18, 0.018, True), (44, 18, 0.021, False), (60, 40, 0.021, True)],
+)
+def test_where_noise_makes_everybody_flat_no_face_is_as_small_as_a_person(rows, cols, noise_m, is_face):
+    depth = np.zeros((120, 160), np.uint16)
+    depth[30 : 30 + rows, 60 : 60 + cols] = 4000
+    grid = DepthGrid.of(Frame(depth, Camera.preset("kinect_v1@160x120")))
+    points = grid.points.copy()
+    points[3] = np.where(points[2] > 0, noise_m, 0)
+    owner = np.where(points[2] > 0, -1, -2).astype(np.int16)
+    no_planes, up = np.empty((0, 5), np.float32), np.array(UP, np.float32)
+    taken, planes = take_faces(replace(grid, points=points), no_planes, up, owner)
+    assert len(planes) == is_face
+    assert np.count_nonzero(taken == FACE) > 0.9 * rows * cols if is_face else not taken.any()

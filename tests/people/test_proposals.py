@@ -234,6 +234,12 @@ def test_somebody_else_is_not_added():
     assert after(grid, numbers, (0.8, 0.9), [1]) == [1]
 
 
+def test_a_single_cell_that_looks_like_a_person_is_added():
+    grid, numbers = patches((slice(2, 26), slice(2, 20), 2.0), (slice(8, 9), slice(22, 23), 2.3))
+    assert after(grid, numbers, (0.8, 0.7), [1]) == [1, 2]
+    assert after(grid, numbers, (0.8, 0.5), [1]) == [1]
+
+
 def test_half_of_a_person_is_never_left_out():
     grid, numbers = patches((slice(2, 12), slice(2, 20), 2.0), (slice(12, 26), slice(2, 20), 2.5))
     assert after(grid, numbers, (0.8, 0.1), [1, 2]) == [1, 2]

@@ -25,9 +25,6 @@ LEAST_ADDED = 0.6
 MOST_ADDED = 0.5
 """Share of the cells that a person has: a larger piece is rather somebody else."""
 
-LEAST_CELLS = 3
-"""Cells of the smallest piece that is added: of fewer nothing is known."""
-
 GAP_M, REACH_CELLS = 0.45, 3
 """Meters, an arm's reach, and cells of the grid between a person and a piece that is theirs."""
 
@@ -56,7 +53,7 @@ def put_right(grid: DepthGrid, person: Singles, is_open: npt.NDArray[np.bool_], 
     is_cut = (owners > 0) & (looks < LEAST_OWN)
     all_cells, lost = (np.bincount(owners, n_cells * which, minlength=256) for which in (1, is_cut))
     is_cut &= (all_cells - lost >= LEAST_LEFT * all_cells)[owners]
-    is_added = (owners == 0) & (looks >= LEAST_ADDED) & (n_cells >= LEAST_CELLS)
+    is_added = (owners == 0) & (looks >= LEAST_ADDED)
     owners[is_cut] = 0
     if is_added.any():
         _find_owners(grid.points, labels, is_added, cells, REACH_CELLS, owners)
