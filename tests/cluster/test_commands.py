@@ -10,7 +10,8 @@ from support.labelcommand import CAMERA, DATA, GOLDEN, MODEL, contents
 
 from depthforest.io.datasets import open_dataset
 from depthforest.io.writing import open_store
-from depthforest.training.config import TrainConfig
+from depthforest.training.config import ContextConfig, TrainConfig
+from depthforest.training.contextstage import train_context
 from depthforest.training.run import train
 from synth.config import Config
 from synth.generator import Generator
@@ -108,22 +109,33 @@ def test_synth(address, kind, tmp_path):
 
 @pytest.fixture(scope="module")
 def fitting(tmp_path_factory):
-    """Return a small model, and a folder of frames with joints that it has not seen."""
+    """Return small models without and with context, a folder of frames with joints that is new to them, a config."""
     folder = tmp_path_factory.mktemp("fitting")
     config = Config(camera="kinect_v1@80x60", n_bodies=2, n_poses=64, furnished_share=0.0)
     seen, unseen = (produce(Generator(config, seed, n=20), folder / str(seed), 20) for seed in (1, 2))
     numbers = {"candidates": 20, "thresholds": 12, "pixels_per_frame": 60}
-    train(seen, TrainConfig(trees=1, depth=5, **numbers)).save(folder / "model.safetensors")
+    model = train(seen, TrainConfig(trees=1, depth=5, **numbers))
+    model.save(folder / "model.safetensors")
     numbers |= {"trees": 1, "depth": 4, "min_pixels": 10}
+    train_context(model, seen, ContextConfig(**numbers)).save(folder / "with_context.safetensors")
     (folder / "context.toml").write_text("\n".join(f"{name} = {value}" for name, value in numbers.items()))
-    return folder / "model.safetensors", unseen.path, folder / "context.toml"
+    models = folder / "model.safetensors", folder / "with_context.safetensors"
+    return models, unseen.path, folder / "context.toml"
 
 
 @pytest.mark.parametrize(
-    "command", ["fit-leaves --facings 2 --rounds 1", "fit-joints", "fit-confidence", "train-context --config CONFIG"]
+    "command",
+    [
+        "fit-leaves --facings 2 --rounds 1",
+        "fit-joints",
+        "fit-confidence",
+        "train-context --config CONFIG",
+        "fit-context --rounds 1",
+    ],
 )
 def test_a_step_of_training_gives_the_same_bytes(address, fitting, command, tmp_path):
-    model, data, config = fitting
+    models, data, config = fitting
+    model = models[command.startswith("fit-context")]
     name, *options = command.replace("CONFIG", str(config)).split()
     outputs = tmp_path / "here.safetensors", tmp_path / "there.safetensors"
     pair(address, name, model, "--data", data, *options, outputs=outputs)
@@ -132,7 +144,7 @@ def test_a_step_of_training_gives_the_same_bytes(address, fitting, command, tmp_
 
 
 def test_evaluate_gives_the_same_figures(address, fitting, tmp_path):
-    model, data, _ = fitting
+    (model, _), data, _ = fitting
     where, client = address
     figures = []
     for name, more in (("here", ()), ("there", ("--dask", where))):
