@@ -251,6 +251,12 @@ def _unpack_one_target(content: Any) -> Array:
 
 def pack_categories(categories: Mapping[int, Array]) -> list[dict[str, Any]]:
     """Return the categories of categorical columns as a JSON list, in the order of the columns."""
+    for column, values in categories.items():
+        if len(values) > MAX_CATEGORIES:
+            raise UsageError(
+                f"a file can hold at most {MAX_CATEGORIES} categories of a column, column {column} has {len(values)}: "
+                "merge some before fitting"
+            )
     return [
         {"column": column, **pack_values(f"categories of column {column}", categories[column])}
         for column in sorted(categories)

@@ -119,7 +119,7 @@ def test_a_target_that_is_tiny_beside_others_keeps_its_digits():
         assert_allclose(tree.predict([[0]]), 1e-9)
 
 
-@pytest.mark.parametrize(("y", "words"), [([1, -1, 2], "negative"), ([0, 0, 0], "not positive")])
+@pytest.mark.parametrize(("y", "words"), [([1, -1, 2], "negative"), ([0, 0, 0], "not strictly positive")])
 def test_poisson_takes_counts(y, words):
     with pytest.raises(UsageError, match=words):
         DecisionTreeRegressor(criterion="poisson").fit([[0], [1], [2]], y)
