@@ -33,11 +33,11 @@ OPTION_NAMES = {
 
 OPTION_GROUPS = {
     "Input": "camera scale flip rotate size topic fps data test config synth-config frames seed sensor bodies mocap "
-    "acts marks bench rooms empty-room limit recipe",
+    "acts recording marks bench rooms empty-room limit recipe",
     "People": "mask background background-removed people doubtful person-model track world",
     "Model": "model compare mirror smooth exact rule reject",
     "Options": "",
-    "Output": "output write stdout json preview format recording",
+    "Output": "output write stdout json preview format",
     "Run": "host port open threads shards memory dask checkpoint resume force steps dry-run show-config help",
 }
 """Section of a command's help -> its options; "Options" has all others."""

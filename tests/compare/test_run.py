@@ -96,7 +96,7 @@ def test_an_interruption_loses_no_finished_learner(data, tmp_path, monkeypatch):
         patched.setattr(compare, "Fitter", stop)
         code, _, complaints = run(*words)
     assert code == 130
-    assert complaints.endswith("the same command goes on\n")
+    assert complaints.endswith("the same command continues\n")
     assert set(results(tmp_path / "out")) == {"decision-tree"}
     assert run(*words)[0] == 0
     assert set(results(tmp_path / "out")) == {"decision-tree", "extra-trees"}

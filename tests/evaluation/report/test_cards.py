@@ -37,7 +37,7 @@ def test_markdown_becomes_html():
     )
     assert start in flat
     assert "</tbody></table></div>" in flat
-    assert "<ul><li>first</li><li>second,\nwhich goes on</li></ul>" in flat
+    assert "<ul><li>first</li><li>second,\nwhich continues</li></ul>" in flat
     assert "<pre><code>a &lt; b\n</code></pre>" in page
     assert page.endswith("<p>Last.</p>")
 
