@@ -574,9 +574,7 @@ def chapter():
 
 def test_too_many_categories_are_neither_written_nor_read():
     many = np.arange(MAX_CATEGORIES + 1)
-    with pytest.raises(
-        UsageError, match="at most 1048576 categories of a column, column 3 has 1048577"
-    ):
+    with pytest.raises(UsageError, match="at most 1048576 categories of a column, column 3 has 1048577"):
         pack_categories({3: many})
     content = [{"column": 3, "dtype": "int64", "values": many.tolist()}]
     with pytest.raises(ModelError, match="categories of column 3 must be at most 1048576, none twice"):
