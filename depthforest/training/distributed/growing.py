@@ -30,7 +30,7 @@ SCRATCH_SHARE = 0.2
 
 
 @dataclass(frozen=True)
-class Group:
+class ShardGroup:
     """Shards that hold all pixels of some open nodes.
 
     Parameters
@@ -51,9 +51,9 @@ class Group:
         """The shards with their places."""
         return list(zip(self.shards, self.places, strict=True))
 
-    def at(self, nodes: Counts) -> Group:
+    def at(self, nodes: Counts) -> ShardGroup:
         """Return a group of the same shards and other nodes."""
-        return Group(self.shards, self.places, nodes)
+        return ShardGroup(self.shards, self.places, nodes)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Scored:
 
     Parameters
     ----------
-    group : Group
+    group : ShardGroup
         For the next level.
     counts : array (n, n_parts), int64
     futures : list of futures
@@ -71,7 +71,7 @@ class Scored:
         Which of the nodes each of them is about.
     """
 
-    group: Group
+    group: ShardGroup
     counts: Counts
     futures: list[Any]
     places: list[slice]
@@ -122,7 +122,7 @@ class ClusterGrower:
         n_pixels = int(self.facts.counts.sum())
         self._ware = handing.Pixelware(n_pixels, self.facts.n_frames, crop_bytes, n_threads, self._memory)
         self._bundles: list[tuple[Any, Counts]] = []  # the future of a bundle, and its open nodes in the tree
-        self._groups: list[Group] | None = None
+        self._groups: list[ShardGroup] | None = None
         self.weights: Counts = np.ones(0, dtype=np.int64)
 
     def place(self, tree: GrowingTree) -> None:
@@ -132,7 +132,7 @@ class ClusterGrower:
         """Split the open nodes of a tree, or make leaves of them, as `Grower.grow_level`."""
         n, n_parts = tree.n_open, len(self.weights)
         if self._groups is None:
-            self._groups = [Group(self._shards, [None] * self._n_shards, np.arange(n))]
+            self._groups = [ShardGroup(self._shards, [None] * self._n_shards, np.arange(n))]
             self._shards = []  # kept by the groups that use them
         found = FoundSplits(
             Splits(
@@ -188,7 +188,7 @@ class ClusterGrower:
         state = self._crew.submit(tasks.grow_bundle, bundle, self._config, self.weights, scratch)
         return state, self._crew.submit(tasks.found_of, state), ids
 
-    def _counted(self, tree: GrowingTree) -> list[tuple[Group, Counts]]:
+    def _counted(self, tree: GrowingTree) -> list[tuple[ShardGroup, Counts]]:
         """Put all pixels of the groups at the open nodes; return the groups, and the class counts of their nodes."""
         crew, groups = self._crew, self._groups
         if not groups:
@@ -197,13 +197,13 @@ class ClusterGrower:
         placed, sums = [], []
         for group in groups:
             places = [crew.submit(tasks.place_shard, shard, outline) for shard in group.shards]
-            placed.append(Group(group.shards, places, group.nodes))
+            placed.append(ShardGroup(group.shards, places, group.nodes))
             what = group.nodes, tree.n_open
             counted = [crew.submit(tasks.count_classes, *pair, *what) for pair in placed[-1].pairs]
             sums.append(crew.reduce(tasks.add_counts, counted))
         return list(zip(placed, crew.gather(sums), strict=True))
 
-    def _divided(self, group: Group, counts: Counts, tree: GrowingTree) -> list[tuple[Group, Counts]]:
+    def _divided(self, group: ShardGroup, counts: Counts, tree: GrowingTree) -> list[tuple[ShardGroup, Counts]]:
         """Divide the nodes of a group of many shards among several of fewer, which get the nodes' pixels.
 
         Shards answer each range of candidates and fill each bundle of their group: without that, tasks would be as many
@@ -224,10 +224,10 @@ class ClusterGrower:
                 crew.submit(tasks.join_shard, *what, *picked[piece[0] : piece[-1] + 1])
                 for piece in np.array_split(np.arange(len(picked)), n_shards)
             ]
-            found += self._divided(Group(shards, [None] * n_shards, nodes), its_own, tree)
+            found += self._divided(ShardGroup(shards, [None] * n_shards, nodes), its_own, tree)
         return found
 
-    def _handed(self, group: Group, nodes: Counts, tree: GrowingTree) -> tuple[Any, Any, Counts]:
+    def _handed(self, group: ShardGroup, nodes: Counts, tree: GrowingTree) -> tuple[Any, Any, Counts]:
         """Hand nodes over to one worker, which grows them by a level at once."""
         crew, config = self._crew, self._config
         picked = [crew.submit(tasks.pick_pixels, *pair, nodes, tree.n_open) for pair in group.pairs]
@@ -235,7 +235,7 @@ class ClusterGrower:
         bundle = crew.submit(tasks.join_pixels, config, self._origin.part_set, keys, tree.level, *picked)
         return self._grown(bundle, nodes)
 
-    def _scoring(self, group: Group, counts: Counts, tree: GrowingTree) -> Scored:
+    def _scoring(self, group: ShardGroup, counts: Counts, tree: GrowingTree) -> Scored:
         """Let the shards of a group count the candidates of large nodes, and workers score them."""
         crew, config, nodes = self._crew, self._config, group.nodes
         n_parts, n_bins = len(self.weights), config.thresholds + 1
