@@ -6,6 +6,7 @@ The page is the source: what is run and printed here is what stands there.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from depthforest.frames import LabeledFrame, drawing
 
-PAGE = Path(__file__).with_suffix(".md")
+PAGE = Path(__file__).resolve().with_suffix(".md")
 SHOWN_FRAME = 42
 """Of the page's frames, one with a whole person who faces the camera."""
 
@@ -74,10 +75,11 @@ def draw_scores(scores: dict[str, float], by_columns: dict[int, float], path: Pa
 def main() -> None:
     """Run the page and draw its pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="for the pictures")
+    parser.add_argument("folder", type=Path, help="for the pictures, and what the page's code writes")
     folder = parser.parse_args().folder
-    names = run_page()
     folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.chdir(folder):  # what the page's code writes
+        names = run_page()
     draw_pairs(names["frames"][SHOWN_FRAME % len(names["frames"])], names["probes"], folder / "ensembles_probes.png")
     draw_scores(names["scores"], names["by_columns"], folder / "ensembles_scores.png")
     print(f"look at {folder / 'ensembles_probes.png'} and {folder / 'ensembles_scores.png'}")

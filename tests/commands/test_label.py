@@ -188,7 +188,7 @@ def test_ctrl_c_leaves_whole_files_only(out, number):
     words = ["-", "-o", out, "--size", "96x72", *COMMON, "--write", write, "--threads", 2]
     command = [sys.executable, "-m", "depthforest", "label", *map(str, words)]
     pipe = subprocess.PIPE
-    with started(command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe) as process:
+    with started(command, seconds=840, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe) as process:
         while not (out / "json" / "stdin_000002.json").exists():
             assert process.poll() is None, process.stderr.read()
             process.stdin.write(picture)

@@ -38,7 +38,8 @@ def test_the_code_prints_what_the_page_says(tmp_path, monkeypatch, capsys):
         assert said
         check_lines(said, printed)
     assert printed.startswith("{5:")
-    assert (tmp_path / "pixels.safetensors").is_file()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"pixels.safetensors"}
     assert names["scores"].keys() == {
         "one tree", "bagging, 20 trees", "forest, 100 trees", "boosting", "voting", "stacking"
     }  # fmt: skip
@@ -53,6 +54,7 @@ def test_the_pictures_are_small():
 def test_the_pages_figures_still_come_out(tmp_path):
     """At full size; within three hundredths (rounds: within ten), so that another solver is no alarm."""
     printed = run("python docs/tutorials/ensembles.py pictures", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["pictures"]
     said = "".join(text for _, text in with_outputs(PAGE, "python"))
     check_lines(said, printed)
     for line, out in zip(said.splitlines(), printed.splitlines(), strict=False):

@@ -1,5 +1,6 @@
 import math
 import re
+import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree
@@ -290,3 +291,47 @@ def test_unknown_figures_are_dashes():
     assert svgplots.percent(math.nan) == svgplots.UNKNOWN
     assert reporttext.points(math.nan) == svgplots.UNKNOWN
     assert MAP.startswith("joints.")
+
+
+@pytest.fixture(scope="module")
+def three(frames, models):
+    """Three models, whose examples have five pictures: depth, truth and an answer of each."""
+    forests = [*(model.forest for model in models), random_forest(np.random.default_rng(2), 2, 5, BODY31)]
+    found = evaluate_many(forests, frames, JudgeOptions(joints=near_finder(frames), timed_frames=2))
+    every = [ModelReport(n, e, forest=f) for n, e, f in zip("abc", found, forests, strict=True)]
+    examples = examples_of(every, frames)
+    assert {len(example.shots) for example in examples} == {5}
+    return report_page(every, examples=examples)
+
+
+def test_five_pictures_of_three_models_are_laid_out_for_one_row(three):
+    assert set(re.findall(r'<div class="shots" style="--n: (\d+)">', three)) == {"5"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1000, 1440])
+def test_five_pictures_stand_in_one_row_in_a_browser(three, width):
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright, to drive a browser")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("needs Chromium, as in: apt install chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": width, "height": 900})
+        tab.set_content(three)
+        rows = tab.eval_on_selector_all(
+            ".shots", "rows => rows.map(row => [...row.children].map(shot => Math.round(shot.offsetTop)))"
+        )
+        browser.close()
+    assert rows
+    assert all(len(tops) == 5 and len(set(tops)) == 1 for tops in rows)
+
+
+def test_no_sentence_names_the_worse_model_first(models):
+    """Whichever of two comes first: the better one leads, and what it is ahead by is above 0."""
+    first = models[0].evaluation
+    for ahead, behind in ((("B", 0.1), ("A", 0.0)), (("A", 0.1), ("B", 0.0))):
+        by = dict((ahead, behind))
+        for line in reporttext.verdict_lines("A", shifted(first, by["A"]), "B", shifted(first, by["B"])):
+            assert line.startswith(f"{ahead[0]} is better than {behind[0]}: "), line
+            assert re.search(r", \+10\.0 points \(\+10\.0 to \+10\.0\)\.$", line), line
