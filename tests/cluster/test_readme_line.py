@@ -37,7 +37,7 @@ def run(words, folder, *, substitutes, more):
     environment = {"OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False,
-        timeout=6 * SECONDS,
+        timeout=12 * SECONDS,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     return done
@@ -67,9 +67,9 @@ def test_the_cluster_line_of_readme_runs_on_two_workers(tmp_path):
         (tmp_path / "scheduler.log").open("w") as log,
         started(
             [*dask, "scheduler", "--host", "127.0.0.1", "--port", "0", *common],
-            seconds=9 * SECONDS, stdout=log, stderr=log,
+            seconds=13 * SECONDS, stdout=log, stderr=log,
         ),
-        started(workers, cwd=tmp_path / "elsewhere", seconds=9 * SECONDS, stdout=log, stderr=log),
+        started(workers, cwd=tmp_path / "elsewhere", seconds=13 * SECONDS, stdout=log, stderr=log),
     ):  # fmt: skip
         address = wait_for_address(tmp_path / "scheduler.log")
         substitutes = {next(word for word in line.split() if word.startswith("tcp://")): address, "CLIPS": ""}

@@ -146,6 +146,33 @@ def test_narrow_counts_hold_what_they_must():
         assert np.array_equal(tasks.narrow(tables), tables)
 
 
+def test_bundles_and_groups_fit_the_memory():
+    def ware(memory_bytes, n_threads=100):
+        return handing.Pixelware(2_000_000, 1000, 20_000.0, n_threads, memory_bytes)  # 20 MB of crops
+
+    assert ware(None).n_bundles == ware(10**9).n_bundles == 400
+    assert ware(125 * 10**6).n_bundles == 200  # two for each thread take 40 MB of its 50
+    assert ware(49 * 10**6).n_bundles == ware(49 * 10**6).limit == 0  # one would take 20 of 19.6
+    assert ware(50 * 10**6).limit == 2_000_000 // 100 // 2
+    for memory, n in ((None, 8), (10**9, 8), (10**6, 1), (2 * 10**6, 3)):
+        assert ware(memory).n_groups(100, 100, 1000) == n
+    assert ware(None).n_groups(15, 100, 1000) == 1
+    assert ware(None).n_groups(16, 100, 7) == 1
+    assert ware(None).n_groups(16, 100, 8) == 2
+
+
+def test_questions_hold_every_node_and_candidate_once_and_fit():
+    totals, cells = np.array([5000, 10, 300, 70_000, 1, 1, 900]), 310
+    costs = np.where(handing.is_dense(totals, cells), 4 * cells, totals)
+    seen = np.zeros((len(totals), 100), dtype=np.int64)
+    asked = handing.questions(totals, 100, cells, 3, 80_000)
+    for some, first, last in asked:
+        seen[some, first:last] += 1
+        assert last - first == 1 or costs[some].sum() * (last - first) <= 80_000
+    assert (seen == 1).all()
+    assert len({some.start for some, _, _ in asked}) > 1
+
+
 def test_bundles_hold_every_node_once_in_order():
     nodes, totals = np.arange(3, 13), np.array([5, 1, 1, 9, 30, 2, 2, 2, 2, 2])
     packed = handing.pack(nodes, totals, 10)
