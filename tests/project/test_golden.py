@@ -83,4 +83,4 @@ def test_the_stored_forest_with_facings_is_saved_as_it_was(faced, tmp_path):
 
 
 def test_it_is_small():
-    assert sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()) < 100_000
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()) < 200_000  # 57 kB of it: an HDF5 file that once hung
