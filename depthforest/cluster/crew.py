@@ -20,7 +20,8 @@ POLL_SECONDS = 0.2
 """How often a wait looks for Ctrl-C."""
 
 PATIENCE_SECONDS = 60.0
-"""How long there may be no worker at all: a nanny starts one again in seconds."""
+"""How long there may be no worker that runs tasks: a nanny starts one again in seconds, and one that Dask paused because
+its memory was full goes on as soon as it has written results to disk."""
 
 
 class ClusterError(DepthForestError, RuntimeError):
@@ -37,7 +38,7 @@ class Crew:
     check : callable
         Called while waiting; whatever it raises stops the wait.
     patience : float
-        Seconds that there may be no worker at all.
+        Seconds that there may be no worker that runs tasks.
     """
 
     def __init__(
@@ -127,13 +128,18 @@ class Crew:
             self._check()
             if self.client.status not in ("running", "connecting"):
                 raise ClusterError("the cluster has gone: its scheduler closed the connection")
-            if self.workers():
+            if any(its.get("status") != "paused" for its in self.workers().values()):
                 seen = time.monotonic()
             elif time.monotonic() - seen > self._patience:
                 self._give_up()
             _pause(left)
 
     def _give_up(self) -> None:
+        if self.workers():
+            raise ClusterError(
+                f"all workers have been paused for {self._patience:.0f} s, because their memory is full; give them more, "
+                "or start workers with fewer threads on each machine"
+            )
         raise ClusterError(
             f"the cluster has had no worker for {self._patience:.0f} s; start some, or go on without the cluster"
         )

@@ -107,6 +107,16 @@ def test_a_cluster_without_workers_is_told():
             crew.result(crew.submit(squared, 3))
 
 
+def test_workers_that_are_paused_for_memory_are_told():
+    """A worker in this process counts all of its memory: 1 MiB is full at once."""
+    with local_cluster(n_workers=1, memory_limit="1 MiB") as (_, full):
+        while all(its["status"] != "paused" for its in full.scheduler_info()["workers"].values()):
+            time.sleep(0.05)
+        crew = Crew(full, patience=0.3)
+        with pytest.raises(ClusterError, match="all workers have been paused for 0 s, because their memory is full"):
+            crew.result(crew.submit(squared, 3))
+
+
 def test_a_cluster_that_goes_is_told():
     with local_cluster(n_workers=1) as (cluster, doomed):
         crew = Crew(doomed, patience=1)

@@ -57,12 +57,16 @@ def run_threads(*works: Callable[[], object], seconds: float = SECONDS) -> None:
 def local_cluster(**options: Any) -> Iterator[tuple[Any, Any]]:
     """Yield a Dask cluster in this process and a client of it; what does not close in a minute is left behind.
 
-    Its own `close` waits without a limit for another `close` that failed.
+    Its own `close` waits without a limit for another `close` that failed. Workers in this process would count all of its
+    memory as theirs, and pause for what other tests keep: unless a test gives them a limit, they do not.
     """
+    import dask
     import distributed
 
     options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"} | options
-    cluster = distributed.LocalCluster(**options)
+    kinds = () if options["processes"] or "memory_limit" in options else ("target", "spill", "pause")
+    with dask.config.set({f"distributed.worker.memory.{kind}": False for kind in kinds}):
+        cluster = distributed.LocalCluster(**options)
     try:
         client = distributed.Client(cluster)
         try:
