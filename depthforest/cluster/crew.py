@@ -20,8 +20,8 @@ POLL_SECONDS = 0.2
 """How often a wait looks for Ctrl-C."""
 
 PATIENCE_SECONDS = 60.0
-"""How long there may be no worker that runs tasks: a nanny starts one again in seconds, and one that Dask paused because
-its memory was full goes on as soon as it has written results to disk."""
+"""How long there may be no worker that runs tasks: a nanny starts one again in seconds, and one that Dask paused
+because its memory was full continues as soon as it has written results to disk."""
 
 
 class ClusterError(DepthForestError, RuntimeError):
@@ -137,8 +137,8 @@ class Crew:
     def _give_up(self) -> None:
         if self.workers():
             raise ClusterError(
-                f"all workers have been paused for {self._patience:.0f} s, because their memory is full; give them more, "
-                "or start workers with fewer threads on each machine"
+                f"all workers have been paused for {self._patience:.0f} s, because their memory is full; "
+                "give them more, or start fewer workers on each machine"
             )
         raise ClusterError(
             f"the cluster has had no worker for {self._patience:.0f} s; start some, or go on without the cluster"

@@ -110,7 +110,9 @@ def test_a_cluster_without_workers_is_told():
 def test_workers_that_are_paused_for_memory_are_told():
     """A worker in this process counts all of its memory: 1 MiB is full at once."""
     with local_cluster(n_workers=1, memory_limit="1 MiB") as (_, full):
-        while all(its["status"] != "paused" for its in full.scheduler_info()["workers"].values()):
+        for _ in range(600):
+            if any(its["status"] == "paused" for its in full.scheduler_info()["workers"].values()):
+                break
             time.sleep(0.05)
         crew = Crew(full, patience=0.3)
         with pytest.raises(ClusterError, match="all workers have been paused for 0 s, because their memory is full"):

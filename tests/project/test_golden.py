@@ -83,4 +83,5 @@ def test_the_stored_forest_with_facings_is_saved_as_it_was(faced, tmp_path):
 
 
 def test_it_is_small():
-    assert sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file()) < 200_000  # 57 kB of it: an HDF5 file that once hung
+    n_bytes = sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file())
+    assert n_bytes < 200_000  # of which 57 kB are an HDF5 file that once hung

@@ -57,8 +57,8 @@ def run_threads(*works: Callable[[], object], seconds: float = SECONDS) -> None:
 def local_cluster(**options: Any) -> Iterator[tuple[Any, Any]]:
     """Yield a Dask cluster in this process and a client of it; what does not close in a minute is left behind.
 
-    Its own `close` waits without a limit for another `close` that failed. Workers in this process would count all of its
-    memory as theirs, and pause for what other tests keep: unless a test gives them a limit, they do not.
+    Its own `close` waits without a limit for another `close` that failed. Workers in this process would count all of
+    its memory as theirs, and pause for what other tests keep: unless a test gives them a limit, they do not.
     """
     import dask
     import distributed
