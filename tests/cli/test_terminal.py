@@ -46,8 +46,8 @@ def test_output_that_cannot_be_written_is_told():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
-@pytest.mark.parametrize("ignored", [False, True])
-def test_a_termination_is_as_kind_as_ctrl_c(ignored):
+@pytest.mark.parametrize(("number", "ignored"), [("SIGTERM", False), ("SIGTERM", True), ("SIGHUP", False)])
+def test_a_termination_is_as_kind_as_ctrl_c(number, ignored):
     """Also of a background job, whose shell lets it ignore Ctrl-C."""
     code = (
         "import signal, sys, time\n"
@@ -64,5 +64,5 @@ def test_a_termination_is_as_kind_as_ctrl_c(ignored):
     )
     with started([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline() == "ready\n"
-        child.send_signal(signal.SIGTERM)
-        assert child.wait(60) == 143
+        child.send_signal(getattr(signal, number))
+        assert child.wait(60) == 128 + getattr(signal, number)

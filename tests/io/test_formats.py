@@ -102,6 +102,31 @@ def test_arrays_of_other_things_than_numbers_are_refused(tmp_path, ending, descr
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize(
+    ("ending", "descr", "shape"),
+    [
+        ("npz", "'<U1000000'", (480, 640)),
+        ("npz", "'<c32'", (480, 640)),
+        ("npz", "'<f8'", (100_000, 100_000)),
+        ("npz", "'|V0'", (2**40, 480, 640)),
+        ("npy", "'|V0'", (2**40, 480, 640)),
+    ],
+)
+def test_arrays_that_promise_gigabytes_are_refused_by_their_header(tmp_path, ending, descr, shape):
+    """3 MB became 5.9 GB; values of no bytes made 2^40 pages. What follows the header would be read as truncated."""
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    content = np.lib.format.magic(1, 0) + len(header).to_bytes(2, "little") + header.encode()
+    path = tmp_path / f"array.{ending}"
+    if ending == "npz":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("depth.npy", content)
+    else:
+        path.write_bytes(content)
+    for look in (PictureFile.count, lambda file: list(file.pages())):
+        with pytest.raises(FrameError, match=r"expected an array of whole numbers or floats|100000 x 100000 pixels"):
+            look(PictureFile(path))
+
+
 def test_a_pipe_is_no_file(tmp_path):
     """It was opened, and waited for somebody to write for ever."""
     os.mkfifo(tmp_path / "pipe.png")

@@ -154,6 +154,20 @@ def test_a_bad_frame_is_named_and_the_rest_goes_on(folder):
         list(df.read_frames(folder, CAMERA))
 
 
+def test_a_cut_stack_is_named_and_the_rest_goes_on(tmp_path):
+    """Pillow's TypeError about one of two thousand stacks ended the whole run and named none."""
+    for name in "abc":
+        tifffile.imwrite(tmp_path / f"{name}.tif", STACK[:3], photometric="minisblack")
+    whole = (tmp_path / "b.tif").read_bytes()
+    (tmp_path / "b.tif").write_bytes(whole[: len(whole) // 2])
+    outcomes = [(name.path.name, frame) for name, frame in df.read_frames(tmp_path, CAMERA).named()]
+    assert [name for name, frame in outcomes if not isinstance(frame, DepthForestError)].count("a.tif") == 3
+    assert [name for name, frame in outcomes if not isinstance(frame, DepthForestError)].count("c.tif") == 3
+    told = {name: str(frame) for name, frame in outcomes if isinstance(frame, DepthForestError)}
+    assert list(told) == ["b.tif"]
+    assert "b.tif: " in told["b.tif"]
+
+
 def test_mixed_sizes_are_refused(folder):
     Image.fromarray(STACK[0][:12, :16]).save(folder / "frame6.png")
     with (

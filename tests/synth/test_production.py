@@ -118,6 +118,23 @@ def test_what_a_killed_run_left_is_swept(frames, tmp_path):
     assert not list((tmp_path / "out").rglob(".*.part"))
 
 
+@pytest.mark.parametrize("kind", ["folder", "zarr"])
+def test_a_folder_that_another_run_writes_is_refused(frames, tmp_path, kind):
+    """Two runs at once into one Zarr store ended with an internal error."""
+    if kind == "zarr":
+        pytest.importorskip("zarr")
+    code = (
+        "import sys, time\nfrom depthforest.io.writing import open_store\n"
+        "open_store(*sys.argv[1:3], identity=sys.argv[3])\nprint('begun', flush=True)\ntime.sleep(600)"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "out", kind, frames.identity()]
+    with started(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "begun\n"
+        with pytest.raises(DatasetError, match="another run is writing there; wait until it has ended"):
+            produce(frames, tmp_path / "out", 3, kind=kind)
+    assert len(produce(frames, tmp_path / "out", 3, kind=kind)) == 3
+
+
 def test_another_config_is_refused(frames, tmp_path):
     produce(frames, tmp_path / "out", 3)
     other = Generator(replace(TINY, sensor="kinect_v1"), seed=1)

@@ -11,17 +11,20 @@ import numpy as np
 import pytest
 from PIL import Image
 from support import naive_training as naive
+from support.bounded import run_threads
+from support.naive_forest import random_forest
 
 from depthforest.base.errors import DatasetError, PartSetError, UsageError
 from depthforest.evaluation.judging import evaluate
 from depthforest.forest.forest import Forest
 from depthforest.frames.camera import Camera
 from depthforest.frames.frame import LabeledFrame
-from depthforest.frames.parts import PartSet
+from depthforest.frames.parts import BODY31, PartSet
 from depthforest.io.datasets import open_dataset, write_dataset
 from depthforest.training.candidates import child_keys, draw, root_key
 from depthforest.training.config import TrainConfig
 from depthforest.training.growing import class_weights
+from depthforest.training.leaves.fit import fit_leaves
 from depthforest.training.run import leaf_distributions, train
 from depthforest.training.sampling import draw_pixels, frames_of_tree
 from depthforest.trees.features import masked_depth, responses
@@ -375,6 +378,7 @@ import sys
 from depthforest.io.datasets import open_dataset
 from depthforest.frames.frame import FrameSource
 from depthforest.training.config import TrainConfig
+from depthforest.training.leaves.fit import fit_leaves
 from depthforest.training.run import train
 
 class First(FrameSource):
@@ -411,3 +415,34 @@ def test_the_peak_stays_under_the_budget_plus_the_frames_being_read(tmp_path):
     reading_mb, margin_mb = 2 * (16 + 32 / 2) * frame_mb, 12
     assert budget_mb + reading_mb + margin_mb < 240 * frame_mb * 0.6
     assert all_ - few < budget_mb + reading_mb + margin_mb
+
+
+class OwnLabels(Sequence):
+    """Frames with the labels of a forest, given when a frame is asked for."""
+
+    def __init__(self, frames, forest):
+        self._frames, self._forest = frames, forest
+
+    def __len__(self):
+        return len(self._frames)
+
+    def __getitem__(self, index):
+        frame = self._frames[index]
+        return replace(frame, parts=self._forest.label(frame, frame.people > 0).parts)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda _, data: train(data, SMALL, threads=2),
+        lambda forest, data: fit_leaves(forest, data, n_facings=1, threads=2),
+        lambda forest, data: evaluate(forest, data, joints=False, threads=2),
+    ],
+    ids=["train", "fit_leaves", "evaluate"],
+)
+def test_frames_that_label_themselves_do_not_wait_for_ever(work):
+    """Frames are asked for by workers, and a label of a large person waited for workers of the same pool."""
+    frames = list(Generator(Config(n_bodies=2, n_poses=64, camera="kinect_v1@320x240"), seed=2, n=6))
+    forest, done = random_forest(np.random.default_rng(0), 2, 5, BODY31), []
+    run_threads(lambda: done.append(work(forest, OwnLabels(frames, forest))), seconds=60)
+    assert done

@@ -378,6 +378,16 @@ def test_every_start_has_a_token_of_its_own(monkeypatch):
     assert all(len(token) >= 32 for token in tokens)
 
 
+@pytest.mark.parametrize("is_opened", [True, False])
+def test_the_page_is_opened_unless_asked_not_to(monkeypatch, is_opened):
+    monkeypatch.setattr("uvicorn.Server.run", lambda *args, **options: None)  # noqa: ARG005
+    shown, opened = [], []
+    monkeypatch.setattr(server.webbrowser, "open", opened.append)
+    server.serve(ViewOptions(model="body31-fast"), show=shown.append, is_opened=is_opened)
+    assert opened == (shown if is_opened else [])
+    assert len(shown) == 1
+
+
 def test_the_network_is_warned_about(capsys):
     _show_address(False, "http://192.0.2.7:80/token/")
     said = capsys.readouterr()

@@ -116,6 +116,11 @@ def test_a_card_brings_nothing_else_into_the_page(attack):
         assert tag not in page
 
 
+def test_a_card_of_brackets_is_no_endless_work():
+    """The work grew with their square: a card of the largest size would take the better part of an hour."""
+    assert modelcards.render("[" * 100_000) == "<p>" + "[" * 100_000 + "</p>"
+
+
 def test_an_open_fence_ends_with_the_card():
     assert modelcards.render("```\ncode") == "<pre><code>code</code></pre>"
 
