@@ -28,6 +28,22 @@ def test_record_keeps_every_bit_and_the_camera(tmp_path):
     assert [frame.time_s for frame in frames] == pytest.approx([0, 0.1, 0.2, 0.3, 0.4])
 
 
+def test_show_and_marks_take_a_recording_with_its_camera(tmp_path):
+    pytest.importorskip("av", reason="av is not installed")
+    from depthforest.evaluation.marks import MarkedFrames
+
+    np.save(tmp_path / "a.npy", STACK)
+    run("record", tmp_path / "a.npy", "--camera", CAMERA, "-o", tmp_path / "a.mkv")
+    shown = run("show", tmp_path / "a.mkv", "-o", tmp_path / "shown")
+    names = [f"a_{number:06d}" for number in range(5)]
+    assert all(name in shown for name in names)
+    assert sorted(path.name for path in (tmp_path / "shown").glob("a_*")) == [f"{name}.shaded.png" for name in names]
+    frames = MarkedFrames(tmp_path / "a.mkv", None)
+    assert list(frames) == names
+    np.testing.assert_array_equal(frames[names[3]].depth_mm, STACK[3])
+    assert frames[names[3]].camera == df.Camera(50, 51, 15.5, 11.5, 32, 24)
+
+
 def test_record_wants_a_matroska_file_and_leaves_nothing_else(tmp_path):
     np.save(tmp_path / "a.npy", STACK)
     done = run("record", tmp_path / "a.npy", "-o", tmp_path / "a.mp4", code=2)

@@ -44,6 +44,12 @@ def test_a_recipe_gives_a_model_and_its_card_and_goes_on_where_it_was(recipe, be
     planned = run_here(*asked, "--dry-run")
     assert planned.returncode == 0
     assert b"6 of 6 steps to do: about" in planned.stdout
+    rows = [line.split() for line in planned.stdout.decode().splitlines()]
+    assert rows[0] == ["step", "does", "key", "frames", "bytes", "evaluations", "time"]
+    assert (rows[1][0], rows[1][3]) == ("first", "8")
+    assert rows[1][5] in ("kB", "MB")
+    # 2 trees of 5 levels, 60 pixels of 4 of 8 frames, 20 candidates
+    assert (rows[2][0], rows[2][3], float(rows[2][4])) == ("grown", "8", 2 * 5 * 4 * 60 * 20)
     assert not output.with_name("small.safetensors.steps").exists()
 
     # stopped in the middle: what is done is kept

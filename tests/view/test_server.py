@@ -109,6 +109,20 @@ def test_another_host_is_refused(running, host):
         assert "Host" in running.lines[-1]
 
 
+def test_a_websocket_of_another_host_is_refused(running):
+    """A name that an attacker's domain server answers with this machine's address."""
+    host = f"evil.example:{running.port}"
+    with socket.create_connection(("127.0.0.1", running.port), timeout=60) as raw:
+        raw.sendall(
+            f"GET /{TOKEN}/socket HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
+            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
+        )
+        assert raw.recv(12) == b"HTTP/1.1 403"
+    assert "refused websocket" in running.lines[-1]
+    assert "Host" in running.lines[-1]
+
+
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1", None])
 def test_another_origin_is_refused(running, origin):
     with pytest.raises(InvalidStatus, match="403"), running.page(origin=origin):
