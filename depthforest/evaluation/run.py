@@ -5,7 +5,10 @@ Everything that can be wrong with what was asked for is said by `prepare_evaluat
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +41,12 @@ Source = JoinedFrames | BenchFrames
 
 FORMAT, VERSION = "depthforest-evaluation", 1
 """Of the JSON file."""
+
+LEFTOVER_SECONDS = 3600
+"""A file that another run is writing was changed later than that."""
+
+_LEFTOVER = re.compile(r"\.[0-9a-f]{12}\.part")
+"""What `files.replacing` calls a file that is not whole yet."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,12 +254,21 @@ def prepare_evaluation(options: EvaluateOptions) -> EvaluationRun:
 
 
 def check_outputs(output: PathLike | None, json_path: PathLike | None) -> None:
-    """Refuse files that cannot be written."""
+    """Refuse files that cannot be written, and remove what killed runs left beside them."""
     paths = [Path(path) for path in (output, json_path) if path is not None]
     for path in paths:
         check_writable(path)
+        _remove_leftovers(path.absolute().parent)
     if len(paths) == 2 and paths[0].absolute() == paths[1].absolute():
         raise UsageError(f"{paths[0]}: cannot be both the report and the JSON file; name two files")
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove half written files that have been left alone for so long that nobody writes them any more."""
+    for path in folder.glob(".*.part"):
+        with contextlib.suppress(OSError):  # none of our business then
+            if _LEFTOVER.fullmatch(path.name) and time.time() - path.stat().st_mtime > LEFTOVER_SECONDS:
+                path.unlink()
 
 
 def _open_data(options: EvaluateOptions) -> tuple[Source, ...]:

@@ -1,4 +1,5 @@
 import json
+import os
 import warnings
 from pathlib import Path
 
@@ -164,6 +165,18 @@ def test_the_shipped_samples_are_evaluated(tmp_path):
     (model,) = run.run().models
     assert model.evaluation.pixel_accuracy > 0.3
     assert (tmp_path / "r.html").stat().st_size < 5_000_000
+
+
+def test_what_a_killed_run_left_is_removed(tmp_path):
+    old, young, others = tmp_path / ".0123456789ab.part", tmp_path / ".ba9876543210.part", tmp_path / ".mine.part"
+    for path in (old, young, others):
+        path.touch()
+    for path in (old, others):
+        os.utime(path, (0, 0))
+    evalrun.check_outputs(None, None)
+    assert old.exists()
+    evalrun.check_outputs(None, tmp_path / "r.json")
+    assert sorted(tmp_path.iterdir()) == sorted((young, others))  # another run may be writing the young one
 
 
 @pytest.mark.parametrize(
