@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,17 @@ def run_elsewhere(folder, *command):
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=3600
     ).stdout
+
+
+@pytest.mark.slow
+def test_a_wheel_holds_every_file_of_its_packages(wheel):
+    """Also what is no Python: the page of the viewer, what exported code is made of, the bundled frames."""
+    with zipfile.ZipFile(wheel) as archive:
+        held = set(archive.namelist())
+    files = [path for name in ("depthforest", "synth") for path in (TOP / name).rglob("*") if path.is_file()]
+    wanted = {path.relative_to(TOP).as_posix() for path in files if "__pycache__" not in path.parts}
+    assert "depthforest/view/static/app.js" in wanted
+    assert wanted - held == set()
 
 
 @pytest.mark.slow
