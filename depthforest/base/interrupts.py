@@ -63,11 +63,16 @@ def check_interrupt() -> None:
 def heed_terminations() -> list[int]:
     """Let SIGTERM and SIGHUP do what Ctrl-C does, for commands; returns a list that takes the signals as they come.
 
-    What is ignored stays so, as SIGHUP under nohup.
+    What is ignored stays so, as SIGHUP under nohup. A forked child ends at once, as it would without us: whoever forked
+    it waits for that.
     """
     came: list[int] = []
+    process = os.getpid()
 
     def pass_on(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != process:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
         came.append(number)
         handler = signal.getsignal(signal.SIGINT)
         if callable(handler):

@@ -66,3 +66,26 @@ def test_a_termination_is_as_kind_as_ctrl_c(number, ignored):
         assert child.stdout.readline() == "ready\n"
         child.send_signal(getattr(signal, number))
         assert child.wait(60) == 128 + getattr(signal, number)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_ends_at_a_termination():
+    """Whatever it does, also where Python swallows exceptions: a pool of processes waits for its end."""
+    code = (
+        "import os, signal, time\n"
+        "from depthforest.base import heed_terminations\n"
+        "heed_terminations()\n"
+        "read, write = os.pipe()\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    class Careless:\n"
+        "        def __del__(self):\n"
+        "            os.write(write, b'.'); time.sleep(30)\n"
+        "    Careless()\n"
+        "    os._exit(0)\n"
+        "os.read(read, 1)\n"
+        "os.kill(child, signal.SIGTERM)\n"
+        "print(os.WTERMSIG(os.waitpid(child, 0)[1]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600)
+    assert done.stdout == f"{int(signal.SIGTERM)}\n"

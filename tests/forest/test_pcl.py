@@ -352,4 +352,4 @@ def test_the_command_leaves_nothing_half_done(tmp_path):
 def test_this_page_says_what_the_limits_are():
     page = (Path(__file__).resolve().parents[2] / "docs" / "PCL.md").read_text()
     assert f"| height | 1 to {pcl.MAX_HEIGHT} |" in page
-    assert f"| text | {pcl.MAX_LINE_BYTES} bytes a line" in page
+    assert f"| text | {pcl.MAX_LINE_BYTES} bytes per line on average" in page

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Mapping
@@ -28,6 +29,16 @@ class Done:
     returncode: int
     stdout: bytes
     stderr: bytes
+
+
+@contextlib.contextmanager
+def _own_handlers():
+    """Put back the handlers of signals, which a command replaces for as long as its process lives."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    handlers = list(map(signal.getsignal, numbers))
+    yield
+    for number, handler in zip(numbers, handlers, strict=True):
+        signal.signal(number, handler)
 
 
 def run_here(*words: object, stdin: bytes = b"", cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Done:
@@ -59,6 +70,7 @@ def run_here(*words: object, stdin: bytes = b"", cwd: Path | None = None, env: M
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         warnings.catch_warnings(),
+        _own_handlers(),
         pytest.raises(SystemExit) as ended,
     ):
         main()
