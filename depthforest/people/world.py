@@ -24,6 +24,9 @@ MAX_PLANES = 8
 STEEP_COS = math.sin(math.radians(50.0))
 """A camera looks down at a floor whose normal points at it by more than this: by 50 degrees or more."""
 
+LEVEL_COS, PLUMB_COS = math.cos(math.radians(10.0)), math.sin(math.radians(10.0))
+"""Of the angle between the normals of a floor and of what is level or plumb: the walls and table tops of its room."""
+
 FACING_COS = math.cos(math.radians(35.0))
 """A plane that is turned from the camera by less may be a floor below it or a wall before it."""
 
@@ -125,13 +128,24 @@ def looks_down(frame: Frame) -> bool | None:
     """Tell whether the camera looks down by 50 degrees or more; None if the room leaves it open.
 
     A plane that faces the camera is a floor seen from above or a wall seen from the front; geometry alone cannot tell.
+    A steep floor counts only in a room that stands on it.
     """
     planes = find_planes(DepthGrid.of(frame), n=MAX_PLANES)
     floor = find_floor(planes)
     if floor is not None:
-        return -floor.normal[2] > STEEP_COS
+        return -floor.normal[2] > STEEP_COS and _stands_on(floor, planes)
     is_open = any(plane.area >= FACING_AREA and -plane.normal[2] > FACING_COS for plane in planes)
     return None if is_open else False
+
+
+def _stands_on(floor: FittedPlane, planes: tuple[FittedPlane, ...]) -> bool:
+    """Tell whether a room stands on a floor: planes that are neither level nor plumb cover less than the floor does.
+
+    Rooms are built level and plumb. A plane through far, noisy things leans against the walls and tables before it.
+    """
+    up = np.array(floor.normal)
+    leaning = sum(p.area for p in planes if PLUMB_COS < abs(float(up @ p.normal)) < LEVEL_COS)
+    return floor.area > leaning
 
 
 def world_of(floors: list[FittedPlane]) -> World | None:

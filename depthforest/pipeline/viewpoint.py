@@ -20,7 +20,7 @@ LEAST_LEAD = -0.05
 frames of the bench set `top`, and by more in 95 % of those of `cut`: people near a camera that looks at a wall."""
 
 MOST_FRAMES = 3
-"""Frames with people that both models label where the room alone does not tell."""
+"""Frames whose floors must all be steep, or with people that both models label where the room alone does not tell."""
 
 MOST_LOOKED_AT = 30
 """Frames that are looked at for people."""
@@ -29,23 +29,28 @@ MOST_LOOKED_AT = 30
 def choose_model(frames: Frame | Iterable[Frame]) -> str:
     """Return the shipped model for a camera: "body31", or "body31-top" if it looks down by 50 degrees or more.
 
+    In doubt it is "body31".
+
     Parameters
     ----------
     frames : Frame or iterable of Frame
-        Of one camera that does not move. Frames are taken one by one until the answer is clear: the first is enough if
-        it shows a floor at a slant, else the first few with people in them.
+        Of one camera that does not move. Frames are taken one by one until the answer is clear: one whose room says
+        that the camera does not look down is enough, else the first few with a floor at a slant or people in them.
     """
     leads: list[float] = []
+    n_steep = 0
     for number, frame in enumerate(_checked(frames), 1):
         is_top = looks_down(frame) if TOP_MODEL in shipped_models() else False
-        if is_top is not None:
-            return TOP_MODEL if is_top else DEFAULT_MODEL
-        people = find_people(frame)
-        if len(people):
+        if is_top is False:
+            return DEFAULT_MODEL
+        if is_top:
+            n_steep += 1
+        elif len(people := find_people(frame)):
             leads.append(_lead_of_top(frame, people))
-        if len(leads) == MOST_FRAMES or number == MOST_LOOKED_AT:
+        if MOST_FRAMES in (n_steep, len(leads)) or number == MOST_LOOKED_AT:
             break
-    return TOP_MODEL if leads and sum(leads) / len(leads) > LEAST_LEAD else DEFAULT_MODEL
+    is_surer = bool(leads) and sum(leads) / len(leads) > LEAST_LEAD
+    return TOP_MODEL if n_steep or is_surer else DEFAULT_MODEL
 
 
 def _checked(frames: Frame | Iterable[Frame]) -> Iterator[Frame]:
