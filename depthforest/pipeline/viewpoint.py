@@ -1,7 +1,8 @@
 """Which shipped model fits the way a camera stands: body31, or body31-top for cameras that look down.
 
-The floor tells it, where one is seen at a slant. A plane that faces the camera is a floor seen from above or a wall
-seen from the front; geometry alone cannot tell. Then both models label the people before it, and the surer one wins.
+The floor tells it, where one is seen at a slant and the room stands on it. A plane that faces the camera is a floor
+seen from above or a wall seen from the front; geometry alone cannot tell. Then both models label the people before it,
+and the surer one wins.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from depthforest.people import People, find_people, looks_down
 from depthforest.pipeline.merging import label_people
 
 LEAST_LEAD = -0.05
-"""Mean confidence by which the model for cameras that look down may be behind. It is behind by less in 95 % of the
-frames of the bench set `top`, and by more in 95 % of those of `cut`: people near a camera that looks at a wall."""
+"""Mean confidence by which the model for cameras that look down may be behind. Where the room leaves it open, it
+is behind by less in 95 % of the frames of the bench set `top`, and by more in 95 % of those of `cut`: people near a
+camera that looks at a wall."""
 
 MOST_FRAMES = 3
 """Frames whose floors must all be steep, or with people that both models label where the room alone does not tell."""
