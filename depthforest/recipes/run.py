@@ -18,8 +18,9 @@ from depthforest.base import (
     replacing,
     write_json,
 )
+from depthforest.io import import_zarr
 from depthforest.recipes.card import command_of, write_card
-from depthforest.recipes.kinds import SUFFIXES, Job, Step
+from depthforest.recipes.kinds import FRAMES, SUFFIXES, Job, Step
 from depthforest.recipes.outlook import RecipeOutlook, log_line, shown_bytes
 from depthforest.recipes.recipe import Recipe
 
@@ -139,13 +140,20 @@ class RecipeRun:
             })  # fmt: skip
         return rows
 
+    def check(self) -> None:
+        """Raise what can be told before anything is done: missing files and packages, an output nobody can write."""
+        check_writable(self.output)
+        records = self.records()
+        if any(step.kind.gives == FRAMES or step.data for step in self.recipe.steps if step.name not in records):
+            import_zarr()  # frames are kept in Zarr stores
+
     def run(self, tell: Callable[[StepNews], object] = lambda _: None, options: RunOptions | None = None) -> Path:
         """Do what is missing, and write model and card; return the path of the model.
 
         Ctrl-C at any point loses at most the step at hand; frames and trees also keep what they have of that.
         """
         self._options = RunOptions() if options is None else options
-        check_writable(self.output)
+        self.check()
         make_folder(self.folder)
         records = self.records()
         todo = [step for step in self.recipe.steps if step.name not in records]

@@ -17,7 +17,7 @@ from support.command import run_here
 import depthforest as df
 from depthforest.base.errors import DatasetError
 from depthforest.base.threads import map_in_order
-from depthforest.io.writing import MARKS
+from depthforest.io.writing import MARKS, check_claim
 from synth.config import Config, ConfigError
 from synth.generator import Generator
 from synth.production import produce
@@ -312,3 +312,13 @@ def test_a_full_disk_is_one_line(tmp_path):
     assert not list(out.rglob("*.png"))
     subprocess.run(args, capture_output=True, check=True, timeout=600)
     assert len(df.open_dataset(out)) == 3
+
+
+def test_a_missing_zarr_is_told_before_anything_is_generated(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(DatasetError, match="run pip install zarr"):
+        check_claim(tmp_path / "out", "zarr", identity="")
+    done = run_here("synth", "-n", "3", "-o", "out", "--format", "zarr", cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"run pip install zarr" in done.stderr
+    assert not (tmp_path / "out").exists()
