@@ -412,3 +412,10 @@ def test_show_doubts_centimeters(tmp_path):
     assert b"half of the readings are within 0.3 m; the unit is probably another: pass --scale cm" in done.stderr
     quiet = run_here("show", "cm.png", "-o", "out", "--camera", "kinect_v1@320x240", "--scale", "cm", cwd=tmp_path)
     assert quiet.stderr == b""
+
+
+def test_show_proposes_units_by_name(tmp_path):
+    depth = np.linspace(1500, 4500, 240 * 320).reshape(240, 320).astype(np.uint16)
+    drawing.write_depth(tmp_path / "mm.png", depth)
+    done = run_here("show", "mm.png", "-o", "out", "--camera", "kinect_v1@320x240", "--scale", "cm", cwd=tmp_path)
+    assert done.stderr.endswith(b"; the unit is probably another: pass --scale mm\n")

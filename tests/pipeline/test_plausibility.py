@@ -85,8 +85,9 @@ def test_advice_adds_to_the_options_that_are_there(forest):
     for reading, wrong, advice in (
         (ReadOptions(rotate=180), {"turned": 180}, "leave out rotate"),
         (ReadOptions(rotate=90), {"turned": 180}, "pass rotate=270"),
-        (ReadOptions(scale=0.0001), {"times": 0.1}, "pass scale=0.001"),
-        (ReadOptions(scale="cm"), {"times": 0.1}, "pass scale=0.1"),
+        (ReadOptions(scale=0.0001), {"times": 0.1}, "pass scale='mm'"),
+        (ReadOptions(scale="cm"), {"times": 10.0}, "pass scale='mm'"),
+        (ReadOptions(scale="tum"), {"times": 0.2}, "pass scale='mm'"),
     ):
         judge = Plausibility(forest, reading)
         frame = frame_of(1, **wrong)
