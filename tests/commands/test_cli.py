@@ -200,6 +200,7 @@ def test_misuse_is_one_line(tmp_path, args, code, message):
     assert line.startswith("depthforest: error: ")
     assert message in line
     assert not list(tmp_path.rglob("*.png"))
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_output_that_cannot_be_made_is_one_line(frames, tmp_path):
