@@ -12,6 +12,7 @@ from typing import Any
 from depthforest.base import (
     DepthForestError,
     check_writable,
+    counted,
     make_folder,
     read_json,
     reason,
@@ -244,6 +245,6 @@ def _facts(path: Path) -> str:
         return f"{size}."
     facings = f" that tell {forest.n_facings} facings apart" if forest.n_facings > 1 else ""
     return (
-        f"{len(forest.part_set)} parts, {forest.n_trees} trees of up to {forest.depth} splits, {forest.n_leaves:,} "
-        f"leaves{facings}, {size}."
+        f"{len(forest.part_set)} parts, {counted(forest.n_trees, 'trees')} of up to {forest.depth} splits, "
+        f"{forest.n_leaves:,} leaves{facings}, {size}."
     )

@@ -86,7 +86,7 @@ def test_nobody_found_is_said(tmp_path, out):
     drawing.write_depth(tmp_path / "wall.png", np.full(DATA[0].shape, 3000, np.uint16))
     result = run_apart(tmp_path / "wall.png", "-o", out, *COMMON)
     assert result.returncode == 0
-    assert result.stdout.decode().endswith("people found: 0 in 1 of 1 frames\n")
+    assert result.stdout.decode().endswith("people found: 0 in 1 of 1 frame\n")
     (line,) = said(result)
     assert "warning: nobody was found; if somebody is there, look at `depthforest show`: the unit (--scale)" in line
 

@@ -189,7 +189,7 @@ def test_the_command_tells_and_its_exit_code_says_so(tmp_path):
     for i, (more, code, kind) in enumerate((((), 0, b"warning"), (("--people", "1"), 1, b"error"))):
         done = run_here("label", *words, "-o", tmp_path / f"out{i}", *more)
         assert done.returncode == code
-        assert b"people found: 0 in 1 of 1 frames" in done.stdout
+        assert b"people found: 0 in 1 of 1 frame\n" in done.stdout
         assert b"depthforest: " + kind + b": nobody was found: half of the readings are within" in done.stderr
         assert b"pass --scale cm" in done.stderr
         piped = run_here("label", *words, "--stdout", *more)
@@ -198,7 +198,7 @@ def test_the_command_tells_and_its_exit_code_says_so(tmp_path):
         assert b"pass --scale cm" in piped.stderr
     done = run_here("label", *words, "--scale", "cm", "--people", "1", "-o", tmp_path / "right")
     assert done.returncode == 0
-    assert b"people found: 1, in 1 of 1 frames" in done.stdout
+    assert b"people found: 1, in 1 of 1 frame\n" in done.stdout
     assert b"seem" not in done.stderr
 
 

@@ -233,6 +233,9 @@ def test_the_command_makes_a_data_set(tmp_path):
     again = run_here("synth", *args)
     assert again.returncode == 0
     assert b"5 frames in" in again.stdout
+    fewer = run_here("synth", "-n", 1, *args[2:])
+    assert fewer.returncode == 0
+    assert f"{tmp_path / 'out'} holds 5 frames already; asked for: 1; look at" in fewer.stdout.decode()
 
 
 def test_killed_at_any_moment_it_goes_on(tmp_path):
