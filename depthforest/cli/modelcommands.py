@@ -497,6 +497,7 @@ def export(
     with status("reading the model, writing ..."):
         from depthforest.export import export_c, export_page, export_wasm
         from depthforest.forest import load
+        from depthforest.recipes import shown_bytes
 
         forest = load(model)
         if wasm:
@@ -506,7 +507,7 @@ def export(
         else:
             written = export_c(forest, output, name=name, blob=blob, joints=joints, example=example)
     for path in written:
-        print(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB)")
+        print(f"written: {path} ({shown_bytes(path.stat().st_size)})")
 
 
 @models.command()
