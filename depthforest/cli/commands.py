@@ -375,6 +375,7 @@ def view(
 
 def _show_address(is_local: bool, address: str) -> None:
     print(address, flush=True)
+    print("open it in a browser; Ctrl-C stops", file=sys.stderr, flush=True)
     if not is_local:
         complain(
             "warning",

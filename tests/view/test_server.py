@@ -483,6 +483,7 @@ def test_the_command_prints_the_address_first(tmp_path):
         cwd=tmp_path,
     ) as process:
         address = process.stdout.readline().strip()
+        assert any("open it in a browser; Ctrl-C stops" in line for line in process.stderr)
         assert httpx.get(address, timeout=60).status_code == 200
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
