@@ -119,7 +119,9 @@ class RecipeRun:
             return None
         content = read_json(self._record_path(step), DepthForestError)
         if not isinstance(content, dict) or not {"kind", "units", "seconds", "notes"} <= set(content):
-            raise DepthForestError(f"{self._record_path(step)}: is no record of a step; remove it to do the step again")
+            raise DepthForestError(
+                f"{self._record_path(step)}: is not the record of a step; remove it to do the step again"
+            )
         return content
 
     def records(self) -> dict[str, dict[str, Any]]:

@@ -181,7 +181,7 @@ def test_warnings_are_one_line_each_and_said_once(frames, tmp_path):
         (["show", "x", "--nonsense"], 2, "no option is called --nonsense (see depthforest show --help)"),
         (["show", "x", "-o", "out", "--rotate", "left"], 2, "Invalid value for '--rotate'"),
         (["show", "x", "-o", "out", "--rotate", "45"], 2, "rotate takes 0, 90, 180 or 270"),
-        (["show", "x", "-o", "out", "--camera", "webcam"], 2, "'webcam' is no camera"),
+        (["show", "x", "-o", "out", "--camera", "webcam"], 2, "'webcam' is not a camera preset"),
         (["show", "x", "-o", "out", "--scale", "feet"], 2, "scale 'feet' is unknown"),
         (["show", "-", "-o", "out"], 2, "give its size"),
         (["show", ".", "-o", "."], 1, "holds no depth images"),

@@ -112,7 +112,7 @@ def test_one_bad_frame_is_named_and_the_rest_is_labeled(frames, out):
     [
         (["f0.png"], 2, "name a folder for the labels with -o"),
         (["none.png", "-o", "out"], 1, "none.png: cannot be read"),
-        (["f0.png", "-o", "out", "--write", "parts,gif"], 2, "'gif' is no output; --write takes parts, overlay,"),
+        (["f0.png", "-o", "out", "--write", "parts,gif"], 2, "'gif' is not an output; --write takes parts, overlay,"),
         (["f0.png", "-o", "out", "--write", ","], 2, "--write needs at least one of"),
         (["f0.png", "-o", "out", "--rule", "best"], 2, "rule must be one of mean, votes, purity"),
         (["f0.png", "-o", "out", "--reject", "2"], 2, "Invalid value for '--reject'"),

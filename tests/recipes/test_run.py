@@ -146,5 +146,5 @@ def test_a_broken_record_is_told(recipe, tmp_path):
     step = run.recipe.steps[0]
     run.path_of(step).mkdir(parents=True)
     (run.folder / f"{step.name}-{step.key}.done").write_text("{}")
-    with pytest.raises(DepthForestError, match="is no record of a step; remove it"):
+    with pytest.raises(DepthForestError, match="is not the record of a step; remove it"):
         run.plan()

@@ -267,7 +267,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
         (["-n", "0", "-o", "out"], 2, "Invalid value for '--frames'"),
         (["-n", "3", "-o", "out", "--sensor", "eye"], 2, "no sensor is called 'eye'"),
         (["-n", "3", "-o", "out", "--bodies", "robots"], 2, "bodies must be one of"),
-        (["-n", "3", "-o", "out", "--camera", "webcam"], 2, "'webcam' is no camera"),
+        (["-n", "3", "-o", "out", "--camera", "webcam"], 2, "'webcam' is not a camera preset"),
         (["-n", "3", "-o", "out", "--mocap", "empty"], 1, "holds no BVH clips"),
         (["-n", "3", "-o", "out", "--mocap", "broken"], 1, "none of its 1 clips can be used"),
         (["-n", "3", "-o", "out", "--config", "none.toml"], 2, "none.toml: cannot be read: no such file"),

@@ -322,7 +322,7 @@ def test_a_text_and_half_a_picture_are_told_by_their_names(running):
         session = heard(page, "hello")["session"]
         heard(page, "frame")
         for name, content, says in (
-            ("notes.txt", b"no depth at all\n" * 9, "is no PNG"),
+            ("notes.txt", b"no depth at all\n" * 9, "is not a PNG"),
             ("half.png", whole[: len(whole) // 2], "is truncated"),
         ):
             running.upload(session, content, name=name)

@@ -32,7 +32,7 @@ def split_camera(text: str) -> tuple[str, str] | None:
 
 
 def is_unknown_camera(text: str) -> bool:
-    """Tell whether a text begins as the name of a camera of a kind that has no driver here; `C:` of Windows does not."""
+    """Tell whether a text begins as the name of a camera of a kind without a driver here; `C:` of Windows does not."""
     match = re.match(r"([^/\\:]{2,}):", text)
     return match is not None and match[1] not in DRIVERS
 
