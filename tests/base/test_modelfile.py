@@ -321,7 +321,7 @@ def test_what_is_no_file(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ModelError, match="is no regular file"):
+    with pytest.raises(ModelError, match="is not a regular file"):
         modelfile.read(tmp_path / "pipe")
 
 
