@@ -40,6 +40,7 @@ from .errors import ModelError as ModelError
 from .errors import Parameter as Parameter
 from .errors import PartSetError as PartSetError
 from .errors import UsageError as UsageError
+from .errors import counted as counted
 from .errors import tame as tame
 from .errors import text_of as text_of
 from .files import check_writable as check_writable

@@ -44,6 +44,11 @@ def text_of(message: object, written: Callable[[Parameter], str] = str) -> str:
     return written(message) if isinstance(message, Parameter) else str(message)
 
 
+def counted(n: int, what: str) -> str:
+    """Return a number of things, of which the name is the plural: of one, it loses its s."""
+    return f"{n} {what.removesuffix('s') if n == 1 else what}"
+
+
 def tame(text: str) -> str:
     """Return a text in one line of bounded length, with everything that could steer a terminal escaped.
 

@@ -129,6 +129,6 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"{path}: is a folder; name a file")
     parent = path.absolute().parent
     if not parent.is_dir():
-        raise UsageError(f"{path}: cannot be written: there is no folder {parent}")
+        raise UsageError(f"{path}: cannot be written: there is no folder {parent}; make it, or name another")
     if not os.access(parent, os.W_OK):
         raise UsageError(f"{path}: cannot be written: the folder {parent} is read-only")

@@ -210,7 +210,7 @@ def plain(value: Any, name: str = "metadata", depth: int = 0) -> Any:
         raise ModelError(f"metadata may be nested {MAX_JSON_DEPTH} deep; {name[:60]}... is deeper")
     if isinstance(value, str):
         if any("\ud800" <= c <= "\udfff" for c in value):
-            raise ModelError(f"{name}: is no valid text: {shown(value)}")
+            raise ModelError(f"{name}: is not valid text: {shown(value)}")
         return value
     if value is None or isinstance(value, bool):
         return value
@@ -264,7 +264,7 @@ def _read_bytes(path: Path) -> bytes:
         if stat.S_ISDIR(mode):
             raise ModelError(f"{path}: is a folder, expected a model file")
         if not stat.S_ISREG(mode):
-            raise ModelError(f"{path}: is no regular file, expected a model file")
+            raise ModelError(f"{path}: is not a regular file, expected a model file")
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > MAX_FILE_BYTES:
@@ -283,7 +283,7 @@ def _read_bytes(path: Path) -> bytes:
 def _read_header(raw: bytes) -> tuple[dict[str, Any], int]:
     n_header = int.from_bytes(raw[:8], "little")
     if len(raw) < 10 or n_header > MAX_HEADER_BYTES or raw[8:9] != b"{":
-        raise ModelError("is no model file: it does not begin with the header of a safetensors file")
+        raise ModelError("is not a model file: it does not begin with the header of a safetensors file")
     if 8 + n_header > len(raw):
         raise ModelError(f"is cut off: its header needs {8 + n_header} bytes, the file has {len(raw)}")
     header = _parse_json(raw[8 : 8 + n_header], "its header")
@@ -302,7 +302,7 @@ def _read_metadata(metadata: Any) -> dict[str, Any]:
     try:
         text = metadata[METADATA_KEY].encode("utf-8")
     except UnicodeEncodeError:
-        raise ModelError("its metadata is no valid text") from None
+        raise ModelError("its metadata is not valid text") from None
     if len(text) > MAX_METADATA_BYTES:
         raise ModelError(f"has {len(text)} bytes of metadata; a model file has at most {MAX_METADATA_BYTES}")
     content: dict[str, Any] = plain(_parse_json(text, "its metadata"))
@@ -385,7 +385,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _finite(text: str) -> float:

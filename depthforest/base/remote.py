@@ -63,7 +63,7 @@ class RemotePath:
             known = ", ".join(f"{name}://" for name in PACKAGES)
             raise UsageError(f"{protocol}:// addresses cannot be read; known are {known}")
         if not rest.strip("/") or "::" in url or any(not c.isprintable() for c in url):
-            raise UsageError(f"{protocol}://{rest[:60]!r} is no address of a file or a folder")
+            raise UsageError(f"{protocol}://{rest[:60]!r} is not the address of a file or a folder")
         self.url = f"{self.protocol}://{rest.rstrip('/')}"
         self.kept = Kept.of(uuid.uuid4().hex) if kept is None else kept
 
@@ -158,7 +158,7 @@ class RemotePath:
         address, mark, query = self.url.partition("?")
         content = self._read(f"{address}/{mark}{query}", MAX_BYTES)
         if not content[:512].lstrip().startswith(b"<"):
-            raise NotADirectoryError(errno.ENOTDIR, "it is no list of files", str(self))
+            raise NotADirectoryError(errno.ENOTDIR, "it is not a list of files", str(self))
         links = (unquote(html.unescape(link.decode("utf-8", errors="replace"))) for link in _LINK.findall(content))
         names = {link.removeprefix("./").rstrip("/") for link in links}
         return {name for name in names if name and "/" not in name and name != ".."}

@@ -17,7 +17,15 @@ import typer
 import typer.core
 
 from depthforest import __version__
-from depthforest.base import DepthForestError, DepthForestWarning, UsageError, check_writable, heed_terminations, tame
+from depthforest.base import (
+    DepthForestError,
+    DepthForestWarning,
+    UsageError,
+    check_writable,
+    counted,
+    heed_terminations,
+    tame,
+)
 from depthforest.cli.cameras import cameras
 from depthforest.cli.contextcommand import contexts
 from depthforest.cli.modelcommands import models
@@ -367,6 +375,7 @@ def view(
 
 def _show_address(is_local: bool, address: str) -> None:
     print(address, flush=True)
+    print("open it in a browser; Ctrl-C stops", file=sys.stderr, flush=True)
     if not is_local:
         complain(
             "warning",
@@ -414,9 +423,9 @@ def _label_into(
     if summary.n_labeled or before:
         print(f"frames labeled into {output}: {summary.n_labeled}{rate}{before}")
     if summary.n_people:
-        print(f"people found: {summary.n_people}, in {summary.n_with_people} of {summary.n_labeled} frames")
+        print(f"people found: {summary.n_people}, in {summary.n_with_people} of {counted(summary.n_labeled, 'frames')}")
     elif summary.n_labeled:
-        print(f"people found: 0 in {summary.n_labeled} of {summary.n_labeled} frames")
+        print(f"people found: 0 in {summary.n_labeled} of {counted(summary.n_labeled, 'frames')}")
     if 1 < summary.n_labeled <= MAX_LISTED:
         print("\n".join(f"  {tame(name)}: {n}" for name, n in summary.people_by_frame.items()))
     if summary.world is not None:
@@ -490,7 +499,10 @@ def synth(
 
         cells = [labeled_picture(frame) for frame in data[: min(frames, PREVIEW_FRAMES)]]
         drawing.write_picture(output / "preview.png", drawing.contact_sheet(cells))
-    print(f"{len(data)} frames in {output}" + (f"; look at {output / 'preview.png'}" if preview else ""))
+    told = f"{counted(len(data), 'frames')} in {output}"
+    if len(data) > frames:
+        told = f"{output} holds {len(data)} frames already; asked for: {frames}"
+    print(told + (f"; look at {output / 'preview.png'}" if preview else ""))
 
 
 @app.command()
@@ -577,7 +589,7 @@ def train(
         raise DepthForestError(*error.args, f"; the same command with --resume writes it again from {folder}") from None
     if checkpoint is None:  # one that was named is kept
         remove_checkpoint(folder)
-    print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
+    print(f"{counted(forest.n_trees, 'trees')}, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
 
 
 @app.command("warm-up")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from depthforest.base import check_writable
+from depthforest.base import check_writable, counted
 from depthforest.cli.modelcommands import check_overwriting
 from depthforest.cli.options import (
     DaskOption,
@@ -73,7 +73,7 @@ def train_context(
     if checkpoint is None:  # one that was named is kept
         remove_checkpoint(folder)
     assert trained.context is not None
-    print(f"context of {trained.context.n_trees} trees, {trained.context.n_leaves} leaves in {output}")
+    print(f"context of {counted(trained.context.n_trees, 'trees')}, {trained.context.n_leaves} leaves in {output}")
 
 
 @contexts.command("fit-context")
@@ -105,4 +105,6 @@ def fit_context(
         fitted = fit_context(forest, frames, threads=threads, progress=advance, **options)
     fitted.save(output)
     assert fitted.context is not None
-    print(f"{fitted.context.n_leaves} leaves of the context stage fitted on {len(frames)} frames in {output}")
+    print(
+        f"{fitted.context.n_leaves} leaves of the context stage fitted on {counted(len(frames), 'frames')} in {output}"
+    )

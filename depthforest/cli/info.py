@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from depthforest.base import ModelError, ModelFile, Place, RemotePath, modelfile
+from depthforest.base import ModelError, ModelFile, Place, RemotePath, counted, modelfile
 from depthforest.forest import KIND as FOREST
 from depthforest.forest import Forest
 from depthforest.people import KIND as PEOPLE
@@ -132,14 +132,14 @@ def _context_of(forest: Forest) -> str:
     if context is None:
         return "none: one stage"
     channels = f"{context.groups.n_channels} channels"
-    return f"{context.n_trees} trees, depth {context.depth}, {context.n_leaves:,} leaves, {channels}"
+    return f"{counted(context.n_trees, 'trees')}, depth {context.depth}, {context.n_leaves:,} leaves, {channels}"
 
 
 def _describe_person_model(file: ModelFile) -> Lines:
     model = PersonModel.from_file(file)
     return [
-        ("scene forest", f"{model.scene.n_trees} trees, {model.scene.n_leaves:,} leaves"),
-        ("judge", f"{len(model.judge.roots)} trees, {len(model.judge.features):,} nodes"),
+        ("scene forest", f"{counted(model.scene.n_trees, 'trees')}, {model.scene.n_leaves:,} leaves"),
+        ("judge", f"{counted(len(model.judge.roots), 'trees')}, {len(model.judge.features):,} nodes"),
         ("body forest", _cut(model.body)),
         ("least probability", f"{model.least_probability:g}"),
         *_entries("config", model.config),

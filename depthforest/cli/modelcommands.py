@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from depthforest.base import Parameter, UsageError, check_writable
+from depthforest.base import Parameter, UsageError, check_writable, counted
 from depthforest.cli.options import (
     CameraOption,
     DaskOption,
@@ -273,7 +273,7 @@ def fit_joints(
     with on_cluster(dask), progress_bar(len(frames)) as advance:
         fitted = fit_joints(forest, frames, threads=threads, progress=advance)
     fitted.save(output)
-    print(f"joint parameters of {len(frames)} frames in {output}")
+    print(f"joint parameters of {counted(len(frames), 'frames')} in {output}")
 
 
 @models.command("fit-convention")
@@ -301,7 +301,7 @@ def fit_convention(
     found, marked = people_of_marks(joints, marks)
     convention = fit_convention(found, marked, base=base)
     convention.save(output)
-    print(f"offsets of {len(convention.offsets)} joints from {len(found)} frames in {output}")
+    print(f"offsets of {len(convention.offsets)} joints from {counted(len(found), 'frames')} in {output}")
 
 
 @models.command("fit-confidence")
@@ -331,7 +331,7 @@ def fit_confidence(
     fitted.save(output)
     assert fitted.calibration is not None
     smoothed, other = fitted.calibration["temperature"], fitted.calibration["temperature_unsmoothed"]
-    print(f"temperature {smoothed:g}, unsmoothed {other:g}, of {len(frames)} frames in {output}")
+    print(f"temperature {smoothed:g}, unsmoothed {other:g}, of {counted(len(frames), 'frames')} in {output}")
 
 
 @models.command("fit-leaves")
@@ -387,7 +387,7 @@ def fit_leaves(
             progress=advance,
         )
     fitted.save(output)
-    print(f"{fitted.n_trees} trees, {fitted.n_leaves} leaves, {fitted.n_facings} facings in {output}")
+    print(f"{counted(fitted.n_trees, 'trees')}, {fitted.n_leaves} leaves, {fitted.n_facings} facings in {output}")
 
 
 @models.command("train-people")
@@ -457,7 +457,7 @@ def import_pcl(
 
         forest = pcl.import_pcl(trees, pcl.FOCAL_PX if focal is None else focal)
         forest.save(output)
-    print(f"{forest.n_trees} trees, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
+    print(f"{counted(forest.n_trees, 'trees')}, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
 
 
 @models.command()
@@ -497,6 +497,7 @@ def export(
     with status("reading the model, writing ..."):
         from depthforest.export import export_c, export_page, export_wasm
         from depthforest.forest import load
+        from depthforest.recipes import shown_bytes
 
         forest = load(model)
         if wasm:
@@ -506,7 +507,7 @@ def export(
         else:
             written = export_c(forest, output, name=name, blob=blob, joints=joints, example=example)
     for path in written:
-        print(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB)")
+        print(f"written: {path} ({shown_bytes(path.stat().st_size)})")
 
 
 @models.command()

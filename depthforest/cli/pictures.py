@@ -164,7 +164,6 @@ def draw_frames(
     (int, int, list of DepthForestError)
         Frames drawn, those on the sheet, and what could not be read.
     """
-    make_folder(output)
     failures: list[DepthForestError] = []
     cells: dict[str, drawing.Picture] = {}
     taken: set[str] = set()
@@ -176,6 +175,8 @@ def draw_frames(
             continue
         shaded = drawing.shade(frame)
         stem = _unused(name.stem, taken)
+        if not n_drawn:
+            make_folder(output)
         drawing.write_picture(output / f"{stem}.shaded.png", shaded)
         n_drawn += 1
         if len(cells) < MAX_SHEET_PICTURES:

@@ -34,9 +34,12 @@ def train_by_recipe(
 
         read = read_recipe(recipe, scale=scale, mocap=mocap, bodies=bodies)
         run = RecipeRun(read, output, folder, mocap=mocap, bodies=bodies)
-        run.records()  # what depends on files that are missing is told now, before anything is compiled
+        if is_dry:
+            rows = run.plan()
+        else:
+            run.check()  # what is missing is told now, before anything is compiled
     if is_dry:
-        print_plan(run.plan())
+        print_plan(rows)
         return
     compile_first(TRAIN)
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from depthforest import __version__
-from depthforest.base import UsageError
+from depthforest.base import UsageError, counted
 from depthforest.compare.budget import Budget, CompareSettings, spend
 from depthforest.compare.data import CompareData, chosen_frames, open_frames, open_judges, read_data
 from depthforest.compare.fits import Fit, Fitter
@@ -213,7 +213,7 @@ def _told_dict(record: dict[str, Any]) -> str:
     fit = record["fits"][record["chosen"]]
     accuracy = fit["mean_class_accuracy"]["value"]
     cost = f"{fit['fit_seconds']:.1f} s, {fit['bytes'] / 1e6:.1f} MB"
-    return f"{record['size']} {record['unit']}, {cost}, mean per-class accuracy {accuracy:.1%}"
+    return f"{counted(record['size'], record['unit'])}, {cost}, mean per-class accuracy {accuracy:.1%}"
 
 
 def _versions() -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from depthforest.base import replacing, write_json
+from depthforest.base import counted, replacing, write_json
 
 TITLES = ("learner", "size", "fit s", "frame ms", "MB", "accuracy", "per class", "95 %")
 """Of the table that people read; a terminal has no place for the last."""
@@ -44,7 +44,7 @@ def text_rows(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
         mean = fit["mean_class_accuracy"]
         rows.append((
             record["name"],
-            f"{record['size']} {record['unit']}",
+            f"{counted(record['size'], record['unit'])}",
             f"{fit['fit_seconds']:.1f}" + (OVER if record["is_over"] else ""),
             f"{1e3 * fit['predict_seconds']:.1f}",
             f"{fit['bytes'] / 1e6:.1f}",

@@ -127,7 +127,7 @@ class Camera:
                 raise CameraError("a camera matrix has no picture size; use Camera.from_matrix(K, width, height)")
             return cls.from_matrix(value, *size)
         raise CameraError(
-            f"{shown(value)} is no camera; name a preset ({', '.join(PRESETS)}), a preset scaled as in "
+            f"{shown(value)} is not a camera preset; name a preset ({', '.join(PRESETS)}), a preset scaled as in "
             "kinect_v1@320x240, numbers fx,fy,cx,cy[,WxH], or a .json file; in Python also a 3 x 3 matrix K"
         )
 

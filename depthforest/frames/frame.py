@@ -279,8 +279,8 @@ def fitted_camera(camera: Camera, shape: tuple[int, ...]) -> Camera:
         scaled = camera.scaled(width, height)
     except CameraError:
         raise CameraError(
-            f"the picture is {width} x {height} but the camera {camera.width} x {camera.height}, of another aspect; "
-            "give the camera of this picture (",
+            f"the picture is {width} x {height} but the camera {camera.width} x {camera.height}, "
+            "which has a different aspect ratio; give the camera of this picture (",
             Parameter("rotate", 90),
             " turns a sensor mounted on its side)",
         ) from None

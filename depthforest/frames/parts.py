@@ -200,7 +200,7 @@ def _checked_mirror(mirror: object, names: tuple[str, ...]) -> tuple[int, ...]:
         raise PartSetError(f"the mirror table needs one label for each of the {len(names)} parts, got {_shown(mirror)}")
     for label, mirrored in enumerate(mirror):
         if not is_whole(mirrored, 0, len(names) - 1):
-            raise PartSetError(f"the mirror table sends {names[label]!r} to {_shown(mirrored)}, which is no part")
+            raise PartSetError(f"the mirror table sends {names[label]!r} to {_shown(mirrored)}, which is not a part")
         if mirror[mirrored] != label:
             raise PartSetError(
                 f"the mirror table sends {names[label]!r} to {names[mirrored]!r} but {names[mirrored]!r} elsewhere; "
@@ -228,7 +228,7 @@ def _label_of(end: object, names: tuple[str, ...]) -> int:
         return names.index(end)
     if is_whole(end, 0, len(names) - 1):
         return end
-    raise PartSetError(f"a mirror pair names {_shown(end)}, which is no part")
+    raise PartSetError(f"a mirror pair names {_shown(end)}, which is not a part")
 
 
 def _mirror_by_name(names: tuple[str, ...]) -> tuple[int, ...]:

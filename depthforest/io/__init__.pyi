@@ -26,4 +26,5 @@ from .writing import BLOCK as BLOCK
 from .writing import JOINT_COLUMNS as JOINT_COLUMNS
 from .writing import Store as Store
 from .writing import check_claim as check_claim
+from .writing import import_zarr as import_zarr
 from .writing import open_store as open_store

@@ -520,7 +520,7 @@ def _read_npz(path: Path) -> Iterator[Raw]:
 def _raw_frame_bytes(path: Path, size: Size | None) -> int:
     if size is None:
         raise FrameError(
-            f"{path}: is no PNG, TIFF, PGM, NumPy or PCD file; if it holds raw 16-bit depth, pass its ",
+            f"{path}: is not a PNG, TIFF, PGM, NumPy or PCD file; if it holds raw 16-bit depth, pass its ",
             Parameter("size"),
             ", as in 640x480",
         )
@@ -528,7 +528,7 @@ def _raw_frame_bytes(path: Path, size: Size | None) -> int:
     total = path.stat().st_size
     if total % n_bytes:
         raise FrameError(
-            f"{path}: {total} bytes are no whole number of {size[0]}x{size[1]} pictures of 16-bit values "
+            f"{path}: {total} bytes are not a whole number of {size[0]}x{size[1]} pictures of 16-bit values "
             f"({n_bytes} bytes each); is the size right, the file whole?"
         )
     return n_bytes

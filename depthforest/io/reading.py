@@ -26,7 +26,7 @@ from depthforest.base import (
 from depthforest.frames import Camera, CameraLike, Frame, Scale, check_rotation, check_scale, check_size, parse_size
 from depthforest.io.formats import DEPTH_SUFFIXES, RAW_SUFFIXES, Page, PictureFile, Pictures, Size, read_stream
 from depthforest.io.live.callback import Callback, callback_source
-from depthforest.io.live.naming import CALLBACK, camera_stem, open_camera, split_camera
+from depthforest.io.live.naming import CALLBACK, DRIVERS, camera_stem, is_unknown_camera, open_camera, split_camera
 from depthforest.io.live.source import LiveSource
 from depthforest.io.recordings.hdf5 import split_name
 from depthforest.io.recordings.opening import is_recording_folder, open_pictures
@@ -491,6 +491,9 @@ def _listed(source: PathLike) -> list[Path | str]:
         if not files:
             raise FrameError(f"{source}: no file matches")
         return list(files)
+    if is_unknown_camera(str(source)) and not path.exists():
+        cameras = ", ".join(f"{kind}:" for kind in DRIVERS)
+        raise UsageError(f"{source}: is neither a file nor a live camera; live cameras are {cameras}")
     return [path]
 
 

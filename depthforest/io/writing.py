@@ -191,6 +191,7 @@ class ZarrStore(Store):
     KIND = "zarr"
 
     def __init__(self, path: str | Path, max_people: int) -> None:
+        import_zarr()  # told before frames are generated
         super().__init__(path)
         self._max_people = max_people
         self._group: Any = None

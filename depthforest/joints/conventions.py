@@ -84,7 +84,7 @@ class Convention:
         """Read what `save` wrote, and check everything."""
         content = read_json(Path(path), UsageError)
         if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
-            raise UsageError(f"{path}: is no convention; expected format {FORMAT!r}, version {VERSION}")
+            raise UsageError(f"{path}: is not a convention; expected format {FORMAT!r}, version {VERSION}")
         joints = content.get("joints")
         is_whole = isinstance(joints, dict) and all(
             isinstance(its, dict) and sorted(its) == ["from", "offset_m"] for its in joints.values()

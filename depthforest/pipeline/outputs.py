@@ -64,7 +64,9 @@ def parse_outputs(text: str | None) -> tuple[str, ...]:
     for word in named:
         if word not in known:
             raise UsageError(
-                f"{word!r} is no output; ", Parameter("outputs"), f" takes {', '.join(known)}, with commas between them"
+                f"{word!r} is not an output; ",
+                Parameter("outputs"),
+                f" takes {', '.join(known)}, with commas between them",
             )
     if not named:
         raise UsageError(Parameter("outputs"), f" needs at least one of {', '.join(known)}")

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from depthforest.base import DepthForestWarning, Message, Parameter, text_of
 from depthforest.forest import Forest, load
-from depthforest.frames import NAMED_SCALES, Frame
+from depthforest.frames import Frame, Scale, check_scale
 from depthforest.io import ReadOptions
 from depthforest.people import People, PersonSize, find_people, measure_people
 from depthforest.pipeline.merging import PeopleLabels, label_people
@@ -60,14 +60,14 @@ ROOM_M = (0.6, 6.0)
 REACH_M = 5.0
 """Meters up to which people are found."""
 
-UNITS: Mapping[str, float] = {"cm": 10.0, "m": 1000.0, "tum": 0.2, "0.0001": 0.1, "0.00025": 0.25}
-"""Scale -> how many times larger depths are with it than as millimeters."""
+UNITS: tuple[str | float, ...] = ("mm", "cm", "m", "tum", 0.0001, 0.00025)
+"""Scales that cameras and files have, the likeliest first."""
 
 FOCAL_LENGTHS = (0.5, 2.0)
 """Multiples of the focal length that are tried."""
 
 UNIT_SLACK = 1.25
-"""Factor within which a ratio of heights is taken for one of `UNITS`."""
+"""Factor within which a ratio of heights is taken for that of two units."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class Plausibility:
             return None
         before = float(np.mean([glance.confidence for glance in glances]))
         best, reached = None, max(convincing, LEAST_GAIN * before)
-        for trial in _trials():
+        for trial in _trials(self.reading):
             answers = [self._tried_as(trial, glance.frame) for glance in glances]
             after = float(np.mean([answer.confidence for answer in answers]))
             if after >= reached:
@@ -279,7 +279,7 @@ class Plausibility:
         def is_near(times: float) -> bool:
             return abs(math.log(ratio / times)) < math.log(UNIT_SLACK)
 
-        if any(is_near(times) for times in UNITS.values()):
+        if any(map(is_near, _other_units(self.reading).values())):
             return Finding(
                 "scale", (text, "the unit of depth is probably another; pass ", *_unit_of(is_near, self.reading))
             )
@@ -307,12 +307,12 @@ class _Trial:
         return Frame(np.where(larger < np.iinfo(np.uint16).max, larger, 0).astype(np.uint16), camera)
 
 
-def _trials() -> Iterator[_Trial]:
+def _trials(reading: ReadOptions) -> Iterator[_Trial]:
     for degrees in (90, 180, 270):
         yield _Trial("rotate", degrees=degrees)
     for times in FOCAL_LENGTHS:
         yield _Trial("camera", times)
-    for times in UNITS.values():
+    for times in _other_units(reading).values():
         yield _Trial("scale", times)
 
 
@@ -333,16 +333,25 @@ def _other_unit(found: str, median: float, reading: ReadOptions) -> Finding:
     return Finding("scale", (found, f"{where}; the unit is probably another: pass ", *unit))
 
 
+def _other_units(reading: ReadOptions) -> dict[str | float, float]:
+    """Return how many times larger depths are in each other unit than in the one in which they were read."""
+    times = {name: _meters(name) / abs(_meters(reading.scale)) for name in UNITS}
+    return {name: value for name, value in times.items() if not math.isclose(value, 1)}
+
+
+def _meters(scale: Scale) -> float:
+    """Return the meters per unit of a scale; those of a millimeter if none was given."""
+    unit = check_scale("mm" if scale is None else scale)
+    assert unit is not None
+    return unit.meters
+
+
 def _unit_of(fits: Callable[[float], bool], reading: ReadOptions) -> Message:
     """Return the scale to pass, with which depths are so many times larger as fits."""
-    name = next((name for name, times in UNITS.items() if fits(times)), None)
-    if name is None:
+    name = next((name for name, times in _other_units(reading).items() if fits(times)), None)
+    if name is None or _meters(reading.scale) < 0:  # z points backwards, which no name says
         return (Parameter("scale"), " (meters per unit)")
-    scale = reading.scale
-    if scale in (None, "mm", NAMED_SCALES["mm"]):
-        return (Parameter("scale", name if name in NAMED_SCALES else float(name)),)
-    meters = NAMED_SCALES[scale] if scale in NAMED_SCALES else float(scale)
-    return (Parameter("scale", float(f"{meters * UNITS[name]:.4g}")),)
+    return (Parameter("scale", name),)
 
 
 def _stands(size: PersonSize) -> bool:

@@ -12,14 +12,16 @@ from typing import Any
 from depthforest.base import (
     DepthForestError,
     check_writable,
+    counted,
     make_folder,
     read_json,
     reason,
     replacing,
     write_json,
 )
+from depthforest.io import import_zarr
 from depthforest.recipes.card import command_of, write_card
-from depthforest.recipes.kinds import SUFFIXES, Job, Step
+from depthforest.recipes.kinds import FRAMES, SUFFIXES, Job, Step
 from depthforest.recipes.outlook import RecipeOutlook, log_line, shown_bytes
 from depthforest.recipes.recipe import Recipe
 
@@ -117,7 +119,9 @@ class RecipeRun:
             return None
         content = read_json(self._record_path(step), DepthForestError)
         if not isinstance(content, dict) or not {"kind", "units", "seconds", "notes"} <= set(content):
-            raise DepthForestError(f"{self._record_path(step)}: is no record of a step; remove it to do the step again")
+            raise DepthForestError(
+                f"{self._record_path(step)}: is not the record of a step; remove it to do the step again"
+            )
         return content
 
     def records(self) -> dict[str, dict[str, Any]]:
@@ -139,13 +143,20 @@ class RecipeRun:
             })  # fmt: skip
         return rows
 
+    def check(self) -> None:
+        """Raise what can be told before anything is done: missing files and packages, an output nobody can write."""
+        check_writable(self.output)
+        records = self.records()
+        if any(step.kind.gives == FRAMES or step.data for step in self.recipe.steps if step.name not in records):
+            import_zarr()  # frames are kept in Zarr stores
+
     def run(self, tell: Callable[[StepNews], object] = lambda _: None, options: RunOptions | None = None) -> Path:
         """Do what is missing, and write model and card; return the path of the model.
 
         Ctrl-C at any point loses at most the step at hand; frames and trees also keep what they have of that.
         """
         self._options = RunOptions() if options is None else options
-        check_writable(self.output)
+        self.check()
         make_folder(self.folder)
         records = self.records()
         todo = [step for step in self.recipe.steps if step.name not in records]
@@ -236,6 +247,6 @@ def _facts(path: Path) -> str:
         return f"{size}."
     facings = f" that tell {forest.n_facings} facings apart" if forest.n_facings > 1 else ""
     return (
-        f"{len(forest.part_set)} parts, {forest.n_trees} trees of up to {forest.depth} splits, {forest.n_leaves:,} "
-        f"leaves{facings}, {size}."
+        f"{len(forest.part_set)} parts, {counted(forest.n_trees, 'trees')} of up to {forest.depth} splits, "
+        f"{forest.n_leaves:,} leaves{facings}, {size}."
     )

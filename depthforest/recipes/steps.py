@@ -40,8 +40,8 @@ def _origin(config: Config) -> str:
 
     if config.mocap and not Path(config.mocap).is_dir():
         raise UsageError(
-            f"{config.mocap}: is no folder of BVH clips; name that of the CMU clips with ", Parameter("mocap"),
-            ", or do without them: ", Parameter("mocap"), " ''",
+            f"{config.mocap}: is not a folder of BVH clips; name one with ", Parameter("mocap"),
+            ", or pass ", Parameter("mocap"), " '' to use none",
         )  # fmt: skip
     return provenance.identity(config, 0)
 

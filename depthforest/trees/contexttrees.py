@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Column, ModelError, is_number, kernel, modelfile, plain
+from depthforest.base import Column, ModelError, counted, is_number, kernel, modelfile, plain
 from depthforest.frames import PartSet
 from depthforest.trees.channels import PartGroups
 from depthforest.trees.columns import MAX_FACING_TREES, check_links, check_rows, levels
@@ -156,7 +156,7 @@ class ContextTrees:
         return type(self), tuple(getattr(self, entry.name) for entry in fields(self))
 
     def __repr__(self) -> str:
-        return f"ContextTrees({self.n_trees} trees, depth {self.depth}, {self.n_leaves} leaves)"
+        return f"ContextTrees({counted(self.n_trees, 'trees')}, depth {self.depth}, {self.n_leaves} leaves)"
 
 
 @kernel

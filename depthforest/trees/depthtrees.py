@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import DepthForestError, ModelError, plain
+from depthforest.base import DepthForestError, ModelError, counted, plain
 from depthforest.frames import NO_PART, Frame, PartSet
 from depthforest.trees import facings
 from depthforest.trees.columns import (
@@ -183,7 +183,9 @@ class DepthTrees:
 
     def __repr__(self) -> str:
         facing = f", {self.n_facings} facings" if self.n_facings > 1 else ""
-        size = f"{self.n_trees} trees, depth {self.depth}, {self.n_leaves} leaves, {len(self.part_set)} parts"
+        size = (
+            f"{counted(self.n_trees, 'trees')}, depth {self.depth}, {self.n_leaves} leaves, {len(self.part_set)} parts"
+        )
         context = f", context of {self.context.n_leaves} leaves" if self.context else ""
         return f"{type(self).__name__}({size}{facing}{context})"
 

@@ -105,7 +105,7 @@ def _read_obj(path: Path) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32
                 a, b, c, d = (int(field.partition("/")[0]) - 1 for field in fields)
                 quads.append([a, b, c, d])
         except (ValueError, IndexError):
-            raise MakeHumanError(f"{path}: line {number} is no point, group or quad: {line[:60]!r}") from None
+            raise MakeHumanError(f"{path}: line {number} is not a point, group or quad: {line[:60]!r}") from None
     try:
         positions = np.array(points, dtype=np.float32).reshape(-1, 3)
     except ValueError as error:

@@ -70,7 +70,9 @@ class NameMap:
     def __post_init__(self) -> None:
         for theirs, ours in self.names.items():
             if not isinstance(ours, str) or ours not in BONE:
-                raise MocapError(f"a name map sends {theirs!r} to {ours!r}, which is no bone; see skeleton.BONE_NAMES")
+                raise MocapError(
+                    f"a name map sends {theirs!r} to {ours!r}, which is not a bone; see skeleton.BONE_NAMES"
+                )
         object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
 
     @classmethod
@@ -351,7 +353,7 @@ def clip_files(folder: str | Path) -> list[Path]:
     """Return the BVH files below a folder, subfolders included, in the order a person counts."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise MocapError(f"{folder}: is no folder of BVH clips")
+        raise MocapError(f"{folder}: is not a folder of BVH clips")
     files = [path for path in folder.rglob("*") if path.suffix.lower() == ".bvh" and path.is_file()]
     return sorted(files, key=lambda path: natural_key(path.relative_to(folder).as_posix()))
 

@@ -8,7 +8,15 @@ import typer
 
 import depthforest
 import synth
-from depthforest.base.errors import DepthForestError, DepthForestWarning, FrameError, Parameter, UsageError, text_of
+from depthforest.base.errors import (
+    DepthForestError,
+    DepthForestWarning,
+    FrameError,
+    Parameter,
+    UsageError,
+    counted,
+    text_of,
+)
 from depthforest.cli.commands import app
 from depthforest.cli.options import OPTION_NAMES, as_option
 from depthforest.cli.terminal import complain, warn_in_one_line
@@ -96,3 +104,7 @@ def test_what_comes_from_outside_cannot_steer_a_terminal():
     assert text.isprintable()
     assert len(text) < 1100
     assert str(DepthForestWarning("\x9b")) == "\\x9b"
+
+
+def test_one_thing_is_no_plural():
+    assert [counted(n, "trees") for n in (0, 1, 2)] == ["0 trees", "1 tree", "2 trees"]

@@ -137,8 +137,8 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         ({"x": {"y": object()}}, r"metadata.x.y: cannot be <object"),
         ({"x": float("inf")}, "metadata.x: cannot be inf"),
         ({"x": {1: 2}}, r"metadata.x: cannot be \{1: 2\}; metadata holds dicts with text keys"),
-        ({"x": "\ud800"}, r"metadata.x: is no valid text"),
-        ({"\udfff": 1}, r"metadata: is no valid text"),
+        ({"x": "\ud800"}, r"metadata.x: is not valid text"),
+        ({"\udfff": 1}, r"metadata: is not valid text"),
         ({"x": np.float32(1)}, r"metadata.x: cannot be"),
         ({"x": np.zeros(3)}, r"metadata.x: cannot be array"),
     ],
@@ -206,17 +206,17 @@ DEEP = '{"kind":"toy","format":1,"x":' + "[" * 100_000 + "]" * 100_000 + "}"
 HUGE = 10**400
 BROKEN = {
     "empty": (b"", r"is empty \(0 bytes\); was it copied"),
-    "one byte": (b"x", "is no model file"),
-    "text": (b"Hello, I am a text and no model at all.", "is no model file"),
-    "a PNG": (b"\x89PNG\r\n\x1a\n" + bytes(100), "is no model file"),
-    "a pickle": (b"\x80\x04\x95\x10\0\0\0\0\0\0\0}", "is no model file"),
+    "one byte": (b"x", "is not a model file"),
+    "text": (b"Hello, I am a text and no model at all.", "is not a model file"),
+    "a PNG": (b"\x89PNG\r\n\x1a\n" + bytes(100), "is not a model file"),
+    "a pickle": (b"\x80\x04\x95\x10\0\0\0\0\0\0\0}", "is not a model file"),
     "cut in the header": (GOOD[: N_HEADER // 2], f"is cut off: its header needs {8 + N_HEADER} bytes, the file has"),
     "cut in the data": (GOOD[:-1], "is cut off: column 'c' ends at byte 31 of the data, which has 30"),
     "something appended": (GOOD + b"xy", "has 2 bytes after its last column; was something appended"),
-    "huge header": ((2**62).to_bytes(8, "little") + GOOD[8:], "is no model file"),
+    "huge header": ((2**62).to_bytes(8, "little") + GOOD[8:], "is not a model file"),
     "not JSON": (packed(b"{nonsense}"), "its header is not valid JSON: "),
     "not UTF-8": (packed(b'{"\xff": 1}'), "its header is not valid JSON: 'utf-8' codec"),
-    "a list": (packed(b"{}").replace(b"{}", b"[]"), "is no model file"),
+    "a list": (packed(b"{}").replace(b"{}", b"[]"), "is not a model file"),
     "key twice": (packed(b'{"a": 1, "a": 2}'), "its header is not valid JSON: a key is given twice"),
     "deep header": (packed(b'{"a": ' + b"[" * 99999), "its header is nested deeper than 24"),
     "no metadata": (packed({"a": column()}, b"abc"), "is a safetensors file but no depthforest model"),
@@ -228,9 +228,9 @@ BROKEN = {
     "metadata of a number": (packed({"__metadata__": {"depthforest": 3}}), "is a safetensors file but no"),
     "metadata is a list": (packed(described("[1]")), r"its metadata must be a JSON object, got \[1\]"),
     "metadata is not JSON": (packed(described("{")), "its metadata is not valid JSON"),
-    "metadata with a half character": (packed(described('{"a": "\ud800"}')), "its metadata is no valid text"),
-    "metadata with an escaped half": (packed(described('{"a": "\\ud800"}')), "metadata.a: is no valid text"),
-    "metadata with NaN": (packed(described('{"a": NaN}')), "its metadata is not valid JSON: NaN is no number"),
+    "metadata with a half character": (packed(described('{"a": "\ud800"}')), "its metadata is not valid text"),
+    "metadata with an escaped half": (packed(described('{"a": "\\ud800"}')), "metadata.a: is not valid text"),
+    "metadata with NaN": (packed(described('{"a": NaN}')), "its metadata is not valid JSON: NaN is not a number"),
     "metadata with 1e999": (packed(described('{"a": 1e999}')), "its metadata is not valid JSON: 1e999 is too large"),
     "metadata with a huge number": (packed(described('{"a": 1%s}' % ("0" * 400))), "metadata.a: cannot be a huge"),
     "metadata of endless digits": (packed(described('{"a": %s}' % ("9" * 9999))), "its metadata is not valid JSON"),
@@ -298,7 +298,7 @@ def test_random_bytes(tmp_path):
     rng = np.random.default_rng(0)
     for n in (1, 8, 9, 10, 100, 5000):
         (tmp_path / "m").write_bytes(rng.bytes(n))
-        with pytest.raises(ModelError, match="is no model file"):
+        with pytest.raises(ModelError, match="is not a model file"):
             modelfile.read(tmp_path / "m")
 
 
@@ -321,7 +321,7 @@ def test_what_is_no_file(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 def test_a_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ModelError, match="is no regular file"):
+    with pytest.raises(ModelError, match="is not a regular file"):
         modelfile.read(tmp_path / "pipe")
 
 

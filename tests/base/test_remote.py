@@ -45,7 +45,7 @@ def test_urls_are_told_from_paths(tmp_path):
     [
         ("ftp://there/x", r"ftp:// addresses cannot be read; known are s3://, gs://, https://"),
         ("file:///etc/passwd", "file:// addresses cannot be read"),
-        ("s3://", "is no address of a file or a folder"),
+        ("s3://", "is not the address of a file or a folder"),
         ("https://there/a::s3://here", "is no address"),
         ("https://there/a\nb", "is no address"),
     ],
@@ -133,7 +133,7 @@ def test_an_answer_without_end_is_cut_and_refused(site, monkeypatch):
         ("locked", "cannot be read: access is refused; are credentials set"),
         ("broken", "cannot be read: the server says status 500"),
         ("cut", "cannot be read: the server does not answer"),
-        ("one.txt", "is no model file"),
+        ("one.txt", "is not a model file"),
     ],
 )
 def test_bad_answers_are_told_in_one_line(site, name, message):

@@ -181,7 +181,7 @@ def test_warnings_are_one_line_each_and_said_once(frames, tmp_path):
         (["show", "x", "--nonsense"], 2, "no option is called --nonsense (see depthforest show --help)"),
         (["show", "x", "-o", "out", "--rotate", "left"], 2, "Invalid value for '--rotate'"),
         (["show", "x", "-o", "out", "--rotate", "45"], 2, "rotate takes 0, 90, 180 or 270"),
-        (["show", "x", "-o", "out", "--camera", "webcam"], 2, "'webcam' is no camera"),
+        (["show", "x", "-o", "out", "--camera", "webcam"], 2, "'webcam' is not a camera preset"),
         (["show", "x", "-o", "out", "--scale", "feet"], 2, "scale 'feet' is unknown"),
         (["show", "-", "-o", "out"], 2, "give its size"),
         (["show", ".", "-o", "."], 1, "holds no depth images"),
@@ -200,6 +200,7 @@ def test_misuse_is_one_line(tmp_path, args, code, message):
     assert line.startswith("depthforest: error: ")
     assert message in line
     assert not list(tmp_path.rglob("*.png"))
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_output_that_cannot_be_made_is_one_line(frames, tmp_path):
@@ -412,3 +413,10 @@ def test_show_doubts_centimeters(tmp_path):
     assert b"half of the readings are within 0.3 m; the unit is probably another: pass --scale cm" in done.stderr
     quiet = run_here("show", "cm.png", "-o", "out", "--camera", "kinect_v1@320x240", "--scale", "cm", cwd=tmp_path)
     assert quiet.stderr == b""
+
+
+def test_show_proposes_units_by_name(tmp_path):
+    depth = np.linspace(1500, 4500, 240 * 320).reshape(240, 320).astype(np.uint16)
+    drawing.write_depth(tmp_path / "mm.png", depth)
+    done = run_here("show", "mm.png", "-o", "out", "--camera", "kinect_v1@320x240", "--scale", "cm", cwd=tmp_path)
+    assert done.stderr.endswith(b"; the unit is probably another: pass --scale mm\n")

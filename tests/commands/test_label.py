@@ -86,7 +86,7 @@ def test_nobody_found_is_said(tmp_path, out):
     drawing.write_depth(tmp_path / "wall.png", np.full(DATA[0].shape, 3000, np.uint16))
     result = run_apart(tmp_path / "wall.png", "-o", out, *COMMON)
     assert result.returncode == 0
-    assert result.stdout.decode().endswith("people found: 0 in 1 of 1 frames\n")
+    assert result.stdout.decode().endswith("people found: 0 in 1 of 1 frame\n")
     (line,) = said(result)
     assert "warning: nobody was found; if somebody is there, look at `depthforest show`: the unit (--scale)" in line
 
@@ -112,7 +112,7 @@ def test_one_bad_frame_is_named_and_the_rest_is_labeled(frames, out):
     [
         (["f0.png"], 2, "name a folder for the labels with -o"),
         (["none.png", "-o", "out"], 1, "none.png: cannot be read"),
-        (["f0.png", "-o", "out", "--write", "parts,gif"], 2, "'gif' is no output; --write takes parts, overlay,"),
+        (["f0.png", "-o", "out", "--write", "parts,gif"], 2, "'gif' is not an output; --write takes parts, overlay,"),
         (["f0.png", "-o", "out", "--write", ","], 2, "--write needs at least one of"),
         (["f0.png", "-o", "out", "--rule", "best"], 2, "rule must be one of mean, votes, purity"),
         (["f0.png", "-o", "out", "--reject", "2"], 2, "Invalid value for '--reject'"),

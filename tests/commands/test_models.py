@@ -119,7 +119,7 @@ def test_train_context_writes_a_model_that_other_commands_take(data, tmp_path, c
     )
     assert command("train-context", MODEL, "--data", data, "-o", trained, *options) == 0
     forest = df.load(trained)
-    assert capsys.readouterr().out.endswith(f"context of 1 trees, {forest.context.n_leaves} leaves in {trained}\n")
+    assert capsys.readouterr().out.endswith(f"context of 1 tree, {forest.context.n_leaves} leaves in {trained}\n")
     assert command("info", trained, "--all") == 0
     shown = capsys.readouterr().out
     assert re.search(r"context +1 trees, depth \d, \d+ leaves, 32 channels", shown)

@@ -237,7 +237,7 @@ def test_what_a_set_needs_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr("synth.bodies.find_folder", lambda: tmp_path)
     with pytest.raises(UsageError, match=r"made of the CMU clips; name their folder .* with mocap, or take procedural"):
         open_bench("mocap")
-    with pytest.raises(DepthForestError, match="is no folder of BVH clips"):
+    with pytest.raises(DepthForestError, match="is not a folder of BVH clips"):
         open_bench("mocap", tmp_path / "none")
     for subject in ("01", *HELD_OUT_SUBJECTS[1:]):
         bvh_clip(tmp_path / "clips", f"{subject}_01")

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from support.command import run_here
 from support.smallforests import facing
@@ -15,6 +17,7 @@ def test_export_writes_a_header_and_what_belongs_to_it(model, tmp_path):
     assert [line.split(" (")[0] for line in done.stdout.decode().splitlines()] == [
         f"written: {tmp_path / name}" for name in ("small.h", "small.bin", "small_example.c")
     ]
+    assert re.search(r"small_example\.c \(\d\.\d kB\)$", done.stdout.decode().strip())
     assert "tiny_label(" in (tmp_path / "small.h").read_text()
 
 
@@ -27,6 +30,7 @@ def test_export_writes_a_header_and_what_belongs_to_it(model, tmp_path):
         (["-o", "x.wasm", "--wasm", "--page"], "not both"),
         (["-o", "x.h", "--wasm"], "ends in .wasm"),
         (["-o", "x.wasm", "--page"], "ends in .html"),
+        (["-o", "no/x.h"], "no; make it, or name another"),
     ],
 )
 def test_export_says_what_is_wrong_in_one_line(words, message, model, tmp_path):

@@ -72,7 +72,7 @@ def test_errors_say_what_is_there(folder, tmp_path):
     with pytest.raises(ModelError, match="is a folder, expected a model file"):
         df.load(tmp_path)
     (folder / "a.safetensors").write_bytes(b"broken")
-    with pytest.raises(ModelError, match=r"a\.safetensors: is no model file"):
+    with pytest.raises(ModelError, match=r"a\.safetensors: is not a model file"):
         df.load("a")
 
 

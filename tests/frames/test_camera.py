@@ -121,7 +121,7 @@ def test_json_round_trip(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("kinect_v3", "'kinect_v3' is no camera; name a preset (kinect_v1,"),
+        ("kinect_v3", "'kinect_v3' is not a camera preset; name a preset (kinect_v1,"),
         ("kinect_v1@640", "a size is written WIDTHxHEIGHT"),
         ("kinect_v1@640x400", "the aspect differs"),
         ("1,2,3", "got 3 fields"),

@@ -51,7 +51,9 @@ def test_a_camera_of_another_size_is_scaled_aloud_or_refused():
     with pytest.warns(df.DepthForestWarning, match="the camera is 640 x 480 and is scaled to pictures of 32 x 24"):
         frame = df.Frame(DEPTH, df.Camera.preset("kinect_v1"))
     assert frame.camera == df.Camera.preset("kinect_v1@32x24")
-    with pytest.raises(CameraError, match="the picture is 32 x 24 but the camera 512 x 424, of another aspect"):
+    with pytest.raises(
+        CameraError, match="the picture is 32 x 24 but the camera 512 x 424, which has a different aspect ratio"
+    ):
         df.Frame(DEPTH, df.Camera.preset("kinect_v2"))
 
 

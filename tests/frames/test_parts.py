@@ -126,7 +126,7 @@ def test_names_alone_give_the_mirror_table():
         ({"names": "abc"}, "list of strings"),
         ({"names": ["a", "b"], "colors": [[1, 2, 3]]}, "one color for each of the 2 parts, got 1"),
         ({"names": ["a"], "colors": [[1, 2, 300]]}, "from 0 to 255, got"),
-        ({"names": ["a", "b"], "mirror": [["a", "c"]]}, "names 'c', which is no part"),
+        ({"names": ["a", "b"], "mirror": [["a", "c"]]}, "names 'c', which is not a part"),
         ({"names": ["a", "b", "c"], "mirror": [[0, 1], [1, 2]]}, "another pair has already"),
         ({"names": ["a", "b"], "mirror": [[0, 1, 2]]}, "list of pairs"),
         ({"names": ["a"], "colours": []}, "unknown keys colours"),
@@ -145,7 +145,7 @@ def test_broken_part_sets_are_refused(content, message, tmp_path):
 def test_a_mirror_table_that_is_no_involution_is_refused():
     with pytest.raises(PartSetError, match="mirroring twice must change nothing"):
         PartSet(("a", "b", "c"), mirror=(1, 2, 0))
-    with pytest.raises(PartSetError, match="to 7, which is no part"):
+    with pytest.raises(PartSetError, match="to 7, which is not a part"):
         PartSet(("a", "b", "c"), mirror=(0, 1, 7))
 
 

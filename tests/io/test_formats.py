@@ -379,7 +379,7 @@ def test_broken_files_are_refused(tmp_path, content, message):
 
 def test_raw_of_the_wrong_size_is_refused(tmp_path):
     path = write(tmp_path / "x.raw", bytes(1000))
-    with pytest.raises(FrameError, match=r"1000 bytes are no whole number of 32x24 pictures"):
+    with pytest.raises(FrameError, match=r"1000 bytes are not a whole number of 32x24 pictures"):
         list(PictureFile(path, (32, 24)).pages())
 
 

@@ -85,7 +85,7 @@ def test_what_is_called_a_picture_is_no_dump(tmp_path):
     """Unless its size is given: the camera's alone would make a picture of any broken file."""
     for name in ("a.png", "a.exr", "a"):
         (tmp_path / name).write_bytes(STACK[0].tobytes())
-        with pytest.raises(FrameError, match="is no PNG, TIFF, PGM, NumPy or PCD file"):
+        with pytest.raises(FrameError, match="is not a PNG, TIFF, PGM, NumPy or PCD file"):
             df.read_depth(tmp_path / name, CAMERA)
         np.testing.assert_array_equal(df.read_depth(tmp_path / name, CAMERA, size="32x24").depth_mm, STACK[0])
     for name in ("a.raw", "a.BIN", "a.depth"):
@@ -205,10 +205,10 @@ def test_unreadable_folders_are_refused(tmp_path):
         (lambda p: df.read_frames(f"{p}/*.exr", CAMERA), FrameError, "no file matches"),
         (lambda _: df.read_frames([], CAMERA), UsageError, "no input given"),
         (lambda p: df.read_depth(p / "b.npy"), CameraError, "no camera given, and 32 x 24 is the size of no preset"),
-        (lambda p: df.read_depth(p / "b.npy", "kinect_v2"), CameraError, "of another aspect"),
+        (lambda p: df.read_depth(p / "b.npy", "kinect_v2"), CameraError, "different aspect ratio"),
         (lambda p: df.read_depth(p / "b.npy", CAMERA, rotate=30), CameraError, "0, 90, 180 or 270"),
         (lambda p: df.read_depth(p / "b.npy", CAMERA, scale="feet"), UsageError, "scale 'feet' is unknown"),
-        (lambda p: df.read_depth(p / "b.npy", "kinect"), CameraError, "'kinect' is no camera"),
+        (lambda p: df.read_depth(p / "b.npy", "kinect"), CameraError, "'kinect' is not a camera preset"),
         (lambda p: df.read_depth(p / "b.npy", "5,5,a,b"), CameraError, "camera numbers are fx,fy,cx,cy"),
         (lambda p: df.read_depth(p / "b.npy", ".01,.01,1,1"), CameraError, "side; got fx=0.01, fy=0.01 (in meters"),
         (lambda p: df.read_depth(p / "c.bin", None, size=(0, 0)), UsageError, "size: 0 x 0 pixels"),

@@ -85,8 +85,9 @@ def test_advice_adds_to_the_options_that_are_there(forest):
     for reading, wrong, advice in (
         (ReadOptions(rotate=180), {"turned": 180}, "leave out rotate"),
         (ReadOptions(rotate=90), {"turned": 180}, "pass rotate=270"),
-        (ReadOptions(scale=0.0001), {"times": 0.1}, "pass scale=0.001"),
-        (ReadOptions(scale="cm"), {"times": 0.1}, "pass scale=0.1"),
+        (ReadOptions(scale=0.0001), {"times": 0.1}, "pass scale='mm'"),
+        (ReadOptions(scale="cm"), {"times": 10.0}, "pass scale='mm'"),
+        (ReadOptions(scale="tum"), {"times": 0.2}, "pass scale='mm'"),
     ):
         judge = Plausibility(forest, reading)
         frame = frame_of(1, **wrong)
@@ -188,7 +189,7 @@ def test_the_command_tells_and_its_exit_code_says_so(tmp_path):
     for i, (more, code, kind) in enumerate((((), 0, b"warning"), (("--people", "1"), 1, b"error"))):
         done = run_here("label", *words, "-o", tmp_path / f"out{i}", *more)
         assert done.returncode == code
-        assert b"people found: 0 in 1 of 1 frames" in done.stdout
+        assert b"people found: 0 in 1 of 1 frame\n" in done.stdout
         assert b"depthforest: " + kind + b": nobody was found: half of the readings are within" in done.stderr
         assert b"pass --scale cm" in done.stderr
         piped = run_here("label", *words, "--stdout", *more)
@@ -197,7 +198,7 @@ def test_the_command_tells_and_its_exit_code_says_so(tmp_path):
         assert b"pass --scale cm" in piped.stderr
     done = run_here("label", *words, "--scale", "cm", "--people", "1", "-o", tmp_path / "right")
     assert done.returncode == 0
-    assert b"people found: 1, in 1 of 1 frames" in done.stdout
+    assert b"people found: 1, in 1 of 1 frame\n" in done.stdout
     assert b"seem" not in done.stderr
 
 

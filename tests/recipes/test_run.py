@@ -1,9 +1,11 @@
 import json
+import sys
 
 import pytest
 from support.command import run_here
 
 from depthforest.base.errors import DepthForestError
+from depthforest.cli import recipes as cli_recipes
 from depthforest.forest.loading import load
 from depthforest.recipes import kinds
 from depthforest.recipes.recipe import read_recipe
@@ -35,6 +37,19 @@ def test_a_recipe_with_context(recipe, tmp_path):
     assert forest.context.config["candidates"] == 20
     assert forest.context.config["fit_context"]["rounds"] == 1
     assert "| context (train-context) | joints, fresh | trees 1, leaves" in output.with_suffix(".md").read_text()
+
+
+def test_a_missing_package_is_told_before_anything_is_compiled(recipe, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    monkeypatch.setattr(cli_recipes, "compile_first", lambda _: pytest.fail("compiles"))
+    done = run_here("train", "--recipe", recipe, "-o", tmp_path / "small.safetensors")
+    assert done.returncode == 1
+    assert done.stderr == (
+        b"depthforest: error: Zarr stores need the package zarr, which is not installed: run pip install zarr\n"
+    )
+    assert not list(tmp_path.glob("*.steps"))
+    planned = run_here("train", "--recipe", recipe, "-o", tmp_path / "small.safetensors", "--dry-run")
+    assert planned.returncode == 0
 
 
 def test_a_recipe_gives_a_model_and_its_card_and_goes_on_where_it_was(recipe, bench, tmp_path, monkeypatch):
@@ -131,5 +146,5 @@ def test_a_broken_record_is_told(recipe, tmp_path):
     step = run.recipe.steps[0]
     run.path_of(step).mkdir(parents=True)
     (run.folder / f"{step.name}-{step.key}.done").write_text("{}")
-    with pytest.raises(DepthForestError, match="is no record of a step; remove it"):
+    with pytest.raises(DepthForestError, match="is not the record of a step; remove it"):
         run.plan()

@@ -273,7 +273,7 @@ def test_only_the_subjects_asked_for_move(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"camera": "webcam"}, CameraError, "'webcam' is no camera"),
+        ({"camera": "webcam"}, CameraError, "'webcam' is not a camera preset"),
         ({"camera": "500,500,320,240"}, CameraError, "has no picture size"),
         ({"sensor": "eye"}, DepthForestError, "no sensor is called 'eye'"),
         ({"mocap": "no_such_folder"}, DepthForestError, "no_such_folder"),

@@ -17,7 +17,7 @@ from support.command import run_here
 import depthforest as df
 from depthforest.base.errors import DatasetError
 from depthforest.base.threads import map_in_order
-from depthforest.io.writing import MARKS
+from depthforest.io.writing import MARKS, check_claim
 from synth.config import Config, ConfigError
 from synth.generator import Generator
 from synth.production import produce
@@ -233,6 +233,9 @@ def test_the_command_makes_a_data_set(tmp_path):
     again = run_here("synth", *args)
     assert again.returncode == 0
     assert b"5 frames in" in again.stdout
+    fewer = run_here("synth", "-n", 1, *args[2:])
+    assert fewer.returncode == 0
+    assert f"{tmp_path / 'out'} holds 5 frames already; asked for: 1; look at" in fewer.stdout.decode()
 
 
 def test_killed_at_any_moment_it_goes_on(tmp_path):
@@ -264,7 +267,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
         (["-n", "0", "-o", "out"], 2, "Invalid value for '--frames'"),
         (["-n", "3", "-o", "out", "--sensor", "eye"], 2, "no sensor is called 'eye'"),
         (["-n", "3", "-o", "out", "--bodies", "robots"], 2, "bodies must be one of"),
-        (["-n", "3", "-o", "out", "--camera", "webcam"], 2, "'webcam' is no camera"),
+        (["-n", "3", "-o", "out", "--camera", "webcam"], 2, "'webcam' is not a camera preset"),
         (["-n", "3", "-o", "out", "--mocap", "empty"], 1, "holds no BVH clips"),
         (["-n", "3", "-o", "out", "--mocap", "broken"], 1, "none of its 1 clips can be used"),
         (["-n", "3", "-o", "out", "--config", "none.toml"], 2, "none.toml: cannot be read: no such file"),
@@ -312,3 +315,13 @@ def test_a_full_disk_is_one_line(tmp_path):
     assert not list(out.rglob("*.png"))
     subprocess.run(args, capture_output=True, check=True, timeout=600)
     assert len(df.open_dataset(out)) == 3
+
+
+def test_a_missing_zarr_is_told_before_anything_is_generated(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(DatasetError, match="run pip install zarr"):
+        check_claim(tmp_path / "out", "zarr", identity="")
+    done = run_here("synth", "-n", "3", "-o", "out", "--format", "zarr", cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"run pip install zarr" in done.stderr
+    assert not (tmp_path / "out").exists()

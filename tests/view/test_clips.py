@@ -64,7 +64,7 @@ def test_pictures_that_are_too_large_are_refused_by_their_header(tmp_path):
 
 def test_a_single_file_that_cannot_be_read_is_told_at_once(tmp_path):
     (tmp_path / "notes.txt").write_text("no depth at all")
-    with pytest.raises(FrameError, match=r"notes\.txt: is no PNG"):
+    with pytest.raises(FrameError, match=r"notes\.txt: is not a PNG"):
         open_clip((str(tmp_path / "notes.txt"),), ReadOptions())
     with pytest.raises(DepthForestError, match=r"nosuch\.png"):
         open_clip((str(tmp_path / "nosuch.png"),), ReadOptions())

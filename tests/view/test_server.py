@@ -322,7 +322,7 @@ def test_a_text_and_half_a_picture_are_told_by_their_names(running):
         session = heard(page, "hello")["session"]
         heard(page, "frame")
         for name, content, says in (
-            ("notes.txt", b"no depth at all\n" * 9, "is no PNG"),
+            ("notes.txt", b"no depth at all\n" * 9, "is not a PNG"),
             ("half.png", whole[: len(whole) // 2], "is truncated"),
         ):
             running.upload(session, content, name=name)
@@ -483,6 +483,7 @@ def test_the_command_prints_the_address_first(tmp_path):
         cwd=tmp_path,
     ) as process:
         address = process.stdout.readline().strip()
+        assert any("open it in a browser; Ctrl-C stops" in line for line in process.stderr)
         assert httpx.get(address, timeout=60).status_code == 200
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)

@@ -233,7 +233,7 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         """Weighted mean of the members' probabilities: predict_proba(X) -> (n, n_classes); with voting='soft' only."""
         if self.voting != "soft":
             raise AttributeError(
-                f"voting={self.voting!r} counts votes, which are no probabilities: use vote_shares(X) or voting='soft'"
+                f"voting={self.voting!r} counts votes, which are not probabilities: use vote_shares(X) or voting='soft'"
             )
         return self.vote_shares
 

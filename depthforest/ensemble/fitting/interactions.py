@@ -46,7 +46,7 @@ def _place(column: Any, names: list[Any], n_features: int) -> int:
         if column in names:
             return names.index(column)
         raise UsageError(
-            f"interaction_cst names {column!r}, which is no column of X"
+            f"interaction_cst names {column!r}, which is not a column of X"
             + ("" if names else "; X has no column names: pass a DataFrame, or numbers of columns")
         )
     if not is_whole(column) or not 0 <= column < n_features:

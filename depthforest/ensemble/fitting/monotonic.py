@@ -23,7 +23,7 @@ def directions_of(estimator: Any, n_outputs: int) -> Ints:
         unknown = [name for name in wanted if name not in names]
         if unknown:
             raise UsageError(
-                f"monotonic_cst names {unknown[0]!r}, which is no column of X"
+                f"monotonic_cst names {unknown[0]!r}, which is not a column of X"
                 + ("" if names else "; X has no column names: pass a DataFrame, or a list for all columns")
             )
         directions = np.array([wanted.get(name, 0) for name in names])

@@ -153,7 +153,7 @@ def _categorical_columns(frame: NamedTable | None, categorical_features: Any, n_
         unknown = [name for name in chosen if names is None or name not in names]
         if unknown:
             raise UsageError(
-                f"categorical_features names {str(unknown[0])!r}, which is no column of X"
+                f"categorical_features names {str(unknown[0])!r}, which is not a column of X"
                 + ("; X has no column names: pass a DataFrame, or numbers of columns" if names is None else "")
             )
         return sorted({names.index(name) for name in chosen})  # type: ignore[union-attr]

@@ -32,7 +32,7 @@ function unfilter(data, rows, stride, step) {
 async function readPng(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const signature = [137, 80, 78, 71, 13, 10, 26, 10];
-  if (bytes.length < 33 || signature.some((value, i) => bytes[i] !== value)) throw new Error("this is no PNG picture");
+  if (bytes.length < 33 || signature.some((value, i) => bytes[i] !== value)) throw new Error("this is not a PNG picture");
   let cols = 0, rows = 0, depth = 0;
   const pieces = [];
   for (let at = 8; at + 12 <= bytes.length; ) {

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 
+from depthforest.base import UsageError
 from depthforest.io.formats import Size
 from depthforest.io.live.source import DepthCamera, LiveSource
 from depthforest.io.recordings.packages import need
@@ -30,6 +31,12 @@ def split_camera(text: str) -> tuple[str, str] | None:
     return (match[1], match[2]) if match else None
 
 
+def is_unknown_camera(text: str) -> bool:
+    """Tell whether a text begins as the name of a camera of a kind without a driver here; `C:` of Windows does not."""
+    match = re.match(r"([^/\\:]{2,}):", text)
+    return match is not None and match[1] not in DRIVERS
+
+
 def camera_stem(text: str) -> str:
     """Return what the frames of a live camera are called, as if it were a file."""
     kind, device = split_camera(text) or (text, "")
@@ -50,6 +57,8 @@ def open_camera(text: str, size: Size | None) -> LiveSource:
     named = split_camera(text)
     assert named is not None  # checked by the caller
     kind, device = named
+    if kind not in DRIVERS:
+        raise UsageError(f"{text}: a function cannot be named by text; pass the function itself")
     module, install = DRIVERS[kind]
     name = text if device else kind
     need(module, install, name)

@@ -219,7 +219,7 @@ def azure_camera(content: Any, width: int, height: int) -> Camera:
     Its numbers are relative to the binned sensor: c times its side is measured from the corner of the first pixel.
     """
     if (width, height) not in AZURE_MODES:
-        raise CameraError(f"{width} x {height} is no depth mode of an Azure Kinect")
+        raise CameraError(f"{width} x {height} is not a depth mode of an Azure Kinect")
     side, (left, top) = AZURE_MODES[width, height]
     cameras = content["CalibrationInformation"]["Cameras"]
     depth = next(c for c in cameras if c["Location"] == "CALIBRATION_CameraLocationD0")

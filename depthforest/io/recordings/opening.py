@@ -58,7 +58,7 @@ def open_pictures(path: Path, size: Size | None = None, topic: str | None = None
     if kind == "npz" and is_record3d(path):
         return Record3dFile(path)
     if topic is not None:
-        raise FrameError(f"{path}: is no recording with several streams; leave out ", Parameter("topic"))
+        raise FrameError(f"{path}: is not a recording with several streams; leave out ", Parameter("topic"))
     if is_folder and _is_store(path):
         from depthforest.io.recordings.stores import StoreFrames
 

@@ -155,7 +155,7 @@ def _image(message: Any, name: str) -> npt.NDArray[Any]:
     step, n_bytes = message.step, message.width * dtype.itemsize
     if step < n_bytes or len(message.data) < (message.height - 1) * step + n_bytes:
         raise FrameError(
-            f"{name}: is damaged: {len(message.data)} bytes in rows of {step} are no {message.encoding} picture of "
+            f"{name}: is damaged: {len(message.data)} bytes in rows of {step} are not a {message.encoding} picture of "
             f"{message.width} x {message.height}"
         )
     content = np.ascontiguousarray(message.data)

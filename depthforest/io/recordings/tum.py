@@ -63,7 +63,7 @@ def _listed(folder: Path) -> list[tuple[float, Path]]:
         try:
             is_inside = file.resolve().is_relative_to(root)
         except (ValueError, OSError):  # a null byte, or a name that is too long
-            raise FrameError(f"{path}: line {number}: {fields[1].strip()[:80]!r} is no file name") from None
+            raise FrameError(f"{path}: line {number}: {fields[1].strip()[:80]!r} is not a file name") from None
         if not is_inside:
             raise FrameError(f"{path}: line {number}: {fields[1].strip()[:80]} leads out of the folder")
         entries.append((seconds, file))

@@ -67,7 +67,7 @@ export async function loadMarks(file) {
   try {
     marks.load(await file.text());
   } catch (error) {
-    say(`${file.name}: is no marks file: ${error.message}`);
+    say(`${file.name}: is not a marks file: ${error.message}`);
   }
   showMarks();
 }

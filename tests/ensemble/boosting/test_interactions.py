@@ -77,7 +77,7 @@ def test_names_are_columns_and_files_keep_groups(tmp_path):
         ("all", "must be 'pairwise', 'no_interactions' or a list of groups of columns, got 'all'"),
         ([0, 1], "a list of groups"),
         ([[0, 6]], "from 0 to 5, got 6"),
-        ([["a"]], "'a', which is no column of X; X has no column names"),
+        ([["a"]], "'a', which is not a column of X; X has no column names"),
     ],
 )
 def test_bad_groups_are_named(groups, message):

@@ -87,7 +87,7 @@ def test_columns_by_name():
     by_name = GradientBoostingRegressor(n_estimators=3, monotonic_cst={"a": -1}).fit(x, y)
     by_place = GradientBoostingRegressor(n_estimators=3, monotonic_cst=[-1, 0]).fit(x, y)
     assert_array_equal(by_name.predict(x), by_place.predict(x))
-    with pytest.raises(UsageError, match="monotonic_cst names 'c', which is no column of X"):
+    with pytest.raises(UsageError, match="monotonic_cst names 'c', which is not a column of X"):
         GradientBoostingRegressor(monotonic_cst={"c": 1}).fit(x, y)
     with pytest.raises(UsageError, match="X has no column names: pass a DataFrame, or a list for all columns"):
         GradientBoostingRegressor(monotonic_cst={"a": 1}).fit(x.to_numpy(), y)

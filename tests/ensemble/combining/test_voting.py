@@ -294,7 +294,7 @@ def test_members_without_probabilities_are_named(blobs, voting):
 def test_votes_are_no_probabilities(blobs, voting):
     model = VotingClassifier(_trees(), voting=voting).fit(*blobs)
     assert not hasattr(model, "predict_proba")
-    with pytest.raises(AttributeError, match=f"voting='{voting}' counts votes, which are no probabilities"):
+    with pytest.raises(AttributeError, match=f"voting='{voting}' counts votes, which are not probabilities"):
         model.predict_proba(blobs[0])
 
 

@@ -231,7 +231,7 @@ def test_what_was_never_missing_goes_to_the_larger_side():
         ([True], r"a mask of categorical_features must have 2 entries, got \(1,\)"),
         ([2], r"categorical_features must be columns from 0 to 1, got \[2\]"),
         ([-3], r"categorical_features must be columns from 0 to 1, got \[-3\]"),
-        (["b"], "categorical_features names 'b', which is no column of X; X has no column names: pass a DataFrame"),
+        (["b"], "categorical_features names 'b', which is not a column of X; X has no column names: pass a DataFrame"),
         ([0.5], r"a mask, or numbers or names of columns; got \[0.5\]"),
         ([[0]], r"a mask, or numbers or names of columns; got \[\[0\]\]"),
     ],
@@ -243,7 +243,7 @@ def test_what_names_no_categories(categorical, message):
 
 
 def test_names_of_no_column():
-    with pytest.raises(UsageError, match=r"categorical_features names 'c', which is no column of X$"):
+    with pytest.raises(UsageError, match=r"categorical_features names 'c', which is not a column of X$"):
         DecisionTreeClassifier(categorical_features=["c"]).fit(pd.DataFrame(X, columns=["a", "b"]), Y)
 
 

@@ -1,6 +1,7 @@
 """What every live camera has: the newest frame wins, drops are counted, a lost camera is waited for."""
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -203,6 +204,22 @@ def test_a_missing_package_is_named_before_anything_else(monkeypatch, name, modu
     monkeypatch.setitem(__import__("sys").modules, module, None)
     with pytest.raises(UsageError, match=f"^{name} needs the package {module}: {line}$"):
         df.open_source(name)
+
+
+@pytest.mark.parametrize("name", ["nonsense:", "realsens:0123", "https://example.org/a.png"])
+def test_a_camera_of_no_known_kind_is_refused_at_once(name):
+    known = "realsense:, orbbec:, oak:, v4l2:"
+    with pytest.raises(UsageError, match=f"^{name}: is neither a file nor a live camera; live cameras are {known}$"):
+        df.open_source(name)
+
+
+def test_what_only_looks_like_a_camera_is_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "take:1.png").touch()
+    assert df.open_source("take:1.png").sources == (Path("take:1.png"),)
+    assert df.open_source("c:/frames/a.png").sources == (Path("c:/frames/a.png"),)
+    with pytest.raises(UsageError, match="pass the function itself"):
+        df.open_source("callback:grab")
 
 
 def test_an_old_package_is_named(monkeypatch):

@@ -61,5 +61,5 @@ def test_a_topic_is_for_recordings_that_have_several(folder):
 def test_names_that_no_file_has_are_refused(folder, name):
     """Found by tools/fuzz.py: ValueError and OSError of the system."""
     (folder / "depth.txt").write_text(f"1.5 {name}\n")
-    with pytest.raises(FrameError, match=r"is no file name|cannot be read: file name too long"):
+    with pytest.raises(FrameError, match=r"is not a file name|cannot be read: file name too long"):
         list(df.open_source(folder, CAMERA))

@@ -251,7 +251,7 @@ def test_300_real_adults_match_the_survey(real: MakeHuman, sex: str, monkeypatch
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        (makehuman_files.MESH_FILE, "v 1 2\n", "line 1 is no point, group or quad"),
+        (makehuman_files.MESH_FILE, "v 1 2\n", "line 1 is not a point, group or quad"),
         (makehuman_files.MESH_FILE, "v 1 2 x\n", "a point is not three numbers"),
         (makehuman_files.MESH_FILE, "v 1 2 3\ng body\nf 1 2 3 4\n", "expected quads of group 'body' between 1 finite"),
         (makehuman_files.MESH_FILE, "v 1 2 3\n", "expected quads of group 'body'"),

@@ -328,8 +328,8 @@ def test_name_maps_from_json(tmp_path: Path) -> None:
     ref, comp = poses_of(clip), poses_of(other, names=NameMap.from_json(path))
     np.testing.assert_array_equal(ref[2].rotations, comp[2].rotations)
     for text, message in (
-        ('{"a": "Tail"}', r"map\.json: .*'a' to 'Tail', which is no bone"),
-        ('{"a": 3}', "which is no bone"),
+        ('{"a": "Tail"}', r"map\.json: .*'a' to 'Tail', which is not a bone"),
+        ('{"a": 3}', "which is not a bone"),
         ("[]", "expected an object"),
         ("{", "not valid JSON"),
     ):
