@@ -46,8 +46,8 @@ def test_urls_are_told_from_paths(tmp_path):
         ("ftp://there/x", r"ftp:// addresses cannot be read; known are s3://, gs://, https://"),
         ("file:///etc/passwd", "file:// addresses cannot be read"),
         ("s3://", "is not the address of a file or a folder"),
-        ("https://there/a::s3://here", "is no address"),
-        ("https://there/a\nb", "is no address"),
+        ("https://there/a::s3://here", "is not the address"),
+        ("https://there/a\nb", "is not the address"),
     ],
 )
 def test_addresses_that_are_none_are_refused(url, message):

@@ -365,7 +365,7 @@ SMALL_CLOUD = np.ones((4, 5, 3), np.float32)
             pcd("binary_compressed", SMALL_CLOUD, compress=lambda _: b"\x1f" + bytes(32) + b"\xe0\xff\x00" * 9),
             "more bytes",
         ),
-        (b"what is this", "no PNG, TIFF, PGM, NumPy or PCD file; if it holds raw 16-bit depth, pass its size"),
+        (b"what is this", "not a PNG, TIFF, PGM, NumPy or PCD file; if it holds raw 16-bit depth, pass its size"),
     ],
 )
 def test_broken_files_are_refused(tmp_path, content, message):

@@ -424,7 +424,7 @@ def test_broken_clips_are_named_and_left_out(tmp_path: Path) -> None:
 def test_a_folder_without_usable_clips_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(MocapError, match=r"holds no BVH clips"):
         load_poses(tmp_path)
-    with pytest.raises(MocapError, match="is no folder"):
+    with pytest.raises(MocapError, match="is not a folder"):
         load_poses(tmp_path / "none")
     write(tmp_path / "small.bvh", SMALL)
     with (
