@@ -55,7 +55,7 @@ def test_every_depth_mode_sees_the_same_ray():
         col = camera.fx * 0.1 + camera.cx + 0.5 + left
         row = camera.fy * -0.2 + camera.cy + 0.5 + top
         assert (col / side, row / side) == pytest.approx((AZURE[0] + 0.1 * AZURE[2], AZURE[1] - 0.2 * AZURE[3]))
-    with pytest.raises(CameraError, match="no depth mode"):
+    with pytest.raises(CameraError, match="is not a depth mode"):
         azure_camera(CALIBRATION, 100, 100)
 
 
