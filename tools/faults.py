@@ -56,6 +56,8 @@ class Case:
 FAST = ("--model", "body31-fast")
 SIX = ("-n", "6", "--camera", "kinect_v1@80x60", "--seed", "2")
 NUMBERS = ("--trees", "2", "--depth", "6", "--candidates", "40", "--pixels-per-frame", "60", "--seed", "3")
+LEAVES = ("--leaves", "2000", "--rounds", "0")
+CONTEXT = ("--trees", "1", "--depth", "4", "--candidates", "40", "--min-pixels", "20")
 VIEWS = ("left.json", "right.json")
 CASES = {
     "label": Case(("label", "depth", "-o", "out", *FAST, "--write", "parts,overlay,joints,json"), ("out",)),
@@ -70,6 +72,11 @@ CASES = {
     "export": Case(("export", "small.safetensors", "-o", "forest.h"), ("forest.h",)),
     "import-pcl": Case(("import-pcl", "a.tree", "b.tree", "-o", "pcl.safetensors"), ("pcl.safetensors",)),
     "fit-confidence": Case(("fit-confidence", FAST[1], "--data", "data", "-o", "c.safetensors"), ("c.safetensors",)),
+    "fit-leaves": Case(("fit-leaves", FAST[1], "--data", "data", *LEAVES, "-o", "l.safetensors"), ("l.safetensors",)),
+    "train-context": Case(
+        ("train-context", FAST[1], "--data", "data", *CONTEXT, "-o", "x.safetensors"), ("x.safetensors",), ("--resume",)
+    ),
+    "fit-context": Case(("fit-context", "body31", "--data", "data", "-o", "fc.safetensors"), ("fc.safetensors",)),
     "calibrate": Case(("calibrate", *VIEWS, "-o", "found.json"), ("found.json",)),
     "fuse": Case(("fuse", *VIEWS, "--cameras", "cameras.json", "-o", "fused.json"), ("fused.json",)),
 }  # fmt: skip
