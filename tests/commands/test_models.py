@@ -122,7 +122,7 @@ def test_train_context_writes_a_model_that_other_commands_take(data, tmp_path, c
     assert capsys.readouterr().out.endswith(f"context of 1 tree, {forest.context.n_leaves} leaves in {trained}\n")
     assert command("info", trained, "--all") == 0
     shown = capsys.readouterr().out
-    assert re.search(r"context +1 trees, depth \d, \d+ leaves, 32 channels", shown)
+    assert re.search(r"context +1 tree, depth \d, \d+ leaves, 32 channels", shown)
     assert re.search(r"context\.config\.candidates +20\b", shown)
     again, run = tmp_path / "again.safetensors", tmp_path / "run"
     for resume in ((), ("--resume",)):

@@ -138,7 +138,7 @@ def test_page_labels_a_dropped_picture_in_the_browser(forest, tmp_path):
         assert "five </script> parts" in page.title()
         page.fill("#focal", str(frame.camera.fx))
         page.set_input_files("#file", tmp_path / "other.png")
-        page.wait_for_function("document.getElementById('said').textContent.includes('no PNG')")
+        page.wait_for_function("document.getElementById('said').textContent.includes('not a PNG')")
         page.set_input_files("#file", tmp_path / "frame.png")
         page.wait_for_function("document.getElementById('said').textContent.includes('labeled in')")
         parts = np.array(page.evaluate("Array.from(page.result.parts)"), dtype=np.uint8).reshape(frame.shape)

@@ -161,7 +161,7 @@ def test_lenses(tmp_path):
     ("changes", "said"),
     [
         ({"height": 2**31}, "expected 1 to"),
-        ({"height": 100}, "are no 16UC1 picture of 32 x 100"),
+        ({"height": 100}, "are not a 16UC1 picture of 32 x 100"),
         ({"step": 3}, "rows of 3 are no"),
         ({"encoding": "bgr8"}, "is encoded as 'bgr8'; depth is 16UC1"),
     ],
