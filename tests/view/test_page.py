@@ -4,6 +4,7 @@ import base64
 import io
 import itertools
 import json
+import math
 import re
 import shutil
 
@@ -138,7 +139,8 @@ def test_it_opens_with_the_samples(tab, looks):
     for name, joint in looks[0].joints[person].items():
         row = tab.locator("#people tr", has=tab.get_by_role("cell", name=name, exact=True)).inner_text()
         assert f"{joint.position[2]:.2f}" in row
-        assert f"{round(100 * joint.confidence)} %" in row
+        sent = round(joint.confidence, 3)
+        assert f"{math.floor(100 * sent + 0.5)} %" in row  # halves go up, as in JavaScript
     assert "ms" in tab.locator("#stages").inner_text()
 
 
