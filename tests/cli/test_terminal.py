@@ -51,6 +51,7 @@ def test_a_termination_is_as_kind_as_ctrl_c(number, ignored):
     """Also of a background job, whose shell lets it ignore Ctrl-C."""
     code = (
         "import signal, sys, time\n"
+        f"signal.signal(signal.{number}, signal.SIG_DFL)\n"  # a suite that runs under nohup ignores SIGHUP
         f"signal.signal(signal.SIGINT, signal.SIG_IGN) if {ignored} else None\n"
         "from depthforest.base import heed_terminations, patient_interrupts\n"
         "came = heed_terminations()\n"
