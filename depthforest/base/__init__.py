@@ -1,4 +1,4 @@
-"""What everything stands on, and what knows nothing of depth images.
+"""Common foundations that know nothing of depth images.
 
 Plain values come in; plain values or one-line errors go out. Every other room may use the names in the stub: errors and
 checks, kernels and threads, files and model files, claimed folders, TOML configs, impurity, links of trees.
@@ -11,17 +11,17 @@ Modules, from the ground up:
 - `checks`: what counts as a number in an argument. numpy's numbers do; `True` does not.
 - `derived`: values computed from an object once and kept as long as it lives. The cache belongs to the function, so
   objects stay plain values that compare, copy and pickle.
-- `compiling`: where compiled kernels are kept on disk, and how they come there before a command needs them.
-- `kernels`: the decorators of compiled kernels, a prefetch hint, and an addition of two numbers at once. Kernels are
-  serial and release the GIL. Without a writable cache folder, they are compiled in every process instead of failing.
-  `bare` kernels compile without reference counting, which would cost more than the split of a small node; `merged` ones
-  are inlined by LLVM.
-- `counters`: counter-based random numbers (SplitMix64), so that any thread can make any of them alone.
+- `compiling`: where compiled kernels are kept on disk, and how they are compiled ahead of time.
+- `kernels`: the decorators of compiled kernels, a prefetch hint, and a two-lane vector addition. Kernels are serial and
+  release the GIL. Without a writable cache folder, every process compiles them again instead of failing. `bare` kernels
+  compile without reference counting, which would cost more than the split of a small node; `merged` ones are inlined by
+  LLVM.
+- `counters`: counter-based random numbers (SplitMix64), so that any thread can compute any of them independently.
 - `scratch`: memory that is reused, because fresh pages cost more than many of the loops that fill them.
 - `threads`: the one place that spreads work over threads. The pool is created on first use, and again after a fork,
   because a child process has none of its parent's threads.
 - `interrupts`: the first Ctrl-C waits for a safe point; the second stops at once.
-- `remote`: files by URL, read through fsspec with the methods of a path; each is downloaded once by a process.
+- `remote`: files by URL, read through fsspec with the methods of a path; each process downloads a file once.
 - `files`: whole files: read with one-line errors, written to a temporary name and renamed, sorted in natural order
   (`frame2` before `frame10`).
 - `resources`: where the sample frames and shipped models are. Samples live in the package. Models live in `models/` of

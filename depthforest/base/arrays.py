@@ -11,7 +11,7 @@
 | `Singles` | float32 | values of tables, thresholds |
 | `Floats` | float64 | sums, weights, targets, predictions |
 
-They say nothing about shapes: docstrings do. A kernel compiles for one dtype; convert before it.
+The names say nothing about shapes; docstrings do. A kernel is compiled for one dtype, so convert before calling it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of arguments: what counts as a number, numpy's own included; `True` is none."""
+"""Checks of arguments. numpy's numbers count as numbers; `True` does not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_whole(value: object, low: float = -math.inf, high: float = math.inf) -> T
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Tell whether a value is a real number; it may be infinite, or none (NaN)."""
+    """Tell whether a value is a real number; it may be infinite or NaN."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
@@ -43,7 +43,7 @@ def check_range(
 
 
 def check_flag(name: str, value: object) -> None:
-    """Raise UsageError if a value is neither True nor False: "no" would count as true."""
+    """Raise UsageError if a value is neither True nor False; a text such as "no" would count as true."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):  # numpy's
         raise UsageError(f"{name} must be True or False, got {value!r}")
 
@@ -51,6 +51,6 @@ def check_flag(name: str, value: object) -> None:
 def check_choice(
     name: str, value: object, known: Sequence[str], *, error_type: type[DepthForestError] = UsageError
 ) -> None:
-    """Raise `error_type` if a value is none of those known."""
+    """Raise `error_type` if a value is not one of the known ones."""
     if value not in known:
         raise error_type(f"{name} must be one of {', '.join(known)}; got {value!r}")

@@ -1,9 +1,9 @@
-"""A folder that one run owns: a run that was stopped continues, and two runs never mix.
+"""A folder that one run owns: a stopped run can resume, and two runs never mix.
 
-The folder's record is written before anything else and says what made it: its identity. A run of the same identity goes
-on with what is there, another one is refused, and so is a folder of other things. Whatever is done is a file in the
-folder, whole or not there. `outfolder`, `compare.folder`, `checkpoints` and `writing` are such folders: each says what
-its record holds, which files are foreign to it, and how it refuses.
+The folder's record is written before anything else. It holds the identity of the run: what made the folder. A run of
+the same identity resumes; any other run is refused, and so is a folder that holds other things. Each finished step is
+one file in the folder, complete or absent. `outfolder`, `compare.folder`, `checkpoints` and `writing` are such folders:
+each says what its record holds, which files are foreign to it, and how it refuses.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ except ImportError:  # Windows: runs are not kept apart there
     fcntl = None  # type: ignore[assignment]
 
 _LEFTOVER = re.compile(r"\.[0-9a-f]+\.part(\.\w+)?")
-"""What `files.replacing` and the writer of videos call a file that is not whole yet."""
+"""Names that `files.replacing` and the video writer give to a file that is not complete yet."""
 
 _locked: dict[Path, int] = {}
-"""Folders that this process has to itself, and the open descriptors that keep them so."""
+"""Folders that this process has locked, and the open descriptors that hold the locks."""
 
 
 class Change(NamedTuple):
-    """The first thing in which a run differs from the one that made a folder; None stands for a missing value."""
+    """The first difference between a run and the one that made a folder; None stands for a missing value."""
 
     key: Any
     old: Any
@@ -45,7 +45,7 @@ class Change(NamedTuple):
 
 
 class ClaimedFolder(ABC):
-    """A folder with a record of what made it; see the module.
+    """A folder with a record of what made it; the module's docstring has the rules.
 
     Parameters
     ----------
@@ -56,18 +56,18 @@ class ClaimedFolder(ABC):
     """Name of the record in the folder."""
 
     ERROR: ClassVar[type[DepthForestError]] = DepthForestError
-    """What is raised if the record or the folder cannot be read."""
+    """The error raised if the record or the folder cannot be read."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
     def check(self, identity: Mapping[Any, Any]) -> Any:
-        """Raise an error if a run of this identity cannot have the folder; nothing is written.
+        """Raise an error if a run of this identity cannot use the folder; nothing is written.
 
         Returns
         -------
         object or None
-            The record of the earlier run that this one continues with, None if there is none.
+            The record of the earlier run that this one resumes, None if there is none.
         """
         try:
             if not self.has(self.RECORD):
@@ -90,12 +90,12 @@ class ClaimedFolder(ABC):
         return None
 
     def lock(self) -> None:
-        """Keep the runs of other processes out of the folder, which is made, until `unlock` or this process ends."""
+        """Make the folder and lock out runs of other processes until `unlock` or the end of this process."""
         place = make_folder(self.path).resolve()
         if fcntl is None or place in _locked:
             return
         try:
-            # the folder itself: a file for it would stay behind
+            # lock the folder itself: a lock file would stay behind
             descriptor = os.open(place, os.O_RDONLY)
         except OSError as error:
             raise self.ERROR(f"{self.path}: cannot be read: {reason(error)}") from None
@@ -123,7 +123,7 @@ class ClaimedFolder(ABC):
         self.keep(self.RECORD, record, is_durable=is_durable)
 
     def has(self, name: str) -> bool:
-        """Tell whether a file is there, and so what it stands for is done."""
+        """Tell whether a file is there, which means that its step is done."""
         return (self.path / name).exists()
 
     def keep(self, name: str, content: bytes, *, is_durable: bool = False) -> None:
@@ -132,25 +132,25 @@ class ClaimedFolder(ABC):
             file.write(content)
 
     def remove_leftovers(self) -> None:
-        """Remove what a run that was killed had half written."""
+        """Remove partial files of a run that was killed."""
         self._remove_leftovers(self.path.glob("**/.*.part*"))
 
     def _remove_leftovers(self, paths: Iterable[Path]) -> None:
         for path in paths:
             if _LEFTOVER.fullmatch(path.name):
-                with contextlib.suppress(OSError):  # none of our business then
+                with contextlib.suppress(OSError):  # somebody else's file, then
                     path.unlink()
 
     def _read_record(self) -> Any:
-        """Return the record, or raise an error if it is none."""
+        """Return the record, or raise an error if the file is not one."""
         return read_json(self.path / self.RECORD, self.ERROR)
 
     def _identity_of(self, record: Any) -> Mapping[Any, Any]:
-        """Return what a record says of the run that made the folder."""
+        """Return the identity of the run that a record describes."""
         return dict(record)
 
     def _order(self, keys: Iterable[Any]) -> Iterable[Any]:
-        """Return the keys of identities in the order in which a difference is looked for."""
+        """Return the keys of identities in the order in which they are compared."""
         return keys
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """Configurations: frozen dataclasses that check their fields, save to TOML and load back.
 
-`training.config` and `synth.config` are made of it. Imports neither numpy nor numba, so that the command line can show
-the defaults at once.
+`training.config` and `synth.config` build on this module. It imports neither numpy nor numba, so that the command line
+can show the defaults at once.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from depthforest.base.errors import UsageError
 from depthforest.base.files import read_bytes, replacing
 
 MAX_INTEGER = 2**64
-"""Larger whole numbers are refused before anything is computed or printed of them."""
+"""Larger whole numbers are refused before anything computes with them or prints them."""
 
 
 @dataclass(frozen=True)
 class TomlConfig:
-    """Base of a configuration: each field has a default, whose type it keeps: text, number, or a tuple of these."""
+    """Base of a configuration: each field has a default and keeps its type: text, number, or a tuple of these."""
 
     ERROR: ClassVar[type[UsageError]] = UsageError
-    """What a configuration that cannot be used raises."""
+    """The error raised for an unusable configuration."""
 
     OPEN: ClassVar[tuple[str, ...]] = ()
     """Names of tuples of any length; others have the length of their default."""
@@ -49,7 +49,7 @@ class TomlConfig:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any], name: str = "config") -> Self:
-        """Build a configuration from some of its fields; what is left out has its default."""
+        """Build a configuration from some of its fields; the others have their defaults."""
         if not isinstance(content, Mapping):
             raise cls.ERROR(f"{name}: expected keys and values, got {content!r}")
         known = cls.known_keys()
@@ -67,7 +67,7 @@ class TomlConfig:
 
     @classmethod
     def from_toml(cls, text: str, name: str = "config") -> Self:
-        """Build a configuration from TOML text; what it leaves out has its default."""
+        """Build a configuration from TOML text; fields that it leaves out have their defaults."""
         try:
             content = tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # TOMLDecodeError, a number of thousands of digits, deep lists
@@ -96,7 +96,7 @@ class TomlConfig:
                 check_range(name, number, low, high, error_type=self.ERROR, style=self.STYLE)
 
     def _check_choice(self, name: str, known: Sequence[str]) -> None:
-        """Raise the error if a field is none of the known words."""
+        """Raise the error if a field is not one of the known words."""
         check_choice(name, getattr(self, name), known, error_type=self.ERROR)
 
     def _checked(self, name: str, value: Any, default: Any) -> Any:

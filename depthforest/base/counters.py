@@ -1,6 +1,6 @@
 """Counter-based random numbers: any thread can compute any of them, alone and in any order.
 
-This is SplitMix64: a counter times GOLDEN, mixed by two multiplications.
+This is SplitMix64: a counter times GOLDEN, then mixed by two multiplications.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The criteria that a split can be chosen by: their names, for configurations; `splitting` computes them.
+"""Names of the split criteria, for configurations; `splitting` computes them.
 
 Imports neither numpy nor numba.
 """
@@ -11,6 +11,6 @@ CRITERIA = ("entropy", "gini")
 
 
 def is_gini(criterion: str) -> bool:
-    """Tell whether a criterion is gini; raise UsageError if it is none."""
+    """Tell whether a criterion is gini; raise UsageError if the name is unknown."""
     check_choice("criterion", criterion, CRITERIA)
     return criterion == "gini"

@@ -1,7 +1,7 @@
-"""Derived values: what is computed from an object once, and kept for as long as the object lives.
+"""Derived values: computed from an object once, and kept for as long as the object lives.
 
-The cache belongs to the function, not to the object: objects stay plain values that compare, copy and pickle without
-it. Objects are told apart by identity, because those with arrays cannot be hashed.
+The cache belongs to the function, not to the object, so objects stay plain values that compare, copy and pickle.
+Objects are distinguished by identity, because those with arrays cannot be hashed.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Value = TypeVar("Value")
 class Derived(Generic[Owner, Value]):
     """A function of one object whose results are kept; use it as a decorator.
 
-    Any thread may call. It takes no lock, which a fork could leave locked: threads that ask for the same new value at
-    once may each compute it, and all get the same one.
+    Any thread may call it. It uses no lock, because a fork could leave one locked. Threads that ask for the same new
+    value at once may each compute it, but all get the same one.
 
     Parameters
     ----------
     compute : callable
-        Makes the value of an object. The value must not refer to the object, or neither would ever be freed.
+        Computes the value of an object. The value must not refer to the object, or neither would ever be freed.
     """
 
     def __init__(self, compute: Callable[[Owner], Value]) -> None:
@@ -34,7 +34,7 @@ class Derived(Generic[Owner, Value]):
 
     def __call__(self, owner: Owner) -> Value:
         """Return the object's value."""
-        key = id(owner)  # nobody else's before the entry is gone: the reference dies before its memory is free again
+        key = id(owner)  # unique while the entry lives: the weak reference dies before the object's memory is reused
         entry = self._kept.get(key)
         if entry is None:
             kept = self._kept  # the callback must not keep this object alive

@@ -1,9 +1,9 @@
 """The one family of errors and warnings; every other module raises these.
 
-A message is one line that says what was expected, what came, and what to do. It is given in parts, texts and
-parameters: `FrameError(f"{name}: is too far; pass the right ", Parameter("scale"))`. Its text has parameters as Python
-writes them. The command line writes its own options instead, and exits with the error's `exit_code`: 2 for misuse, 1
-for failure.
+A message is one line that says what was expected, what came, and what to do. It is given as a sequence of texts and
+parameters: `FrameError(f"{name}: is too far; pass the right ", Parameter("scale"))`. Its text shows parameters as
+Python writes them. The command line shows its own options instead, and exits with the error's `exit_code`: 2 for
+misuse, 1 for failure.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 MAX_TEXT = 1000
-"""Characters of a message; a longer one, which quotes something endless from outside, loses its middle."""
+"""Longest message in characters. A longer one quotes something endless from outside; its middle is left out."""
 
 Message: TypeAlias = tuple[object, ...]
-"""Texts and parameters, one after the other."""
+"""A sequence of texts and parameters."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a message names, with the value that is advised, if one is.
+    """A parameter that a message names, with the value that it advises, if any.
 
     Parameters
     ----------
@@ -38,21 +38,21 @@ class Parameter:
 
 
 def text_of(message: object, written: Callable[[Parameter], str] = str) -> str:
-    """Return the text of an error, a warning or anything else; `written` says how its parameters read."""
+    """Return the text of an error, a warning or anything else; `written` turns its parameters into text."""
     if isinstance(message, DepthForestError | DepthForestWarning):
         return tame("".join(text_of(part, written) for part in message.args))
     return written(message) if isinstance(message, Parameter) else str(message)
 
 
 def counted(n: int, what: str) -> str:
-    """Return a number of things, of which the name is the plural: of one, it loses its s."""
+    """Return a count with its noun, which is given in the plural: `3 frames`, but `1 frame`."""
     return f"{n} {what.removesuffix('s') if n == 1 else what}"
 
 
 def tame(text: str) -> str:
-    """Return a text in one line of bounded length, with everything that could steer a terminal escaped.
+    """Return a text as one line of bounded length, with everything that could control a terminal escaped.
 
-    The one place for that: names of files, keys and values come from outside.
+    The one place that does this: names of files, keys and values are untrusted.
     """
     if len(text) > MAX_TEXT:
         text = f"{text[: MAX_TEXT * 2 // 3]} ... {text[-MAX_TEXT // 3 :]}"
@@ -64,7 +64,7 @@ def _escaped(character: str) -> str:
 
 
 class DepthForestError(Exception):
-    """Base of everything that depthforest and synth raise on purpose; takes the parts of its message."""
+    """Base of all errors that depthforest and synth raise on purpose; takes the parts of its message."""
 
     exit_code = 1
 
@@ -73,13 +73,13 @@ class DepthForestError(Exception):
 
 
 class UsageError(DepthForestError, ValueError):
-    """A call or an option that cannot work, whatever the data."""
+    """A call or an option that cannot work with any data."""
 
     exit_code = 2
 
 
 class CameraError(UsageError):
-    """Intrinsics that are no camera, or a camera that does not fit a frame."""
+    """Intrinsics that cannot be a camera's, or a camera that does not fit a frame."""
 
 
 class PartSetError(DepthForestError, ValueError):
@@ -99,11 +99,11 @@ class ModelError(DepthForestError, ValueError):
 
 
 class CheckpointError(DepthForestError, ValueError):
-    """The checkpoint of a training run that is broken, of another run, of an unknown version or cannot be written."""
+    """A training checkpoint that is broken, belongs to another run, has an unknown version or cannot be written."""
 
 
 class DepthForestWarning(UserWarning):
-    """Something was assumed or looks wrong; the message, given in parts, says what and how to say it better."""
+    """Something was assumed or looks wrong; the message, given in parts, says what, and which argument settles it."""
 
     def __str__(self) -> str:
         return text_of(self)

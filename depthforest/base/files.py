@@ -1,4 +1,4 @@
-"""Files: read with clear errors, write to a temporary name and rename, list in the order a person counts.
+"""Files: read with clear errors, write to a temporary name and rename, sort in natural order.
 
 The one place that touches the disk for whole files; it knows no image format.
 """
@@ -21,7 +21,7 @@ from depthforest.base.remote import Place
 
 def natural_key(name: str) -> tuple[list[int | str], str]:
     """Return a sort key under which `frame2` comes before `frame10`."""
-    # re.split with a group alternates text and digits, so that like is always compared with like
+    # re.split with a group alternates text and digits, so that text never meets a number
     pieces = re.split(r"(\d+)", name)
     return [int(p) if i % 2 else p.lower() for i, p in enumerate(pieces)], name
 
@@ -34,7 +34,7 @@ def reason(error: OSError) -> str:
 def read_bytes(path: Place, error_type: type[DepthForestError]) -> bytes:
     """Return a file's bytes, or raise `error_type` with one clear line."""
     try:
-        # looked at before it is opened, because opening a pipe waits for a writer
+        # check before opening, because opening a pipe waits for a writer
         if isinstance(path, Path) and stat.S_ISFIFO(path.stat().st_mode):
             raise error_type(f"{path}: is a pipe, no file; write it to a file first")
         content = path.read_bytes()
@@ -60,7 +60,7 @@ def json_bytes(content: object) -> bytes:
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write JSON, whole or not at all."""
+    """Write JSON atomically."""
     with replacing(path) as file:
         file.write(json_bytes(content))
 
@@ -69,9 +69,8 @@ def write_json(path: Path, content: object) -> None:
 def replacing(path: str | Path, *, is_durable: bool = False) -> Iterator[IO[bytes]]:
     """Open a temporary file beside `path` that takes its place when the block ends well.
 
-    Whatever goes wrong inside, an existing file stays as it was and no partial file is left. A durable file is on the
-    disk, and not only in the system's memory, before it takes the place and before the block is left: it survives a
-    power cut.
+    If anything fails inside the block, an existing file stays as it was and no partial file is left. A durable file is
+    flushed to the disk before it is renamed and before the block ends, so it survives a power cut.
     """
     path = Path(path)
     # short, so that a long but legal file name does not become too long
@@ -93,10 +92,10 @@ def replacing(path: str | Path, *, is_durable: bool = False) -> Iterator[IO[byte
 
 
 def _sync_folder(folder: Path) -> None:
-    """Put a folder's names on the disk, where the system can; the content of its files is there already."""
+    """Flush a folder's entries to the disk where the system can; the content of its files is there already."""
     if os.name != "posix":
         return
-    # some network file systems cannot do it; the file is whole in any case
+    # some network file systems cannot do this; the file is complete in any case
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -106,7 +105,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def is_folder(path: Place, error_type: type[DepthForestError]) -> bool:
-    """Tell whether a path is a folder; raise `error_type` where the system does not let us look."""
+    """Tell whether a path is a folder; raise `error_type` where access is denied."""
     try:
         return path.is_dir()
     except OSError as error:
@@ -124,7 +123,7 @@ def make_folder(path: str | Path) -> Path:
 
 
 def check_writable(path: Path) -> None:
-    """Raise UsageError if a file cannot be written there: before hours of work, not after."""
+    """Raise UsageError if a file cannot be written there. Call it before hours of work, not after."""
     if path.is_dir():
         raise UsageError(f"{path}: is a folder; name a file")
     parent = path.absolute().parent

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 
 _is_asked = threading.Event()
-"""Whether Ctrl-C was remembered by the block of `patient_interrupts` that runs."""
+"""Whether the running block of `patient_interrupts` has remembered a Ctrl-C."""
 
 NOTICE = b"\nstopping at the next safe point; Ctrl-C again stops at once\n"
 
 
 @contextlib.contextmanager
 def patient_interrupts() -> Iterator[Callable[[], None]]:
-    """Let Ctrl-C wait inside the block; yields a function that raises KeyboardInterrupt if one has come.
+    """Defer Ctrl-C inside the block; yields a function that raises KeyboardInterrupt if one has come.
 
     The function may be called from any thread. Only the main thread gets signals, and only Python's own handler is
     replaced: elsewhere, and in programs that handle Ctrl-C themselves, nothing changes.
@@ -47,7 +47,7 @@ def patient_interrupts() -> Iterator[Callable[[], None]]:
     signal.signal(signal.SIGINT, remember)
     try:
         yield check
-        # one that came after the last safe point must not be lost
+        # a Ctrl-C after the last safe point must not be lost
         check()
     finally:
         _is_asked.clear()
@@ -55,7 +55,7 @@ def patient_interrupts() -> Iterator[Callable[[], None]]:
 
 
 def check_interrupt() -> None:
-    """Raise KeyboardInterrupt if `patient_interrupts` has remembered one: for what waits long inside its block."""
+    """Raise KeyboardInterrupt if `patient_interrupts` has remembered one; for long waits inside its block."""
     if _is_asked.is_set():
         raise KeyboardInterrupt
 
@@ -63,8 +63,8 @@ def check_interrupt() -> None:
 def heed_terminations() -> list[int]:
     """Let SIGTERM and SIGHUP do what Ctrl-C does, for commands; returns a list that takes the signals as they come.
 
-    What is ignored stays so, as SIGHUP under nohup. A forked child ends at once, as it would without us: whoever forked
-    it waits for that.
+    A signal that is ignored stays ignored, as SIGHUP under nohup. A forked child ends at once, as it would without this
+    handler, because its parent waits for that.
     """
     came: list[int] = []
     process = os.getpid()

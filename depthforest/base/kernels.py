@@ -1,4 +1,4 @@
-"""Compiled kernels: their decorators, a prefetch hint, and an addition of two numbers at once."""
+"""Compiled kernels: their decorators, a prefetch hint, and a two-lane vector addition."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ _PAIR = ir.VectorType(ir.DoubleType(), 2)
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function when it is first called: serial, without the GIL, kept on disk for the next process.
 
-    Divisions follow IEEE as in numpy, because the checks that raise ZeroDivisionError keep loops from vectorizing. On a
-    machine where no folder for numba's cache can be written, kernels are compiled in every process.
+    Divisions follow IEEE as in numpy, because the checks that raise ZeroDivisionError keep loops from vectorizing.
+    Without a writable folder for numba's cache, every process compiles its kernels.
     """
     return _compiled(function)
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function into each kernel that calls it: for large ones of many arrays, which are slow to hand over."""
+    """Inline a function into each kernel that calls it; for large ones with many arrays, which are slow to pass."""
     return _compiled(function, inline="always")
 
 
 def bare(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function, and all that it calls, without reference counting.
 
-    For kernels that take arrays out of tuples: each time, numba would count a reference atomically, which for a node of
-    a few rows costs more than its split. Such a kernel cannot allocate or return arrays: all memory is its caller's.
+    For kernels that take arrays out of tuples: numba would count each reference atomically, which costs more than the
+    split of a node with a few rows. Such a kernel cannot allocate or return arrays: all memory is its caller's.
     """
     return _compiled(function, _nrt=False)
 
 
 def merged(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function as `bare` does, and let LLVM put it into the kernels that call it.
+    """Compile a function as `bare` does, and let LLVM inline it into the kernels that call it.
 
-    For large ones of many arrays, which are slow to hand over. `inlined` copies the source into callers, which takes
-    longer to compile; and numba leaves out what a parameter that is None rules out, which it cannot do of a copy.
+    For large functions with many arrays, which are slow to pass. `inlined` copies the source into callers, which takes
+    longer to compile. Also, numba removes branches that a None parameter rules out, which it cannot do in such a copy.
     """
     return _compiled(function, _nrt=False, forceinline=True)
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    # no wrapper for callers in C, which nothing here is; what LLVM shall inline is said, else a callee inherits it
+    # no wrapper for callers in C, as there are none; forceinline is explicit, because callees inherit it otherwise
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, "forceinline": False} | options
     compiled: Callable[..., Any] = numba.njit(**options)(function)
     if isinstance(compiled, Dispatcher):  # else the compiler is off
@@ -65,7 +65,7 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any
 
 
 def _inserted(plain: Callable[..., None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make an intrinsic of what inserts code into kernels; where numba compiles nothing, `plain` stands in for it."""
+    """Make an intrinsic of a function that inserts code into kernels; `plain` replaces it where the compiler is off."""
 
     def chosen(insert: Callable[..., Any]) -> Callable[..., Any]:
         made: Callable[..., Any] = plain if numba.config.DISABLE_JIT else intrinsic(insert)
@@ -103,9 +103,9 @@ def prefetch(_typing_context: Any, array: Any, index: Any) -> tuple[Signature, A
 
 @_inserted(_add_both)
 def add_pair(_typing_context: Any, array: Any, index: Any, _first: Any, _second: Any) -> tuple[Signature, Any] | None:
-    """Add two numbers to neighbors in a contiguous float64 array, at a flat index and the next, by one vector addition.
+    """Add two numbers to neighbors in a contiguous float64 array, at a flat index and the next, in one instruction.
 
-    The compiler does not find such pairs by itself. Sums are the same to the bit, and histograms of pairs a third
+    The compiler does not find such pairs by itself. Sums are the same to the bit, and histograms of pairs are a third
     faster. The index is a uint64.
     """
     is_array = isinstance(array, types.Array) and array.layout == "C" and array.dtype == types.float64

@@ -1,7 +1,7 @@
-"""Links: whether what nodes refer to is a tree, before a kernel follows it. Kernels check nothing.
+"""Links: checks that the links between nodes form a tree before a kernel follows them. Kernels check nothing.
 
-A link of 0 or more leads to a node, one below 0 to leaf `~link`. Each owner of trees says in its own words what is
-wrong: `trees.columns` of depth forests, `growing` of checkpoints, `ensemble.tree.checks` of ensembles.
+A link of 0 or more leads to a node, one below 0 to leaf `~link`. Each owner of trees words its own message:
+`trees.columns` of depth forests, `growing` of checkpoints, `ensemble.tree.checks` of ensembles.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Fault:
     ----------
     what : Broken
     index : int
-        Of the link; of the node or leaf if its parents are wrong.
+        Index of the link, or of the node or leaf whose parents are wrong.
     n_parents : int
-        Of that node or leaf; otherwise 0.
+        Number of parents of that node or leaf; otherwise 0.
     """
 
     what: Broken
@@ -48,11 +48,12 @@ def find_fault(links: Links, n_nodes: int, n_leaves: int = 0, sources: Links | N
     Parameters
     ----------
     links : array (n,), whole numbers
-        Those of roots too: they have a parent in this sense.
+        Links to roots included: a root has a parent in this sense.
     n_nodes, n_leaves : int
         How many there are.
     sources : array (n,), whole numbers, optional
-        The node that each link belongs to, -1 for roots. Links to nodes must lead behind it, which rules out cycles.
+        The node that each link belongs to, -1 for roots. A link to a node must lead to a higher index, which rules out
+        cycles.
     """
     is_bad = (links >= n_nodes) | (links < -n_leaves)
     is_backward = np.zeros(len(links), dtype=np.bool_) if sources is None else (links >= 0) & (links <= sources)

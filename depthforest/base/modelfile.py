@@ -5,9 +5,9 @@
     data        the columns, little-endian, one after the other without gaps
 
 A file is untrusted: it is read once into private memory, every size is bounded before anything of that size is made,
-and every failure is one ModelError that names the file. What the columns of a kind of model mean is checked by its
-owner (`forests.store` for "depth_forest"). Equal content gives equal bytes, so this module writes the container itself;
-the safetensors package is the judge in the tests. docs/MODEL_FORMAT.md describes all of it.
+and every failure is one ModelError that names the file. The owner of a kind of model checks what its columns mean
+(`forest.file` for "depth_forest"). Equal content gives equal bytes, so this module writes the container itself; tests
+compare it with the safetensors package. docs/MODEL_FORMAT.md describes all of it.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ MAX_METADATA_BYTES = 2**22
 """4 MiB of JSON text: config, scores and a confusion matrix of 255 parts fit many times."""
 
 MAX_HEADER_BYTES = 2 * MAX_METADATA_BYTES + 2**16
-"""The metadata as a JSON string, where a quote becomes two bytes, and the table of columns."""
+"""The metadata as a JSON string, where a quote takes two bytes, and the table of columns."""
 
 MAX_MESSAGE_CHARS = 240
 MAX_COLUMNS = 64
 MAX_DIMENSIONS = 8
 MAX_JSON_DEPTH = 24
-"""Nested objects and lists; a reader in another language may recurse."""
+"""Nesting of objects and lists; bounded because a reader in another language may recurse."""
 
 MAX_INTEGER = 2**64 - 1
-"""Largest whole number in the metadata: a seed."""
+"""Largest whole number in the metadata, as large as a seed may be."""
 
 DTYPES = {
     "F64": "float64",
@@ -64,7 +64,7 @@ DTYPES = {
     "I8": "int8",
     "U8": "uint8",
 }
-"""safetensors' name -> numpy's, for the types that columns have."""
+"""safetensors' name -> numpy's name, for the types that columns may have."""
 
 CODES = {name: code for code, name in DTYPES.items()}
 
@@ -80,7 +80,7 @@ class Column:
     dtype : str
         numpy's name.
     shape : tuple of int or str
-        A number must be met; a name stands for a length that is the same wherever the name occurs.
+        A number must match; a name stands for a length that is the same wherever the name occurs.
     """
 
     dtype: str
@@ -92,7 +92,7 @@ Schema = Mapping[str, Column]
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """A file whose container is sound; what it means is not checked yet.
+    """A file whose container is sound; its meaning is not checked yet.
 
     Attributes
     ----------
@@ -158,11 +158,11 @@ def write(path: str | Path, kind: str, version: int, content: Mapping[str, Any],
     ----------
     path : str or Path
     kind, version
-        What `read` finds again.
+        Stored with the content; `ModelFile` has them after `read`.
     content : mapping
-        What `plain` takes; not "kind" or "format".
+        Anything that `plain` accepts, except the keys "kind" and "format".
     columns : mapping of str to array
-        Of the types in `DTYPES`.
+        Arrays of the types in `DTYPES`.
     """
     parts = encode(kind, version, content, columns)
     with replacing(path, is_durable=True) as file:
@@ -205,7 +205,7 @@ def canonical_json(content: Mapping[str, Any]) -> str:
 
 
 def plain(value: Any, name: str = "metadata", depth: int = 0) -> Any:
-    """Return a deep copy of what metadata may hold: dicts with text keys, lists, text, finite numbers, bool, None."""
+    """Return a deep copy of metadata: dicts with text keys, lists, text, finite numbers, bool, None."""
     if depth > MAX_JSON_DEPTH:
         raise ModelError(f"metadata may be nested {MAX_JSON_DEPTH} deep; {name[:60]}... is deeper")
     if isinstance(value, str):
@@ -361,7 +361,7 @@ def _parse_json(raw: bytes, name: str) -> dict[str, Any]:
     try:
         text = raw.decode("utf-8")
         depth = 0
-        # possessive, and the closing quote optional: linear in the length of whatever comes
+        # possessive, and the closing quote is optional: linear time for any input
         for bracket in re.findall(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', text, re.DOTALL):
             depth += bracket in "[{"
             depth -= bracket in "]}"
@@ -409,7 +409,7 @@ def _check_names(name: str, what: str, got: tuple[str, ...], expected: tuple[str
 
 
 def one_line(error: Exception) -> str:
-    """Return what an error says in one line of bounded length, though it may quote names from a hostile file."""
+    """Return an error's text as one line of bounded length, although it may quote names from a hostile file."""
     text = "".join(c if c.isprintable() else "?" for c in str(error))
     return text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 3] + "..."
 

@@ -1,11 +1,11 @@
 """Files by URL: `s3://`, `gs://`, `https://`, `memory://`, read through fsspec as local files are.
 
 A `RemotePath` has the few methods of `pathlib.Path` that readers need and raises the same errors, so that a reader
-checks both alike. Whatever the server sends is bounded. Credentials and endpoints are those of the environment (AWS's
-and Google's own variables and files, fsspec's configuration); none is stored, sent or printed.
+treats both alike. The size of every answer is bounded. Credentials and endpoints come from the environment (AWS's and
+Google's own variables and files, fsspec's configuration); none is stored, sent elsewhere or printed.
 
-What was read once is kept by the process, in one temporary file without a name, which the system frees when the process
-ends, however it ends. A data set that is sent to a worker and opened there several times is downloaded once.
+The process keeps each object that it has read in one unnamed temporary file, which the system frees when the process
+ends, even by a kill. A data set that is sent to a worker and opened there several times is downloaded once.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ from weakref import WeakValueDictionary, finalize
 from depthforest.base.errors import UsageError
 
 PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "https": "aiohttp", "http": "aiohttp", "memory": "fsspec"}
-"""What is read, and the package that fsspec needs for it."""
+"""Supported protocols, and the package that fsspec needs for each."""
 
 MAX_BYTES = 2**29
-"""Of one object, as of a model file: a server could send for ever."""
+"""Largest object, as large as a model file may be: a server could send forever."""
 
 CONNECT_SECONDS, READ_SECONDS = 10, 60
-"""How long a server may be silent."""
+"""Seconds that a server may be silent."""
 
 MIN_FREE_BYTES = 2**30
-"""That stay free in the temporary folder; beyond, objects are not kept, and read again when they are needed again."""
+"""Bytes that stay free in the temporary folder; when less is free, objects are not kept but read again on demand."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _LINK = re.compile(rb"""<a\s[^>]*?href\s*=\s*["']([^"'?#]+)["']""", re.IGNORECASE)
 
 
 class RemotePath:
-    """A file or a folder at a URL. It has no folder above and cannot be written.
+    """A file or a folder at a URL. It has no parent and cannot be written.
 
     Parameters
     ----------
     url : str
-        Of the known kinds; `place_of` tells them from paths.
+        Its protocol must be a known one; `place_of` distinguishes URLs from paths.
     kept : Kept, optional
-        What was read of the data set that this belongs to; default: nothing yet.
+        What was read so far of the data set that this file belongs to. Default: nothing.
     """
 
     def __init__(self, url: str, kept: Kept | None = None) -> None:
@@ -77,7 +77,7 @@ class RemotePath:
         return hash(self.url)
 
     def __str__(self) -> str:
-        """Return the address for people: without passwords and signatures."""
+        """Return the address without passwords and signatures."""
         if self.protocol not in ("http", "https"):
             return self.url
         parts = urlsplit(self.url)
@@ -119,7 +119,7 @@ class RemotePath:
         return self
 
     def read_bytes(self, limit: int = MAX_BYTES) -> bytes:
-        """Return the content of a file; an OSError as of local files if there is none, or it has more bytes."""
+        """Return the content of a file; raise an OSError, as for local files, if it is missing or exceeds the limit."""
         return self._read(self.url, limit)
 
     def exists(self) -> bool:
@@ -127,7 +127,7 @@ class RemotePath:
         return self.is_file() or self.is_dir()
 
     def is_file(self) -> bool:
-        """Tell whether it is a file: by reading it, because it is kept and needed next."""
+        """Tell whether it is a file. Reads it, because it is kept and usually needed next."""
         try:
             self.read_bytes()
         except FileNotFoundError:
@@ -135,14 +135,14 @@ class RemotePath:
         return True
 
     def is_dir(self) -> bool:
-        """Tell whether it is a folder: something lies in it."""
+        """Tell whether it is a folder: whether anything is in it."""
         try:
             return next(self.iterdir(), None) is not None
         except (FileNotFoundError, NotADirectoryError):
             return False
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """Yield what lies in a folder; a web server must list it in a page of links."""
+        """Yield the entries of a folder; a web server must list it as a page of links."""
         names = self._linked() if self._is_web else self._listed()
         return (self / name for name in sorted(names))
 
@@ -164,7 +164,7 @@ class RemotePath:
         return {name for name in names if name and "/" not in name and name != ".."}
 
     def _system(self) -> Any:
-        """Return fsspec's file system for this kind of address: one of each kind, made again after a fork."""
+        """Return fsspec's file system for this protocol: one per protocol, made again after a fork."""
         package = PACKAGES[self.protocol]
         if find_spec("fsspec") is None or find_spec(package) is None:
             raise UsageError(
@@ -182,20 +182,20 @@ class RemotePath:
         return content
 
     def _fetched(self, url: str, limit: int) -> bytes | None:
-        """Return what a server has at a URL; None if there is no such file."""
+        """Return the content of a URL; None if there is no such file."""
         content = self._asked(url, limit + 1)
         if content is not None and len(content) > limit:
             raise OSError(errno.EFBIG, f"it has more than {limit} bytes", str(self))
         return content
 
     def _asked(self, url: str, n: int) -> bytes | None:
-        """Return at most the first n bytes of what a server has at a URL."""
+        """Return at most the first n bytes of the content of a URL."""
         with _plain_errors(self):
             system = self._system()
             try:
                 if not self._is_web:
                     return bytes(system.cat_file(system._strip_protocol(url), start=0, end=n))
-                # a web server may ignore a range; a size, whichever, spares the question for it
+                # a web server may ignore a range; with any size given, fsspec does not ask for it
                 with system.open(url, block_size=0, size=1) as stream:
                     return _read_at_most(stream, n)
             except (FileNotFoundError, IsADirectoryError):
@@ -226,7 +226,7 @@ def _read_at_most(stream: Any, n: int) -> bytes:
 
 
 def _patience(protocol: str) -> dict[str, Any]:
-    """Return options of fsspec's file system that end a wait for a server that is silent."""
+    """Return options of fsspec's file system that set a timeout for a silent server."""
     if protocol == "s3":
         waits = {"connect_timeout": CONNECT_SECONDS, "read_timeout": READ_SECONDS, "retries": {"max_attempts": 2}}
         return {"config_kwargs": waits}
@@ -262,12 +262,12 @@ def _plain_errors(path: RemotePath) -> Iterator[None]:
         raise OSError(errno.EIO, f"the server says {line}", str(path)) from None
 
 
-# -- what was read -----------------------------------------------------------------------------------------------------
+# -- cache of objects --------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class _Entry:
-    """One object: where its bytes are in the file; length -1 if there is none such, None as long as it is not kept."""
+    """Where one object's bytes are in the file; length -1 if the object does not exist, None while it is not kept."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     start: int = 0
@@ -275,12 +275,12 @@ class _Entry:
 
 
 class Kept:
-    """What this process has read of one data set. Whoever asks for an object that another thread reads, waits for it.
+    """What this process has read of one data set. If one thread is reading an object, others that want it wait.
 
     Parameters
     ----------
     token : str
-        Of the data set since it was opened; copies that are sent to workers have the same.
+        Identifies the data set since it was opened; copies that are sent to workers have the same token.
     """
 
     def __init__(self, token: str) -> None:
@@ -296,7 +296,7 @@ class Kept:
 
     @staticmethod
     def of(token: str) -> Kept:
-        """Return what this process has read of the data set of a token."""
+        """Return what this process has read of the data set with a token."""
         with _all_lock:
             return _all.setdefault(token, Kept(token))
 
@@ -317,7 +317,7 @@ class Kept:
             return content
 
     def _keep(self, entry: _Entry, content: bytes) -> None:
-        with self._lock, contextlib.suppress(OSError):  # a disk that is full: read again next time
+        with self._lock, contextlib.suppress(OSError):  # the disk is full: read it again next time
             if shutil.disk_usage(tempfile.gettempdir()).free < len(content) + MIN_FREE_BYTES:
                 return
             if self._file is None:

@@ -2,12 +2,12 @@
 
 Counts are whole numbers. Entropy is summed in fixed point (`information_table`), so that a sum is the same in any
 order: of pixels, shards, threads. Gini is one formula in float64 of two whole numbers. Among equal scores the lowest
-candidate wins, then the lowest threshold. Bins up to a threshold's index go left, the others right; splits with an
-empty side do not count.
+candidate wins, then the lowest threshold. Bins up to a threshold's index go left, the others right; a split with an
+empty side is not allowed.
 
-Here a node's candidates are scored from a dense table of counts; `training.sweeping` scores nodes of few pixels from
-their bins themselves. Both give the same split. The trees of `ensemble` score with the same formulas, in float64: their
-weights need not be whole, and squared error is gini's formula of one channel of sums.
+This module scores a node's candidates from a dense table of counts; `training.sweeping` scores nodes of few pixels
+directly from their bins. Both give the same split. The trees of `ensemble` score with the same formulas, in float64:
+their weights need not be whole, and squared error is gini's formula of one channel of sums.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from depthforest.base.kernels import kernel
 Counts = npt.NDArray[np.int64]
 
 ONE_BIT = 1 << 20
-"""Fixed-point value of one bit: of 2^31 pixels, n log2 n times this is below 2^56, and its rounding is 1e-6 bits."""
+"""Fixed-point value of one bit. For n = 2^31 pixels, n log2 n times this is below 2^56; the rounding is 1e-6 bits."""
 
 SLACK = 1024
-"""Fixed-point bits below which a gain is rounding: 0.001 bits of one pixel, however many pixels the node has."""
+"""A gain below this is rounding: 0.001 bits of one pixel, in fixed point, however many pixels the node has."""
 
 MAX_COUNT = 2**31 - 1
 """Largest weighted number of pixels of a node: squares of counts must fit 64 bits."""
 
 TABLE_SIZE = 1 << 20
-"""n log2 n is looked up below this and computed above."""
+"""n log2 n is looked up for n below this and computed above."""
 
 NO_SPLIT = -1
 
 _CHUNK = 64
-"""Candidates counted together: a cache line of bins a pixel, and their counters fit the first cache (64 x 51 x 4 B)."""
+"""Candidates counted together: a pixel's bins fill a cache line, and the counters fit the L1 cache (64 x 51 x 4 B)."""
 
 
 @kernel
@@ -84,13 +84,13 @@ def weighed_information(table: Counts, weight: float) -> float:
 
 @kernel
 def gini_score(left_sum: float, n_left: float, right_sum: float, n_right: float) -> float:
-    """Return the score of a split from the sums of squared counts; of one channel of sums, that of squared error."""
+    """Return the score of a split from the sums of squared counts; for squared error, from one channel of sums."""
     return left_sum / n_left + right_sum / n_right
 
 
 @kernel
 def entropy_score(left_sum: float, left: float, right_sum: float, right: float) -> float:
-    """Return the score of a split from the summed information of the counts, and that of each side's total."""
+    """Return the score of a split from the summed information of the counts and of each side's total."""
     return np.float64(left_sum + right_sum - left - right)
 
 
@@ -98,8 +98,8 @@ def entropy_score(left_sum: float, left: float, right_sum: float, right: float) 
 def impurity_of_terms(table: Counts, is_entropy: bool, terms: float, weight: float, most: float) -> Any:
     """Return the impurity of a node from the summed terms of its channels: information, or squares.
 
-    `most` is what the squares would be of a pure node, over its weight: the weight itself for classes, the sum of
-    squared targets for numbers.
+    `most` is the sum of squares of a pure node divided by its weight: the weight itself for classes, the sum of squared
+    targets for numbers.
     """
     if is_entropy:
         return max(weighed_information(table, weight) - terms, 0.0) / ONE_BIT / weight
@@ -108,7 +108,7 @@ def impurity_of_terms(table: Counts, is_entropy: bool, terms: float, weight: flo
 
 @kernel
 def gain_over_terms(table: Counts, is_entropy: bool, terms: float, weight: float, score: float) -> Any:
-    """Return what the split of a node that has this score takes off its weight times impurity."""
+    """Return by how much a split with this score reduces the node's weight times impurity."""
     if is_entropy:
         return (score - (terms - weighed_information(table, weight))) / ONE_BIT
     return score - terms / weight
@@ -141,7 +141,7 @@ def impurity(counts: npt.ArrayLike, criterion: str = "entropy") -> npt.NDArray[n
 
 
 def gain(parent: npt.ArrayLike, left: npt.ArrayLike, criterion: str = "entropy") -> npt.NDArray[np.float64]:
-    """Return how much impurity a split takes away, per pixel, from the counts of the node and of its left side."""
+    """Return how much impurity a split removes, per pixel, from the counts of the node and of its left side."""
     whole, one = np.asarray(parent, dtype=np.float64), np.asarray(left, dtype=np.float64)
     other = whole - one
     n = np.maximum(whole.sum(axis=-1), 1)
@@ -151,7 +151,7 @@ def gain(parent: npt.ArrayLike, left: npt.ArrayLike, criterion: str = "entropy")
 
 @kernel
 def gain_of_score(table: Counts, is_gini: bool, counts: Counts, score: float) -> float:
-    """Return the gain per unit of weight of the split of a node that has this score; 0 where it is rounding."""
+    """Return the gain per unit of weight of a node's split with this score; 0 where it is only rounding."""
     whole, total = np.int64(0), np.int64(0)
     for c in range(len(counts)):
         whole += _sided(table, is_gini, counts[c])
@@ -174,8 +174,8 @@ def count_bins(
     """Add pixels to the class histograms of nodes.
 
     Rows `starts[i]` to `starts[i + 1]` of `bins` (n_pixels, n_candidates) are the pixels of `out[i]`'s node `nodes[i]`,
-    sorted by label; `out` is (n, n_candidates, n_classes, n_bins). A run of one label is counted in a table that
-    fits the first cache.
+    sorted by label; `out` is (n, n_candidates, n_classes, n_bins). A run of one label is counted in a table that fits
+    the L1 cache.
     """
     n_candidates, n_bins = bins.shape[1], out.shape[3]
     run = np.empty(_CHUNK * n_bins, dtype=np.int32)
@@ -191,7 +191,7 @@ def count_bins(
                 n = min(_CHUNK, n_candidates - first)
                 run[:] = 0
                 for p in range(np.uint64(begin), np.uint64(end)):
-                    for c in range(np.uint64(n)):  # unsigned: an index that may be negative costs a comparison
+                    for c in range(np.uint64(n)):  # unsigned: a possibly negative index costs a comparison
                         b = bins[np.uint64(p), np.uint64(first) + np.uint64(c)]
                         run[np.uint64(c) * np.uint64(n_bins) + np.uint64(b)] += np.int32(1)
                 for c in range(n):
@@ -204,7 +204,7 @@ def count_bins(
 def fill_sides(
     table: Counts, is_gini: bool, totals: Counts, weights: Counts, places: Counts, left: Counts, right: Counts
 ) -> None:
-    """Fill what each class adds to the sums of the two sides when so many of its pixels have gone left.
+    """Fill what each class adds to the sums of the two sides, for each number of its pixels that went left.
 
     Class c with `totals[c]` pixels has the entries `places[c]` to `places[c] + totals[c]`. For entropy only the sum of
     both is needed; it is put into `left`, and `right` is not touched. Every candidate of a node looks these up.

@@ -1,7 +1,7 @@
-"""The one place that spreads work over threads: kernels release the GIL, and blocks of them run side by side here.
+"""The one place that spreads work over threads. Kernels release the GIL, so blocks of work run in parallel here.
 
 The pool is made when it is first used and made again after a fork, whose child has none of its parent's threads. Work
-that is started from a worker runs in that worker: waiting for others of a full pool could last forever.
+that is started from a worker runs in that worker: waiting for other workers of a full pool could deadlock.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 _PATIENCE = 0.1
-"""Seconds. A wait without end would not hear a Ctrl-C that the system gave to another thread, nor any on Windows."""
+"""Seconds. An endless wait would miss a Ctrl-C that the system gave to another thread, and every one on Windows."""
 
 _own = threading.local()
-"""Of each thread: `is_worker`, set in those of the pools."""
+"""Thread-local: `is_worker` is set in threads of the pools."""
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 if hasattr(os, "register_at_fork"):
@@ -45,8 +45,8 @@ def map_in_order(function: Callable[[_T], _R], items: Iterable[_T], *, threads: 
     """Yield `function(item)` for every item, in order, computed on several threads.
 
     Items are taken a few ahead of the results, so that an endless iterable works and memory stays flat. The first
-    exception is raised where its result would have been. One thread computes in the caller's own, and so does a call
-    from within such work.
+    exception is raised where its result would have been. With one thread, and in a nested call, the caller's own thread
+    does the work.
     """
     n = thread_count(threads)
     if n == 1 or _is_worker():
@@ -67,10 +67,10 @@ def map_in_order(function: Callable[[_T], _R], items: Iterable[_T], *, threads: 
 
 
 def run_parts(function: Callable[[int], object], n: int) -> None:
-    """Call `function(part)` for the parts 0 to n - 1 side by side, the first in the caller's own thread.
+    """Call `function(part)` for the parts 0 to n - 1 in parallel, the first in the caller's own thread.
 
-    For work of some tenths of a millisecond, where handing over counts: one part less is handed over, and the caller
-    need not be woken if it ends last.
+    For work of some tenths of a millisecond, where dispatch matters: one part fewer is dispatched, and the caller need
+    not be woken if it ends last.
     """
     if _is_worker():
         for part in range(n):

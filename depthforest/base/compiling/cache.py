@@ -1,9 +1,9 @@
 """Where compiled kernels are kept on disk, for commands and tests alike.
 
-numba keeps a kernel until the file that holds it is edited, and misses edits of kernels that it calls or has inlined.
-Here all sources count that a kernel can have used: those of its own room and of the rooms below it. Their hash names
-the folder, so an edit of the command line compiles nothing again. A folder that cannot be written is read all the same,
-so that an image may hold compiled kernels.
+numba recompiles a kernel when the file that holds it is edited, but misses edits of kernels that it calls or has
+inlined. Here every source that a kernel can use counts: those of its own room and of the rooms below it. Their hash
+names the folder, so an edit of the command line recompiles nothing. A read-only folder is still read, so that a
+container image can ship compiled kernels.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ not_kept: list[str] = []
 
 
 def _own_name() -> str:
-    """Return what is in the names of the files that this process writes, and no other, not even a fork of it."""
+    """Return a token for the names of files that this process writes; no other process has it, not even a fork."""
     return f"{os.getpid():x}{_TOKEN}"
 
 
 @cache
 def sources_hash(room: Path | None = None) -> str:
-    """Return a hash of the Python sources that a kernel of a room can have used; of all sources without a room.
+    """Return a hash of the Python sources that a kernel of a room can use; without a room, of all sources.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def sources_hash(room: Path | None = None) -> str:
 
 
 def _used_by(room: Path) -> list[Path]:
-    """Return the folders whose kernels a kernel of a room can have used, its own among them."""
+    """Return the folders whose kernels a kernel of a room can use, its own included."""
     rows = [[Path("depthforest", name) for name in row] for row in ORDER]
     if room == Path("synth"):
         return [*(Path("depthforest", name) for name in BELOW_SYNTH), room]
@@ -80,7 +80,7 @@ def _used_by(room: Path) -> list[Path]:
 
 @cache
 def _folder_hash(folder: Path) -> bytes:
-    """Return a hash of the Python sources of a folder: some milliseconds, once in a process."""
+    """Return a hash of the Python sources of a folder. Takes a few milliseconds, once per process."""
     digest = hashlib.sha256()
     for path in sorted(_sources(PACKAGES / folder)):
         digest.update(path.relative_to(PACKAGES).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
@@ -99,9 +99,9 @@ def _sources(folder: Path) -> Iterator[Path]:
 def cache_folder() -> Path | None:
     """Return the folder of this state of the sources: the first that is there, or that can be made.
 
-    It holds the marks of what was compiled ahead of time; kernels are in the folders of their rooms beside it. Looked
-    at are `NUMBA_CACHE_DIR`, `.cache/numba` of a checkout, and the user's folder for caches. None if all fail: kernels
-    are then compiled in every process.
+    It holds the marks of what was compiled ahead of time; kernels are in the folders of their rooms beside it. The
+    candidates are `NUMBA_CACHE_DIR`, `.cache/numba` of a checkout, and the user's cache folder. If all fail, returns
+    None: every process then compiles its kernels.
     """
     for folder in _places():
         own = folder / sources_hash()
@@ -135,14 +135,14 @@ def is_writable(folder: Path) -> bool:
 
 
 class _Locator:
-    """Tells numba where the kernels of a source file are kept, and by what they are known to be fresh."""
+    """Tells numba where the kernels of a source file are kept, and when they are stale."""
 
     def __init__(self, folder: Path, stamp: str, line: int) -> None:
         self._folder, self._stamp, self._line = folder, stamp, line
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], file: str) -> _Locator | None:
-        """Return where a kernel is kept; None if nowhere, or if no source file of the packages holds it."""
+        """Return where a kernel is kept; None if nowhere, or if it is not from a source file of the packages."""
         marks = cache_folder()
         try:
             parts = Path(file).resolve().parent.relative_to(PACKAGES).parts
@@ -163,11 +163,11 @@ class _Locator:
         return str(self._folder)
 
     def get_source_stamp(self) -> str:
-        """Return what changes with any source that the kernel can have used."""
+        """Return a stamp that changes with any source that the kernel can use."""
         return self._stamp
 
     def get_disambiguator(self) -> str:
-        """Return what tells functions of the same name apart."""
+        """Return a token that distinguishes functions of the same name."""
         return str(self._line)
 
 
@@ -179,30 +179,31 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
     """The compiled versions of one kernel on disk.
 
     numba names data files by number, and two processes that compile different versions at the same time may give both
-    the same name: the one would then load the other's. Here names are a process's own. At worst a version is forgotten.
+    the same name, so that one would load the other's. Here each process uses names of its own. At worst, a version is
+    compiled again.
     """
 
     _impl_class = _Results
 
     def load_overload(self, *args: Any) -> Any:
-        """Return a version that is on disk; what cannot be read, or is damaged, is compiled again."""
+        """Return a version from disk; one that is damaged or unreadable is compiled again."""
         try:
             return super().load_overload(*args)
         except OSError:
             return None
-        except Exception:  # of unpickling what is cut or damaged: nearly any
+        except Exception:  # unpickling a damaged file can raise nearly anything
             self._forget()
             return None
 
     def save_overload(self, *args: Any) -> None:
-        """Keep a version, unless the folder is read-only or the disk is full; `not_kept` then says so."""
+        """Save a version. If the folder is read-only or the disk full, record the reason in `not_kept`."""
         self._cache_file._data_name_pattern = f"{self._impl.filename_base}.{_own_name()}.{{number:d}}.nbc"
         try:
             super().save_overload(*args)
         except OSError as error:
             folder = self._impl.locator.get_cache_path()
             not_kept.append(f"compiled kernels cannot be kept in {folder}: {error.strerror}")
-        except Exception:  # the list of versions was damaged meanwhile
+        except Exception:  # the list of versions was damaged in the meantime
             self._forget()
 
     def _forget(self) -> None:

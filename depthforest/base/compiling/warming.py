@@ -1,9 +1,9 @@
 """Warming up: kernels compiled in several processes at once, before a command needs them.
 
-A task is a small real piece of work, named, that calls the kernels of a stage. Each runs in a process of its own, which
-leaves what it compiled in the cache on disk; the command then finds it there. Nothing depends on it: what a task has
-missed, or a process that failed, is compiled by the command itself. A mark in the cache folder says that a task was
-done with these sources, this numba, Python and processor, so that a warm start only looks for a file.
+A task is a named, small but real piece of work that calls the kernels of a stage. Each runs in a process of its own and
+leaves its compiled kernels in the cache on disk, where the command finds them. Nothing depends on this: the command
+itself compiles whatever a task missed or a failed process left out. A mark in the cache folder says that a task was
+done with these sources, this numba, Python and processor, so a warm start only looks for a file.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from depthforest.base.compiling.cache import PACKAGES, cache_folder, is_writable
 from depthforest.base.threads import thread_count
 
 SWITCH = "DEPTHFOREST_WARM_UP"
-"""Environment variable: 0 keeps commands from starting processes that compile, as in those processes themselves."""
+"""Environment variable: 0 keeps commands from starting compile processes. Those processes themselves run with 0."""
 
 _FRAME_SLOTS = 2**17
-"""Of the frame below all compiling, one megabyte. Python keeps the frames of calls in pieces of memory of 16 kB, and a
-loop of calls at the end of one takes a piece from the system and gives it back each time: up to 2 of 10 seconds."""
+"""Size of the frame below all compiling: one megabyte. Python keeps call frames in 16 kB chunks. A loop of calls at the
+end of a chunk allocates and frees the next one each time, which cost up to 2 of 10 seconds."""
 
 
 class WarmUp(NamedTuple):
-    """How far compiling is: kernels so far, tasks that are done, and all tasks."""
+    """Progress of compiling: kernels so far, tasks done, and tasks in all."""
 
     kernels: int
     done: int
@@ -40,7 +40,7 @@ class WarmUp(NamedTuple):
 
 
 def is_needed(tasks: Sequence[str]) -> bool:
-    """Return whether some task was not done yet, and processes can do it: several cores and a folder for kernels."""
+    """Return whether tasks are left and processes can do them: several cores and a folder for kernels."""
     folder = cache_folder()
     if folder is None or os.environ.get(SWITCH) == "0" or not _is_compiling():
         return False
@@ -56,7 +56,7 @@ def tasks_left(tasks: Sequence[str]) -> list[str]:
 def warm_up(
     tasks: Sequence[str], runner: str, *, processes: int | None = None, tell: Callable[[WarmUp], None] | None = None
 ) -> list[str]:
-    """Do tasks in processes, as many at a time as there are cores; return what went wrong, a line for each.
+    """Do tasks in processes, as many at a time as there are cores; return one line for each failure.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ def warm_up(
     runner : str
         Module whose `python -m RUNNER TASK` calls `run_task`.
     processes : int, optional
-        At a time; as many as threads by default.
+        Processes at a time. Default: as many as threads.
     tell : callable, optional
-        Is told how far it is, from time to time.
+        Called with the progress from time to time.
     """
     waiting = list(tasks)
     running: list[_Child] = []
@@ -118,7 +118,7 @@ class _Child:
                     self.last = line.strip()
 
     def wait(self, seconds: float) -> None:
-        """Wait for its end, but no longer than so many seconds."""
+        """Wait for its end, at most this many seconds."""
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
 
@@ -129,7 +129,7 @@ class _Child:
         self._reader.join()
 
     def failures(self) -> list[str]:
-        """Return why it failed, if it did, once it has ended."""
+        """Return why the ended process failed, if it did."""
         self._reader.join()
         code = self.process.returncode
         return [f"{self.task}: {self.last or f'exit code {code}'}"] if code else []
@@ -139,7 +139,7 @@ _COMPILED = "compiled\n"
 
 
 def run_task(name: str, task: Callable[[], object]) -> None:
-    """Do a task in this process, tell of each compiled kernel on standard output, and leave a mark."""
+    """Do a task in this process, print a line for each compiled kernel, and leave a mark."""
     from numba.core import event
 
     class Listener(event.Listener):  # type: ignore[misc]
@@ -152,7 +152,7 @@ def run_task(name: str, task: Callable[[], object]) -> None:
                 sys.stdout.flush()
 
     event.register("numba:compile", Listener())
-    gc.disable()  # compiling makes millions of objects that stay: 9 % less time for 100 MB more
+    gc.disable()  # compiling makes millions of long-lived objects: 9 % less time for 100 MB more
     _call(task)
     if not_kept:
         sys.exit(not_kept[0])
