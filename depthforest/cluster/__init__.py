@@ -1,9 +1,9 @@
-"""Cluster: work on any Dask cluster, with the errors of bad days in one line each. Needs the extra `dask`.
+"""Cluster: work on any Dask cluster, with one-line messages for its failures. Needs the extra `dask`.
 
 Others may use `connect` (an address or "local" to a client), `using` (a block in which `spread` runs on a cluster),
-`spread` (frames to results, in order, on threads or on the cluster), and `Crew` (a client that waits patiently, hears
-Ctrl-C, notices that nobody is left, and says what to do). There are no actors and no pinned workers: every task is a
-pure function, so that Dask can do it again elsewhere.
+`spread` (frames to results, in order, on threads or on the cluster), and `Crew` (a client that waits for missing
+workers, reacts to Ctrl-C, notices when no worker is left, and says what to do). There are no actors and no pinned
+workers: every task is a pure function, so that Dask can do it again elsewhere.
 
 Modules, from the ground up:
 

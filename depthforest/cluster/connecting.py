@@ -37,7 +37,7 @@ def connect(address: str, *, timeout: float = CONNECT_SECONDS) -> Iterator[Any]:
     target = {"scheduler_file": address} if is_file else {"address": address}
     try:
         client = distributed.Client(**target, timeout=timeout, set_as_default=False)
-    except (TypeError, RuntimeError) as error:  # of tls:// without a configuration, or of a scheduler that wants it
+    except (TypeError, RuntimeError) as error:  # tls:// without a configuration, or a scheduler that requires it
         raise ClusterError(
             f"{address}: the connection needs certificates ({_first_line(error)}); name them in Dask's configuration, "
             "distributed.comm.tls"

@@ -1,4 +1,4 @@
-"""Crew: a Dask client that waits patiently, hears Ctrl-C, and tells of bad days in one line."""
+"""Crew: a Dask client that waits for missing workers, reacts to Ctrl-C, and reports each failure in one line."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from depthforest.base import DepthForestError
 from depthforest.cluster.versions import difference, own_versions
 
 FAN_IN = 8
-"""Results that one task of a reduction adds."""
+"""Results that one task of a reduction combines."""
 
 RETRIES = 2
-"""Times that a task that raised an error is tried again."""
+"""How often a task that raised an error is tried again."""
 
 POLL_SECONDS = 0.2
-"""How often a wait looks for Ctrl-C."""
+"""Seconds between two checks for Ctrl-C while waiting."""
 
 PATIENCE_SECONDS = 60.0
-"""How long there may be no worker that runs tasks: a nanny starts one again in seconds, and one that Dask paused
-because its memory was full continues as soon as it has written results to disk."""
+"""Seconds without any worker that runs tasks. A nanny restarts a worker in seconds, and a worker that Dask paused
+because its memory was full continues once it has spilled results to disk."""
 
 
 class ClusterError(DepthForestError, RuntimeError):
@@ -34,7 +34,7 @@ class Crew:
     Parameters
     ----------
     client : distributed.Client
-        Of the user; it stays open.
+        The user's; it stays open.
     check : callable
         Called while waiting; whatever it raises stops the wait.
     patience : float
@@ -56,7 +56,7 @@ class Crew:
         """Return what the scheduler knows of its workers, by address."""
         try:
             return dict(self.client.scheduler_info(n_workers=-1)["workers"])
-        except Exception as error:  # whatever a connection that breaks raises
+        except Exception as error:  # a broken connection can raise anything
             raise ClusterError(
                 f"the cluster has gone: its scheduler does not answer ({type(error).__name__})"
             ) from None
@@ -83,18 +83,18 @@ class Crew:
         for address, there in self.client.run(own_versions, on_error="return").items():
             if isinstance(there, ImportError):
                 raise ClusterError(f"worker {address} lacks what is needed ({there}): install depthforest there")
-            # one that is gone by now was asked in vain; each task asks once more
+            # a worker that is gone by now did not answer; each task checks again
             if isinstance(there, dict) and (differing := difference(here, there)):
                 raise ClusterError(
                     f"worker {address} has {differing}; results would differ: install the same versions there"
                 )
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the future of a pure function of small values and of other futures."""
+        """Submit a pure function of small values and other futures; return its future."""
         key = f"{function.__name__.strip('_')}-{uuid.uuid4().hex}"
         try:
             return self.client.submit(checked, own_versions(), function, *arguments, key=key, retries=RETRIES)
-        except Exception as error:  # of a client that is closed, or of arguments that cannot be sent
+        except Exception as error:  # a closed client, or arguments that cannot be sent
             raise _told(error) from error
 
     def reduce(self, function: Callable[..., Any], futures: Sequence[Any]) -> Any:
@@ -106,7 +106,7 @@ class Crew:
         return futures[0]
 
     def gather(self, futures: Sequence[Any]) -> list[Any]:
-        """Return the results of futures, in order; bad days are raised as `ClusterError`, one line each."""
+        """Return the results of futures, in order; failures are raised as a one-line `ClusterError`."""
         self._wait(futures)
         try:
             return list(self.client.gather(list(futures)))
@@ -151,12 +151,12 @@ def _pause(futures: set[Any]) -> None:
 
     try:
         wait(futures, timeout=POLL_SECONDS, return_when="FIRST_COMPLETED")
-    except Exception:  # a timeout, or a canceled future, which `gather` tells of
+    except Exception:  # a timeout, or a canceled future, which `gather` reports
         time.sleep(0.01)
 
 
 def checked(versions: dict[str, str], function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run a task on a worker, if it has the client's versions: one that joined later was not asked before."""
+    """Run a task on a worker if it has the client's versions: one that joined later was not checked before."""
     if differing := difference(versions, own_versions()):
         raise ClusterError(f"a worker has {differing}; results would differ: install the same versions there")
     try:

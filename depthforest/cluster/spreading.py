@@ -15,13 +15,13 @@ from depthforest.base import map_in_order
 from depthforest.cluster.crew import ClusterError, Crew
 
 BLOCK = 16
-"""Items of one task."""
+"""Items per task."""
 
 AHEAD = 3
-"""Tasks for each thread of the cluster that are under way."""
+"""Tasks in flight for each thread of the cluster."""
 
 ATTEMPTS = 3
-"""Times that everything is sent again when all workers that had it are gone."""
+"""How often everything is sent when all workers that had it are gone."""
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -49,8 +49,8 @@ def spread(
 ) -> Iterator[_R]:
     """Yield `function(item)` for every item, in order, on threads or, inside `using`, on a cluster.
 
-    On a cluster the function must be pure, and what it refers to is sent to the workers: data sets go as paths, and
-    workers read the frames themselves. `block` items make a task.
+    On a cluster, the function must be pure, and the objects that it refers to are sent to the workers. Data sets are
+    sent as paths; workers read the frames themselves. A task has `block` items.
     """
     crew = _crew.get()
     if crew is None:
@@ -83,7 +83,7 @@ def _first(crew: Crew, blob: bytes, sent: Any, waiting: deque[tuple[Any, Any]]) 
             results = crew.result(waiting[0][1])
             break
         except ClusterError:
-            # the function itself may have gone with the workers that had it
+            # the function itself may be lost with the workers that had it
             if attempt == ATTEMPTS - 1 or waiting[0][1].status == "error":
                 raise
             crew.wait_for_workers()
@@ -102,7 +102,7 @@ def _run_block(blob: bytes, items: tuple[Any, ...]) -> list[Any]:
 
 
 class _Blob:
-    """Bytes that are equal to any other: the digest beside them tells them apart."""
+    """Bytes that compare equal to any other; a digest beside them identifies them."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
