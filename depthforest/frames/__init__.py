@@ -6,10 +6,10 @@ these values, part sets and joints, the checks of cameras and units, and `drawin
 Modules, from the ground up:
 
 - `camera`: pinhole intrinsics: presets, parsing, scaling, cropping, turning, projection. A camera with lens distortion
-  describes a sensor and can only undistort. Everything else asks for an ideal lens, so no formula can forget the
+  describes a sensor and can only undistort. Everything else requires an ideal lens, so no formula can forget the
   distortion.
 - `parts`: part sets, joints, and maps from fine parts to coarse ones, as plain values. A `Grouping` has one coarse part
-  for each fine one, plus the neighbors that count as right too: an elbow is a band across two regions.
+  for each fine one, plus neighbors that also count as correct: an elbow is a band across two regions.
 - `units`: raw numbers to millimeters, with checks that recognize wrong units. This is the only place that doubts a
   unit; a scale that is given is believed.
 - `frame`: `Frame`, `LabeledFrame` and `Joint`: frozen, checked, compared by content. `Frame(array, camera)` is the

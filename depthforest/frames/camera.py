@@ -20,16 +20,16 @@ import numpy.typing as npt
 from depthforest.base import CameraError, Floats, is_finite, read_json, shown
 
 MAX_PIXELS = 2**26
-"""Largest picture that is opened: 8192 x 8192. A larger header is taken for a broken or hostile file."""
+"""Largest picture that is opened: 8192 x 8192. A header with a larger size marks a broken or hostile file."""
 
 _most_pixels: ContextVar[int] = ContextVar("most_pixels", default=MAX_PIXELS)
 
 MIN_FOCAL = 0.02
-"""Of the picture's shorter side: a view of 175 degrees. Less is a focal length in meters or millimeters."""
+"""Smallest focal length over the picture's shorter side: a view of 175 degrees. Less is in meters or millimeters."""
 
 MAX_FOCAL_PX = 1e6
-"""Largest focal length and place of the principal point, pixels: far beyond any lens, and float32 stays finite at a
-depth of 1 mm."""
+"""Largest focal length and coordinate of the principal point, in pixels: far beyond any lens, and float32 stays finite
+at a depth of 1 mm."""
 
 DISTORTION_LENGTHS = (0, 4, 5, 8)
 """OpenCV's coefficient vectors: none; k1 k2 p1 p2; with k3; with k4 k5 k6 (rational)."""
@@ -101,7 +101,7 @@ class Camera:
 
     @classmethod
     def parse(cls, value: CameraLike, size: tuple[int, int] | None = None) -> Camera:
-        """Return the camera that a user named.
+        """Return the camera that the user specified.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Camera:
             file with the fields of this class; a mapping with these fields; or the 3 x 3 matrix K of OpenCV and ROS,
             for pictures of any size.
         size : (width, height), optional
-            Size of the picture it belongs to, for numbers that come without one.
+            Size of the camera's pictures, for numbers that come without one.
         """
         if isinstance(value, Camera):
             return value
@@ -133,7 +133,7 @@ class Camera:
 
     @staticmethod
     def waits_for_size(value: object) -> bool:
-        """Return whether a camera that a user named needs the size of a picture: numbers, or a matrix K."""
+        """Return whether the camera that the user specified needs a picture size: numbers, or a matrix K."""
         return (isinstance(value, str) and value.count(",") == 3) or isinstance(value, np.ndarray | list | tuple)
 
     @classmethod
@@ -200,7 +200,7 @@ class Camera:
 
     @classmethod
     def guess(cls, width: int, height: int) -> tuple[str, Camera] | None:
-        """Return name and camera of the preset with this native size, or with two or four times this size."""
+        """Return the name and camera of the preset whose native size is this one, or two or four times as large."""
         for divisor in (1, 2, 4):
             for name, camera in PRESETS.items():
                 if (width * divisor, height * divisor) == (camera.width, camera.height):
@@ -262,7 +262,7 @@ class Camera:
         return replace(self, distortion=())
 
     def undistort(self, image: npt.NDArray[Any], fill: int = 0) -> npt.NDArray[Any]:
-        """Return the picture an ideal lens would have taken: nearest pixels, never blended; `fill` outside.
+        """Return the picture that an ideal lens would have taken: nearest pixels, never blended; `fill` outside.
 
         Depth is the distance along the optical axis, so a lens moves values without changing them.
         """

@@ -31,16 +31,16 @@ LEFT_COLOR: Color = (255, 170, 60)
 RIGHT_COLOR: Color = (70, 170, 255)
 MIDDLE_COLOR: Color = (240, 240, 240)
 OUTLINE: Color = (20, 20, 20)
-"""Around bones and dots, so that they stand out from any part's color."""
+"""Color of the outline around bones and dots, which makes them stand out from any part's color."""
 
 DRAWN_CONFIDENCE = 0.3
-"""Least of the joints that pictures show; files hold all, guesses of hidden knees included."""
+"""Lowest confidence of a joint in pictures; files hold all joints, including guesses of hidden knees."""
 
 FADED_TO, FAINTEST = 120, 0.35
 """A joint without confidence keeps this share of its color; the rest is this gray."""
 
 BONE_M = 0.016
-"""Meters: bones are drawn so thick, so that a person far off is not all bones."""
+"""Thickness of a drawn bone in meters, so that bones do not hide a distant person."""
 
 DASH_PX = 7
 """Length of a dash and its gap, in widths of a bone."""
@@ -50,7 +50,7 @@ PEOPLE_COLORS: npt.NDArray[np.uint8] = np.array([(0, 0, 0), *spread_colors(255)]
 
 
 def shade(frame: Frame) -> Picture:
-    """Return a frame lit like a statue: surface normals under one light, tinted from near (warm) to far (cool).
+    """Return a shaded picture of a frame: surface normals under one light, tinted from near (warm) to far (cool).
 
     Pixels without a reading are black.
     """
@@ -75,7 +75,7 @@ def overlay(
 ) -> Picture:
     """Return the shaded frame with its parts painted on; the shading shows through.
 
-    Whoever has `shade(frame)` at hand passes it as `shaded`: it takes longer than the paint.
+    Pass `shade(frame)` as `shaded` if you have it: shading takes longer than painting.
     """
     if parts.shape != frame.shape:
         raise UsageError(f"parts of shape {parts.shape} cannot be laid over a frame of shape {frame.shape}")
@@ -98,12 +98,12 @@ def with_skeletons(
     ids: bool = False,
     least: float = 0,
 ) -> Picture:
-    """Return a copy of a picture with skeletons: bones of the left warm, of the right cool, of the middle white.
+    """Return a copy of a picture with skeletons: left bones warm, right ones cool, middle ones white.
 
     Sides are the person's own.
 
     Colors fade with confidence. A joint that the frame does not show (`is_visible` is False: hidden, or bridged by
-    `JointTracks`) is a hollow dot, its bones are dashed.
+    `JointTracks`) is a hollow dot, and its bones are dashed.
 
     Parameters
     ----------
@@ -114,13 +114,13 @@ def with_skeletons(
     ids : bool
         Write each person's id above the highest joint.
     least : float
-        Joints of less confidence are left out.
+        Joints with less confidence are left out.
     """
     _check_picture(picture)
     if picture.shape[:2] != camera.shape:
         raise UsageError(f"a picture of {picture.shape[:2]} needs a camera of this shape, got one of {camera.shape}")
     drawn = np.ascontiguousarray(picture).copy()
-    # who is near is drawn over who is far
+    # near people are drawn over distant ones
     for person, joints in sorted(joints_by_person.items(), key=lambda item: -_distance(item[1])):
         known = {
             name: joints[name]
@@ -149,7 +149,7 @@ def draw_joints(picture: Picture, camera: Camera, people: Mapping[int, Joints] |
 
 
 def _pixels_of(joints: Mapping[str, Any], camera: Camera) -> dict[str, tuple[int, int]]:
-    """Return where joints are drawn, (col, row); those behind the camera or absurdly far off are left out."""
+    """Return where joints are drawn, (col, row); those behind the camera or absurdly far outside are left out."""
     pixels = camera.project([joint.position for joint in joints.values()]) if joints else np.empty((0, 2))
     return {
         name: (round(float(col)), round(float(row)))
@@ -159,12 +159,12 @@ def _pixels_of(joints: Mapping[str, Any], camera: Camera) -> dict[str, tuple[int
 
 
 def _bone_width(joints: Mapping[str, Any], camera: Camera) -> int:
-    """Return the width of bones in pixels: `BONE_M` at the person's distance, but not much of a small picture."""
+    """Return the width of bones in pixels: `BONE_M` at the person's distance, limited in small pictures."""
     return round(min(max(BONE_M * camera.fy / _distance(joints), 1.0), max(1.0, min(camera.shape) / 120)))
 
 
 def _distance(joints: Mapping[str, Any]) -> float:
-    """Return how far before the camera a person is, meters."""
+    """Return a person's distance from the camera in meters."""
     return float(median([joint.position[2] for joint in joints.values() if joint.position[2] > 0] or [math.inf]))
 
 
@@ -175,7 +175,7 @@ def _draw_bone(
         cv2.line(drawn, start, end, OUTLINE, size + 1 + size // 2, cv2.LINE_AA)
         cv2.line(drawn, start, end, color, size, cv2.LINE_AA)
         return
-    # only what is inside the picture: a bone may end very far off
+    # clipped to the picture: a bone may end very far outside
     is_inside, first, last = cv2.clipLine((0, 0, drawn.shape[1], drawn.shape[0]), start, end)
     n_dashes = max(1, round(math.dist(first, last) / (DASH_PX * size))) if is_inside else 0
     for dash in range(n_dashes):
@@ -222,7 +222,7 @@ def contact_sheet(
     pictures : sequence of RGB arrays
         Of any sizes; each is centered in a cell as large as the largest.
     columns : int, optional
-        Default: about as wide as high.
+        Default: as many as make the sheet about 3:2.
     titles : sequence of str, optional
         One line above each picture.
     cell_width : int, optional
@@ -262,7 +262,7 @@ def contact_sheet(
 
 
 def _square_columns(n: int, width: int, height: int) -> int:
-    """Columns that make a sheet of `n` cells about 3:2."""
+    """Return how many columns make a sheet of `n` cells about 3:2."""
     return min(n, max(1, round(math.sqrt(1.5 * n * height / width))))
 
 
@@ -273,7 +273,7 @@ def _resized(picture: Picture, width: int) -> Picture:
 
 
 def _fitting(text: str, width: int) -> str:
-    """Return a title cut to a width in pixels; OpenCV's font has no other letters than ASCII."""
+    """Return a title cut to a width in pixels; OpenCV's font has only ASCII letters."""
     text = text.encode("ascii", "replace").decode()
     while len(text) > 1 and cv2.getTextSize(text, FONT, 0.42, 1)[0][0] > width - 4:
         text = text[:-1]

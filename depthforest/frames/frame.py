@@ -1,4 +1,4 @@
-"""Frame and LabeledFrame: depth with its camera, and with the truth about it, as frozen, checked values."""
+"""Frame and LabeledFrame: depth with its camera, without and with ground truth, as frozen, checked values."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Joint:
     is_visible : bool
         Whether the frame shows the part of the body around it: neither hidden nor outside the picture.
     confidence : float
-        0 to 1; 1 for the truth.
+        0 to 1; 1 for ground truth.
     """
 
     position: Position
@@ -74,8 +74,8 @@ class Frame:
     depth_mm : array (rows, cols)
         `uint16` millimeters, 0 = no reading; or float meters, which are converted. Copied and made read-only.
     camera : Camera
-        Without lens distortion (`from_array` and `read_depth` remove it). If it is of another size, it is scaled where
-        the aspect fits.
+        Without lens distortion (`from_array` and `read_depth` remove it). If its size differs from the picture's, it is
+        scaled, provided that the aspect fits.
     time_s : float, optional
         Time of the frame in seconds on the clock of its recording; None: unknown.
     name : str
@@ -92,7 +92,7 @@ class Frame:
             raise FrameError(f"time_s must be a finite number of seconds or None, got {self.time_s!r}")
         depth_mm = np.asarray(self.depth_mm)
         if depth_mm.dtype == np.uint16 and depth_mm.ndim == 2:
-            # millimeters by definition, on the path of every frame: from_array is where units are doubted
+            # millimeters by definition, and called for every frame: only from_array checks units
             check_size(depth_mm.shape[1], depth_mm.shape[0], "depth", FrameError)
             is_void = depth_mm == MAX_MM
             depth_mm = np.where(is_void, np.uint16(0), depth_mm) if is_void.any() else depth_mm.copy()
@@ -133,7 +133,7 @@ class Frame:
         rotate : int
             Degrees (0, 90, 180 or 270) to rotate the picture clockwise, for a sensor mounted on its side.
         name : str
-            What messages call the picture.
+            Name of the picture in messages.
         time_s : float, optional
             When it was taken, in seconds.
         """
@@ -231,9 +231,9 @@ class LabeledFrame(Frame):
         people: npt.NDArray[np.uint8],
         joints: Mapping[int, Joints],
     ) -> LabeledFrame:
-        """Return a frame of BODY31 in arrays that nobody else holds, as right as the constructor would demand.
+        """Return a BODY31 frame of arrays that nobody else holds and that would pass the constructor's checks.
 
-        For the generator, which makes them so: neither checked nor copied, only made read-only.
+        For the generator, which guarantees both: arrays are neither checked nor copied, only made read-only.
         """
         frame = object.__new__(cls)
         frame.__dict__.update(
@@ -250,11 +250,11 @@ class LabeledFrame(Frame):
 
 
 class FrameSource(Sequence[LabeledFrame]):
-    """Labeled frames that are read or made when they are asked for; a slice gives a list."""
+    """Labeled frames that are read or made on demand; a slice gives a list."""
 
     @abstractmethod
     def _frame(self, number: int) -> LabeledFrame:
-        """Return the frame of a number from 0 to len(self) - 1."""
+        """Return the frame with a number from 0 to len(self) - 1."""
 
     @overload
     def __getitem__(self, index: int) -> LabeledFrame: ...
@@ -345,7 +345,7 @@ def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _made(kind: type[Frame], content: dict[str, Any]) -> Frame:
-    """Return a frame of its fields, for copies and pickles."""
+    """Return a frame from its fields, for copies and pickles."""
     return kind(**content)
 
 

@@ -1,6 +1,6 @@
 """Part sets and joints: names, colors, mirror tables, and maps from fine parts to coarse ones.
 
-A `PartSet` is a plain value that users can bring from JSON. Left and right are the person's own.
+A `PartSet` is a plain value that users can load from JSON. Left and right are the person's own.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ class PartSet:
 class Grouping:
     """A map from a fine part set to a coarse one.
 
-    `groups` lists for each fine part its coarse part first, then neighbors that also count as right: a joint band such
-    as the elbow lies across the border of two regions.
+    For each fine part, `groups` lists its coarse part first, then neighbors that also count as correct: a band around a
+    joint, such as the elbow, lies across the border of two regions.
     """
 
     source: PartSet
@@ -159,7 +159,7 @@ class Grouping:
 
     @cached_property
     def accepts(self) -> npt.NDArray[np.bool_]:
-        """Array (n_source, n_target): whether a coarse answer counts as right for a fine part."""
+        """Array (n_source, n_target): whether a coarse answer counts as correct for a fine part."""
         accepts = np.zeros((len(self.source), len(self.target)), dtype=np.bool_)
         for row, name in enumerate(self.source.names):
             accepts[row, [self.target.index(t) for t in self.groups[name]]] = True
@@ -321,7 +321,7 @@ BODY31 = PartSet(tuple(_BODY31_COLORS), tuple(_BODY31_COLORS.values()))
 """The 31 parts of Shotton et al. 2011."""
 
 REGIONS15 = PartSet(tuple(_REGIONS15_COLORS), tuple(_REGIONS15_COLORS.values()))
-"""Fifteen regions that every body labeler can be compared in."""
+"""Fifteen regions, coarse enough to compare any two body labelers."""
 
 
 def _of_both_sides(groups: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -359,7 +359,7 @@ BODY31_TO_REGIONS15 = Grouping(
 )
 
 # PCL gpu/people's own names, in the order of its label ids; "Face" is the whole head, LB = left bottom.
-# Behind each name: the fine part it comes nearest to, whose color it takes.
+# The value of each name is the most similar fine part, whose color it takes.
 _PCL25_NEAREST = {
     "Lfoot": "foot_l",
     "Lleg": "leg_lower_l",

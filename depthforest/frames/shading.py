@@ -1,6 +1,6 @@
-"""Light and paint for pictures: shaded depth, and part colors that the shading shows through.
+"""Shading and painting for pictures: shaded depth, and part colors that the shading shows through.
 
-What is not one loop over pixels is left to OpenCV; the loops are kernels, which need no memory between their steps and
+OpenCV does everything that is not one loop over pixels. The loops are kernels, which need no temporary arrays and
 release the GIL.
 """
 
@@ -33,7 +33,7 @@ SHADOW = 0.35
 """Paint in the dark keeps this share of its color."""
 
 _HOLE_M, _OUTSIDE_M = 100.0, 1000.0
-"""Where there is no reading, and around the picture: far off every surface, so that the filter does not mix them in."""
+"""Depth where there is no reading, and around the picture: far from every surface, so that the filter ignores it."""
 
 
 _TINTS = np.array([(near, far - near) for near, far in TINTS], dtype=np.float32)
@@ -42,11 +42,11 @@ _JUMP, _AMBIENT, _DIRECT = np.float32(JUMP_M_PER_M), np.float32(AMBIENT), np.flo
 _SHADOW, _LIT = np.float32(SHADOW), np.float32((1 - SHADOW) / 255)
 _MM, _HOLE, _NOTHING, _HALF, _ONE, _WHITE = map(np.float32, (1000, _HOLE_M, 0, 0.5, 1, 255))
 _UNKNOWN = np.float32(np.nan)
-"""Single precision throughout: a kernel would take Python's numbers for doubles."""
+"""Single precision throughout: in a kernel, a Python number would be a double."""
 
 
 def shaded_depth(frame: Frame) -> Bytes:
-    """Return a frame lit like a statue; `drawing.shade` describes it."""
+    """Return a shaded picture of a frame; `drawing.shade` describes it."""
     picture = np.zeros((*frame.shape, 3), dtype=np.uint8)
     meters, n_upto = np.empty(frame.shape, dtype=np.float32), np.zeros(MAX_MM + 1, dtype=np.int64)
     _take_depth(frame.depth_mm, meters, n_upto)
@@ -73,18 +73,18 @@ def painted(shaded: Bytes, parts: Bytes, colors: Bytes, opacity: float) -> Bytes
     """Return a shaded picture (rows, cols, 3) with paint on its parts (rows, cols), in colors (256, 3)."""
     picture = np.array(shaded, order="C")
     parts = np.ascontiguousarray(parts).view()
-    parts.setflags(write=False)  # as those of frames are: the kernel is compiled for one type
+    parts.setflags(write=False)  # read-only like a frame's parts: the kernel is compiled for one type
     _paint(parts, colors, np.float32(opacity), 1 - float(opacity), picture)
     return picture
 
 
 def _ranked(n_upto: Longs, rank: int) -> int:
-    """Return the reading that so many come before; given for each depth how many readings are not beyond it."""
+    """Return the reading of a rank; `n_upto` has for each depth how many readings are not beyond it."""
     return int(np.searchsorted(n_upto, rank, side="right"))
 
 
 def _quantile(n_upto: Longs, rank: float) -> float:
-    """Return the reading at a rank between two."""
+    """Return the reading at a fractional rank, interpolated."""
     low, high = _ranked(n_upto, math.floor(rank)), _ranked(n_upto, math.ceil(rank))
     return low + (high - low) * (rank % 1)
 
@@ -104,7 +104,7 @@ def _take_depth(depth_mm, meters, n_upto):  # type: ignore[no-untyped-def]
 
 @kernel
 def _slope(before, here, after):  # type: ignore[no-untyped-def]
-    """Return the slope of the depth from the neighbors on the same surface: both, or the one that is; NaN if none."""
+    """Return the slope of the depth from the neighbors that are on the same surface: both, or one; NaN if none is."""
     back, forth = here - before, after - here
     has_back, has_forth = abs(back) <= _JUMP * here, abs(forth) <= _JUMP * after
     total = (back if has_back else _NOTHING) + (forth if has_forth else _NOTHING)
@@ -143,7 +143,7 @@ def _shade(depth_mm, smooth, x, y, focal, reach, light, tints, picture):  # type
 
 @kernel
 def _paint(parts, colors, opacity, rest, picture):  # type: ignore[no-untyped-def]
-    """Paint parts, and let the light of the picture fall on the paint."""
+    """Paint parts, shaded by the brightness of the picture."""
     for row in range(parts.shape[0]):
         for col in range(parts.shape[1]):
             part = parts[row, col]

@@ -1,7 +1,7 @@
-"""Raw numbers to millimeters: the conversion everyone gets wrong, and the checks that notice.
+"""Raw numbers to millimeters: a conversion that often goes wrong, and checks that notice it.
 
 `to_millimeters` turns what a file or a driver delivers into `uint16` millimeters with 0 for no reading. Values that
-cannot be a room in the assumed unit raise or warn, naming the likely cause and the `scale` that mends it.
+cannot be a room in the assumed unit raise or warn, naming the likely cause and the `scale` that fixes it.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ DepthMM = npt.NDArray[np.uint16]
 Scale = float | str | None
 
 MAX_MM = 65535
-"""Largest value of the type; many drivers write it for "no reading", and so it is read."""
+"""Largest value of the type; many drivers write it for "no reading", so it is read as that."""
 
 MAX_ROOM_M = 20.0
 """No depth camera for people sees further."""
 
 SUSPICIOUS_FAR_M = 8.0
-"""A median beyond this is not a room seen by such a camera: the unit is probably another."""
+"""A median beyond this is not a room seen by such a camera: the unit is probably wrong."""
 
 SUSPICIOUS_NEAR_M = 0.15
-"""A tenth of all readings nearer than this is closer than any depth camera focuses."""
+"""No depth camera measures a tenth of its readings nearer than this."""
 
 JUDGED_READINGS = 10_000
-"""About so many readings, spread over the picture, decide whether a unit is plausible."""
+"""Approximate number of readings, spread over the picture, that decide whether a unit is plausible."""
 
 KINECT_NO_DISPARITY = 2047
 """Raw 11-bit Kinect v1 disparity of a pixel without a reading."""
@@ -76,9 +76,9 @@ def to_millimeters(raw: npt.ArrayLike, *, scale: Scale = None, name: str = "dept
         65535 in integers, are no reading.
     scale : float or str, optional
         Meters per unit, or "mm", "cm", "m", "tum" (5000 per meter), "sun3d" (rotated bits). A given scale is believed:
-        only what cannot be stored is refused. A negative one turns z that points backwards.
+        only values that cannot be stored are refused. A negative scale inverts a z axis that points backwards.
     name : str
-        What messages call the picture.
+        Name of the picture in messages.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def _one_channel(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 
 def _usual_unit(values: npt.NDArray[Any], name: str) -> _Unit:
-    """Millimeters for integers, meters for floats; floats that can only be millimeters are taken as such."""
+    """Return millimeters for integers, meters for floats; floats that can only be millimeters are taken as such."""
     if values.dtype.kind != "f":
         return _Unit(0.001)
     readings = _readings(values)
@@ -182,7 +182,7 @@ def _or_centimeters(median: float) -> Message:
 
 
 def _readings(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the readings, or an even choice of them where they are many: enough to judge a unit by."""
+    """Return the readings, or an even sample of many: enough to judge a unit."""
     if values.dtype.kind == "f":
         readings = values[np.isfinite(values) & (values > 0)]
     else:
@@ -191,13 +191,13 @@ def _readings(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _warn_if_implausible(values: npt.NDArray[Any], unit: _Unit, name: str) -> None:
-    """Warn when readings are hardly a room in this unit; the message names the likeliest cause and its cure."""
+    """Warn when readings are hardly a room in this unit; the message names the likeliest cause and the fix."""
     readings = _readings(values)
     if readings.size == 0:
         return
     median_m = float(np.median(readings.astype(np.float64))) * unit.meters
     if median_m > MAX_MM / 1000:
-        return  # refused in a moment, for a better reason
+        return  # the caller refuses it right away, for a better reason
     near_m = float(np.quantile(readings.astype(np.float64), 0.1)) * unit.meters
     hint: Message = ()
     if values.dtype.kind == "f" and np.nanmax(values) == 1:
@@ -221,7 +221,7 @@ def _warn_if_implausible(values: npt.NDArray[Any], unit: _Unit, name: str) -> No
 
 
 def _divisor(readings: npt.NDArray[Any]) -> int:
-    """Return 8 or 5 if many different readings all divide by it: true of SUN3D and TUM files, not of millimeters."""
+    """Return 8 or 5 if it divides many different readings: true of SUN3D and TUM files, not of millimeters."""
     if readings.dtype.kind == "f" or len(np.unique(readings)) < 50:
         return 1
     return next((n for n in (8, 5) if not (readings % n).any()), 1)
