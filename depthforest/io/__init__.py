@@ -9,10 +9,10 @@ Modules, from the ground up:
 - `lzf`: LZF decompression for compressed PCD files, as a numba kernel. Its input is untrusted, so this kernel, unlike
   all others, checks it.
 - `pcd`: organized PCD point clouds as depth, with the camera fitted to the points.
-- `formats`: files to raw arrays, told apart by their first bytes. It decodes and never interprets. Pillow decodes PNG
-  and TIFF; PGM is decoded here because Pillow rescales its values.
-- `recordings`: what depth cameras record, a module for each format; `recordings.opening` tells them apart.
-- `live`: cameras that are connected, a module for each kind behind one small protocol; `live.naming` tells them apart.
+- `formats`: files to raw arrays; the first bytes identify the format. It decodes and never interprets. Pillow decodes
+  PNG and TIFF; PGM is decoded here because Pillow rescales its values.
+- `recordings`: what depth cameras record, a module for each format; `recordings.opening` identifies the format.
+- `live`: connected cameras, a module for each kind behind one small protocol; `live.naming` parses their names.
 - `reading`: `read_depth` for one file; `open_source` for folders, globs, stacks, recordings, streams and cameras: lazy,
   in order, one frame in memory. A sequence yields frames, or frames and errors by name for callers that continue after
   a bad one.

@@ -1,4 +1,4 @@
-"""Data sets: labeled frames behind one interface, `Sequence[LabeledFrame]`.
+"""Data sets on disk: labeled frames as a `Sequence[LabeledFrame]`.
 
 A data set is a folder that any tool can make, or, for large ones, a Zarr store:
 
@@ -58,13 +58,13 @@ from depthforest.io.writing import BLOCK, JOINT_COLUMNS, MARKS, Store, import_za
 
 
 def open_dataset(path: str | Place) -> FolderDataset | ZarrDataset:
-    """Open a data set, a folder of pictures or a Zarr store; its frames are read when they are asked for.
+    """Open a data set, a folder of pictures or a Zarr store; its frames are read on demand.
 
     Parameters
     ----------
     path : str or Path
-        A folder, or its address: `s3://`, `gs://`, `https://`, `memory://`. A web server must list a folder of
-        pictures in a page; a Zarr store needs no list.
+        A folder, or its URL: `s3://`, `gs://`, `https://`, `memory://`. For a folder of pictures, a web server must
+        return a page that lists it; a Zarr store needs no list.
     """
     place = place_of(path)
     try:
@@ -143,16 +143,16 @@ class FolderDataset(FrameSource):
 
 
 MAX_CHUNK_BYTES = 2**28
-"""Of one chunk of a Zarr store, decoded: it is in memory as a whole, whatever is asked of it."""
+"""Largest decoded chunk of a Zarr store: a chunk is in memory as a whole, even if one frame of it is read."""
 
 MAX_ZARR_PEOPLE = 255
-"""People with joints in a frame: their ids are bytes."""
+"""Most people with joints in a frame: their ids are bytes."""
 
 MAX_ZARR_FRAMES = 2**22
-"""Frames of a Zarr store: each has a name in memory."""
+"""Most frames of a Zarr store: each has a name in memory."""
 
 MAX_TOGETHER = 64
-"""Frames of a Zarr store that are decoded together at most, however large its chunks are."""
+"""Most frames of a Zarr store that are decoded together, however large its chunks are."""
 
 
 class ZarrDataset(FrameSource):
@@ -189,7 +189,7 @@ class ZarrDataset(FrameSource):
         self._decoded = threading.local()
 
     def _check_arrays(self, n: int) -> None:
-        """Raise an error if an array is not of the camera's size, or would not fit into memory."""
+        """Raise an error if an array does not have the camera's size, or would not fit into memory."""
         if n > MAX_ZARR_FRAMES:
             raise DatasetError(f"{self.path}: says it has {n} frames; at most {MAX_ZARR_FRAMES} can be read")
         people = self._arrays["joints"].shape[1:2]
@@ -221,7 +221,7 @@ class ZarrDataset(FrameSource):
         first = number - number % self._n_together
         known = getattr(self._decoded, "chunk", None)
         if known is None or known[0] != first:
-            self._decoded.chunk = None  # before the next one is made: both need memory
+            self._decoded.chunk = None  # free it before decoding the next one: both need memory
             arrays = [np.asarray(a[first : first + self._n_together]) for a in self._arrays.values()]
             known = self._decoded.chunk = (first, arrays)
         return (array[number - first].copy() for array in known[1])
@@ -245,7 +245,7 @@ class ZarrDataset(FrameSource):
 
 
 def _store(path: Place) -> Any:
-    """Return what Zarr opens: a path, or a store that reads a URL."""
+    """Return a place that Zarr can open: a path, or a store that reads a URL."""
     if not isinstance(path, RemotePath):
         return path
     import_zarr()
@@ -266,9 +266,9 @@ def write_dataset(
     path : str or Path
         A folder that does not exist yet, or is empty.
     frames : iterable of LabeledFrame
-        Of one camera and one part set; taken one block at a time.
+        All of one camera and one part set; consumed one block at a time.
     names : sequence of str, optional
-        Frame names; default: those of the data set that the frames are from, else numbers.
+        Frame names. Default: those of the data set that the frames come from, else numbers.
     """
     path = Path(path)
     if names is None:
@@ -346,7 +346,7 @@ def _read_description(path: Place) -> Mapping[str, object]:
 
 
 def _described(content: Mapping[str, object], name: str) -> tuple[Camera, PartSet, float]:
-    """Return what a data set says of its camera, parts and depth."""
+    """Return a data set's camera, part set and depth scale."""
     needed = ("camera", "depth_scale", "parts")
     missing = [key for key in needed if key not in content]
     if missing:
@@ -377,7 +377,7 @@ def _read_joints(path: Place, names: set[str]) -> dict[str, dict[int, Joints]]:
         text = read_bytes(path, DatasetError).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DatasetError(f"{path}: is not UTF-8 text") from None
-    reader = csv.reader(io.StringIO(text, newline=None))  # any line ends
+    reader = csv.reader(io.StringIO(text, newline=None))  # any line endings
     try:
         header = next(reader, [])
     except csv.Error as error:

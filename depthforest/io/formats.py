@@ -1,7 +1,7 @@
-"""Files to raw arrays: PNG, TIFF, PGM, NumPy, PCD and plain 16-bit dumps, told apart by content, never by name.
+"""Files to raw arrays: PNG, TIFF, PGM, NumPy, PCD and plain 16-bit dumps, identified by content, never by name.
 
-Decoders return what the file holds, unscaled; `units` decides what it means. Pages come one at a time. Every header is
-checked before memory is taken for what it promises.
+Decoders return the stored values, unscaled; `units` decides what they mean. Pages come one at a time. Every header is
+checked before memory is allocated for what it promises.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Raw = npt.NDArray[Any]
 Size = tuple[int, int]
 
 DEPTH_SUFFIXES = (".png", ".tif", ".tiff", ".pgm", ".npy", ".npz", ".pcd", ".raw", ".bin", ".depth")
-"""Files of a folder that are taken for frames."""
+"""Endings of files in a folder that are read as frames."""
 
 RAW_SUFFIXES = (".raw", ".bin", ".depth")
-"""Of these, plain dumps of the camera's size; other files are dumps only if their size is given."""
+"""Endings of plain dumps, which have the camera's size; other files count as dumps only if their size is given."""
 
 _MAGIC = {
     b"\x89PNG\r\n\x1a\n": "png",
@@ -55,22 +55,22 @@ _MAGIC = {
     b"\x1aE\xdf\xa3": "mkv",
 }
 EIGHT_BIT_KINDS = ("jpeg", "bmp", "gif")
-"""Pictures that are recognized, and cannot hold depth."""
+"""Formats that are recognized but cannot hold depth."""
 
 RECORDING_KINDS = ("rosbag", "mcap", "sqlite", "hdf5", "mkv")
-"""Files that `recordings` opens."""
+"""Formats that `recordings` opens."""
 
 MAX_PAGES = 20_000
-"""Of a TIFF: Pillow compares each page with all before it. So many take it a second or two."""
+"""Most pages of a TIFF. Pillow compares each page with all before it; this many take a second or two."""
 
 MAX_COLOR_PIXELS = 2**24
-"""Of a picture with channels, which is decoded to say what it is; depth has one channel."""
+"""Most pixels of a picture with channels. It is decoded only to say what it is, because depth has one channel."""
 
 MAX_VALUE_BYTES = 16
-"""Bytes of one value of an array: a long double has the most."""
+"""Most bytes of one value of an array: those of a long double."""
 
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
-"""First column and row, and steps of columns and rows, of the passes of an interlaced PNG."""
+"""The passes of an interlaced PNG: first column and row, and steps of columns and rows."""
 
 _UNPACKED_AT_ONCE = 2**20
 
@@ -80,7 +80,7 @@ _NPZ_NAMES = ("depth_mm", "depth")
 
 @dataclass(frozen=True)
 class Page:
-    """One raw picture and what its file tells of it.
+    """One raw picture, with the metadata in its file.
 
     Parameters
     ----------
@@ -103,11 +103,11 @@ class Page:
 
 
 class Pictures(Protocol):
-    """What holds pictures: a file, or a recording."""
+    """A container of pictures: a file or a recording."""
 
     @property
     def is_paged(self) -> bool:
-        """Whether its pictures are told apart by their numbers."""
+        """Whether its pictures are identified by number."""
 
     @property
     def is_seekable(self) -> bool:
@@ -144,7 +144,7 @@ def sniff(path: Place) -> str:
 
 
 class PictureFile:
-    """A file of pictures, whose format is found out once, when this is made.
+    """A file of pictures, whose format is detected once, at construction.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class PictureFile:
     Attributes
     ----------
     kind : str
-        The format, as `sniff` tells it.
+        The format, as `sniff` names it.
     """
 
     def __init__(self, path: Path, size: Size | None = None, kind: str | None = None) -> None:
@@ -170,7 +170,7 @@ class PictureFile:
 
     @property
     def is_seekable(self) -> bool:
-        """Whether `page` finds any picture without decoding those before it; a compressed stack has no way to."""
+        """Whether `page` finds any picture without decoding those before it; not possible in a compressed stack."""
         return self.kind != "npz"
 
     def page(self, number: int) -> Page:
@@ -309,7 +309,7 @@ def decode_png(content: bytes, path: object) -> Raw:
     _check_png(content, path)
     with _open_image(path, "PNG", io.BytesIO(content)) as image:
         values = _decoded(image, path)
-    # a decoder leaves rows empty that the data lack; whether they do is looked up only where rows are empty
+    # a decoder leaves missing rows empty; so the data are only checked if the last row is empty
     if content[28] or not values[-1].any():
         _check_rows(content, width, height, path)
     return values
@@ -323,7 +323,7 @@ def _check_rows(content: bytes, width: int, height: int, path: object) -> None:
     n_missing = sum(rows * (1 + -(-cols * bits // 8)) for rows, cols in sizes if rows > 0 and cols > 0)
     unpacker, start, kind = zlib.decompressobj(), 8, b""
     try:
-        while n_missing > 0 and kind != b"IEND":  # chunks up to it are whole, what follows is ignored
+        while n_missing > 0 and kind != b"IEND":  # chunks up to IEND are complete; anything after it is ignored
             n_bytes, kind = struct.unpack(">I4s", content[start : start + 8])
             packed = content[start + 8 : start + 8 + n_bytes] if kind == b"IDAT" else b""
             while packed and n_missing > 0 and not unpacker.eof:
@@ -338,7 +338,7 @@ def _check_rows(content: bytes, width: int, height: int, path: object) -> None:
 
 
 def _check_png(content: bytes, path: object) -> None:
-    """Compare the check sums of all chunks: decoders let damaged pixels pass."""
+    """Verify the checksums of all chunks: decoders let damaged pixels pass."""
     start, kind = 8, b""
     while kind != b"IEND":
         if start + 12 > len(content):
@@ -353,7 +353,7 @@ def _check_png(content: bytes, path: object) -> None:
 
 
 def _n_pages(path: Path) -> int:
-    """Return how many pages a TIFF has, following the chain of their headers, which may be damaged."""
+    """Return how many pages a TIFF has. Follows the chain of page headers, which may be damaged."""
     seen: set[int] = set()
     try:
         with path.open("rb") as file:
@@ -392,8 +392,8 @@ def _read_tiff(path: Path, first: int = 0) -> Iterator[Raw]:
 
 def _read_pgm(path: Path) -> Raw:
     content = read_bytes(path, FrameError)
-    # magic, then three numbers, with comments anywhere between; one white space ends the header. One white space at a
-    # time: with `\s+` inside the repetition, a header of 40 blanks would be split in 2^40 ways before it is refused.
+    # magic, then three numbers, with comments anywhere between; one white space ends the header. The repetition has
+    # `\s`, not `\s+`, which would try 2^40 ways to split a header of 40 blanks before refusing it.
     match = re.match(rb"P([25])" + rb"(?:\s|#[^\n]*\n)+(\d{1,9})" * 3 + rb"\s", content)
     if not match:
         raise FrameError(f"{path}: has no valid PGM header (P2 or P5, width, height, largest value)")
@@ -431,7 +431,7 @@ def _check_numpy(shape: tuple[int, ...], dtype: np.dtype[Any], name: str) -> Non
     if dtype.kind not in "biuf" or dtype.itemsize > MAX_VALUE_BYTES:
         raise FrameError(f"{name}: expected an array of whole numbers or floats, got {dtype}; save a plain array")
     picture = shape[1:] if _is_stack(shape) else shape
-    # a header may say True for a number
+    # a header may hold True instead of a number
     if len(picture) not in (2, 3) or any(type(n) is not int or n < 0 for n in shape):
         raise FrameError(f"{name}: expected shape (rows, cols) or (n, rows, cols), got {shape}")
     check_size(picture[1], picture[0] * math.prod(picture[2:]), name, FrameError)
@@ -465,7 +465,7 @@ def _read_npy(path: Path) -> Iterator[Raw]:
 
 @contextlib.contextmanager
 def _open_npz(path: Path) -> Iterator[tuple[IO[bytes], tuple[int, ...], np.dtype[Any]]]:
-    """Open the depth array of an .npz: a stream that stands at its data, its shape and dtype."""
+    """Open the depth array of an .npz: yields a stream positioned at its data, its shape and its dtype."""
     with contextlib.ExitStack() as stack:
         try:
             archive = stack.enter_context(zipfile.ZipFile(path))
@@ -473,7 +473,7 @@ def _open_npz(path: Path) -> Iterator[tuple[IO[bytes], tuple[int, ...], np.dtype
             shape, dtype = _npz_header(stream, path)
         except FrameError:
             raise
-        except Exception as error:  # zipfile and the header parser raise many kinds on broken bytes
+        except Exception as error:  # zipfile and the header parser raise many kinds of errors on broken bytes
             raise FrameError(f"{path}: cannot be read as .npz: {_first_line(error)}") from None
         yield stream, shape, dtype
 
@@ -543,7 +543,7 @@ def _read_raw(path: Path, size: Size | None, first: int = 0) -> Iterator[Raw]:
 
 
 def _read_fully(stream: IO[bytes], n_bytes: int) -> bytes:
-    """Read `n_bytes`, or what is left: a pipe hands out less at a time than was asked for."""
+    """Read `n_bytes`, or what is left, in several reads: one read of a pipe may return less."""
     chunks = []
     while n_bytes > 0 and (chunk := stream.read(n_bytes)):
         chunks.append(chunk)

@@ -1,4 +1,4 @@
-"""Joining: several data sets as one, for training and for judging, and the sensor that made each."""
+"""Joining: several data sets as one, for training and evaluation, and the sensor that made each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class JoinedFrames(FrameSource):
     ----------
     sets : sequence of data sets
     limit : int, optional
-        Only so many of each, from its start.
+        Use only this many frames of each set, from its start.
     """
 
     def __init__(self, sets: Sequence[FolderDataset | ZarrDataset], limit: int | None = None) -> None:
@@ -39,7 +39,7 @@ class JoinedFrames(FrameSource):
 
     @property
     def title(self) -> str:
-        """What it is, for people: the names of the sets."""
+        """A title for people to read: the names of the sets."""
         return ", ".join(s.path.name for s in self.sets)
 
     def _frame(self, number: int) -> LabeledFrame:
@@ -48,20 +48,20 @@ class JoinedFrames(FrameSource):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Frame names; with several sets, behind the set's."""
+        """Frame names; with several sets, each is preceded by the set's name."""
         if len(self.sets) == 1:
             return self.sets[0].names[: self.lengths[0]]
         return tuple(f"{self.sets[s].path.name}/{self.sets[s].names[i]}" for s, i in self._places)
 
     @property
     def sensors(self) -> tuple[str, ...]:
-        """What made each frame: as its set says, or the set's name if there are several."""
+        """The sensor of each frame, as its set names it; with several sets, the set's name is the fallback."""
         own = [sensor_of(s) or (s.path.name if len(self.sets) > 1 else "") for s in self.sets]
         return tuple(own[s] for s, _ in self._places)
 
 
 def sensor_of(data: FolderDataset | ZarrDataset) -> str:
-    """Return the sensor that a data set names in its description, or that `depthforest synth` noted; else nothing."""
+    """Return the sensor from a data set's description or the record of `depthforest synth`; else an empty text."""
     if isinstance(data, ZarrDataset):
         content = read_json(data.path / "zarr.json", DatasetError)
         described = content.get("attributes", {}).get("dataset", {}) if isinstance(content, Mapping) else {}
@@ -79,6 +79,6 @@ def sensor_of(data: FolderDataset | ZarrDataset) -> str:
 
 
 def open_datasets(paths: Sequence[str | Place], limit: int | None = None) -> FolderDataset | ZarrDataset | JoinedFrames:
-    """Open one data set, or several as one; with `limit`, only so many frames of each."""
+    """Open one data set, or several as one; with `limit`, only the first `limit` frames of each."""
     opened = [open_dataset(path) for path in paths]
     return opened[0] if len(opened) == 1 and limit is None else JoinedFrames(opened, limit)

@@ -1,8 +1,9 @@
-"""LZF decompression, the packing of binary_compressed PCD files.
+"""LZF decompression, for binary_compressed PCD files.
 
-A control byte below 32 starts a run of that many plus one literal bytes. Any other says, in its upper three bits, how
-much to copy from what was already written (7: plus the next byte; plus 2 always), and in its lower five bits and one
-more byte, how far back it starts (plus 1). Input is untrusted, so that this kernel, unlike all others, checks.
+A control byte below 32 starts a run of that many plus one literal bytes. Any other starts a copy of bytes that were
+already written. Its upper three bits hold the length (7: plus the next byte; plus 2 always); its lower five bits and
+one more byte hold how far back the copy starts (plus 1). Input is untrusted, so this kernel, unlike all others, checks
+it.
 """
 
 from __future__ import annotations

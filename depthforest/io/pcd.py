@@ -1,4 +1,4 @@
-"""Organised PCD point clouds to depth: ascii, binary and binary_compressed, with the camera fitted to the points."""
+"""Organized PCD point clouds to depth: ascii, binary and binary_compressed, with the camera fitted to the points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DTYPES = {
 _MAX_HEADER_BYTES = 65536
 _MAX_POINT_BYTES = 4096
 _FIT_TOLERANCE_PX = 1.0
-"""A cloud whose points lie farther from their pixels than this, on average, came through no pinhole camera."""
+"""If points lie farther from their pixels than this, on average, no pinhole camera made the cloud."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class _Header:
 
 
 def read_pcd(path: Path) -> tuple[npt.NDArray[np.float32], Camera | None, bool]:
-    """Return z in meters, (rows, cols) with NaN for no reading, the camera of the points, and if x runs backwards."""
+    """Return z in meters (rows, cols), NaN for no reading; the camera of the points; and whether x runs backwards."""
     content = read_bytes(path, FrameError)
     header = _parse_header(content, path)
     body = content[header.n_bytes :]
@@ -78,7 +78,7 @@ def _parse_header(content: bytes, path: Path) -> _Header:
     check_size(width, height, str(path), FrameError)
     if sum(t.itemsize * c for t, c in zip(types, counts, strict=True)) > _MAX_POINT_BYTES:
         raise FrameError(f"{path}: its points take more than {_MAX_POINT_BYTES} bytes each")
-    # names may repeat ("_" pads): number them, and find x, y, z again by position
+    # names may repeat ("_" is padding), so number them and find x, y, z by position
     layout = [(f"{i}", t, (c,)) for i, (t, c) in enumerate(zip(types, counts, strict=True))]
     return _Header(names, np.dtype(layout), width, height, encoding, start)
 
@@ -108,7 +108,7 @@ def _read_binary(body: bytes, header: _Header, path: Path) -> list[npt.NDArray[A
 
 
 def _read_compressed(body: bytes, header: _Header, path: Path) -> list[npt.NDArray[Any]]:
-    """Decompress and pick the fields, which lie one after the other instead of point by point."""
+    """Decompress and pick the fields, which are stored one after the other instead of point by point."""
     from depthforest.io.lzf import decompress
 
     n = header.width * header.height

@@ -46,13 +46,13 @@ class ReadOptions:
     scale : float or str, optional
         Meters per unit, or "mm", "cm", "m", "tum", "sun3d".
     flip : bool
-        The pictures are mirrored: turn them back.
+        The pictures are mirrored: undo it.
     rotate : int
         Turn clockwise by 90, 180 or 270 degrees.
     size : (width, height) or "WxH", optional
-        Of plain 16-bit dumps and streams; default: the camera's.
+        Size of plain 16-bit dumps and streams. Default: the camera's.
     topic : str, optional
-        Which stream of a recording: the name of a ROS topic, or of a data set in an HDF5 file. Omitted, the only one.
+        Stream of a recording: the name of a ROS topic, or of a data set in an HDF5 file. Default: the only one.
     """
 
     camera: CameraLike | None = None
@@ -68,7 +68,7 @@ class ReadOptions:
         check_flag("flip", self.flip)
         size = _checked_size(self.size)
         if self.camera is not None:
-            # parsed at once, so that a broken camera is refused before the first frame; numbers may wait for a size
+            # parsed now, so that a broken camera is refused before the first frame; numbers may still need a size
             is_complete = size is not None or not Camera.waits_for_size(self.camera)
             camera = Camera.parse(self.camera, size if is_complete else (1, 1))
             if is_complete:
@@ -77,7 +77,7 @@ class ReadOptions:
 
     @property
     def raw_size(self) -> Size | None:
-        """(width, height) of pictures that don't tell their own."""
+        """(width, height) of pictures without a header."""
         assert not isinstance(self.size, str)
         if self.size is None and isinstance(self.camera, Camera):
             return self.camera.width, self.camera.height
@@ -86,7 +86,7 @@ class ReadOptions:
     def size_for(self, path: Path) -> Size | None:
         """Return the size of a file that turns out to be a plain dump; None if it should not be one.
 
-        What is called a picture, and is none, is a broken picture: only a size that was given makes it a dump.
+        A file with a picture's ending that is not one is a broken picture, and a dump only if a size was given.
         """
         assert not isinstance(self.size, str)
         return self.raw_size if path.suffix.lower() in RAW_SUFFIXES else self.size
@@ -104,7 +104,7 @@ class ReadOptions:
             )
         camera = self.camera
         if camera is None and page.camera is not None:
-            # fitted to the picture as it was delivered; from_array wants the sensor's own
+            # fitted to the picture as delivered; from_array expects the sensor's own camera
             camera = page.camera.flipped() if self.flip else page.camera
         scale = page.scale if self.scale is None else self.scale
         return Frame.from_array(
@@ -133,11 +133,11 @@ def read_depth(
     scale : float or str, optional
         Meters per unit, or "mm", "cm", "m", "tum", "sun3d".
     flip : bool
-        The picture is mirrored: turn it back.
+        The picture is mirrored: undo it.
     rotate : int
         Turn clockwise by 90, 180 or 270 degrees.
     size : (width, height) or "WxH", optional
-        Size of a raw 16-bit file; default: that of the camera.
+        Size of a raw 16-bit file. Default: the camera's.
 
     Returns
     -------
@@ -172,10 +172,10 @@ def open_source(
     what : str, Path, several of them, or a function
         Files, folders and globs; docs/RECORDINGS.md lists the formats. ``"-"`` reads raw little-endian 16-bit pictures
         of the given size from standard input. ``"realsense:"``, ``"orbbec:"``, ``"oak:"`` and ``"v4l2:"`` are live
-        cameras, the first that is connected or the one that is named after the colon. A function is called, in a thread
-        of its own, for the newest picture; it returns an array, a `Frame`, or None at the end.
+        cameras: the first connected one, or the one named after the colon. A function is called repeatedly, in a thread
+        of its own; each time it returns the next picture as an array or a `Frame`, or None at the end.
     camera, scale, flip, rotate, size
-        As in `read_depth`. A given camera or scale overrides that of a recording. For a live camera, size chooses the
+        As in `read_depth`. A given camera or scale overrides that of a recording. For a live camera, size selects the
         mode.
     topic : str, optional
         Name of the stream, for recordings with several streams.
@@ -183,9 +183,9 @@ def open_source(
     Returns
     -------
     FrameSequence
-        Iterate it for frames, in order. Each has its camera, its `name` and, where the source tells it, the time when
-        it was taken, `time_s`. Nothing is decoded before, and one frame is in memory at a time. Files have a `len`
-        and an index: ``source[100]``.
+        Iterate it for frames, in order. Each has its camera, its `name` and, if the source records it, its time,
+        `time_s`. Frames are decoded only when needed, and one is in memory at a time. Files have a `len` and an index:
+        ``source[100]``.
     """
     options = ReadOptions(camera, scale, flip, rotate, size, topic)
     if callable(what):
@@ -219,7 +219,7 @@ class FrameName:
 
     @property
     def stem(self) -> str:
-        """A file name for what is made of the frame: without folder and ending."""
+        """A file name for outputs of the frame: without folder and ending."""
         return self.path.stem if self.page is None else f"{self.path.stem}_{self.page:06d}"
 
 
@@ -237,7 +237,7 @@ class FrameSequence:
             raise UsageError("no input given; name files, folders, globs, or - for a stream on standard input")
         self._options = options
         self._stdin = stdin
-        self._sets: dict[Path, str] = {}  # of HDF5 files
+        self._sets: dict[Path, str] = {}  # HDF5 file -> data set
         self._sources: list[Path | str] = [s for source in sources for s in _listed(self._without_set(source))]
         self._counts: list[int | None] | None = None
         self._live = live if live is not None else self._named_camera()
@@ -256,17 +256,17 @@ class FrameSequence:
 
     @property
     def is_live(self) -> bool:
-        """Whether it is a live camera: the newest frame wins."""
+        """Whether it is a live camera, which delivers the newest frame and drops others."""
         return self._live is not None
 
     def check_camera(self) -> None:
-        """Raise FrameError if a live camera is not there; for other sources nothing happens."""
+        """Raise FrameError if a live camera is missing; does nothing for other sources."""
         if self._live is not None:
             self._live.check()
 
     @property
     def n_dropped(self) -> int:
-        """How many frames of a live camera nobody took in time."""
+        """How many frames of a live camera were dropped because nobody took them in time."""
         return 0 if self._live is None else self._live.n_dropped
 
     @property
@@ -276,13 +276,13 @@ class FrameSequence:
 
     @property
     def topics(self) -> list[str] | None:
-        """Which streams of recordings were asked for; None: the only ones."""
+        """The requested streams of recordings; None: the only ones."""
         named = [self._options.topic, *self._sets.values()]
         return [name for name in named if name is not None] or None
 
     @property
     def total(self) -> int | None:
-        """How many frames there are, as far as headers tell; None for a stream."""
+        """Number of frames according to the headers; None for a stream."""
         n = 0
         for source in self._sources:
             count = self._count(source)
@@ -292,18 +292,18 @@ class FrameSequence:
         return n
 
     def names(self) -> Iterator[FrameName]:
-        """Yield the names of all frames, as far as headers tell; nothing is decoded."""
+        """Yield the names of all frames according to the headers; nothing is decoded."""
         for source in self._sources:
             pictures = self._opened(source)
             for number in range(pictures.count() or 0):
                 yield FrameName(_path_of(source), number if pictures.is_paged else None)
 
     def pictures(self, source: Path | str) -> Pictures:
-        """Open one of `sources` as raw pictures, for who goes back and forth in it."""
+        """Open one of `sources` as raw pictures, for random access."""
         return self._opened(source)
 
     def __len__(self) -> int:
-        """Return how many frames there are, as far as headers tell."""
+        """Return the number of frames according to the headers."""
         total = self.total
         if total is None:
             raise TypeError("a stream has no length; iterate it")
@@ -315,7 +315,7 @@ class FrameSequence:
     def __getitem__(self, number: int) -> Frame:
         """Return one frame by its number; a negative one counts from the end.
 
-        Files find it without decoding those before it where their format allows.
+        Frames before it are not decoded if the format allows that.
         """
         number = operator.index(number)
         if self._counts is None:
@@ -349,9 +349,9 @@ class FrameSequence:
     def named(
         self, *, unless: Callable[[FrameName], bool] | None = None
     ) -> Iterator[tuple[FrameName, Frame | DepthForestError]]:
-        """Yield (name, frame) of any sizes, or (name, error) for what cannot be read, and go on with the next.
+        """Yield (name, frame) of any sizes, or (name, error) for a frame that cannot be read, and continue.
 
-        Frames for whose names `unless` returns True are passed over; their files are not decoded.
+        Frames for whose names `unless` returns True are skipped; their files are not decoded.
         """
         for source in self._sources:
             for name, page in self._pages(source, unless):
@@ -381,14 +381,14 @@ class FrameSequence:
             for page in pictures.pages():
                 name = FrameName(path, number if is_paged else None)
                 number += 1
-                # of a stack, a page is passed over after it was taken from the file, but before it is made a frame
+                # a page of a stack is skipped after it was read from the file, but before it becomes a frame
                 if not (is_paged and unless is not None and unless(name)):
                     yield name, page
         except DepthForestError as error:
             yield FrameName(path, number if is_paged else None), error
 
     def _named_camera(self) -> LiveSource | None:
-        """Return the live camera among the sources; it must be the only one, for it does not end."""
+        """Return the live camera among the sources; it must be the only one, because it does not end."""
         cameras = [source for source in self._sources if stream_name(source) not in (None, "stdin")]
         if not cameras:
             return None
@@ -399,7 +399,7 @@ class FrameSequence:
         return open_camera(str(cameras[0]), size)
 
     def _without_set(self, source: PathLike) -> PathLike:
-        """Return the file of `file.h5:path`, and keep which data set is meant."""
+        """Return the file of `file.h5:path`, and remember the data set."""
         named = split_name(str(source))
         if named is None or Path(source).exists():
             return source
@@ -428,7 +428,7 @@ class FrameSequence:
 
 
 class _StandardInput:
-    """Pictures that come without an end."""
+    """An endless stream of pictures."""
 
     is_paged, is_seekable = True, False
 
@@ -446,7 +446,7 @@ class _StandardInput:
 
 
 def is_recording(what: PathLike) -> bool:
-    """Tell whether a name means one source of frames: a file, a folder that is a recording, a data set of HDF5."""
+    """Tell whether a name stands for one source of frames: a file, a folder that is a recording, an HDF5 data set."""
     named = split_name(str(what))
     path = Path(what)
     return (
@@ -457,7 +457,7 @@ def is_recording(what: PathLike) -> bool:
 
 
 def stream_name(source: Path | str) -> str | None:
-    """Return what the frames of a stream are called, "stdin" or as the camera; None for files."""
+    """Return the name of a stream's frames, "stdin" or the camera's name; None for files."""
     if source == STDIN:
         return "stdin"
     is_camera = isinstance(source, str) and split_camera(source) is not None
@@ -465,7 +465,7 @@ def stream_name(source: Path | str) -> str | None:
 
 
 def _path_of(source: Path | str) -> Path:
-    """Return what the frames of a source are called by."""
+    """Return the path that the frames of a source are named after."""
     return source if isinstance(source, Path) else Path(stream_name(source) or source)
 
 
@@ -479,7 +479,7 @@ def _checked_size(size: Size | str | None) -> Size | None:
 
 
 def _listed(source: PathLike) -> list[Path | str]:
-    """Return the files that one input means, in natural order."""
+    """Return the files that one input stands for, in natural order."""
     if stream_name(source) is not None:
         return [str(source)]
     path = Path(source)

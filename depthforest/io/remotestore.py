@@ -1,4 +1,4 @@
-"""A Zarr store by URL: what Zarr asks for is read as any other file is, bounded and once. Needs the extra `remote`."""
+"""A Zarr store by URL: objects are read like other remote files, once and bounded. Needs the extra `remote`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from depthforest.base import RemotePath
 
 
 class RemoteStore(MemoryStore):  # type: ignore[misc]  # zarr is an extra
-    """A store that can be read only.
+    """A read-only store.
 
-    It is a store in memory that holds nothing: parts of an object are Zarr's own business once all of it is there.
+    It subclasses an empty in-memory store, so that Zarr itself can take a byte range once the object is read.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class RemoteStore(MemoryStore):  # type: ignore[misc]  # zarr is an extra
 
     @property
     def supports_listing(self) -> bool:
-        """Names are known, so that nothing needs to be listed, which web servers cannot do."""
+        """False: web servers cannot list, and array names are known."""
         return False
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: Any = None) -> Buffer | None:

@@ -1,8 +1,8 @@
-"""Labeled frames to disk, block by block: what is written stays written, and a stopped run goes on where it was.
+"""Labeled frames to disk, block by block: complete blocks are kept, so a stopped run can resume.
 
-A store is a folder of pictures or a Zarr group; `datasets` reads both. Frames are written in blocks of `BLOCK`. A block
-that is complete leaves a mark in `.blocks`, beside the identity of the run: the text of what made the frames. Another
-identity is refused. A store can be opened once `finish` has described it.
+A store is a folder of pictures or a Zarr group; `datasets` reads both. Frames are written in blocks of `BLOCK`. A
+complete block leaves a mark in `.blocks`, beside the identity of the run: a text that describes what made the frames. A
+run with another identity is refused. A store can be opened once `finish` has described it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FORMATS = ("folder", "zarr")
 
 
 def open_store(path: str | Path, kind: str, *, identity: str, max_people: int = 255) -> Store:
-    """Open a store for writing, new or begun.
+    """Open a new or unfinished store for writing.
 
     Parameters
     ----------
@@ -45,9 +45,9 @@ def open_store(path: str | Path, kind: str, *, identity: str, max_people: int = 
         A folder that is new, empty, or was begun with the same identity.
     kind : "folder" or "zarr"
     identity : str
-        What makes the frames; a store begun with another is refused.
+        Describes what makes the frames; a store that was begun with another identity is refused.
     max_people : int
-        The largest person id with joints; a Zarr store has room for so many.
+        The largest person id with joints; a Zarr store reserves room for this many.
     """
     store = _store(path, kind, max_people)
     store.begin(identity)
@@ -67,14 +67,14 @@ def _store(path: str | Path, kind: str, max_people: int = 255) -> Store:
 
 
 class Store(ClaimedFolder):
-    """A data set in the making. The lines of its record are its kind and what makes its frames."""
+    """A data set that is being written. The lines of its record are its kind and what makes its frames."""
 
     RECORD = f"{MARKS}/identity"
     ERROR = DatasetError
     KIND: ClassVar[str]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a worker needs, which may run in another folder."""
+        """Return the state with an absolute path: a worker may run in another folder."""
         return {**self.__dict__, "path": self.path.absolute()}
 
     def record_of(self, identity: str) -> str:
@@ -82,9 +82,9 @@ class Store(ClaimedFolder):
         return f"format = {self.KIND}\n{identity}"
 
     def begin(self, identity: str) -> None:
-        """Claim the folder for a run, or go on with it."""
+        """Claim the folder for a run, or resume it."""
         record = self.record_of(identity)
-        self.check(_lines(record))  # before the folder is made: what is refused leaves no trace
+        self.check(_lines(record))  # before the folder is made: a refused run leaves no trace
         self.lock()
         self.check(_lines(record))
         self.claim(record.encode())
@@ -94,7 +94,7 @@ class Store(ClaimedFolder):
         return int((self.path / FINISHED).read_text()) if self.has(FINISHED) else 0
 
     def is_done(self, block: int, n_frames: int) -> bool:
-        """Tell whether a block of so many frames is complete."""
+        """Tell whether a block of `n_frames` frames is complete."""
         return self.has(_mark(block, n_frames))
 
     def write(self, block: int, frames: Sequence[LabeledFrame], names: Sequence[str] | None = None) -> None:
@@ -108,13 +108,13 @@ class Store(ClaimedFolder):
         """Write the frames and return what to leave in the block's mark."""
 
     def prepare(self, n_frames: int, like: LabeledFrame) -> None:
-        """Make room for `n_frames` like this one; until `finish`, the store cannot be opened."""
+        """Allocate `n_frames` frames like this one; until `finish`, the store cannot be opened."""
         with self._clear_errors():
             (self.path / FINISHED).unlink(missing_ok=True)
             self._prepare(n_frames, like)
 
     def finish(self, n_frames: int, like: LabeledFrame) -> None:
-        """Describe the store, so that it can be opened; all blocks are complete."""
+        """Write the description, so that the store can be opened; all blocks must be complete."""
         with self._clear_errors():
             self.remove_leftovers()
             self._finish(n_frames, like)
@@ -191,13 +191,13 @@ class ZarrStore(Store):
     KIND = "zarr"
 
     def __init__(self, path: str | Path, max_people: int) -> None:
-        import_zarr()  # told before frames are generated
+        import_zarr()  # fails before frames are generated
         super().__init__(path)
         self._max_people = max_people
         self._group: Any = None
 
     def begin(self, identity: str) -> None:
-        """Claim the folder for a run, or go on with it."""
+        """Claim the folder for a run, or resume it."""
         super().begin(identity)
         zarr = import_zarr()
         try:
@@ -249,7 +249,7 @@ class ZarrStore(Store):
 
 
 def description(frame: LabeledFrame) -> dict[str, Any]:
-    """Return what is true of all frames of a data set that holds this one."""
+    """Return the description that all frames of a data set with this one share."""
     return {"camera": frame.camera.to_dict(), "depth_scale": DEPTH_SCALE, "parts": frame.part_set.to_dict()}
 
 

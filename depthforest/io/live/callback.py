@@ -1,4 +1,4 @@
-"""Any function that returns depth as a camera: `df.open_source(grab, camera=...)`."""
+"""A function that returns depth, used as a camera: `df.open_source(grab, camera=...)`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Callback: TypeAlias = Callable[[], Any]
 
 
 class CallbackCamera:
-    """A function that returns the next picture as a camera.
+    """A function that returns the next picture, used as a camera.
 
     Parameters
     ----------
@@ -39,17 +39,17 @@ class CallbackCamera:
             raise EOFError
         if isinstance(found, Frame):
             return Page(found.depth_mm, found.camera, time_s=found.time_s, scale=0.001)
-        values = np.array(found)  # a copy, for drivers use their memory again
+        values = np.array(found)  # a copy, because drivers reuse their memory
         if values.ndim != 2:
             raise UsageError(f"{self._name}: must return depth of shape (rows, cols), got {values.shape}")
         return Page(values)
 
     def close(self) -> None:
-        """Do nothing; the function's owner closes what it reads."""
+        """Do nothing; the function's owner closes the device."""
 
 
 def callback_source(grab: Callback, name: str) -> LiveSource:
-    """Return a source of what a function returns."""
+    """Return a live source of a function's pictures."""
 
     def opened() -> DepthCamera:
         return CallbackCamera(grab, name)

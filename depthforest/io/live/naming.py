@@ -19,40 +19,41 @@ DRIVERS = {
     "oak": ("depthai", "pip install depthai"),
     "v4l2": ("av", "pip install av"),
 }
-"""Kind of a camera -> the module of its driver, and what installs that. Our own module is called as the kind."""
+"""Kind of a camera -> the module of its driver, and the command that installs it. Our own module has the kind's
+name."""
 
 CALLBACK = "callback"
 _NAME = re.compile(rf"({'|'.join((*DRIVERS, CALLBACK))}):(.*)", re.DOTALL)
 
 
 def split_camera(text: str) -> tuple[str, str] | None:
-    """Return kind and device of the name of a live camera; None if it is none."""
+    """Return kind and device of a live camera's name; None if the text is not such a name."""
     match = _NAME.fullmatch(text)
     return (match[1], match[2]) if match else None
 
 
 def is_unknown_camera(text: str) -> bool:
-    """Tell whether a text begins as the name of a camera of a kind without a driver here; `C:` of Windows does not."""
+    """Tell whether a text looks like the name of a live camera of an unknown kind; `C:` of Windows does not."""
     match = re.match(r"([^/\\:]{2,}):", text)
     return match is not None and match[1] not in DRIVERS
 
 
 def camera_stem(text: str) -> str:
-    """Return what the frames of a live camera are called, as if it were a file."""
+    """Return the stem of the names of a live camera's frames, as if it were a file."""
     kind, device = split_camera(text) or (text, "")
     last = re.sub(r"[^\w.-]+", "_", re.split(r"[/\\]", device)[-1])
     return f"{kind}_{last}" if last else kind
 
 
 def open_camera(text: str, size: Size | None) -> LiveSource:
-    """Return the live source of a name; its package must be installed.
+    """Return the live source with a name; its package must be installed.
 
     Parameters
     ----------
     text : str
         KIND: or KIND:DEVICE.
     size : (width, height), optional
-        Which mode of the camera; default: its default.
+        Selects the camera's mode. Default: the camera's own default.
     """
     named = split_camera(text)
     assert named is not None  # checked by the caller

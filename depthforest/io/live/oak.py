@@ -13,7 +13,7 @@ from depthforest.io.formats import Page, Size
 from depthforest.io.live.source import CameraLostError, camera_name
 
 SIZE = (640, 400)
-"""Of the depth pictures: what the sensors of all models can deliver."""
+"""Size of the depth pictures, which the sensors of all models can deliver."""
 
 
 class OakCamera:
@@ -48,12 +48,12 @@ class OakCamera:
         return Page(values, camera_of(message.getTransformation(), values.shape), time_s=seconds, scale=0.001)
 
     def close(self) -> None:
-        """Stop the pipeline and let go of the device."""
+        """Stop the pipeline and release the device."""
         self._pipeline.stop()
 
 
 def open_device(name: str, size: Size | None) -> OakCamera:
-    """Open the camera of an id, a name or an address, or the first if none is named."""
+    """Open the camera with an id, a name or an address, or the first if none is named."""
     import depthai as dai
 
     try:
@@ -71,7 +71,7 @@ def open_device(name: str, size: Size | None) -> OakCamera:
 
 
 def camera_of(transformation: Any, shape: tuple[int, ...]) -> Camera | None:
-    """Return the camera of a picture; None if the device was not calibrated. Depth is rectified: it has no lens."""
+    """Return the camera of a picture; None if the device was not calibrated. Depth is rectified, without distortion."""
     matrix = np.asarray(transformation.getIntrinsicMatrix(), dtype=np.float64)
     if not transformation.isValid() or np.array_equal(matrix, np.eye(3)):
         return None

@@ -12,7 +12,7 @@ from depthforest.io.formats import Page, Size
 from depthforest.io.live.source import CameraLostError, camera_name
 
 FORMATS = ("Y16", "Z16", "RLE", "RVL")
-"""What the SDK hands over as 16-bit depth; packed forms are unpacked by it."""
+"""Formats that the SDK delivers as 16-bit depth; it unpacks packed ones."""
 
 
 class OrbbecCamera:
@@ -22,7 +22,7 @@ class OrbbecCamera:
     ----------
     pipeline : pyorbbecsdk.Pipeline
     size : (width, height), optional
-        Of the mode; default: the sensor's default.
+        Selects the mode. Default: the sensor's own default.
     """
 
     def __init__(self, pipeline: Any, size: Size | None = None) -> None:
@@ -66,10 +66,10 @@ class OrbbecCamera:
 
 
 def open_device(name: str, size: Size | None) -> OrbbecCamera:
-    """Open the camera of a serial number, or the first if none is named."""
+    """Open the camera with a serial number, or the first if none is named."""
     import pyorbbecsdk as ob
 
-    ob.Context.set_logger_level(ob.OBLogLevel.NONE)  # it would make a folder called Log wherever it is used
+    ob.Context.set_logger_level(ob.OBLogLevel.NONE)  # it would create a folder called Log in the working directory
     devices = ob.Context().query_devices()
     own = camera_name("orbbec", name)
     if not len(devices):
@@ -82,7 +82,7 @@ def open_device(name: str, size: Size | None) -> OrbbecCamera:
 
 
 def camera_of(profile: Any) -> Camera:
-    """Return the camera of a mode, with its lens."""
+    """Return the camera of a mode, with its lens distortion."""
     inside, lens = profile.get_intrinsic(), profile.get_distortion()
     numbers = (lens.k1, lens.k2, lens.p1, lens.p2, lens.k3, lens.k4, lens.k5, lens.k6)
     distortion = tuple(map(float, numbers)) if any(numbers) and lens.model.name != "NONE" else ()

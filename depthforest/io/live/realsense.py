@@ -1,7 +1,7 @@
 """Intel RealSense through `pyrealsense2`: camera and unit come from the device.
 
-The sensor is read directly, without the SDK's pipeline, so that a device made in software (`software_device`) and a
-recorded file are read as a camera is.
+The sensor is read directly, without the SDK's pipeline, so that a device simulated in software (`software_device`) and
+a recorded file are read like a camera.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from depthforest.io.formats import Page, Size
 from depthforest.io.live.source import CameraLostError, camera_name
 
 FILE_END_S = 1.0
-"""Seconds after the last picture of a recorded file that is over."""
+"""Seconds without a picture after which a recorded file counts as over."""
 
 PREFERRED_FPS = 30
 
@@ -30,7 +30,7 @@ class RealSenseCamera:
     ----------
     device : pyrealsense2.device
     size : (width, height), optional
-        Of the mode; default: the sensor's default.
+        Selects the mode. Default: the sensor's own default.
     """
 
     def __init__(self, device: Any, size: Size | None = None) -> None:
@@ -42,7 +42,7 @@ class RealSenseCamera:
         check_size(camera.width, camera.height, "realsense", FrameError)
         self.camera = camera_of(camera)
         self.scale = float(self._sensor.get_option(rs.option.depth_units))
-        self._queue = rs.frame_queue(1)  # which keeps the newest
+        self._queue = rs.frame_queue(1)  # of length 1: keeps the newest frame
         self._heard = time.monotonic()
         try:
             self._sensor.open(profile)
@@ -61,7 +61,7 @@ class RealSenseCamera:
                 raise EOFError
             return None
         self._heard = time.monotonic()
-        values = np.array(np.asanyarray(frame.get_data()), dtype=np.uint16)  # the SDK uses its memory again
+        values = np.array(np.asanyarray(frame.get_data()), dtype=np.uint16)  # a copy, because the SDK reuses its memory
         return Page(values, self.camera, time_s=frame.get_timestamp() / 1000, scale=self.scale)
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class RealSenseCamera:
         self._sensor.close()
 
     def _is_over(self) -> bool:
-        """Tell whether the device is a file that was played to its end."""
+        """Tell whether the device is a recorded file that has been played to its end."""
         if not self._device.is_playback():
             return False
         is_stopped = self._device.as_playback().current_status() == self._rs.playback_status.stopped
@@ -78,7 +78,7 @@ class RealSenseCamera:
 
 
 def open_device(name: str, size: Size | None) -> RealSenseCamera:
-    """Open the camera of a serial number, the first if none is named, or a file that the SDK recorded."""
+    """Open the camera with a serial number, the first if none is named, or a file that the SDK recorded."""
     import pyrealsense2 as rs
 
     context = rs.context()

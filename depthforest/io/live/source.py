@@ -1,4 +1,4 @@
-"""A live camera as a source of frames: the newest frame wins, a camera that is lost is waited for."""
+"""A live camera as a source of frames: delivers the newest frame, and waits for a lost camera to come back."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from depthforest.base import DepthForestWarning, FrameError, UsageError, check_i
 from depthforest.io.formats import Page
 
 POLL_S = 0.2
-"""Seconds that a driver may wait for a frame, so that Ctrl-C and `close` are heeded soon."""
+"""Seconds that a driver may wait for a frame, so that it reacts to Ctrl-C and `close` soon."""
 
 RETRY_S = 1.0
-"""Seconds between two attempts to open a camera that is lost."""
+"""Seconds between two attempts to reopen a lost camera."""
 
 STALL_S = 5.0
-"""Seconds without a frame after which a camera that is open is taken for lost, and opened again."""
+"""Seconds without a frame after which an open camera counts as lost and is reopened."""
 
 
 class CameraLostError(FrameError):
-    """The camera is not there, or no longer: try again later."""
+    """The camera is missing or was disconnected; it can be tried again later."""
 
 
 class DepthCamera(Protocol):
-    """A camera that is open: all that a driver has to offer."""
+    """An open camera: the methods that a driver must have."""
 
     def read(self, timeout_s: float) -> Page | None:
-        """Return the next picture; None if none comes within the time.
+        """Return the next picture; None if none arrives within the time.
 
         Raises CameraLostError if the camera is gone, and EOFError if there will be no more pictures.
         """
 
     def close(self) -> None:
-        """Let go of the camera."""
+        """Release the camera."""
 
 
 class LiveSource:
-    """Pictures of a live camera. It is opened when they are first asked for, and closed when nobody takes them.
+    """Pictures of a live camera. Iterating opens the camera; ending the iteration closes it.
 
-    A thread reads the camera. Whoever is slower than the camera gets the newest picture and misses the others.
+    A thread reads the camera. A consumer that is slower than the camera gets the newest picture and misses others.
 
     Parameters
     ----------
     name : str
-        What messages call it.
+        Name in messages.
     opened : callable
-        Opens the camera; raises CameraLostError if it is not there. The first time that ends `pages`; later it is tried
-        again until the camera is back.
+        Opens the camera; raises CameraLostError if it is missing. At the first attempt, the error ends `pages`; later,
+        attempts are repeated until the camera is back.
     retry_s, stall_s : float
-        Seconds between attempts, and seconds without a picture after which it is opened again.
+        Seconds between attempts, and seconds without a picture after which the camera is reopened.
 
     Attributes
     ----------
     n_frames, n_dropped, n_lost : int
-        Pictures that were taken, pictures that nobody took in time, and how often the camera was lost.
+        Pictures delivered, pictures dropped because nobody took them in time, and how often the camera was lost.
     """
 
     is_paged, is_seekable = True, False
@@ -70,7 +70,7 @@ class LiveSource:
         self.n_frames = self.n_dropped = self.n_lost = 0
 
     def check(self) -> None:
-        """Open the camera and close it again: raises what `pages` would, before anything else is made ready."""
+        """Open the camera and close it again. Raises the errors that `pages` would, before other work begins."""
         self._opened().close()
 
     def count(self) -> None:
@@ -78,7 +78,7 @@ class LiveSource:
         return
 
     def page(self, number: int) -> Page:
-        """Raise UsageError: what a camera saw is gone."""
+        """Raise UsageError: past pictures of a camera are gone."""
         raise UsageError(f"{self.name}: frame {number} of a live camera cannot be looked up; iterate it")
 
     def pages(self) -> Iterator[Page]:
@@ -104,11 +104,11 @@ class _Grabber:
         self._changed = threading.Condition()
         self._newest: Page | None = None
         self._n_put = 0
-        self._notices: list[tuple[int, str]] = []  # after how many pictures, and what
+        self._notices: list[tuple[int, str]] = []  # number of pictures before it, and its text
         self._error: BaseException | None = None
         self._is_over = False
         self._is_closing = threading.Event()
-        camera = opened()  # here, so that a camera that is not there is told at once
+        camera = opened()  # here, so that a missing camera is reported at once
         self._thread = threading.Thread(target=self._run, args=(camera,), name=f"depthforest {name}", daemon=True)
         self._thread.start()
 
@@ -121,7 +121,7 @@ class _Grabber:
                 due = [text for after, text in self._notices if page is None or after < self._n_put]
                 self._notices = self._notices[len(due) :]
                 is_over = self._is_over
-            for text in due:  # what happened before this picture came, and not what happened since
+            for text in due:  # notices from before this picture, none from after it
                 warnings.warn(text, DepthForestWarning, stacklevel=2)
             if page is not None:
                 return page
@@ -133,7 +133,7 @@ class _Grabber:
         return None
 
     def close(self) -> None:
-        """Stop reading and let go of the camera."""
+        """Stop reading and release the camera."""
         self._is_closing.set()
         self._thread.join(timeout=10 * POLL_S)
 
@@ -161,7 +161,7 @@ class _Grabber:
                     heard = time.monotonic()
         except EOFError:
             self._end(None)
-        except BaseException as error:  # for whoever takes the pictures
+        except BaseException as error:  # raised again in the consumer's thread
             self._end(error)
         finally:
             if camera is not None:
@@ -186,10 +186,10 @@ class _Grabber:
 
 
 def camera_name(kind: str, device: str) -> str:
-    """Return what messages call a camera."""
+    """Return a camera's name for messages."""
     return f"{kind}:{device}" if device else kind
 
 
 def _let_go(camera: DepthCamera) -> None:
-    with contextlib.suppress(Exception):  # a camera that was pulled out cannot be closed well
+    with contextlib.suppress(Exception):  # closing an unplugged camera may fail
         camera.close()

@@ -1,4 +1,4 @@
-"""Video4Linux devices that deliver 16-bit depth (Z16, Y16), through PyAV; they tell neither camera nor unit."""
+"""Video4Linux devices that deliver 16-bit depth (Z16, Y16), through PyAV; they report neither camera nor unit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from depthforest.io.live.source import POLL_S, CameraLostError, camera_name
 
 DEVICE = "/dev/video0"
 INPUT_FORMAT = "gray16le"
-"""What FFmpeg calls Z16 and Y16."""
+"""FFmpeg's names of Z16 and Y16."""
 
 
 class VideoCamera:
@@ -24,7 +24,7 @@ class VideoCamera:
     ----------
     file : str
     kind : str, optional
-        FFmpeg's name of the kind of device.
+        FFmpeg's name of the device's input format.
     options : dict, optional
         For FFmpeg.
     """
@@ -42,7 +42,7 @@ class VideoCamera:
         self._pictures = self._container.decode(video=0)
         self._file = file
 
-    def read(self, timeout_s: float) -> Page | None:  # noqa: ARG002  # FFmpeg waits until its own time is over
+    def read(self, timeout_s: float) -> Page | None:  # noqa: ARG002  # FFmpeg has a timeout of its own
         """Return the next picture."""
         try:
             picture = next(self._pictures)

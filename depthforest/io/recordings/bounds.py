@@ -21,22 +21,22 @@ MIN_BOUND = 1 << 28
 """Bytes that any chunk may unpack to."""
 
 MAX_RATIO = 200
-"""How many times its size a larger chunk may unpack to; depth of sensors, noise and all, packs to a third or so."""
+"""Largest compression ratio of a larger chunk; a sensor's depth, with its noise, compresses to about a third."""
 
 MAX_DESCRIPTION_BYTES, MAX_NESTED = 1 << 24, 50
-"""Of the description of a ROS 2 bag, metadata.yaml."""
+"""Largest description of a ROS 2 bag, metadata.yaml."""
 
 INDEX_ENTRY_BYTES = 12
-"""Of one message in the index of a ROS 1 bag."""
+"""Bytes of one message in the index of a ROS 1 bag."""
 
 
 def bound_of(n_packed: int) -> int:
-    """Return how many bytes so many packed ones may become."""
+    """Return how many bytes `n_packed` packed ones may unpack to."""
     return max(MIN_BOUND, MAX_RATIO * n_packed)
 
 
 def unpacked(decompressor: Any, content: bytes, bound: int | None = None) -> bytes:
-    """Unpack a block with an object that has `decompress(data, max_length)` and `eof`; ValueError at the bound."""
+    """Unpack a block with an object that has `decompress(data, max_length)` and `eof`; ValueError beyond the bound."""
     bound = bound_of(len(content)) if bound is None else bound
     found = bytes(decompressor.decompress(content, max_length=bound + 1))
     if len(found) > bound:
@@ -63,13 +63,13 @@ def bound_rosbags() -> None:
 
 
 class _BoundedZstd:
-    """The two functions of zstd that rosbags calls for ROS 2 bags that are packed by messages, or as a whole."""
+    """The two zstd functions that rosbags calls for ROS 2 bags packed message by message, or as a whole."""
 
     def __init__(self, zstd: Any, block: Callable[[bytes], bytes]) -> None:
         self._zstd, self.decompress = zstd, block
 
     def open(self, file: Any, mode: str) -> Any:
-        """Open a packed file that stays within its bound; it goes to a temporary file, which must not fill the disk."""
+        """Open a packed file within its bound. It is unpacked to a temporary file, which must not fill the disk."""
         bound = bound_of(Path(file.name).stat().st_size)
         with self._zstd.open(file.name, "rb") as packed:
             n = 0
@@ -81,7 +81,7 @@ class _BoundedZstd:
 
 
 def check_nesting(folder: Path) -> None:
-    """Refuse the description of a ROS 2 bag that nests lists or mappings deeply: its reader would take seconds."""
+    """Refuse a description of a ROS 2 bag with deeply nested lists or mappings: parsing it would take seconds."""
     file = folder / "metadata.yaml"
     if not file.is_file():
         return
@@ -95,7 +95,7 @@ def check_nesting(folder: Path) -> None:
 
 
 def bound_index(reader: Any, path: Path) -> None:
-    """Let the index of a ROS 1 bag name no more messages than fit into its file: chunks may share one by trickery."""
+    """Refuse a ROS 1 index with more messages than fit into the file: a hostile index may list one several times."""
     if not hasattr(reader, "read_index_data"):
         return
     read, most = reader.read_index_data, path.stat().st_size // INDEX_ENTRY_BYTES
@@ -109,7 +109,7 @@ def bound_index(reader: Any, path: Path) -> None:
 
 
 def check_database(path: Path) -> None:
-    """Refuse a SQLite file whose columns are computed while it is read, for they may be of any size."""
+    """Refuse a SQLite file whose columns are computed while it is read, because they may be of any size."""
     if path.suffix != ".db3" or not path.is_file():
         return
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"

@@ -1,4 +1,4 @@
-"""HDF5 files: a data set of shape (n, rows, cols), as ITOP's `data`; `file.h5:path` names one of several."""
+"""HDF5 files: a data set of shape (n, rows, cols), such as ITOP's `data`; `file.h5:path` names one of several."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from depthforest.io.formats import Page
 from depthforest.io.recordings.packages import need, untrusted
 
 MAX_CHUNK_BYTES = 1 << 28
-"""Of one stored block, which is unpacked as a whole."""
+"""Largest stored block, which is unpacked as a whole."""
 
 MAX_OBJECTS = 20_000
-"""Groups and data sets of a file that are looked through for pictures."""
+"""Most groups and data sets of a file that are searched for pictures."""
 
 PACKERS = frozenset({1, 4, 32000})
-"""Filters that pack: deflate, SZIP, LZF. One unpacks to 1000 times its size at most; two in a row, to a million."""
+"""Compressing filters: deflate, SZIP, LZF. One unpacks to at most 1000 times its size, but two to a million times."""
 
 OTHER_FILTERS = frozenset({2, 3, 5, 6})
-"""Shuffle, checksum, N-bit, scale and offset."""
+"""Other filters: shuffle, checksum, N-bit, scale and offset."""
 
 ITOP_CAMERA = Camera(1 / 0.0035, 1 / 0.0035, 160.0, 120.0, 320, 240)
 """ITOP's conversion to meters is x = (col - 160) 0.0035 z, y = (120 - row) 0.0035 z."""
@@ -38,7 +38,7 @@ class Hdf5File:
     ----------
     path : Path
     topic : str, optional
-        The data set; default: the only one that can hold pictures.
+        The data set. Default: the only one that can hold pictures.
     """
 
     is_seekable = True
@@ -90,7 +90,8 @@ def split_name(text: str) -> tuple[str, str] | None:
 def _picture_sets(file: Any, h5py: Any) -> dict[str, Any]:
     """Return the data sets that can hold pictures, by name; only links within the file are followed.
 
-    Not by `visititems`: HDF5 sums up the index of each group then, and never ends if a damaged one leads in a circle.
+    Does not use `visititems`: HDF5 would count the entries of each group's index, and never end if a damaged index has
+    a cycle.
     """
     found: dict[str, Any] = {}
     groups, n_seen = [("", file)], 0
@@ -98,7 +99,7 @@ def _picture_sets(file: Any, h5py: Any) -> dict[str, Any]:
         path, group = groups.pop()
         for name in group:
             n_seen += 1
-            if n_seen > MAX_OBJECTS:  # or groups that hold each other
+            if n_seen > MAX_OBJECTS:  # or groups that contain each other
                 raise FrameError(f"{file.filename}: holds more than {MAX_OBJECTS} groups and data sets")
             if not isinstance(group.get(name, getlink=True), h5py.HardLink):
                 continue
@@ -111,7 +112,7 @@ def _picture_sets(file: Any, h5py: Any) -> dict[str, Any]:
 
 
 def _holds_frames(item: Any) -> bool:
-    """Say whether a data set has the shape and numbers of frames; small tables have not."""
+    """Tell whether a data set has the shape and dtype of frames; small tables do not."""
     return item.dtype.kind in "iuf" and item.ndim in (2, 3) and min(item.shape[-2:]) > 8
 
 
@@ -134,7 +135,7 @@ def _chosen(path: Path, sets: dict[str, Any], topic: str | None) -> str:
 
 
 def _check(found: Any, name: str) -> None:
-    """Refuse what would take too much memory, or read other files."""
+    """Refuse a data set that would take too much memory or read other files."""
     check_size(found.shape[-1], found.shape[-2], name, FrameError)
     if found.ndim == 3 and found.shape[0] == 0:
         raise FrameError(f"{name}: is a stack of 0 pictures")

@@ -26,7 +26,7 @@ CAMERA_FILE = "camera.json"
 AZURE_FILE = "calibration.json"
 MAX_ATTACHMENT_BYTES = 1 << 22
 TICKS = 1000
-"""A second: Matroska counts milliseconds."""
+"""Ticks per second: Matroska counts milliseconds."""
 
 AZURE_MODES: dict[tuple[int, int], tuple[int, tuple[int, int]]] = {
     (640, 576): (1024, (192, 180)),
@@ -34,11 +34,11 @@ AZURE_MODES: dict[tuple[int, int], tuple[int, tuple[int, int]]] = {
     (512, 512): (512, (0, 0)),
     (1024, 1024): (1024, (0, 0)),
 }
-"""Size of the pictures of a depth mode -> side of the binned sensor in pixels, and where the picture begins on it."""
+"""Picture size of a depth mode -> side of the binned sensor in pixels, and where the picture begins on it."""
 
 
 OPENING = {"codec_whitelist": "ffv1,rawvideo,mjpeg"}
-"""What may be decoded while FFmpeg looks into a file; other tracks are left alone."""
+"""Codecs that FFmpeg may decode while it probes a file; other tracks are ignored."""
 
 
 class MkvFile:
@@ -48,7 +48,7 @@ class MkvFile:
     ----------
     path : Path
     topic : str, optional
-        Title or number of the track; default: the only 16-bit one, or the one called DEPTH.
+        Title or number of the track. Default: the only 16-bit one, or the one called DEPTH.
     """
 
     is_paged, is_seekable = True, True
@@ -126,7 +126,7 @@ class MkvWriter:
         return self
 
     def add(self, frame: Frame) -> None:
-        """Write a frame. Time stamps are kept to the millisecond; one that does not grow is put 1 ms after the last."""
+        """Write a frame. Times are rounded to milliseconds; one that does not increase is put 1 ms after the last."""
         if self._container is None:
             self._begin(frame)
         if frame.camera != self._camera:
@@ -214,9 +214,10 @@ def _attached(container: Any, size: tuple[int, int], path: Path) -> tuple[Camera
 
 
 def azure_camera(content: Any, width: int, height: int) -> Camera:
-    """Return the depth camera of an Azure Kinect calibration, for the mode that makes pictures of a size.
+    """Return the depth camera of an Azure Kinect calibration, for the depth mode with a picture size.
 
-    Its numbers are relative to the binned sensor: c times its side is measured from the corner of the first pixel.
+    Calibration numbers are relative to the side of the binned sensor. The principal point is measured from the corner
+    of the first pixel, not from its center.
     """
     if (width, height) not in AZURE_MODES:
         raise CameraError(f"{width} x {height} is not a depth mode of an Azure Kinect")

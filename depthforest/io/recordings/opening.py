@@ -1,4 +1,4 @@
-"""Which reader opens a file or a folder: told by content, never by name."""
+"""Choosing the reader of a file or a folder: by content, never by name."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from depthforest.io.formats import PictureFile, Pictures, Size, sniff
 from depthforest.io.recordings.record3d import Record3dFile, is_record3d
 
 BAG_SUFFIXES = {"rosbag": ".bag", "mcap": ".mcap", "sqlite": ".db3"}
-"""Kind of a bag -> how its file must be called, for rosbags goes by that."""
+"""Kind of a bag -> the file ending that rosbags requires."""
 
 
 def is_recording_folder(path: Path) -> bool:
     """Tell whether a folder is one recording, and not a folder of pictures."""
     try:
         return _is_ros_folder(path) or (path / "depth.txt").is_file() or _is_store(path)
-    except OSError:  # who reads the folder says so
+    except OSError:  # reading the folder will report it
         return False
 
 
@@ -35,9 +35,9 @@ def open_pictures(path: Path, size: Size | None = None, topic: str | None = None
     ----------
     path : Path
     size : (width, height), optional
-        Of plain dumps.
+        Size of plain dumps.
     topic : str, optional
-        Which stream of a recording.
+        Stream of a recording.
     """
     is_folder = path.is_dir()
     kind = "" if is_folder else sniff(path)

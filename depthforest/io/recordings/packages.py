@@ -1,4 +1,4 @@
-"""Packages that only some recordings need, and the one line for files that their decoders cannot read."""
+"""Packages that only some recordings need, and the one-line message for files that their decoders cannot read."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from depthforest.base import DepthForestError, FrameError, UsageError
 
 LEAST = {"av": 18, "h5py": 3}
-"""Module -> the first major version that has what we use, where older ones are still about."""
+"""Module -> the first major version with the API that we use, where older ones are still common."""
 
 
 def need(module: str, install: str, what: str) -> Any:
-    """Return a module, or say what installs it: `what` needs it."""
+    """Return a module, or raise an error that says how to install it; `what` names the feature that needs it."""
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError:
         raise UsageError(f"{what}: needs the package {module}: {install}") from None
-    except ImportError as error:  # such as a library of the system that is missing
+    except ImportError as error:  # for example a missing system library
         raise UsageError(f"{what}: the package {module} is installed but cannot be loaded: {error}") from None
     least = LEAST.get(module)
     if least is not None:
@@ -33,7 +33,7 @@ def need(module: str, install: str, what: str) -> Any:
 
 @contextlib.contextmanager
 def untrusted(name: object) -> Iterator[None]:
-    """Turn whatever a decoder of untrusted bytes raises into one line about the file."""
+    """Turn any error of a decoder of untrusted bytes into one line about the file."""
     try:
         yield
     except (DepthForestError, GeneratorExit):

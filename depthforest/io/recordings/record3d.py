@@ -21,10 +21,10 @@ from depthforest.io.recordings.packages import need, untrusted
 
 METADATA = "metadata"
 MAX_METADATA_BYTES = 1 << 28
-"""A pose and a time stamp for each frame: hours of them."""
+"""Largest metadata: a pose and a time stamp for each frame, enough for hours."""
 
 SIZES = {192 * 256: (192, 256), 480 * 640: (480, 640), 720 * 960: (720, 960)}
-"""Pixels of a picture -> its width and height, for files of old versions, which do not tell: LiDAR, TrueDepth."""
+"""Pixels of a picture -> its width and height, for old files that do not record them: LiDAR, TrueDepth."""
 
 _DEPTH = re.compile(r"rgbd/(\d{1,9})\.depth")
 
@@ -77,7 +77,7 @@ class Record3dFile:
         with untrusted(self.path), zipfile.ZipFile(self.path) as file:
             info = file.getinfo(self._names[number])
             most = 4 * math.prod(self._size or max(SIZES.values()))
-            if info.file_size > 2 * most:  # packing adds little at worst
+            if info.file_size > 2 * most:  # incompressible data grow only a little
                 raise FrameError(f"{self.path}: {info.filename} is too large for its picture")
             values = np.frombuffer(_unpack(file.read(info), most), "<f4")
             size = self._size or SIZES.get(len(values))
@@ -96,7 +96,7 @@ def _size(told: Any, path: Path) -> tuple[int, int] | None:
 
 
 def _camera(told: Any, size: tuple[int, int]) -> Camera:
-    """Return the camera of depth pictures: `K` is of the color pictures, by columns."""
+    """Return the camera of depth pictures: `K` describes the color pictures and is stored by columns."""
     fx, _, _, _, fy, _, cx, cy, _ = map(float, told["K"])
     width, height = int(told["w"]), int(told["h"])
     x, y = size[0] / width, size[1] / height
@@ -104,7 +104,7 @@ def _camera(told: Any, size: tuple[int, int]) -> Camera:
 
 
 def _unpack(content: bytes, most: int) -> bytes:
-    """Unpack LZFSE; raise ValueError if there are more than so many bytes."""
+    """Unpack LZFSE; raise ValueError if there are more than `most` bytes."""
     decode = _bounded_decoder()
     if decode is None:
         import liblzfse
@@ -119,9 +119,9 @@ def _unpack(content: bytes, most: int) -> bytes:
 
 @functools.cache
 def _bounded_decoder() -> Callable[..., int] | None:
-    """Return the decoder of Apple's library inside of liblzfse, which fills a buffer and no more.
+    """Return the decoder of Apple's library inside liblzfse, which stops when the buffer is full.
 
-    The package's own function goes on as long as the data does. None where its library does not show the decoder.
+    The package's own function has no bound. Returns None where the library does not export the decoder.
     """
     import liblzfse
 

@@ -26,10 +26,10 @@ from depthforest.io.recordings.packages import need, untrusted
 
 IMAGE, COMPRESSED, CAMERA_INFO = (f"sensor_msgs/msg/{name}" for name in ("Image", "CompressedImage", "CameraInfo"))
 ENCODINGS = {"16UC1": "u2", "mono16": "u2", "32FC1": "f4"}
-"""Encoding of an image that can be depth -> its numbers."""
+"""Encoding of an image that can be depth -> its dtype."""
 
 COMPRESSED_HEADER = struct.Struct("<iff")
-"""Before the PNG of compressedDepth: format, and two numbers that turn inverse depth back into meters."""
+"""Header before the PNG of compressedDepth: format, and two numbers that convert inverse depth to meters."""
 
 LENS_MODELS = ("", "plumb_bob", "rational_polynomial", "none", "None")
 
@@ -42,7 +42,7 @@ class RosBag:
     path : Path
         A ROS 1 bag, an MCAP or SQLite file, or the folder of a ROS 2 bag.
     topic : str, optional
-        Omitted, the only one that holds depth.
+        Default: the only one that holds depth.
     """
 
     is_paged, is_seekable = True, True
@@ -63,7 +63,7 @@ class RosBag:
             self._sent = _frame_times(reader, self._topic)
 
     def count(self) -> int:
-        """Return how many frames the index names."""
+        """Return how many frames the index lists."""
         return self._n
 
     def pages(self) -> Iterator[Page]:
@@ -124,7 +124,7 @@ def _message(reader: Any, connection: Any, content: bytes) -> Any:
 
 
 def _chosen(reader: Any, path: Path, topic: str | None) -> str:
-    """Return the depth topic that is meant."""
+    """Return the depth topic to read."""
     kinds = {str(c.topic): c.msgtype for c in reader.connections if c.msgtype in (IMAGE, COMPRESSED) and c.msgcount}
     if topic is not None:
         name = topic if topic in kinds else f"/{topic.lstrip('/')}"
@@ -183,7 +183,7 @@ def _compressed(message: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _camera(reader: Any, topic: str, path: Path) -> Camera | None:
-    """Return the camera of the CameraInfo topic that is nearest to a topic by name."""
+    """Return the camera of the CameraInfo topic whose name is closest to a topic's."""
     infos = {c.topic for c in reader.connections if c.msgtype == CAMERA_INFO and c.msgcount}
     near = sorted(infos, key=lambda name: (-_shared(name, topic), name))
     message = _first(reader, near[0]) if near else None
@@ -194,7 +194,7 @@ def _camera(reader: Any, topic: str, path: Path) -> Camera | None:
     if "rect" in topic:
         matrix, lens = np.asarray(_either(message, "p"), dtype=np.float64).reshape(3, 4)[:, :3], ()
     if not matrix.any():
-        return None  # not calibrated, as ROS says it
+        return None  # ROS's way to say that it is not calibrated
     try:
         if any(lens) and message.distortion_model not in LENS_MODELS:
             raise CameraError(f"its lens model is {message.distortion_model[:40]}")
@@ -217,12 +217,12 @@ def _shared(name: str, other: str) -> int:
 
 
 def _either(message: Any, name: str) -> Any:
-    """Return a field that ROS 1 writes in capitals."""
+    """Return a field whose name is in capitals in ROS 1."""
     return getattr(message, name) if hasattr(message, name) else getattr(message, name.upper())
 
 
 def _unit(reader: Any, topic: str) -> float | None:
-    """Return meters per unit as a RealSense file tells it, beside the depth of its sensor."""
+    """Return the meters per unit that a RealSense file stores beside its depth."""
     sensor = topic.partition("/Depth_")[0]
     option = f"{sensor}/option/Depth_Units/value"
     if sensor == topic or not any(c.topic == option and c.msgcount for c in reader.connections):
@@ -232,9 +232,9 @@ def _unit(reader: Any, topic: str) -> float | None:
 
 
 def _frame_times(reader: Any, topic: str) -> dict[int, float]:
-    """Return the seconds that a RealSense file of ROS 2 tells beside its frames, by the time stamp of the message.
+    """Return the times in seconds that a RealSense file of ROS 2 stores beside its frames, by message time stamp.
 
-    Its header has the time since the recording began.
+    The message header only has the time since the recording began.
     """
     told = f"{topic.partition('/image/data')[0]}/image/metadata"
     if not reader.is2 or "/image/data" not in topic or not any(c.topic == told for c in reader.connections):

@@ -1,4 +1,4 @@
-"""Zarr stores of labeled frames as recordings: their depth, to be labeled or looked at."""
+"""Zarr stores of labeled frames as recordings: their depth, for labeling or viewing."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class TumFolder:
         self._entries = _listed(path)
 
     def count(self) -> int:
-        """Return how many frames the list names."""
+        """Return how many frames are in the list."""
         return len(self._entries)
 
     def pages(self) -> Iterator[Page]:
