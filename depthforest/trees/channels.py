@@ -1,14 +1,14 @@
-"""Channels: what the probes of a context stage read beside depth, and which of them a mirrored picture swaps.
+"""Channels: what the probes of a context stage read besides depth, and which channels a mirrored picture swaps.
 
 The second stage of a forest (`contexttrees`) looks at a thumbnail of the person (`thumbnails`), a stack of pictures of
 the same shape, one for each channel:
 
     depth            millimeters; the background value off the person
-    nothing          0 everywhere: a pair with it reads one channel alone
-    POSITIONS        where the pixel is in the body's own frame, half millimeters about 1000
+    nothing          0 everywhere: a pair with it reads just the other channel
+    POSITIONS        where the pixel is in the body's own frame, in units of 2 mm around 1000
     groups of parts  the first stage's probabilities, summed over the parts of a group, in thousandths
 
-Off the person, all but depth are 0.
+Off the person, all channels but depth are 0.
 """
 
 from __future__ import annotations
@@ -28,34 +28,35 @@ POSITIONS = (
     "body_right", "body_left", "body_down", "head_right", "head_left", "head_down", "head_back", "trunk_own_left",
     "trunk_own_right", "trunk_forward", "trunk_down", "above_lowest", "below_highest", "picture_below",
 )  # fmt: skip
-"""In the camera's directions from the median of the body's pixels and from its head; from its trunk in the person's
-own; above the lowest and below the highest pixel of the person; and how much of the picture is below."""
+"""Offsets along the camera's axes from the median of the body's pixels and from its head; offsets along the person's
+own axes from the trunk; heights above the lowest and below the highest pixel of the person; and how much of the picture
+is below."""
 
 FIRST_GROUP = FIRST_POSITION + len(POSITIONS)
 
 MAX_GROUPS = 64
-"""Groups of parts, at most: channels are counted in bytes, and each costs memory."""
+"""Most groups of parts: channel numbers are bytes, and each channel costs memory."""
 
 SHARE_UNIT = 1000
-"""A probability of 1 in a channel: ladders of thresholds are made for depths that differ by half a meter."""
+"""Value of probability 1 in a channel: candidate thresholds are spaced for depth differences of half a meter."""
 
 POSITION_MIDDLE, POSITION_MAX = 1000, 2000
-"""What 0 mm is in a channel of positions, and the most, which is 2 m. A unit is 2 mm."""
+"""Value of 0 mm in a channel of positions, and the largest value, which is 2 m. A unit is 2 mm."""
 
 REACH_ZERO = 550
-"""What 0 mm is in the last three channels, which are never below."""
+"""Value of 0 mm in the last three channels, which are never negative."""
 
 
 @dataclass(frozen=True)
 class PartGroups:
-    """Parts of a part set, taken together.
+    """Groups of a part set's parts.
 
     Parameters
     ----------
     of_part : tuple of int
         The group of each part; groups are numbered from 0 without a gap.
     head, trunk : tuple of int
-        Groups whose pixels say where the head and the trunk are; empty: the body's median stands in.
+        Groups whose pixels locate the head and the trunk. If empty, the body's median is used instead.
     """
 
     of_part: tuple[int, ...]
@@ -64,7 +65,7 @@ class PartGroups:
 
     @classmethod
     def of(cls, part_set: PartSet) -> PartGroups:
-        """Return the groups of a part set: 16 of our 31 parts, otherwise each part by itself."""
+        """Return the groups of a part set: 16 groups for the 31 body parts, otherwise each part by itself."""
         names = part_set.names
         if names == BODY31_TO_REGIONS15.source.names:
             names = tuple(
@@ -87,7 +88,7 @@ class PartGroups:
         return FIRST_GROUP + self.n
 
     def check(self, part_set: PartSet) -> None:
-        """Raise ModelError unless these are groups of this part set that a mirrored picture swaps whole."""
+        """Raise ModelError unless these are groups of this part set, and mirroring maps each group to a whole group."""
         for name in ("of_part", "head", "trunk"):
             values = getattr(self, name)
             if not isinstance(values, tuple) or not all(is_whole(value, 0, MAX_GROUPS - 1) for value in values):
@@ -107,7 +108,7 @@ class PartGroups:
                 raise ModelError(f"the groups of the {name} must be their own mirror images")
 
     def mirror_table(self, part_set: PartSet) -> npt.NDArray[np.uint8]:
-        """Return the channel that each channel is in a mirrored picture."""
+        """Return for each channel the one that it becomes in a mirrored picture."""
         table = np.arange(self.n_channels, dtype=np.uint8)
         for i, name in enumerate(POSITIONS):
             other = _swapped(name)
@@ -118,7 +119,7 @@ class PartGroups:
 
 
 def channel_names(groups: PartGroups, part_set: PartSet) -> tuple[str, ...]:
-    """Return the names of all channels; a group is called by its parts."""
+    """Return the names of all channels; a group is named after its parts."""
     members: Sequence[list[str]] = [[] for _ in range(groups.n)]
     for part, group in enumerate(groups.of_part):
         members[group].append(part_set.names[part])

@@ -5,11 +5,11 @@
     thresholds  int16 (nodes,)          millimeters
     children    int32 (nodes, 2)        left, right
     leaves      uint8 (rows, parts)     distributions in 255ths
-    evidence    int8 (leaves, facings)  what a leaf says about which way the person faces
+    evidence    int8 (leaves, facings)  evidence of a leaf for each facing of the person
 
 A root or child of 0 or more is a node, one below 0 is leaf `~value`. A pixel goes right where its response (see
 `features`) is above the threshold. A leaf has a row for each facing (`facings`); most forests have one facing, and so
-one row a leaf. Kernels check nothing, so that everything is checked here.
+one row per leaf. Kernels check nothing, so everything is checked here.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from depthforest.trees.features import MAX_OFFSET_M
 from depthforest.trees.quantizing import LEAF_SUM, Leaves
 
 MAX_TREES, MAX_FACING_TREES = 1024, 512
-"""The second: of forests with facings. 512 trees walked twice, weighted and smoothed just fit in 32 bits."""
+"""Most trees; the second limit is for forests with facings. Sums of 512 trees, walked twice, weighted and smoothed,
+just fit in 32 bits."""
 
 MAX_NODES = 2**24
-"""More than the largest file holds."""
+"""More nodes than the largest file can hold."""
 
 MAX_DEPTH = 64
-"""Splits between a root and a leaf: three times what has been found useful, and it bounds the time of a walk."""
+"""Most splits between a root and a leaf: three times the useful depth. It bounds the time of a walk."""
 
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0
 TEMPERATURES = "temperature", "temperature_unsmoothed"
-"""Of a calibration: powers from 1/20 to 20, of smoothed shares and of others."""
+"""Names of a calibration's temperatures, for smoothed and for unsmoothed shares. The powers are from 1/20 to 20."""
 
 MAX_SMOOTH_M = 0.25
-"""Farther than the largest part reaches."""
+"""Largest radius of smoothing in meters, larger than any part."""
 
 SCHEMA = {
     "roots": Column("int32", ("trees",)),
@@ -52,7 +53,7 @@ SCHEMA = {
 
 
 def check_columns(columns: Mapping[str, npt.NDArray[Any]], n_parts: int) -> None:
-    """Raise ModelError unless the columns of `SCHEMA` are a forest of leaves with so many parts."""
+    """Raise ModelError unless the columns of `SCHEMA` form a forest whose leaves have `n_parts` parts."""
     lengths = modelfile.check_columns(columns, SCHEMA)
     if lengths["parts"] != n_parts:
         raise ModelError(f"leaves have {lengths['parts']} parts, the part set {n_parts}")
@@ -117,7 +118,7 @@ def _check_facings(evidence: npt.NDArray[np.int8], n_rows: int, n_trees: int) ->
 
 
 def check_links(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32], n_leaves: int) -> None:
-    """Raise ModelError unless roots and children are trees that use every node and leaf exactly once."""
+    """Raise ModelError unless roots and children form trees that use every node and leaf exactly once."""
     n_nodes = len(children)
     if not 1 <= len(roots) <= MAX_TREES:
         raise ModelError(f"a forest has 1 to {MAX_TREES} trees, got {len(roots)}")
@@ -134,7 +135,7 @@ def check_links(roots: npt.NDArray[np.int32], children: npt.NDArray[np.int32], n
         raise ModelError(
             f"{name} has {fault.n_parents} parents; every node and leaf has one, or is the root of one tree"
         )
-    # Each has one parent now, so that no walk from a root meets a node twice: it ends, and a cycle is what it misses.
+    # Every node has one parent now, so no walk from a root meets a node twice. Nodes that no walk reaches form a cycle.
     found = levels(roots, children)
     if len(found) > MAX_DEPTH:
         raise ModelError(f"a tree is deeper than {MAX_DEPTH} splits")
@@ -164,9 +165,9 @@ def check_rows(leaves: Leaves) -> None:
 
 @kernel
 def _find_other_sum(rows: Leaves, expected: int) -> int:
-    """Return the first row that has another sum, or -1."""
+    """Return the first row whose sum differs from the expected one, or -1."""
     for row in range(len(rows)):
-        total = np.int32(0)  # of 255 columns at most: short numbers are added many at a time
+        total = np.int32(0)  # 32 bits suffice for 255 columns and vectorize better
         for column in range(rows.shape[1]):
             total = np.int32(total + rows[row, column])
         if total != expected:

@@ -1,4 +1,4 @@
-"""ContextTrees: the second stage of a forest. Its probes read channels of a thumbnail: depth, and the first's answers.
+"""ContextTrees: the second stage of a forest. Its probes read depth and the first stage's answers from a thumbnail.
 
     roots       int32 (trees,)       where each tree begins
     offsets     int16 (nodes, 4)     u_x, u_y, v_x, v_y in units of `unit_m`
@@ -7,9 +7,9 @@
     children    int32 (nodes, 2)     left, right
     leaves      uint8 (leaves, parts)  distributions in 255ths
 
-A local patch cannot say whether a round thing is a head or a raised hand; what the first stage found around it can. The
-response of a pair of probes is channel_u(p + u) - channel_v(p + v) on the thumbnail's own grid, see `channels` and
-`thumbnails`. What the two stages say is multiplied (`combine`): each must find a part likely.
+A local patch cannot distinguish a head from a raised hand; the parts that the first stage found around it can. The
+response of a pair of probes is channel_u(p + u) - channel_v(p + v) on the thumbnail's own grid; see `channels` and
+`thumbnails`. `combine` multiplies the shares of both stages: each must find a part likely.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ CONTEXT_SCHEMA = {
 }
 
 WHOLE = 2**20
-"""What the combined sums of a pixel come to, but for rounding: 25 of them, smoothed, fit in 32 bits."""
+"""Total of a pixel's combined sums, up to rounding: smoothing over 25 pixels fits in 32 bits."""
 
 SHARE_WHOLE = 2.0**15
-"""Shares of both stages are whole numbers of this, so that their products are exact."""
+"""Shares of both stages are whole multiples of 1 over this, so that their products are exact."""
 
 DOUBT = 64
-"""Of 2^15, added to each share before stages are multiplied: what one has never seen, the other may know."""
+"""Added to each share, which is in units of 2^-15, before the stages are multiplied. A part that one stage never saw
+can still win by the other."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,13 +57,13 @@ class ContextTrees:
     roots, offsets, channels, thresholds, children, leaves
         Columns as above; checked, copied and made read-only.
     part_set : PartSet
-        Of the forest.
+        Part set of the forest.
     groups : PartGroups
-        Of the first stage's answers.
+        Groups of the first stage's answers.
     unit_m : float
-        Meters; what one unit of an offset is.
+        Size of one unit of an offset, in meters.
     config, scores : mapping, optional
-        How it was trained, and what it reached; anything that JSON holds.
+        How it was trained, and its scores; any JSON content.
     """
 
     roots: npt.NDArray[np.int32]
@@ -134,11 +135,11 @@ class ContextTrees:
 
     @property
     def mirrored_channels(self) -> npt.NDArray[np.uint8]:
-        """The channels (n_nodes, 2) that probes read of the mirrored picture."""
+        """The channels (n_nodes, 2) that probes read in the mirrored picture."""
         return np.asarray(self.groups.mirror_table(self.part_set)[self.channels])
 
     def whole(self, n_walks: int) -> int:
-        """Return what the sums of a pixel's leaves come to."""
+        """Return the total of the sums of a pixel's leaves."""
         return LEAF_SUM * self.n_trees * n_walks
 
     def __eq__(self, other: object) -> bool:
@@ -176,7 +177,7 @@ def read_channels(
 
 @kernel
 def share_rows(sums: npt.NDArray[np.int32], n_parts: int, shares: npt.NDArray[np.uint16]) -> None:
-    """Fill the second stage's shares (n, n_parts) of sums (n, n_parts or more), with some doubt."""
+    """Fill the second stage's shares (n, n_parts) from sums (n, n_parts or more), each plus a small constant."""
     for i in range(len(shares)):
         total = np.int64(0)
         for p in range(n_parts):
@@ -190,16 +191,16 @@ def share_rows(sums: npt.NDArray[np.int32], n_parts: int, shares: npt.NDArray[np
 def combine(
     sums: npt.NDArray[np.int32], seconds: npt.NDArray[np.uint16], near: npt.NDArray[np.int32], begin: int, end: int
 ) -> None:
-    """Replace the first stage's sums (n, n_parts or more) of the pixels `begin` to `end` by what both stages say.
+    """Replace the first stage's sums (n, n_parts or more) of the pixels `begin` to `end` by sums of both stages.
 
-    Products of shares in double precision, of which each is rounded once: the order of parts changes nothing.
+    Products of shares are in double precision and each is rounded once, so the order of parts changes nothing.
 
     Parameters
     ----------
     seconds : array (m, n_parts), uint16
         The second stage's shares of the pixels on the grid, as `share_rows` fills them.
     near : array (n,), int32
-        Which of them a pixel takes; below 0: the first stage alone.
+        Row of `seconds` for each pixel; below 0: the first stage alone.
     """
     n_parts = seconds.shape[1]
     mixed = np.empty(n_parts, dtype=np.int64)

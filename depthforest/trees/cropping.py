@@ -1,8 +1,8 @@
 """Cropping: one person cut out of a frame, in a border of background, and the pixels to walk.
 
-A crop holds one person's depth alone, everything else set to the background value, inside a border of one such pixel: a
-probe that is clamped to the crop reads what `features.read_probe` would read, without a branch. Labeling and training
-share it.
+A crop holds one person's depth alone, everything else set to the background value, inside a border of background one
+pixel wide. A probe that is clamped to the crop reads what `features.read_probe` would read, without a branch. Labeling
+and training share it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Crop:
     Attributes
     ----------
     depth : array (rows, cols), uint16
-        Millimeters, border included; (0, 0) of a person without a pixel.
+        Millimeters, border included; of shape (0, 0) for a person without a pixel.
     corner : (int, int)
-        Row and column of the frame that the first pixel of `depth` stands for: one before the person's.
+        Row and column in the frame of the first pixel of `depth`, which is one before the person's first.
     places : array (n, 2), int32
-        Row and column of each pixel in `depth`, line by line.
+        Row and column of each pixel in `depth`, row by row.
     """
 
     depth: npt.NDArray[np.uint16]
@@ -38,7 +38,7 @@ class Crop:
 
 
 def crop_person(frame: Frame, mask: npt.NDArray[np.bool_] | None, background_mm: int) -> Crop:
-    """Cut a person out of a frame; without a mask, all that has a reading is the person."""
+    """Cut a person out of a frame; without a mask, all pixels with a reading are the person's."""
     is_masked = mask is not None
     checked = np.ascontiguousarray(check_mask(mask, frame.shape)) if is_masked else np.zeros((1, 1), dtype=np.bool_)
     pixels = checked.view(np.uint8)
@@ -53,7 +53,7 @@ def crop_person(frame: Frame, mask: npt.NDArray[np.bool_] | None, background_mm:
 
 @kernel
 def _count_row(depth: Any, mask: Any, is_masked: bool) -> int:
-    """Return how many readings of the person a row has. The loops vectorize, with whole numbers and no branch."""
+    """Return how many readings of the person a row has. Whole numbers and no branch let the loops vectorize."""
     n = 0
     if is_masked:
         for col in range(np.uint64(len(depth))):
@@ -107,9 +107,9 @@ def _cut_out(
     Parameters
     ----------
     crop : array (rows + 2, cols + 2), uint16
-        Of the box and its border.
+        Covers the box and its border.
     places : array (n, 2), int32
-        Row and column of each pixel in the crop, line by line.
+        Row and column of each pixel in the crop, row by row.
     """
     crop[0] = background
     crop[-1] = background

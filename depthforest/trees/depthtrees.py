@@ -1,7 +1,7 @@
 """DepthTrees: the nodes and leaves of all trees as flat, read-only columns, and the plain walk through them.
 
-The value that labeling, files and training share: `columns` says what the columns are and checks them, `plainwalk`
-has the reference walk of one pixel at a time. `forest.Forest` is the same value with labeling and files.
+Labeling, files and training share this value. `columns` defines the columns and checks them; `plainwalk` has the
+reference walk, one pixel at a time. `forest.Forest` adds labeling and files to it.
 """
 
 from __future__ import annotations
@@ -45,36 +45,36 @@ class DepthTrees:
     offsets : array (n_nodes, 4), float32
         Probe offsets u_x, u_y, v_x, v_y in meters, x right and y down.
     thresholds : array (n_nodes,), int16
-        Millimeters; a pixel goes right if its response is larger.
+        Millimeters; a pixel goes right if its response is above the threshold.
     children : array (n_nodes, 2), int32
         Left and right: node index, or ``~leaf``. Every node and every leaf is used exactly once.
     leaves : array (n_leaves * n_facings, n_parts), uint8
-        Distributions in 255ths: each row sums to 255; `quantize_leaves` makes them. Row ``leaf * n_facings + f`` holds
-        for people of facing f.
+        Distributions in 255ths: each row sums to 255; `quantize_leaves` makes them. Row ``leaf * n_facings + f`` is for
+        people of facing f.
     part_set : PartSet
-        What the parts are.
+        The parts that the leaves distinguish.
     background_mm : int
         What a probe reads off the person.
     config : mapping, optional
-        How it was trained; anything that JSON holds. Nothing that doesn't shape the forest.
+        How it was trained: any JSON content, but only settings that shape the forest.
     joints : mapping, optional
         Parameters of the joint proposals, tuned for this forest.
     scores : mapping, optional
-        What it reached, and on what.
+        Its scores, and the data that they were measured on.
     mirror : bool
-        Whether `walk` also walks the mirrored pixel unless told otherwise.
+        Whether `walk` also walks the mirrored pixel by default.
     evidence : array (n_leaves, n_facings), int8, optional
-        What a leaf says about the person's facing, see `facings.weigh`; default: there is one facing.
+        Evidence of a leaf for each facing of the person, see `facings.weigh`. Default: there is one facing.
     smooth_m : float
-        `label` adds up what pixels say with their neighbors, up to this many meters away, unless told otherwise.
+        Default radius in meters over which `label` sums a pixel's answers with those of its neighbors.
     person_confidence : float
-        Mean confidence that nearly all people reach, as `label` labels them unless told otherwise: what is found with
-        less is taken for furniture. Shares count before calibration and without a context stage. 0: nobody knows.
+        Mean confidence that nearly all people reach when `label` labels them with its defaults; anything below it is
+        considered furniture. Measured on shares before calibration and without a context stage. 0: unknown.
     calibration : mapping, optional
-        What makes probabilities of shares: "temperature" for smoothed ones, "temperature_unsmoothed" for others
-        (`fit_confidence`); default: shares stay as they are.
+        Turns shares into probabilities: "temperature" for smoothed ones, "temperature_unsmoothed" for others
+        (`fit_confidence`). Default: shares stay as they are.
     context : ContextTrees, optional
-        A second stage that looks at what these trees found.
+        A second stage that reads the answers of these trees.
 
     Notes
     -----
@@ -152,7 +152,7 @@ class DepthTrees:
 
     @property
     def n_facings(self) -> int:
-        """How many facings its leaves tell apart; 1: it takes each pixel by itself."""
+        """How many facings its leaves distinguish; 1: each pixel is labeled by itself."""
         return int(self.facing_evidence.shape[1])
 
     @property
@@ -194,22 +194,22 @@ class DepthTrees:
     def walk(self, frame: Frame, mask: Mask | None = None, *, mirror: bool | None = None) -> npt.NDArray[np.float32]:
         """Return the distribution over parts of every pixel of a person: the mean of the leaves it reaches.
 
-        With a context stage, what both stages say together. Neither smoothed over neighbors nor calibrated: what
-        `label` gives with ``smooth=0`` if the model has no calibration.
+        With a context stage, both stages are combined. The result is neither smoothed over neighbors nor calibrated: it
+        equals that of `label` with ``smooth=0`` if the model has no calibration.
 
         Parameters
         ----------
         frame : Frame
         mask : array (rows, cols), bool, optional
-            Which pixels are the person; default: all.
+            Pixels of the person. Default: all.
         mirror : bool, optional
-            Walk a second time as in the mirrored picture, and take the mean; default: as stored in the model.
+            Walk a second time as in the mirrored picture, and take the mean. Default: as stored in the model.
 
         Returns
         -------
         array (n_pixels, n_parts), float32
             One row for each pixel of the mask, in the order of ``frame.depth_mm[mask]``; it sums to 1. A pixel without
-            a reading has no features: it is not walked, and its row is 0.
+            a reading has no features: it does not walk, and its row is 0.
         """
         is_mirrored = self.mirror if mirror is None else mirror
         sums, _, whole = self._sums(frame, mask, is_mirrored)
@@ -226,7 +226,7 @@ class DepthTrees:
         Returns
         -------
         array (rows, cols), uint8
-            Labels; the lowest of equally probable ones; `NO_PART` off the mask and without a reading.
+            Labels; the lowest of equally probable ones. `NO_PART` off the mask and without a reading.
         """
         sums, pixels, _ = self._sums(frame, mask, self.mirror if mirror is None else mirror)
         labels = sums.argmax(axis=1).astype(np.uint8)
@@ -238,7 +238,7 @@ class DepthTrees:
     def _sums(
         self, frame: Frame, mask: Mask | None, is_mirrored: bool
     ) -> tuple[npt.NDArray[np.int32], Mask, npt.NDArray[np.int64]]:
-        """Return the sums of the pixels (n_pixels, n_parts), the mask they belong to, and what whole sums are."""
+        """Return the pixels' sums (n_pixels, n_parts), the mask they belong to, and the total of a pixel's sums."""
         pixels = np.ones(frame.shape, dtype=np.bool_) if mask is None else check_mask(mask, frame.shape)
         fx, fy = focal_lengths(frame.camera)
         image = masked_depth(frame, pixels)
@@ -252,7 +252,7 @@ class DepthTrees:
         weights = self.weigh_facings(*found)
         sums = np.zeros((len(positions), len(self.part_set)), dtype=np.int32)
         for walk, its_leaves in enumerate(found):
-            # its left is the person's right, and it faces the other side
+            # in the mirrored picture, left is the person's right, and the facing is mirrored
             its_weights = weights[facings.mirrored(self.n_facings)] if walk else weights
             add_leaves(its_leaves, its_weights, self.leaves, self._labels(walk), sums)
         whole = np.array([[LEAF_SUM * self.n_trees * len(found) * int(weights.sum())]])
@@ -271,7 +271,7 @@ class DepthTrees:
         weights: npt.NDArray[np.int32],
         sums: npt.NDArray[np.int32],
     ) -> npt.NDArray[np.int32]:
-        """Return the sums of the pixels with a reading (n, n_parts), combined with what the second stage says."""
+        """Return the sums of the pixels with a reading (n, n_parts), combined with the second stage's shares."""
         crop = crop_person(frame, pixels, self.background_mm)
         grid = CoarseGrid.of(crop, frame.camera)
         planes = grid.planes(sums[grid.chosen], context.groups, weights, self.background_mm)
@@ -290,7 +290,7 @@ class DepthTrees:
         return combined
 
     def _labels(self, walk: int) -> npt.NDArray[np.uint8]:
-        """Return the part that each entry of a leaf counts for; of the mirrored walk, left is the person's right."""
+        """Return the part that each entry of a leaf counts for; in the mirrored walk, left is the person's right."""
         return np.array(self.part_set.mirror if walk else range(len(self.part_set)), dtype=np.uint8)
 
     def weigh_facings(
@@ -301,7 +301,7 @@ class DepthTrees:
         Parameters
         ----------
         leaves, mirrored : array (n_pixels, n_trees), int32
-            -1 where a pixel has none.
+            Leaf of each pixel in each tree; -1 where it has none.
         """
         if self.n_facings == 1:
             return np.ones(1, dtype=np.int32)

@@ -6,9 +6,9 @@ it on a plane at its own depth, and its response is the difference of the depths
     response(p) = D(p + round(focal * u / d)) - D(p + round(focal * v / d))        whole millimeters
 
 D is the depth in millimeters, or the model's background value where a probe leaves the image, lands on no reading or
-off the person's mask. All of it is computed here and nowhere else, so that training, the plain walk and fast labeling
-agree to the bit: loops over pixels take `pixel_scale` once per pixel and `scaled_offset` per probe, which together are
-`probe_offset`. A kernel checks nothing; `responses` is the checked way in.
+off the person's mask. All of this is computed only here, so that training, the plain walk and fast labeling agree to
+the bit. Loops over pixels compute `pixel_scale` once per pixel and `scaled_offset` per probe, which together equal
+`probe_offset`. Kernels check nothing; `responses` is the checked entry point.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from depthforest.frames import MAX_FOCAL_PX as MAX_FOCAL_PX
 from depthforest.frames import Camera, DepthMM, Frame, LabeledFrame
 
 BACKGROUND_MM = 10_000
-"""What a probe reads off the person, millimeters: well behind every person that a depth camera sees."""
+"""Depth that a probe reads off the person, in millimeters: well behind any person that a depth camera sees."""
 
 MAX_BACKGROUND_MM = 65_535
-"""Largest background value, millimeters: it must fit the image it is read beside."""
+"""Largest background value in millimeters: it must fit the dtype of the image."""
 
 MAX_OFFSET_M = 10.0
 """Largest probe offset along an axis, meters: several bodies wide."""
 
 MAX_OFFSET_PX = 32_767
-"""Pixel offsets are clamped to this, so that no sum of a pixel and an offset overflows; no image is that far from
-its own pixels but very long, thin ones."""
+"""Pixel offsets are clamped to this, so that no sum of a pixel and an offset overflows. Only very long, thin images are
+larger than this."""
 
 MAX_UNITS = 32_767
-"""Offsets of our forests are whole numbers of a unit that fit 16 bits, so that nodes pack small."""
+"""Offsets of our forests are whole multiples of a unit that fit 16 bits, so that nodes are small."""
 
 _MM_PER_M = np.float32(1000)
 _LIMIT = np.float32(MAX_OFFSET_PX)
 # x + 0.5 is not exact in float32: the number just below 0.5 would round to 1. With the number just below 0.5 instead
-# of 0.5, truncation is exactly "half away from zero" (as compilers do it).
+# of 0.5, truncation is exactly "half away from zero", as in compilers' `round`.
 _BELOW_HALF = np.nextafter(np.float32(0.5), np.float32(0))
 
 
 def probe_unit(reach_m: float) -> np.float32:
-    """Return the smallest power of two of which `MAX_UNITS` reach the longest probe, meters.
+    """Return the unit of offsets in meters: the smallest power of two of which `MAX_UNITS` cover the longest probe.
 
     A power of two, so that products with it are exact.
     """
@@ -62,7 +62,7 @@ def pixel_scale(focal: np.float32, depth_mm: int) -> np.float32:
 
 @kernel
 def clamped_offset(meters: np.float32, scale: np.float32, lowest: np.float32, highest: np.float32) -> np.int32:
-    """Return `scaled_offset`, clamped to two whole numbers within its own limits: one clamp for both."""
+    """Return `scaled_offset` clamped to a range within its own limits, with one clamp for both."""
     pixels = np.float32(meters * scale)
     pixels = min(max(pixels, lowest), highest)
     return np.int32(pixels + np.copysign(_BELOW_HALF, pixels))
@@ -84,7 +84,7 @@ def probe_offset(meters: np.float32, focal: np.float32, depth_mm: int) -> np.int
 
 @kernel
 def read_probe(image: npt.NDArray[Any], row: int, col: int, d_row: int, d_col: int, background: int) -> np.int32:
-    """Return what a probe reads, in millimeters: the image, or the background outside it and where it holds 0."""
+    """Return the reading of a probe in millimeters: the image's, or the background outside it and where it holds 0."""
     r = row + d_row
     c = col + d_col
     if r < 0 or r >= image.shape[0] or c < 0 or c >= image.shape[1]:
@@ -164,13 +164,13 @@ def responses(
     Parameters
     ----------
     depth_mm : array (rows, cols), uint16
-        Millimeters; 0 = no reading or not the person, as `masked_depth` makes it.
+        Millimeters; 0 = no reading or not the person, as `masked_depth` returns it.
     pixels : array (n, 2), whole numbers
         (row, col) of pixels that have a reading.
     probes : array (k, 4), float
-        u_x, u_y, v_x, v_y in meters, x right and y down; taken as float32.
+        u_x, u_y, v_x, v_y in meters, x right and y down; converted to float32.
     camera : Camera
-        Of this image, without lens distortion.
+        Camera of this image, without lens distortion.
     background_mm : int
         What a probe reads outside the image and where it holds 0.
 
@@ -198,15 +198,15 @@ def responses(
 def masked_depth(
     frame: Frame, mask: npt.NDArray[np.bool_] | None = None, person: int | None = None
 ) -> npt.NDArray[np.uint16]:
-    """Return the depth of one person alone: everything off the mask is 0, and so background to a probe.
+    """Return the depth of one person alone: everything off the mask is 0, which probes read as background.
 
     Parameters
     ----------
     frame : Frame
     mask : array (rows, cols), bool, optional
-        Which pixels are the person. Omitted, with no `person`: all pixels.
+        Pixels of the person. Default, unless `person` is given: all pixels.
     person : int, optional
-        Instead of a mask: the id of a person of a LabeledFrame.
+        Id of a person of a LabeledFrame, instead of a mask.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def check_mask(mask: Any, shape: tuple[int, int]) -> npt.NDArray[np.bool_]:
 
 
 def check_background(background_mm: object) -> int:
-    """Return a background value if it is one."""
+    """Return a valid background value, or raise UsageError."""
     if not is_whole(background_mm, 1, MAX_BACKGROUND_MM):
         raise UsageError(
             f"background_mm must be a whole number of millimeters from 1 to {MAX_BACKGROUND_MM}, got {background_mm!r}"
@@ -253,7 +253,7 @@ def check_offsets(probes: npt.ArrayLike) -> npt.NDArray[np.float32]:
             f"probes must be numbers of shape (k, 4): u_x, u_y, v_x, v_y in meters; "
             f"got {array.dtype} of shape {array.shape}"
         )
-    # compared before the conversion, which may overflow; NaN is not <= either
+    # compared before the conversion, which may overflow; NaN fails the comparison, too
     within = np.abs(array) <= MAX_OFFSET_M
     if not within.all():
         row, col = np.argwhere(~within)[0]
@@ -264,7 +264,7 @@ def check_offsets(probes: npt.ArrayLike) -> npt.NDArray[np.float32]:
 
 
 def focal_lengths(camera: Camera) -> tuple[np.float32, np.float32]:
-    """Return (fx, fy) as the kernels take them, if they are a camera's that features can be computed for."""
+    """Return (fx, fy) as the kernels expect them, or raise an error if features cannot be computed for the camera."""
     if not isinstance(camera, Camera):
         raise CameraError(f"expected a Camera, got {camera!r}; Camera.parse takes names and numbers")
     if camera.distortion:

@@ -1,4 +1,4 @@
-"""The plain walk, one pixel at a time: the reference that every faster walk is judged by. Kernels check nothing."""
+"""The plain walk, one pixel at a time: the reference for every faster walk. Kernels check nothing."""
 
 from __future__ import annotations
 

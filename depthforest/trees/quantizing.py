@@ -9,10 +9,10 @@ from depthforest.base import ModelError, kernel
 from depthforest.frames import NO_PART
 
 LEAF_SUM = 255
-"""Sum of a leaf's row: the largest that uint8 holds when one part has it all."""
+"""Sum of a leaf's row: the largest uint8, for a leaf where one part has it all."""
 
 MAX_LEAF_ERROR = 1 / LEAF_SUM
-"""A stored probability differs from the one it was made of by less than this."""
+"""A stored probability differs from the original one by less than this."""
 
 Leaves = npt.NDArray[np.uint8]
 
@@ -20,14 +20,14 @@ Leaves = npt.NDArray[np.uint8]
 def quantize_leaves(probabilities: npt.ArrayLike) -> Leaves:
     """Return distributions in 255ths that sum to exactly 255, by largest remainders.
 
-    Each entry is rounded down; what is missing to 255 goes to the largest remainders, one each, the lowest part first
-    where they are equal. An entry divided by 255 differs by less than `MAX_LEAF_ERROR` from the probability, and a
-    larger probability never gets a smaller entry.
+    Each entry is rounded down; then the largest remainders get one more each until the row sums to 255, the lowest part
+    first among equal remainders. An entry divided by 255 differs by less than `MAX_LEAF_ERROR` from the probability,
+    and a larger probability never gets a smaller entry.
 
     Parameters
     ----------
     probabilities : array (n_leaves, n_parts), float or whole numbers
-        Not negative, with a finite sum above 0 in each row; rows are divided by their sums, so that counts work too.
+        Not negative, with a finite sum above 0 in each row. Rows are divided by their sums, so counts work, too.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Thumbnails: a person on a coarse grid, one small picture for each channel, which the context stage looks at.
+"""Thumbnails: a person on a coarse grid, one small picture per channel, which the context stage reads.
 
-The grid is the one whose pixels walk first when a person is labeled: symmetric about the middle of the frame, so that a
-mirrored frame has the mirrored thumbnail. All sums are of whole numbers, for the same reason. The plain walk, labeling
-and training share what is here. Kernels check nothing.
+The grid is the one whose pixels walk first when a person is labeled. It is symmetric about the middle of the frame, so
+that a mirrored frame has the mirrored thumbnail. All sums are of whole numbers, for the same reason. The plain walk,
+labeling and training share this module. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from depthforest.trees.cropping import Crop, find_scales
 from depthforest.trees.features import focal_lengths
 
 COARSE_PIXELS = 1000
-"""At least so many pixels of a person walk first, at most four times as many: on a whole body they are 1 to 2 cm apart,
-whatever the camera."""
+"""At least this many pixels of a person walk first, and at most four times as many. On a whole body they are 1 to 2 cm
+apart, with any camera."""
 
 NEAR_MM = 60
-"""A pixel asks a neighbor on the grid that is no farther from its own depth: not the trunk behind an arm."""
+"""A pixel only uses a grid neighbor whose depth differs by at most this: not the trunk behind an arm."""
 
 Places = npt.NDArray[np.int32]
 Sums = npt.NDArray[np.int32]
 
 
 def grid_step(n_pixels: int, n: int) -> int:
-    """Return the step of the widest grid, a power of two, that leaves at least `n` of a person's pixels: up to 4 n."""
+    """Return the step of the widest grid, a power of two, that keeps at least `n` of a person's pixels (up to 4 n)."""
     step = 1
     while n_pixels >= n * (2 * step) ** 2:
         step *= 2
@@ -50,7 +50,7 @@ def grid_step(n_pixels: int, n: int) -> int:
 
 @kernel
 def find_grid(places: Places, corner: tuple[int, int], n_cols: int, step: int, chosen: npt.NDArray[np.int64]) -> int:
-    """Fill which of the places are on the grid of a step, in order; return how many."""
+    """Fill the indices of the places on the grid with a step, in order; return how many."""
     left = (n_cols - 1) // 2
     n = 0
     for i in range(len(places)):
@@ -70,18 +70,18 @@ class CoarseGrid:
     ----------
     crop : Crop
     camera : Camera
-        Of the frame.
+        Camera of the frame.
     step : int
     chosen : array (n,), int64
-        Which of the crop's pixels, in order.
+        Indices of the grid's pixels among the crop's, in order.
     pixels : array (n, 2), int32
         Row and column of each in the crop.
     places : array (n, 2), int32
-        The same in the thumbnail, which has a border as crops have.
+        The same in the thumbnail, which has a border as a crop has.
     shape : (int, int)
-        Of the thumbnail, its border included.
+        Shape of the thumbnail, its border included.
     numbers : array (rows, cols), int32
-        The number of the pixel at each place of the crop; -1: it is not on the grid.
+        Number of the grid pixel at each place of the crop; -1 for places that are not on the grid.
     """
 
     crop: Crop
@@ -95,7 +95,7 @@ class CoarseGrid:
 
     @classmethod
     def of(cls, crop: Crop, camera: Camera, step: int | None = None) -> CoarseGrid:
-        """Find the pixels of a person on the coarse grid; default: its step is that of labeling."""
+        """Find the pixels of a person on the coarse grid. Default step: that of labeling."""
         step = grid_step(len(crop.places), COARSE_PIXELS) if step is None else step
         chosen = np.empty(len(crop.places), dtype=np.int64)
         chosen = chosen[: find_grid(crop.places, crop.corner, camera.shape[1], step, chosen)]
@@ -105,20 +105,20 @@ class CoarseGrid:
         return cls(crop, camera, step, chosen, pixels, places, (n_rows, n_cols), numbers)
 
     def scales(self) -> npt.NDArray[np.float32]:
-        """Return the places of the thumbnail per meter (n, 2) at each pixel, x and y."""
+        """Return thumbnail pixels per meter (n, 2) at each grid pixel, x and y."""
         scales = np.empty((len(self.chosen), 2), dtype=np.float32)
         find_scales(self.crop.depth, self.pixels, focal_lengths(self.camera), scales)
         scales /= np.float32(self.step)  # a power of two: exact
         return scales
 
     def nearest(self, places: Places) -> npt.NDArray[np.int32]:
-        """Return for pixels of the crop (n, 2) the number of the pixel on the grid that knows most of each, or -1."""
+        """Return for crop pixels (n, 2) the number of the nearest grid pixel on the same surface, or -1."""
         near = np.empty(len(places), dtype=np.int32)
         self.find_nearest(places, near)
         return near
 
     def find_nearest(self, places: Places, near: npt.NDArray[np.int32]) -> None:
-        """Fill the same."""
+        """Fill what `nearest` returns."""
         _find_nearest(self.crop.depth, self.crop.corner, self.camera.shape[1], self.step, self.numbers, places, near)
 
     def planes(
@@ -129,10 +129,10 @@ class CoarseGrid:
         Parameters
         ----------
         sums : array (n, n_parts or more), int32
-            What the first stage says of each pixel on the grid.
+            The first stage's sums of each pixel on the grid.
         groups : PartGroups
         facing_weights : array (n_facings,), int32
-            The person's, as `facings.weigh` gives them.
+            The person's weights, as `facings.weigh` returns them.
         background_mm : int
         """
         planes = np.zeros((groups.n_channels, *self.shape), dtype=np.uint16)
@@ -178,9 +178,10 @@ def _find_nearest(
     depth: npt.NDArray[np.uint16], corner: tuple[int, int], n_cols: int, step: int, numbers: npt.NDArray[np.int32],
     places: Places, near: npt.NDArray[np.int32],
 ) -> None:  # fmt: skip
-    """Fill the nearest of the four pixels of the grid around each pixel, on the same surface; -1: there is none.
+    """Fill the nearest of the four grid pixels around each pixel that is on the same surface; -1 if there is none.
 
-    Of equals the upper and the inner one, so that mirrored pixels have the mirrored neighbor.
+    Among equals, the upper one and the one nearer to the middle wins, so that mirrored pixels have the mirrored
+    neighbor.
     """
     left, right = (n_cols - 1) // 2, n_cols // 2
     for i in range(len(places)):
@@ -192,7 +193,7 @@ def _find_nearest(
         best, least = np.int32(-1), 2 * step
         for k in range(4):
             if (k >= 2 and up == 0) or (k % 2 == 1 and inward == 0):
-                continue  # it lies on a line of the grid, which has two
+                continue  # on a grid line, both corners are the same pixel
             d_row = -up if k < 2 else step - up
             d_away = -inward if k % 2 == 0 else step - inward
             r, c = row + d_row, col + side * d_away
@@ -228,18 +229,18 @@ def _survey(
     sums: Sums, of_part: npt.NDArray[np.int64], roles: npt.NDArray[np.int32], points: npt.NDArray[np.int64],
     shares: npt.NDArray[np.int32], reached: npt.NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """Find where pixels are, what groups they are taken for, and what they say together of head, trunk and extent.
+    """Find the positions and group shares of pixels, and from them the head, the trunk and the extent.
 
     Parameters
     ----------
     roles : array (2, n_groups), int32
-        1 for the groups of the head, and of the trunk.
+        1 for groups of the head (row 0) and of the trunk (row 1), else 0.
     points : array (3, n), int64
         Filled: camera space, whole millimeters.
     shares : array (n, n_groups), int32
         Filled: the probability of each group in thousandths, rounded down.
     reached : array (3, 4), int64
-        Filled: sums of the points of the head and of the trunk, weighed by the squares of their shares, and of the
+        Filled: sums of the points of the head and of the trunk, weighted by the squares of their shares, and of the
         weights; then the largest and the smallest y.
     """
     fx, fy, cx, cy = optics
@@ -257,7 +258,7 @@ def _survey(
         for p in range(n_parts):
             own[np.uint64(of_part[p])] += sums[i, p]
             total += sums[i, p]
-        # whole numbers far below 2^53: rounded down, the quotient is that of whole numbers, which does not vectorize
+        # far below 2^53, so the rounded-down float quotient equals integer division, which does not vectorize
         whole = np.float64(total if total > 0 else 1)
         for g in range(n_groups):
             shares[i, g] = np.int32(np.float64(own[g]) * np.float64(SHARE_UNIT) / whole)
@@ -288,7 +289,7 @@ def _roles(groups: PartGroups) -> npt.NDArray[np.int32]:
 
 @kernel
 def _median(values: npt.NDArray[np.int64]) -> int:
-    """Return the median of whole numbers, at least one; of two in the middle, their mean toward 0."""
+    """Return the median of one or more whole numbers; of two in the middle, their mean, rounded toward 0."""
     upper = _ranked(values, len(values) // 2)
     lower = upper if len(values) % 2 else _ranked(values, len(values) // 2 - 1)
     return int(_rounded(lower + upper, 2))
@@ -296,7 +297,7 @@ def _median(values: npt.NDArray[np.int64]) -> int:
 
 @kernel
 def _ranked(values: npt.NDArray[np.int64], rank: int) -> int:
-    """Return the number of a rank, from 0, found by halves: counting vectorizes."""
+    """Return the number with a rank from 0, by bisection over values: counting vectorizes."""
     least, most = values.min(), values.max()
     while least < most:
         middle, n_up_to = (least + most) // 2, 0
@@ -317,7 +318,7 @@ def _rounded(value: int, by: int) -> int:
 
 @lru_cache(maxsize=1024)
 def _own_left(weights: tuple[int, ...]) -> tuple[float, float]:
-    """Return the direction to the person's left in the plane of the floor, x and z; of one facing, the camera's x."""
+    """Return the direction to the person's left in the floor plane, x and z; with one facing, the camera's x axis."""
     turns = [facings.direction(facing, len(weights)) for facing in range(len(weights))]
     x, z = (math.fsum(weight * turn[axis] for weight, turn in zip(weights, turns, strict=True)) for axis in range(2))
     length = math.hypot(x, z)
@@ -326,14 +327,14 @@ def _own_left(weights: tuple[int, ...]) -> tuple[float, float]:
 
 @kernel
 def _position(mm: float) -> np.uint16:
-    """Return a position as channels hold it."""
+    """Return a position in the units of a channel."""
     held = POSITION_MIDDLE + np.int64(np.rint(mm / 2))
     return np.uint16(0 if held < 0 else POSITION_MAX if held > POSITION_MAX else held)
 
 
 @kernel
 def _reach(mm: float) -> np.uint16:
-    """Return a distance that is never below 0 as channels hold it."""
+    """Return a nonnegative distance in the units of a channel."""
     held = REACH_ZERO + np.int64(np.rint(mm / 2))
     return np.uint16(0 if held < 0 else POSITION_MAX if held > POSITION_MAX else held)
 
@@ -351,7 +352,7 @@ def _fill_planes(
     points, shares
         As `_survey` fills them.
     centers : array (3, 3), int64
-        Of body, head and trunk.
+        Centers of body, head and trunk.
     own_left : (float, float)
         The person's left in the plane of the floor, x and z.
     extent : array (2 or more,), int64
