@@ -5,8 +5,8 @@ Model files, names of shipped models and PCL's people trees come in; a `Forest` 
 
 Modules, from the ground up:
 
-- `sparserows`: distributions without their zeros. Given the facing, a leaf knows only a few parts; the zeros would make
-  a file four times as large.
+- `sparserows`: distributions without their zeros. Given the facing, a leaf has only a few parts; the zeros would make a
+  file four times as large.
 - `file`: forests in model files, as docs/MODEL_FORMAT.md describes. `tools/fuzz_models.py` fuzzes the loader.
 - `forest`: `Forest`: `DepthTrees` with `label`, `label_many`, `save` and `load`.
 - `pcl`: the trees of PCL's people detector as a forest (docs/PCL.md). A kernel parses the text in blocks, subtrees of

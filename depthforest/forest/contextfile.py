@@ -14,7 +14,7 @@ from depthforest.frames import PartSet
 from depthforest.trees import CONTEXT_SCHEMA, ContextTrees, PartGroups
 
 CONTEXT = "context"
-"""The key, and what the names of columns begin with."""
+"""The metadata key, and the prefix of the columns' names."""
 
 _KEYS = ("config", "groups", "scores", "unit_m")
 _GROUP_KEYS = ("head", "of_part", "trunk")
@@ -45,7 +45,7 @@ def context_parts(context: ContextTrees) -> tuple[dict[str, Any], dict[str, npt.
 
 
 def context_of(content: object, columns: Mapping[str, npt.NDArray[Any]], part_set: PartSet) -> ContextTrees:
-    """Make the context stage of metadata and columns that have their types; ModelError if they cannot be."""
+    """Make the context stage from metadata and columns of the right types; ModelError if their content is invalid."""
     own = {name: columns[f"{CONTEXT}_{name}"] for name in (*CONTEXT_SCHEMA, *sparserows.SCHEMA) if name != "leaves"}
     checked = _mapping(content, CONTEXT, _KEYS)
     groups = _mapping(checked["groups"], f"{CONTEXT}.groups", _GROUP_KEYS)

@@ -1,4 +1,4 @@
-"""Forest files: the columns of a forest as docs/MODEL_FORMAT.md says, written to and read from a model file."""
+"""Forest files: the columns of a forest, written to and read from a model file as in docs/MODEL_FORMAT.md."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from depthforest.trees import MAX_OFFSET_M, MAX_UNITS, SCHEMA, DepthTrees, probe
 
 KIND = "depth_forest"
 FORMAT_VERSION, FACING_VERSION, OPTIONAL_VERSION, UNIT_VERSION = 1, 2, 3, 4
-"""Version 1: plain forests. Version 2: facings, smoothing or person confidence. Version 3: what is optional as well.
-Version 4: the same with offsets in whole units, half the bytes."""
+"""Version 1: plain forests. Version 2: facings, smoothing or person confidence. Version 3: optional metadata. Version
+4: as version 3, with offsets in whole units at half the bytes."""
 
 UNITS = {"offsets": "m", "thresholds": "mm"}
 
@@ -76,7 +76,7 @@ def _unit_of(offsets: npt.NDArray[np.float32]) -> np.float32 | None:
 
 
 def trees_of(file: ModelFile, kind: type[Trees]) -> Trees:
-    """Make the trees that a file holds, of the class `kind`; a ModelError names the file."""
+    """Return the trees in a file as an instance of `kind`; a ModelError names the file."""
     version = file.version if file.version in (FORMAT_VERSION, FACING_VERSION, OPTIONAL_VERSION) else UNIT_VERSION
     has_facings = version != FORMAT_VERSION
     keys: tuple[str, ...] = _KEYS + _FACING_KEYS if has_facings else _KEYS
@@ -107,7 +107,7 @@ def trees_of(file: ModelFile, kind: type[Trees]) -> Trees:
 
 
 def _in_meters(units: npt.NDArray[Any], unit: object) -> npt.NDArray[np.float32]:
-    """Return offsets in meters of whole units; ModelError if the unit cannot be one."""
+    """Convert offsets in whole units to meters; ModelError if the unit is invalid."""
     if not is_number(unit) or not 0 < unit * MAX_UNITS <= 2 * MAX_OFFSET_M:
         raise ModelError(
             f"{OFFSET_UNIT} must be above 0 and at most {2 * MAX_OFFSET_M / MAX_UNITS:g}, got {modelfile.shown(unit)}"

@@ -16,10 +16,11 @@ from depthforest.labeling import Labeling, labeling
 from depthforest.trees import DepthTrees, Mask
 
 ROOM_M2 = 4.0
-"""Square meters of surface that are no one person: a body shows the camera less than one, a wall or a floor more."""
+"""Square meters of surface that cannot be one person: a camera sees less than one of a body, more of a wall or
+floor."""
 
 _STEP = 4
-"""Every so many rows and columns are enough to tell."""
+"""Only every n-th row and column is measured; that is enough."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,7 +112,7 @@ class Forest(DepthTrees):
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write the forest to a file, as docs/MODEL_FORMAT.md says; equal forests give equal bytes."""
+        """Write the forest to a file in the format of docs/MODEL_FORMAT.md; equal forests give equal bytes."""
         write_trees(path, self)
 
     @classmethod
@@ -121,12 +122,12 @@ class Forest(DepthTrees):
 
     @classmethod
     def from_file(cls, file: ModelFile) -> Forest:
-        """Make the forest that a file holds."""
+        """Return the forest in a model file."""
         return trees_of(file, cls)
 
 
 def _doubt_one_person(part_set: PartSet, frame: object) -> None:
-    """Warn if all readings of a frame are to be one person's body, and are far more than that."""
+    """Warn if all readings of a frame are labeled as one person but cover far more surface than a body."""
     if not isinstance(frame, Frame) or part_set not in (BODY31, PCL25, REGIONS15):
         return
     some = frame.depth_mm[::_STEP, ::_STEP].astype(np.float64) / 1000

@@ -8,7 +8,7 @@ from depthforest.base import ModelError, Place, RemotePath, natural_key, place_o
 from depthforest.forest.forest import Forest
 
 DEFAULT_MODEL = "body31"
-"""Name of the model that `load` takes when none is named."""
+"""Name of the model that `load` returns by default."""
 
 TOP_MODEL = "body31-top"
 """Name of the shipped model for cameras that look down."""
@@ -29,7 +29,8 @@ def load(model: str | Place | None = None) -> Forest:
     ----------
     model : str or Path, optional
         The name of a shipped model, the path of a model file, or its address: `s3://`, `gs://`, `https://`. A text that
-        is a name and a path is the name: write ``./NAME``, or give a Path, for the file. Default: the default model.
+        is both a name and a path means the name; for the file, write ``./NAME`` or give a Path. Default: the default
+        model.
 
     Returns
     -------
@@ -51,11 +52,11 @@ def find_model(model: str | Place | None = None) -> Place:
     if isinstance(model, str) and model in shipped:
         return shipped[model]
     place = place_of(model)
-    if isinstance(place, RemotePath):  # whether there is one, the reader says
+    if isinstance(place, RemotePath):  # the reader reports a missing file
         return place
     try:
         is_there = place.exists()
-    except OSError:  # the system does not let us look: the reader says why
+    except OSError:  # access denied: the reader reports the reason
         is_there = True
     if not is_there or model == "":
         raise ModelError(f"{str(model)!r}: is neither a shipped model nor a file; {listed}")

@@ -5,12 +5,12 @@
     label                                     2^height lines, 0 to 24
 
 PCL compares, in millimeters, the depths at two pixels that are (du, dv) * 1000 / depth_mm away, and goes right above
-the threshold: our response, with offsets in pixels at one meter instead of meters. The focal length that they were made
-for turns one into the other, and the forest then fits any camera. Trees vote in PCL; with all of a leaf's weight on one
-label, the mean of the leaves is that vote, and the lowest label wins ties in both. Half of a full tree is padding:
-subtrees of one label become leaves.
+the threshold. This is our response, with offsets in pixels at one meter instead of meters. The focal length that the
+trees were made for converts them, and the forest then fits any camera. Trees vote in PCL; with all of a leaf's weight
+on one label, the mean of the leaves is that vote, and the lowest label wins ties in both. Half of a full tree is
+padding, so subtrees with a single label become leaves.
 
-A file is untrusted and may be compressed: it is read in blocks, and what it may hold follows from its first line.
+A file is untrusted and may be compressed. It is read in blocks, and its first line bounds its size.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ MAX_HEIGHT = 22
 """Four times the nodes of PCL's own trees, whose height is 20; it bounds time and memory."""
 
 MAX_LINE_BYTES = 64
-"""Five numbers of 16 bits take 34; bounds the text of a tree."""
+"""Longest line: five 16-bit numbers take 34 characters. Bounds the text of a tree."""
 
 BLOCK_BYTES = 2**20
-"""Text in memory at a time."""
+"""Bytes of text in memory at a time."""
 
 NODE_FIELDS = ("du1", "dv1", "du2", "dv2", "threshold")
-_LOWEST, _HIGHEST = -(2**15), 2**15 - 1  # of 16 bits
-_TOO_LARGE = 10**6  # beyond 16 bits, and ten times it is far from 64
+_LOWEST, _HIGHEST = -(2**15), 2**15 - 1  # range of 16 bits
+_TOO_LARGE = 10**6  # beyond 16 bits, and ten times it is far below 64 bits
 
 Text = IO[bytes] | bz2.BZ2File | gzip.GzipFile
 Nodes = npt.NDArray[np.int16]
@@ -58,7 +58,7 @@ Links = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class PclTree:
-    """A tree as its file holds it.
+    """A tree as stored in its file.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class PclTree:
         du1, dv1, du2, dv2 in pixels at one meter, x right and y down, and the threshold in millimeters; breadth first.
     labels : array (2^height,), uint8
     sha256 : str
-        Of the text, whatever its compression.
+        Hash of the uncompressed text.
     """
 
     name: str
@@ -134,7 +134,7 @@ def read_tree(path: str | Path) -> PclTree:
         raise ModelError(f"{name}: is cut off: its compressed data has no end; copy it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise ModelError(f"{name}: is broken gzip data: {one_line(error)}") from None
-    except OSError as error:  # the system's have a number, bzip2's own have not
+    except OSError as error:  # errors of the system have a number, those of bzip2 do not
         said = f"cannot be read: {reason(error)}" if error.errno else f"is broken bzip2 data: {one_line(error)}"
         raise ModelError(f"{name}: {said}") from None
     except ValueError as error:
@@ -143,7 +143,7 @@ def read_tree(path: str | Path) -> PclTree:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Text]:
-    """Open a file for its text, whatever its ending: the first bytes tell the compression."""
+    """Open a file for its text. The first bytes, not the ending, identify the compression."""
     with path.open("rb") as file:
         # peek, not seek: a pipe works too
         first = file.peek(3)[:3]
@@ -195,7 +195,7 @@ def _height(line: bytes) -> int:
 
 
 def _whole_lines(file: Text) -> Iterator[bytes]:
-    """Yield the text in blocks that end at the end of a line; only the last may lack it."""
+    """Yield the text in blocks that end with a complete line; only the last may lack the newline."""
     rest = b""
     while block := file.read(BLOCK_BYTES):
         lines, newline, rest = (rest + block).rpartition(b"\n")
@@ -222,7 +222,7 @@ def _parse_lines(text: npt.NDArray[np.uint8], n_read: int, n_parts: int, nodes: 
         if 48 <= character <= 57:  # a digit
             if line >= n_lines or n_found >= n_fields:
                 return n_good
-            if value < _TOO_LARGE:  # beyond, it only has to stay too large
+            if value < _TOO_LARGE:  # beyond that, the value only has to stay too large
                 value = value * 10 + np.int64(character) - 48
             n_digits += 1
         elif character == 43 or character == 45:  # plus or minus: only before a number
@@ -283,7 +283,7 @@ def _quoted(text: bytes) -> str:
 
 
 def _columns(tree: PclTree, focal_px: float) -> dict[str, npt.NDArray[Any]]:
-    """Return a tree's columns as `Forest` has them, but the label of each leaf instead of its distribution."""
+    """Return a tree's columns as in `Forest`, but with the label of each leaf instead of its distribution."""
     pixels = tree.nodes[:, :4]
     is_far = (np.abs(pixels.astype(np.int32)) > MAX_OFFSET_M * focal_px).any(axis=1)
     if is_far.any():
@@ -300,7 +300,7 @@ def _columns(tree: PclTree, focal_px: float) -> dict[str, npt.NDArray[Any]]:
     is_leaf = ends < 0
     labels = (~ends[is_leaf]).astype(np.uint8)
     ends[~is_leaf] = index_of[ends[~is_leaf]]
-    ends[is_leaf] = ~np.arange(len(labels), dtype=np.int32)  # every end its own leaf: nothing is shared
+    ends[is_leaf] = ~np.arange(len(labels), dtype=np.int32)  # each end is its own leaf: leaves are not shared
     return {
         "roots": ends[:1],
         "offsets": pixels[order] / focal_px,
@@ -311,7 +311,7 @@ def _columns(tree: PclTree, focal_px: float) -> dict[str, npt.NDArray[Any]]:
 
 
 def _links(labels: Labels) -> Links:
-    """Return for every place of a full tree itself, or ``~label`` if all leaves below are of one label."""
+    """Return for every place of a full tree the place itself, or ``~label`` if all leaves below it have one label."""
     n_nodes = len(labels) - 1
     links = np.empty(n_nodes + len(labels), dtype=np.int32)
     links[n_nodes:] = ~labels.astype(np.int32)
@@ -320,7 +320,7 @@ def _links(labels: Labels) -> Links:
         below = links[first : 2 * first + 1].reshape(-1, 2)
         first //= 2
         places = np.arange(first, first + len(below), dtype=np.int32)
-        # two nodes are never equal, so that equal ends are one label
+        # two nodes are never equal, so equal links are one label
         links[places] = np.where(below[:, 0] == below[:, 1], below[:, 0], places)
     return links
 
@@ -339,7 +339,7 @@ def _breadth_first(links: Links) -> Links:
 
 
 def _joined(pieces: Sequence[dict[str, npt.NDArray[Any]]]) -> dict[str, Any]:
-    """Return the columns of all trees together: links moved to where the trees' nodes and leaves come to lie."""
+    """Return the columns of all trees concatenated, with links shifted to the new positions of nodes and leaves."""
     n_nodes = n_leaves = 0
     for piece in pieces:
         for name in ("roots", "children"):

@@ -4,7 +4,7 @@
     row_parts    uint8 (entries,)          which, rising
     row_shares   uint8 (entries,)          their 255ths
 
-Given facing, a leaf knows a handful of parts; 31 columns of zeros would make a file four times as large.
+Given the facing, a leaf has a handful of parts; storing the zeros of 31 columns would make a file four times as large.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCHEMA = {
 def packed(rows: Bytes, n_facings: int) -> dict[str, Bytes]:
     """Return the columns of rows (n_leaves * n_facings, n_parts), whose parts are fewer than 256.
 
-    ModelError if `unpacked` would refuse them: few entries may stand for more rows than a reader makes room for.
+    ModelError if `unpacked` would refuse them: few entries may stand for more rows than a reader allocates memory for.
     """
     _check_size(*rows.shape)
     is_there = rows > 0
@@ -39,9 +39,9 @@ def packed(rows: Bytes, n_facings: int) -> dict[str, Bytes]:
 
 
 def unpacked(columns: Mapping[str, npt.NDArray[np.generic]], n_parts: int) -> Bytes:
-    """Return the rows (n_leaves * n_facings, n_parts) of columns that have their types; ModelError if they cannot be.
+    """Return the rows (n_leaves * n_facings, n_parts) of columns of the right types; ModelError for invalid content.
 
-    That each row sums to 255 is left to who knows what it is.
+    The caller checks that each row sums to 255.
     """
     lengths = np.ascontiguousarray(columns["row_lengths"], dtype=np.uint8).reshape(-1)
     parts, shares = (np.ascontiguousarray(columns[name], dtype=np.uint8) for name in ("row_parts", "row_shares"))
@@ -65,7 +65,7 @@ def _check_size(n_rows: int, n_parts: int) -> None:
 
 @kernel
 def _unpack(lengths: Bytes, parts: Bytes, shares: Bytes, rows: Bytes) -> int:
-    """Fill the rows; return the first one that cannot be, or -1."""
+    """Fill the rows; return the first invalid one, or -1."""
     entry = 0
     for row in range(len(lengths)):
         before = np.int64(-1)
