@@ -1,6 +1,6 @@
-"""The bench: fixed test sets that are made from code and seeds, to hold models against each other for years.
+"""The bench: fixed test sets generated from code and seeds, so that models stay comparable for years.
 
-A set is a configuration of `synth`, a seed and a number of frames. Nothing of it may change under the same
+A set is a configuration of `synth`, a seed and a number of frames. None of these may change under the same
 `BENCH_VERSION`: the hash of every set's frames is committed (`bench.json`, written by `tools/bench_hashes.py`) and
 checked whenever a set is made. `run` runs models on them.
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from synth import Config, Generator
 
 BENCH_VERSION = 1
-"""Of the sets: raise it, and make the hashes again, whenever a set shows other frames than before."""
+"""Version of the sets. Raise it, and compute the hashes again, whenever the frames of a set change."""
 
 HASHES = Path(__file__).with_name("bench.json")
 
@@ -36,8 +36,8 @@ HELD_OUT_SUBJECTS = (
 """Subjects of the CMU clips that no shipped model sees in training: `without_subjects` there, `only_subjects` here."""
 
 SEED = 311_001
-"""Of the headline and, so that they show the same people in the same poses, of the sensors; the others count on
-from it. No training uses these seeds: the bodies are new to every model."""
+"""Seed of the headline set. The sensor sets share it and so show the same people in the same poses; the other sets use
+the numbers after it. No training uses these seeds, so the bodies are new to every model."""
 
 HEADLINE: Mapping[str, Any] = {
     "camera": "kinect_v1@320x240",
@@ -80,7 +80,7 @@ HEADLINE: Mapping[str, Any] = {
     "bed_share": 0.0,
     "touch_share": 0.0,
 }
-"""Every number of the headline set, whatever the defaults of `synth.Config` become."""
+"""All settings of the headline set, independent of the defaults of `synth.Config`."""
 
 CLUTTERED: Mapping[str, Any] = {
     "people_shares": (0.6, 0.4),
@@ -95,14 +95,14 @@ CLUTTERED: Mapping[str, Any] = {
     "bed_share": 0.05,
     "touch_share": 0.3,
 }
-"""What the sets of cluttered rooms, in which people are looked for, have instead: rooms as people live in them."""
+"""Settings that differ in the sets for detecting people: cluttered rooms, as people live in them."""
 
 PARTS, PEOPLE, ABOVE = "parts", "people", "above"
-"""What a set judges: the parts that a model gives to pixels of given people; who is found; or the parts that a model
-for cameras that look down gives."""
+"""What a set evaluates: the labels of given people; the detection of people; or the labels of models for cameras that
+look down."""
 
 JOINT_STEP_M = 1e-4
-"""Joints count in the hash to a tenth of a millimeter."""
+"""Joints enter the hash rounded to a tenth of a millimeter."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +113,14 @@ class BenchSet:
     ----------
     name : str
     about : str
-        What it shows, for people.
+        A description for people to read.
     n_frames : int
     seed : int
     changes : mapping
-        What differs from `HEADLINE`.
+        Settings that differ from `HEADLINE`.
     judges : tuple of str
-        `PARTS`, `PEOPLE` or both, or `ABOVE`: "all" stands for the sets that judge what is asked for; the last kind
-        is asked for by name.
+        `PARTS`, `PEOPLE` or both, or `ABOVE`. "all" stands for the sets that evaluate parts or people, as requested;
+        sets of `ABOVE` are only run by name.
     """
 
     name: str
@@ -132,16 +132,16 @@ class BenchSet:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The fields of `synth.Config` that make it, without folders."""
+        """The fields of `synth.Config` that make the set, without folders."""
         return {**HEADLINE, **self.changes}
 
     @property
     def needs_clips(self) -> bool:
-        """Whether it is made of the CMU clips."""
+        """Whether its poses come from the CMU clips."""
         return bool(self.numbers["mocap_share"] > 0)
 
     def config(self, mocap: str | Path | None = None) -> Config:
-        """Return the configuration of its frames, with clips of a folder where it needs some."""
+        """Return the configuration of its frames, with the folder of clips if it needs them."""
         from synth import Config
 
         clips: dict[str, Any] = {"mocap": str(mocap), "only_subjects": HELD_OUT_SUBJECTS} if self.needs_clips else {}
@@ -159,7 +159,7 @@ _SETS = (
     ),
     BenchSet(
         "procedural",
-        "the same without any download: built-in bodies in built-in poses",
+        "the same without downloads: built-in bodies in built-in poses",
         500,
         SEED + 1,
         {"bodies": "procedural", "mocap_share": 0.0},
@@ -167,7 +167,7 @@ _SETS = (
     BenchSet("frontal", "facing the camera, give or take 20 degrees", 300, SEED + 2, {"yaw_front_share": 1.0}),
     BenchSet(
         "cut",
-        "upper bodies from near, 0.7 to 1.3 m, cut by the border",
+        "upper bodies close up, 0.7 to 1.3 m, cut by the border",
         300,
         SEED + 3,
         {"near_share": 1.0, "camera_height": (1.1, 2.0)},
@@ -175,7 +175,7 @@ _SETS = (
     BenchSet("rooms", "furnished, many people partly hidden", 300, SEED + 4, {"furnished_share": 1.0}, (PARTS, PEOPLE)),
     BenchSet("two_people", "two people in every frame", 300, SEED + 5, {"people_shares": (0.0, 1.0)}, (PARTS, PEOPLE)),
     _sensor("ideal", "kinect_v1@320x240"),
-    _sensor("kinect_v1_wide", "kinect_v1@320x240", to_m=6.0),  # nearer than 4.5 m it is kinect_v1
+    _sensor("kinect_v1_wide", "kinect_v1@320x240", to_m=6.0),  # up to 4.5 m, this is the sensor kinect_v1
     _sensor("kinect_v1_registered", "kinect_v1@320x240"),
     _sensor("kinect_v2", "kinect_v2@256x212"),
     _sensor("azure", "azure_nfov@320x288"),
@@ -190,7 +190,7 @@ _SETS = (
     ),
     BenchSet(
         "empty",
-        "the same rooms without anybody; built-in bodies, which nobody sees, so that it needs no download",
+        "the same rooms without people; needs no download",
         200,
         SEED + 21,
         {**CLUTTERED, "empty_share": 1.0, "bodies": "procedural", "mocap_share": 0.0},
@@ -219,7 +219,7 @@ SETS: Mapping[str, BenchSet] = {one.name: one for one in _SETS}
 
 
 class BenchFrames(FrameSource):
-    """The frames of a set, made when they are asked for; each is hashed when it is first made.
+    """The frames of a set, generated on demand; each is hashed when it is first generated.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class BenchFrames(FrameSource):
     mocap : str or Path, optional
         The folder of the CMU clips, for sets that need it.
     limit : int, optional
-        Only so many frames, from the start; no hash covers them.
+        Use only this many frames, from the start; no hash covers them.
     """
 
     part_set: PartSet = BODY31
@@ -249,11 +249,11 @@ class BenchFrames(FrameSource):
         return frame
 
     def digest_of(self, number: int) -> bytes | None:
-        """Return the digest of a frame that was made."""
+        """Return the digest of a frame; None if it has not been generated yet."""
         return self._digests.get(number)
 
     def take_digest(self, number: int, digest: bytes) -> None:
-        """Take the digest of a frame that was made elsewhere."""
+        """Take the digest of a frame that was generated elsewhere."""
         self._digests[number] = digest
 
     @cached_property
@@ -263,16 +263,16 @@ class BenchFrames(FrameSource):
         return Generator(self._config, self.bench.seed, n=self._n)
 
     def empty_room(self, index: int) -> Frame:
-        """Return the room of a frame without people, with noise of its own."""
+        """Return the room of a frame without people, with independent noise."""
         return self._generator.empty_room(index)
 
     def free(self) -> None:
-        """Let go of bodies and poses; they are made again when another frame is asked for."""
+        """Free bodies and poses; they are generated again when another frame is requested."""
         self.__dict__.pop("_generator", None)
 
     @property
     def title(self) -> str:
-        """What it is, for people."""
+        """A title for people to read."""
         return f"bench {self.bench.name}"
 
     @property
@@ -287,7 +287,7 @@ class BenchFrames(FrameSource):
 
     @property
     def sha256(self) -> str | None:
-        """The hash of all frames; None until each of the whole set has been made."""
+        """The hash of all frames; None until the whole set has been generated."""
         if len(self._digests) < self.bench.n_frames:
             return None
         content = hashlib.sha256()
@@ -297,12 +297,12 @@ class BenchFrames(FrameSource):
 
     @property
     def has_hash(self) -> bool:
-        """Whether a hash of the set is committed; a new set has none until its frames are settled."""
+        """Whether a hash of the set is committed; a new set has none until its frames are final."""
         return self.bench.name in committed_hashes()
 
     @property
     def is_as_committed(self) -> bool | None:
-        """Whether the frames are those of the committed hash; None if only some were made."""
+        """Whether the frames match the committed hash; None if only some were generated."""
         return None if self.sha256 is None else self.sha256 == committed_hashes().get(self.bench.name)
 
 
@@ -314,9 +314,9 @@ def open_bench(
 
 
 def chosen_names(names: Sequence[str], judging: str | None = None) -> list[str]:
-    """Return names of sets, each once, in order; "all" stands for every one, or every one that judges what is named.
+    """Return names of sets, each once, in order; "all" stands for all sets, or all that evaluate `judging`.
 
-    People can be looked for in any set. Parts can be judged only by sets that say so: others may show nobody.
+    People can be searched for in any set. Parts can only be evaluated on sets that say so: others may show nobody.
     """
     every = [name for name, one in SETS.items() if judging is None or judging in one.judges]
     wanted = [one for name in names for one in (every if name == "all" else (name,))]
@@ -326,14 +326,15 @@ def chosen_names(names: Sequence[str], judging: str | None = None) -> list[str]:
     odd = [name for name in wanted if judging == PARTS and set(SETS[name].judges) == {PEOPLE}]
     if odd:
         raise UsageError(
-            f"the test set {odd[0]} judges who is found, not parts; evaluate it with ", Parameter("people"),
+            f"the test set {odd[0]} evaluates the detection of people, not parts; evaluate it with ",
+            Parameter("people"),
             f", or take one of {', '.join(every)}",
         )  # fmt: skip
     return list(dict.fromkeys(wanted))
 
 
 def committed_hashes() -> dict[str, str]:
-    """Return the hashes of the sets' frames by name; none if those of another version are committed."""
+    """Return the hashes of the sets' frames by name; empty if the committed ones are of another version."""
     content = read_json(HASHES, UsageError)
     return dict(content["sha256"]) if content["version"] == BENCH_VERSION else {}
 
@@ -349,7 +350,7 @@ def _content_digest(frame: LabeledFrame) -> bytes:
 
 
 def _check_needs(bench: BenchSet, mocap: str | Path | None) -> None:
-    """Raise an error if clips or body data that a set is made of are missing."""
+    """Raise an error if clips or body data that a set needs are missing."""
     if bench.numbers["bodies"] != "procedural":
         from synth.bodies import find_folder
 
@@ -359,9 +360,9 @@ def _check_needs(bench: BenchSet, mocap: str | Path | None) -> None:
     if mocap is None:
         alike = [one.name for one in _SETS if not one.needs_clips and set(one.judges) & set(bench.judges)]
         raise UsageError(
-            f"the test set {bench.name} is made of the CMU clips; name their folder (BVH files) with ",
+            f"the test set {bench.name} needs the CMU clips; name their folder (BVH files) with ",
             Parameter("mocap"),
-            f", or take {', '.join(alike)}, which needs none" if alike else "",
+            f", or take {', '.join(alike)}, which needs no clips" if alike else "",
         )
     from synth.poses import clip_files, clip_name, clip_subject
 
@@ -370,5 +371,5 @@ def _check_needs(bench: BenchSet, mocap: str | Path | None) -> None:
     if missing:
         raise UsageError(
             f"{mocap}: has no clips of the held-out CMU subjects {', '.join(missing)} (files such as "
-            f"{missing[0]}_01.bvh), which the test set {bench.name} is made of; get all CMU clips"
+            f"{missing[0]}_01.bvh), which the test set {bench.name} needs; get all CMU clips"
         )

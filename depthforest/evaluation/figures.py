@@ -1,7 +1,7 @@
-"""Evaluation: what a forest said of a data set, and every figure that follows from it, with intervals.
+"""Evaluation: counts of a forest's answers on a data set, and every figure computed from them, with intervals.
 
-Plain values: `judging` fills them, `report` shows them. Counts are kept for every view (one person in one frame),
-about 2 kB each, so that intervals, breakdowns and comparisons of models need no second look at the data.
+These are plain values: `judging` fills them, `report` shows them. Counts are kept for every view (one person in one
+frame), about 2 kB each, so that intervals, breakdowns and comparisons of models need not read the data again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PARTS_FIGURE = "parts.mean_class_accuracy"
 REGIONS_FIGURE = "regions.mean_class_accuracy"
 
 SLICE_REPLICATES = 200
-"""Of the breakdowns, which are many and need less sharp ends."""
+"""Bootstrap replicates of the breakdowns, which are many and need less precise intervals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class LevelScores:
     confusion : array (n, n), int64
         Pixels by true part (row) and answered part (column).
     tally : Tally
-        Of arrays (n_views, n).
+        Counts with arrays (n_views, n).
     """
 
     level: ComparisonLevel
@@ -66,22 +66,22 @@ class LevelScores:
 
     @cached_property
     def total(self) -> Tally:
-        """Of all views."""
+        """Counts of all views."""
         return Tally.of(self.confusion)
 
 
 @dataclass(frozen=True, eq=False)
 class JointScores:
-    """How near the joints of a model came to the truth.
+    """Distances of a model's joints from the truth.
 
     Parameters
     ----------
     proposals : mapping of joint name to JudgedProposals
-        People are views.
+        Its people are views.
     chosen_m : mapping of joint name to array (n_views,)
-        Distance of the one position that was chosen for a joint; infinite if none was, NaN where none is expected.
+        Distance of the position chosen for a joint; infinite if none was chosen, NaN where none is expected.
     calibration : Calibration
-        Of the confidence that a chosen position lies within `WITHIN_M` of a joint that can be seen.
+        Calibration of the confidence that a chosen position lies within `WITHIN_M` of a visible joint.
     """
 
     proposals: Mapping[str, JudgedProposals]
@@ -90,11 +90,11 @@ class JointScores:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The joints that can be seen in the data, in order."""
+        """The joints that are visible in the data, in order."""
         return tuple(name for name, judged in self.proposals.items() if judged.is_expected.any())
 
     def average_precisions(self, within_m: float = WITHIN_M) -> dict[str, float]:
-        """Return the average precision of each joint that can be seen."""
+        """Return the average precision of each visible joint."""
         return {name: float(self.proposals[name].average_precision(within_m)) for name in self.names}
 
     def curves(self) -> dict[str, Floats]:
@@ -102,7 +102,7 @@ class JointScores:
         return {name: self.proposals[name].curve() for name in self.names}
 
     def mean_precision(self, weights: Floats | None = None, chosen: Bools | None = None) -> Floats:
-        """Return the mean average precision (...) at `WITHIN_M`, of all views or of the chosen."""
+        """Return the mean average precision (...) at `WITHIN_M`, of all views or the chosen ones."""
         judged = [self.proposals[name] for name in self.names]
         return mean_precision([p if chosen is None else p.of_people(chosen) for p in judged], WITHIN_M, weights)
 
@@ -130,14 +130,14 @@ class JointScores:
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast a model was, a frame at a time: medians.
+    """A model's speed, one frame at a time: medians.
 
     Parameters
     ----------
     n_frames, threads : int
-        That were timed; that labeled each frame (joints take one).
+        Frames that were timed, and threads that labeled each frame (joints use one).
     label_ms, joints_ms : float
-        Of all people of a frame; NaN without joints.
+        Time for all people of a frame; NaN without joints.
     """
 
     n_frames: int
@@ -167,7 +167,7 @@ class Slice:
         As in `views.Group`.
     n_views : int
     figures : mapping of name to Estimate
-        `PARTS_FIGURE` and the like, and `MAP` with joints.
+        `PARTS_FIGURE` and its counterparts at other levels; also `MAP` if there are joints.
     """
 
     axis: str
@@ -185,17 +185,17 @@ class Evaluation:
     confusion : array (n_parts, n_parts), int64
         Pixels by true part (row) and predicted part (column), in the finest part set that data and model share.
     part_set : PartSet
-        That set.
+        The part set of `confusion`.
     n_frames : int
     levels : tuple of LevelScores
-        Finest first; coarser ones, and with left and right merged.
+        Finest first, then coarser ones; each also with left and right merged.
     views : tuple of PersonView
         The people of the frames.
     calibration : Calibration
-        Of the confidence of pixels.
+        Calibration of the pixels' confidence.
     joints : JointScores or None
     no_joints : str
-        Why there are none.
+        Why there are no joints.
     speed : Speed or None
     seed : int
         Seed of the bootstrap. Models are compared replicate by replicate, so all need the same seed.
@@ -214,7 +214,7 @@ class Evaluation:
 
     @cached_property
     def tally(self) -> Tally:
-        """Of the confusion matrix."""
+        """Counts of the confusion matrix."""
         return Tally.of(self.confusion)
 
     @property
@@ -249,7 +249,7 @@ class Evaluation:
 
     @cached_property
     def frame_accuracies(self) -> Floats:
-        """Array (n_frames,): share of right pixels of each frame; NaN for frames without any."""
+        """Array (n_frames,): share of correct pixels of each frame; NaN for frames without labeled pixels."""
         n_right, n_seen = np.zeros(self.n_frames), np.zeros(self.n_frames)
         if self.levels:
             np.add.at(n_right, self._frame_of, self.levels[0].tally.right.sum(axis=1))
@@ -307,7 +307,7 @@ class Evaluation:
 
     @cached_property
     def slices(self) -> list[Slice]:
-        """The figures by distance, heading, border and sensor."""
+        """The figures broken down by distance, heading, border and sensor."""
         found = groups(self.views) if self.views else []
         blocks: list[dict[str, list[Floats]]] = [defaultdict(list) for _ in found]
         levels = [scores for scores in self.levels if not scores.level.key.endswith(MERGED)]
@@ -334,9 +334,9 @@ class Evaluation:
         return slices
 
     def compared_with(self, first: Evaluation) -> dict[str, Difference]:
-        """Return by how much each figure is above another model's on the same frames, and whether that is clear.
+        """Return by how much each figure exceeds another model's on the same frames, and whether that is significant.
 
-        Figures in part sets that the other model was not judged in are left out.
+        Figures in part sets that the other model was not evaluated in are left out.
         """
         theirs = {first.meaning(name): estimate for name, estimate in first.figures.items()}
         return {
@@ -346,7 +346,7 @@ class Evaluation:
         }
 
     def meaning(self, name: str) -> tuple[str, tuple[str, ...]]:
-        """Return the kind of a figure and the parts it was counted in: equal for figures that can be compared."""
+        """Return the kind of a figure and its parts: both are equal for figures that can be compared."""
         key, _, figure = name.partition(".")
         return figure, next((s.level.part_set.names for s in self.levels if s.level.key == key), ())
 
@@ -394,7 +394,7 @@ class Evaluation:
 
 
 def _named(part_set: PartSet, values: Floats) -> dict[str, float]:
-    """Return the values that are known, by the names of their parts."""
+    """Return the known (not NaN) values by the names of their parts."""
     return {
         name: round(value, 4) for name, value in zip(part_set.names, values.tolist(), strict=True) if np.isfinite(value)
     }

@@ -1,6 +1,6 @@
-"""How good forests are on labeled frames: one pass that labels every person, places joints and counts.
+"""Evaluation of forests on labeled frames: one pass that labels every person, finds joints and counts.
 
-`figures` holds what comes out, `scores` the formulas.
+`figures` holds the results, `scores` the formulas.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Evaluation", "evaluate", "evaluate_many", "joint_finder"]
 
 @dataclass(frozen=True)
 class JudgedJoint:
-    """Proposals of one joint of one person beside the truth, and the one that was chosen (infinitely far: none)."""
+    """Distances of a joint's proposals from the truth, and that of the chosen one (infinite if there is none)."""
 
     name: str
     is_visible: bool
@@ -42,7 +42,7 @@ class JudgedJoint:
 
 @dataclass(frozen=True)
 class JudgedPerson:
-    """What one forest said of one person."""
+    """One forest's answers about one person, as counts."""
 
     pairs: Counts
     calibration: Calibration
@@ -69,25 +69,26 @@ def evaluate(
     ----------
     forest : Forest
     data : sequence of LabeledFrame
-        With the forest's part set, or one that can be compared with it (`partmaps.comparable`).
+        Frames with the forest's part set, or one that can be compared with it (`partmaps.comparable`).
     threads : int, optional
         Default: one per core. The figures are the same for any number.
     progress : callable, optional
         Called with 1 after every frame.
     mirror : bool, optional
-        Whether to use the mirrored walk; default: as stored in the forest.
+        Whether to use the mirrored walk. Default: as stored in the forest.
     joints : bool or callable
-        Whether to evaluate joints, if data and model have any; or a function that finds them.
+        Whether to evaluate joints, if both data and model have them; or a function that finds them.
     exact : bool
-        Walk every pixel, and place joints by the exact variant of `find_joints`; default: what users run.
+        Walk every pixel, and find joints by the exact variant of `find_joints`. Default: the fast variants that users
+        run.
     sensors : sequence of str, optional
-        What made each frame, for the breakdown.
+        Sensor of each frame, for the breakdown.
     groupings : sequence of Grouping
         Maps between part sets, tried before the known ones.
     timed_frames : int
         Number of frames that are labeled again to measure speed; 0: none.
     seed : int
-        Of the bootstrap.
+        Seed of the bootstrap.
     """
     options = JudgeOptions(
         threads=threads,
@@ -118,7 +119,7 @@ def evaluate_many(
     first = data[0]
     if not isinstance(first, LabeledFrame):
         raise UsageError(
-            f"frame 0 is a {type(first).__name__}; evaluate takes LabeledFrames, as df.open_dataset gives them"
+            f"frame 0 is a {type(first).__name__}; evaluate takes LabeledFrames, as df.open_dataset returns them"
         )
     part_set = first.part_set
     judges = [ForestJudge(forest, part_set, options) for forest in forests]
@@ -126,13 +127,13 @@ def evaluate_many(
     def look(index: int) -> tuple[list[tuple[PersonView, list[JudgedPerson]]], bytes | None]:
         frame = data[index]
         if frame.part_set.names != part_set.names:
-            raise UsageError(f"frame {index} has other parts than the first; evaluate one part set at a time")
+            raise UsageError(f"frame {index} has a different part set than the first; evaluate one part set at a time")
         looked = []
         for person in np.unique(frame.people[frame.parts != NO_PART]).tolist():
             mask = frame.people == person
             view = PersonView.of(frame, index, person, mask, "" if sensors is None else sensors[index])
             looked.append((view, [judge.answer(frame, person, mask) for judge in judges]))
-        # frames of a test set that were made on a cluster are held against the committed hash too
+        # frames of a test set that were generated on a cluster count in the hash, too
         digest_of = getattr(data, "digest_of", None)
         return looked, None if digest_of is None else digest_of(index)
 
@@ -158,7 +159,7 @@ def evaluate_many(
 
 
 class ForestJudge:
-    """Counts what one forest says, view by view."""
+    """Counts one forest's answers, view by view."""
 
     def __init__(self, forest: Forest, truth: PartSet, options: JudgeOptions) -> None:
         self.forest, self.mirror, self.exact, self.n_truth = forest, options.mirror, options.exact, len(truth)
@@ -175,7 +176,7 @@ class ForestJudge:
         return self.forest.label(frame, mask, mirror=self.mirror, exact=self.exact, threads=threads)
 
     def answer(self, frame: LabeledFrame, person: int, mask: Bools) -> JudgedPerson:
-        """Label one person and judge it; runs on any thread."""
+        """Label one person and count the answers; runs on any thread."""
         labeling = self.label(frame, mask)
         is_counted = mask & (frame.parts != NO_PART) & (labeling.parts != NO_PART)
         truth, answered = frame.parts[is_counted], labeling.parts[is_counted]
@@ -203,7 +204,7 @@ class ForestJudge:
             self._joint_calibration += Calibration.of([j.confidence for j in chosen], is_near)
 
     def evaluation(self, n_frames: int, views: tuple[PersonView, ...], speed: Speed | None, seed: int) -> Evaluation:
-        """Return what was counted."""
+        """Return the counts as an evaluation."""
         levels = tuple(
             LevelScores(level, level.confusion(self._pairs), _stacked(level, tallies))
             for level, tallies in zip(self.levels, self._tallies, strict=True)
@@ -211,7 +212,7 @@ class ForestJudge:
         joints, reason = None, self.no_joints
         if self.finder is not None:
             joints = self._joint_scores(len(views))
-            reason = "" if joints is not None else "the data shows no joints"
+            reason = "" if joints is not None else "the data has no visible joints"
         finest = levels[0]
         return Evaluation(
             finest.confusion, finest.level.part_set, n_frames, levels, views, self._calibration, joints, reason, speed,
@@ -232,11 +233,11 @@ class ForestJudge:
 def joint_finder(
     part_set: PartSet, joints: bool | JointFinder = True, *, exact: bool = False
 ) -> tuple[JointFinder | None, str]:
-    """Return what places the joints of labelings in a part set, or None and the reason why nothing can."""
+    """Return the function that finds joints in a part set's labels, or None and the reason why there is none."""
     if callable(joints):
         return joints, ""
     if not joints:
-        return None, "joints were not asked for"
+        return None, "joints were not requested"
     from depthforest.joints import find_joints, known_joints
 
     try:
@@ -247,7 +248,7 @@ def joint_finder(
 
 
 def judge_joints(found: Mapping[str, Any], truth: Joints) -> tuple[JudgedJoint, ...]:
-    """Measure the proposals of every joint whose truth is known."""
+    """Measure the proposals of every joint with known truth."""
     judged = []
     for name, joint in truth.items():
         answer = found.get(name)
@@ -269,7 +270,7 @@ def measure_speed(
     """Time the labeling and the joints of the chosen frames one by one."""
     n_threads = thread_count(threads)
     label_ms, joints_ms = [], []
-    for index in (chosen[0], *chosen):  # the first once more: it pays for what is compiled and packed
+    for index in (chosen[0], *chosen):  # the first one twice: its first run includes compiling and packing
         frame = data[index]
         masks = [frame.people == p for p in np.unique(frame.people[frame.parts != NO_PART])]
         began = time.perf_counter()

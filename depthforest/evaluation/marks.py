@@ -1,4 +1,4 @@
-"""Hand-made marks on real frames: regions at points and joints in the picture, and how a forest does on them.
+"""Hand-made marks on real frames (regions at points, and joints in the picture), and a forest's score on them.
 
 A marks file is JSON, one entry for each frame:
 
@@ -6,8 +6,8 @@ A marks file is JSON, one entry for each frame:
         {"points": [[col, row, "torso"], ...],
          "joints": {"head": [col, row, true], "wrist_l": [col, row, false], "hip_l": null, ...}}]}}
 
-A joint's flag says whether it can be seen; null says that it is not in the picture; a joint that is not named is not
-judged. Other keys are left alone.
+A joint's flag says whether it is visible; null means that it is outside the picture; joints without an entry are not
+evaluated. Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from depthforest.io import is_recording, open_source, read_depth
 MAX_SIDE_PX = 1 << 16
 
 KEPT_FRAMES = 8
-"""Marked frames that are kept in memory; others are read once for every model."""
+"""How many marked frames are kept in memory; others are read once for every model."""
 
 
 class MarkedFrames(Mapping[str, Frame]):
-    """The depth frames of a folder by their names without ending, read when they are asked for.
+    """The depth frames of a folder by their names without ending, read on demand.
 
-    Frames of a stack or a recording are called by its name and their number from 0, as in `walk_000017`.
+    Frames of a stack or a recording are named after it and their number from 0, as in `walk_000017`.
     """
 
     def __init__(self, folder: str | Path, camera: CameraLike | None = None) -> None:
@@ -65,7 +65,7 @@ class MarkedFrames(Mapping[str, Frame]):
             files = [f for f in Path(folder).iterdir() if f.is_file() and not f.name.startswith(".")]
         except OSError as error:
             raise UsageError(f"{folder}: cannot be read as the folder of the marked frames: {reason(error)}") from None
-        # the endings of pictures win over those of notes beside them
+        # a picture takes precedence over notes of the same name
         order = sorted(files, key=lambda f: (f.suffix.lower() in (".json", ".md", ".txt"), natural_key(f.name)))
         self._files = {}
         for file in order:
@@ -110,9 +110,9 @@ class PersonMarks:
     Parameters
     ----------
     points : tuple of (row, col, region)
-        Pixels whose region is known.
+        Marked pixels and their regions.
     joints : mapping of joint name to MarkedJoint or None
-        None: not in the picture.
+        None: outside the picture.
     """
 
     points: tuple[tuple[int, int, str], ...]
@@ -128,7 +128,7 @@ class FrameMarks:
 
 
 def read_marks(path: str | Path) -> dict[str, FrameMarks]:
-    """Read a marks file; a DatasetError names the frame, the person and the mark that is wrong."""
+    """Read a marks file; a DatasetError names the frame, the person and the invalid mark."""
     content = read_json(Path(path), DatasetError)
     if not isinstance(content, Mapping) or not content:
         raise DatasetError(f"{path}: expected an object with one entry for each marked frame")
@@ -192,16 +192,16 @@ def score_marks(
     *,
     progress: Callable[[int], object] | None = None,
 ) -> Evaluation:
-    """Label marked frames and judge the answers at the marks.
+    """Label marked frames and evaluate the answers at the marks.
 
-    A point is right if the answered part counts for its region: a joint band counts for either neighbor. A joint's
-    distance is measured in the plane of the picture, at the proposal's own depth, because a mark has none.
+    A point is correct if the answered part counts for its region: a joint band counts for either neighbor. A joint's
+    distance is measured in the plane of the picture, at the proposal's own depth, because a mark has no depth.
 
     Parameters
     ----------
     forest : Forest
     marks : mapping of frame name to FrameMarks
-        From `read_marks`. Regions are names of the 15 regions, or of the forest's parts.
+        Marks from `read_marks`. Regions are names of the 15 regions, or of the forest's parts.
     frames : mapping of frame name to Frame
         Background removed: all readings are people.
     options : JudgeOptions
@@ -251,7 +251,7 @@ def score_marks(
             progress(1)
     if n_unread:
         warnings.warn(
-            f"of the marked points {n_unread} lie where there is no reading; they are left out",
+            f"{n_unread} of the marked points lie where there is no reading; they are left out",
             DepthForestWarning,
             stacklevel=2,
         )
@@ -259,7 +259,7 @@ def score_marks(
 
 
 def marked_regions(marks: Mapping[str, FrameMarks], part_set: PartSet) -> PartSet:
-    """Return the part set that the regions of marks are from: the 15 regions, or a model's own; else UsageError."""
+    """Return the part set of the marks' regions: the 15 regions, or the model's own; else raise UsageError."""
     named = dict.fromkeys(region for own in marks.values() for person in own.people for *_, region in person.points)
     for candidate in (REGIONS15, part_set):
         if set(named) <= set(candidate.names):
@@ -269,20 +269,20 @@ def marked_regions(marks: Mapping[str, FrameMarks], part_set: PartSet) -> PartSe
 
 
 def frame_of(name: str, marks: Mapping[str, FrameMarks], frames: Mapping[str, Frame]) -> Frame:
-    """Return a marked frame; UsageError if there is none of this name and size."""
+    """Return a marked frame; UsageError if there is none with this name and size."""
     if name not in frames:
-        raise UsageError(f"no frame is called {name!r}, which has marks; give the folder of the marked frames")
+        raise UsageError(f"there is no frame {name!r}, which has marks; give the folder of the marked frames")
     frame, (rows, cols) = frames[name], marks[name].shape
     if frame.shape != (rows, cols):
         raise UsageError(
-            f"frame {name} has {frame.shape[1]} x {frame.shape[0]} pixels, its marks are for {cols} x {rows}; give the "
-            "frames that were marked"
+            f"frame {name} has {frame.shape[1]} x {frame.shape[0]} pixels, but its marks are for {cols} x {rows}; give "
+            "the frames that were marked"
         )
     return frame
 
 
 def split_people(frame: Frame, marks: FrameMarks) -> npt.NDArray[np.uint8]:
-    """Return whose each reading is, (rows, cols): the number of the person from 1 whose mark is nearest in space."""
+    """Return the person of each reading, (rows, cols): the number from 1 of whoever has the nearest mark in space."""
     is_read = frame.depth_mm > 0
     people = is_read.astype(np.uint8)
     if len(marks.people) < 2:
@@ -312,7 +312,7 @@ def _columns(person: PersonMarks, regions: PartSet) -> tuple[Any, Any, npt.NDArr
 def _judged(
     found: Mapping[str, Any], marked: Mapping[str, MarkedJoint | None], frame: Frame
 ) -> tuple[JudgedJoint, ...]:
-    """Measure proposals in the plane of the picture; a joint that is not in it is far from all of them."""
+    """Measure proposals in the plane of the picture; a joint outside it is infinitely far from all of them."""
     judged = []
     for name, joint in marked.items():
         answer = found.get(name)
@@ -327,7 +327,7 @@ def _judged(
 
 
 def _in_plane(position: Sequence[float], joint: MarkedJoint | None, frame: Frame) -> float:
-    """Return the distance in meters of a position and a mark at its depth; infinite without a mark."""
+    """Return the distance in meters between a position and a mark at the same depth; infinite without a mark."""
     if joint is None:
         return float("inf")
     mark = frame.camera.unproject((joint.row, joint.col), position[2])

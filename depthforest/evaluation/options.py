@@ -1,4 +1,4 @@
-"""Options of an evaluation, with their defaults: how forests are judged, and what a run of `evaluate` reads and writes.
+"""Options of an evaluation, with their defaults: how forests are evaluated, and what a run reads and writes.
 
 Imports neither numpy nor numba.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PathLike = str | Path
 
 JointFinder = Callable[["Frame", "Labeling"], Mapping[str, Any]]
-"""Frame and labeling of one person to found joints: each with position, confidence and proposals, as `find_joints`."""
+"""From a frame and the labeling of one person to joints with position, confidence and proposals, as `find_joints`."""
 
 TIMED_FRAMES = 16
 """Frames whose labeling is timed one by one, after the pass."""
@@ -27,25 +27,25 @@ TIMED_FRAMES = 16
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeOptions:
-    """How forests are judged.
+    """How forests are evaluated.
 
     Parameters
     ----------
     threads : int, optional
         Default: one per core. The figures are the same for any number.
     mirror : bool, optional
-        Whether the mirrored walk takes part; default: as stored in each forest.
+        Whether to use the mirrored walk. Default: as stored in each forest.
     joints : bool or callable
-        Whether joints are placed and judged too, where data and model know any; or what places them.
+        Whether to evaluate joints, if both data and model have them; or a function that finds them.
     exact : bool
-        Walk every pixel, and place joints by the exact variant of `find_joints`, many times slower; default: what users
-        run.
+        Walk every pixel, and find joints by the exact variant of `find_joints`, which is many times slower. Default:
+        the fast variants that users run.
     groupings : sequence of Grouping
         Maps between part sets, tried before the known ones.
     timed_frames : int
-        So many frames are labeled once more to measure speed; 0 for none.
+        Number of frames that are labeled again to measure speed; 0: none.
     seed : int
-        Of the bootstrap.
+        Seed of the bootstrap.
     """
 
     threads: int | None = None
@@ -59,24 +59,24 @@ class JudgeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(JudgeOptions):
-    """What a run of `evaluate` reads and writes, besides how forests are judged.
+    """What a run of `evaluate` reads and writes, in addition to `JudgeOptions`.
 
     Parameters
     ----------
     models : sequence of str or Path
-        Names of shipped models, or files. The others are compared with the first.
+        Names of shipped models, or files. All others are compared with the first.
     data : sequence of str or Path
         Data sets of one part set.
     bench : sequence of str
         Names of test sets (`bench.SETS`), or "all"; instead of `data`.
     mocap : str or Path, optional
-        The folder of the CMU clips, for test sets that are made of them.
+        The folder of the CMU clips, for test sets that need them.
     limit : int, optional
-        Only so many frames of each data set.
+        Use only this many frames of each data set.
     marks, frames : str or Path, optional
         A marks file (`marks.read_marks`) and the folder of its depth frames, background removed; both or neither.
     camera : optional
-        Of the marked frames, as in `Camera.parse`; default: guessed by their size.
+        Camera of the marked frames, as in `Camera.parse`. Default: guessed from their size.
     output : str or Path, optional
         The HTML report to write.
     json_path : str or Path, optional
@@ -106,9 +106,7 @@ class EvaluateOptions(JudgeOptions):
         if self.data and self.bench:
             raise UsageError(bench, " brings its own frames; leave out ", data, ", or run the command twice")
         if self.mocap is not None and not self.bench:
-            raise UsageError(
-                Parameter("mocap"), " names the clips that test sets of ", bench, " are made of; give ", bench, " too"
-            )
+            raise UsageError(Parameter("mocap"), " names the clips for test sets of ", bench, "; give ", bench, ", too")
         if (self.marks is None) != (self.frames is None):
             raise UsageError(marks, " names the marks file and ", frames, " the folder of its frames; give both")
         if self.limit is not None and not is_whole(self.limit, 1):

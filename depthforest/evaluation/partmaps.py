@@ -1,7 +1,7 @@
-"""Which answers of a model are right for the parts of a data set: by name, and in coarser sets that both lead to.
+"""Which answers of a model are correct for the parts of a data set: by name, and in coarser sets that both map to.
 
-A `ComparisonLevel` is a part set in which truth and answers can be counted. The finest comes first; the 15 regions and,
-where a set has sides, the same with left and right merged follow.
+A `ComparisonLevel` is a part set in which truth and answers can be counted. The finest comes first, then the 15
+regions; a set with sides is followed by itself with left and right merged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from depthforest.evaluation.scores import Counts
 from depthforest.frames import BODY31_TO_PCL25, BODY31_TO_REGIONS15, PCL25_TO_REGIONS15, REGIONS15, Grouping, PartSet
 
 GROUPINGS = (BODY31_TO_PCL25, BODY31_TO_REGIONS15, PCL25_TO_REGIONS15)
-"""The maps between part sets that are known, finest target first."""
+"""The known maps between part sets, finest target first."""
 
 PARTS, REGIONS = "parts", "regions"
 MERGED = "_merged"
@@ -32,13 +32,13 @@ class ComparisonLevel:
     key : str
         "parts", "regions", or one of them with "_merged".
     title : str
-        For people.
+        Title for people to read.
     part_set : PartSet
     rows : array (n_true,), int64
         The class of each true part.
     columns : array (n_true, n_answers), int64
-        The class that an answer counts as, for each true part. Of a coarse set, a joint band counts for either
-        neighbor, be it the truth or the answer: a shoulder lies across the upper arm and the torso.
+        The class that an answer counts as, for each true part. In a coarse set, a joint band counts for either
+        neighbor, both as truth and as answer: a shoulder lies across the upper arm and the torso.
     """
 
     key: str
@@ -56,11 +56,11 @@ class ComparisonLevel:
 
     @property
     def is_right(self) -> npt.NDArray[np.bool_]:
-        """Array (n_true, n_answers): whether an answer is right for a true part."""
+        """Array (n_true, n_answers): whether an answer is correct for a true part."""
         return np.asarray(self.rows[:, None] == self.columns)
 
     def merged(self) -> ComparisonLevel | None:
-        """Return the level with left and right as one, or None if the set has no sides."""
+        """Return the level with left and right merged, or None if the set has no sides."""
         part_set, group = merge_sides(self.part_set)
         if len(part_set) == len(self.part_set):
             return None
@@ -71,23 +71,23 @@ class ComparisonLevel:
 def comparable(
     truth: PartSet, answers: PartSet, groupings: Sequence[Grouping] = GROUPINGS
 ) -> tuple[ComparisonLevel, ...]:
-    """Return the levels, finest first, in which answers in one part set can be judged by the truth in another.
+    """Return the levels, finest first, at which answers in one part set can be compared with truth in another.
 
     Parameters
     ----------
     truth, answers : PartSet
-        Of the data and of the model. The same names; or the model knows all names of the data; or a grouping leads from
-        one to the other, or from both to a third.
+        Part sets of the data and of the model. Either the model has all names of the data, or a grouping maps one to
+        the other, or both to a third.
     groupings : sequence of Grouping
-        The maps that may be used.
+        The maps to use.
     """
     finest = _by_name(truth, answers) or _by_grouping(truth, answers, groupings)
     if finest is None:
         unknown = [name for name in truth.names if name not in answers.names]
         more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
         raise UsageError(
-            f"the model does not know the parts {', '.join(unknown[:3])}{more} of the data, and no grouping leads to "
-            f"its own ({', '.join(answers.names[:3])}{', ...' if len(answers) > 3 else ''}); evaluate on data with them"
+            f"the model lacks the parts {', '.join(unknown[:3])}{more} of the data, and no grouping maps them to "
+            f"its own ({', '.join(answers.names[:3])}{', ...' if len(answers) > 3 else ''}); evaluate on other data"
         )
     levels = [finest]
     if finest.part_set.names != REGIONS15.names:
@@ -97,7 +97,7 @@ def comparable(
 
 
 def _by_name(truth: PartSet, answers: PartSet) -> ComparisonLevel | None:
-    """Return the level of the model's own set if it knows all names of the data."""
+    """Return the level of the model's own set if it has all names of the data."""
     if not set(truth.names) <= set(answers.names):
         return None
     rows = np.array([answers.index(name) for name in truth.names])
@@ -113,17 +113,17 @@ def _by_grouping(truth: PartSet, answers: PartSet, groupings: Sequence[Grouping]
 def _through(
     truth: PartSet, answers: PartSet, target: PartSet, groupings: Sequence[Grouping], key: str
 ) -> ComparisonLevel | None:
-    """Return the level of a coarse set that truth and answers both lead to."""
+    """Return the level of a coarse set that truth and answers both map to."""
     own, table = _table(truth, target, groupings), _table(answers, target, groupings)
     if own is None or table is None:
         return None
     is_right = _accepts(truth, target, groupings)[:, table] | _accepts(answers, target, groupings)[:, own].T
-    # an answer that is accepted counts as the true part's own class, so that no class's size depends on the answers
+    # an accepted answer counts as the true part's own class, so that class sizes do not depend on the answers
     return ComparisonLevel(key, _title(target), target, own, np.where(is_right, own[:, None], table[None, :]))
 
 
 def _table(source: PartSet, target: PartSet, groupings: Sequence[Grouping]) -> Counts | None:
-    """Return the coarse label of each part of a set, or None if nothing leads there."""
+    """Return the coarse label of each part of a set, or None if no grouping maps there."""
     if set(source.names) <= set(target.names):
         return np.array([target.index(name) for name in source.names])
     for grouping in groupings:
@@ -133,7 +133,7 @@ def _table(source: PartSet, target: PartSet, groupings: Sequence[Grouping]) -> C
 
 
 def _accepts(source: PartSet, target: PartSet, groupings: Sequence[Grouping]) -> npt.NDArray[np.bool_]:
-    """Return (n_source, n_target): the coarse parts that each part of a set counts for; it must lead there."""
+    """Return (n_source, n_target): the coarse parts that each part counts for; a grouping must map there."""
     table = _table(source, target, groupings)
     assert table is not None
     accepts = np.asarray(table[:, None] == np.arange(len(target)))
@@ -144,7 +144,7 @@ def _accepts(source: PartSet, target: PartSet, groupings: Sequence[Grouping]) ->
 
 
 def merge_sides(part_set: PartSet) -> tuple[PartSet, Counts]:
-    """Return a part set with left and right as one part, and the merged label of each part.
+    """Return a part set with left and right merged, and the merged label of each part.
 
     A pair gets the name that both share: `hand` for `hand_l` and `hand_r`, `foot` for `Lfoot` and `Rfoot`.
     """

@@ -1,6 +1,6 @@
 """A run of `evaluate`: models and data sets by name in; figures, an HTML report and a JSON file out.
 
-Everything that can be wrong with what was asked for is said by `prepare_evaluation`, before any frame is labeled.
+`prepare_evaluation` reports every error in the options before any frame is labeled.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ from depthforest.io import JoinedFrames, open_dataset
 Source = JoinedFrames | BenchFrames
 
 FORMAT, VERSION = "depthforest-evaluation", 1
-"""Of the JSON file."""
+"""Version of the JSON file's format."""
 
 LEFTOVER_SECONDS = 3600
-"""A file that another run is writing was changed later than that."""
+"""Seconds. A partial file that changed more recently may belong to a running process."""
 
 _LEFTOVER = re.compile(r"\.[0-9a-f]{12}\.part")
-"""What `files.replacing` calls a file that is not whole yet."""
+"""Names that `files.replacing` gives to a file that is not complete yet."""
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluationResult:
-    """What came of a run.
+    """The results of a run.
 
     Parameters
     ----------
     models : list of ModelReport
-        With the evaluations.
+        The models and their evaluations.
     data : str
-        What was evaluated, for people.
+        Description of the data, for people to read.
     written : list of Path
         The files that were written.
     bench : tuple of BenchFrames
@@ -71,9 +71,9 @@ class EvaluationResult:
     bench: tuple[BenchFrames, ...] = ()
 
     def lines(self) -> list[str]:
-        """Return the figures for a terminal: a line each, a block for each model, and the verdicts.
+        """Return the figures for a terminal: one per line, a block for each model, and the verdicts.
 
-        Several test sets are a table instead, a line for each.
+        With several test sets, return a table with a row for each instead.
         """
         has_table = len(self.bench) > 1
         said = [
@@ -98,7 +98,7 @@ class EvaluationResult:
             if model.marks is not None:
                 m = model.marks
                 right = f"{int(m.tally.right.sum())} of {m.n_pixels}"
-                rows = [("right marked points", right, interval(m.figures["parts.pixel_accuracy"]))]
+                rows = [("correct marked points", right, interval(m.figures["parts.pixel_accuracy"]))]
                 rows += [
                     (f"marks: {figure_title(n, m)}", percent(e.value), interval(e))
                     for n, e in m.figures.items()
@@ -152,7 +152,7 @@ class EvaluationResult:
         return content
 
     def _set_dict(self, frames: BenchFrames) -> dict[str, Any]:
-        """Return what came of a test set in JSON form."""
+        """Return the results on a test set in JSON form."""
         name, first = frames.bench.name, self.models[0]
         return {
             "name": name,
@@ -167,7 +167,7 @@ class EvaluationResult:
         }
 
     def _table(self) -> list[str]:
-        """Return the figures of all test sets, a line for each and each model, under a line of titles."""
+        """Return the figures of all test sets: a line of titles, then a line for each set and model."""
         rows = [["test set", "model", "frames", *BENCH_COLUMNS.values()]]
         for one in self.bench:
             for model in self.models:
@@ -181,7 +181,7 @@ class EvaluationResult:
 
 @dataclass(frozen=True, eq=False)
 class EvaluationRun:
-    """A run that is ready to go; see `prepare`."""
+    """A run that is ready to start; see `prepare_evaluation`."""
 
     options: EvaluateOptions
     models: list[ModelReport]
@@ -191,7 +191,7 @@ class EvaluationRun:
 
     @property
     def total(self) -> int:
-        """How many times `progress` will be told of a frame."""
+        """The number of frames that `progress` will be called for."""
         return sum(map(len, self.data)) + len(self.models) * len(self.marks)
 
     @property
@@ -200,7 +200,7 @@ class EvaluationRun:
         return [m.forest for m in self.models if m.forest is not None]
 
     def run(self, progress: Callable[[int], object] | None = None) -> EvaluationResult:
-        """Evaluate, and write what was asked for."""
+        """Evaluate, and write the requested files."""
         models, examples = list(self.models), []
         names, is_report = [m.name for m in models], self.options.output is not None
         bench = tuple(one for one in self.data if isinstance(one, BenchFrames))
@@ -254,7 +254,7 @@ def prepare_evaluation(options: EvaluateOptions) -> EvaluationRun:
 
 
 def check_outputs(output: PathLike | None, json_path: PathLike | None) -> None:
-    """Refuse files that cannot be written, and remove what killed runs left beside them."""
+    """Refuse files that cannot be written, and remove partial files that killed runs left beside them."""
     paths = [Path(path) for path in (output, json_path) if path is not None]
     for path in paths:
         check_writable(path)
@@ -264,9 +264,9 @@ def check_outputs(output: PathLike | None, json_path: PathLike | None) -> None:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove half written files that have been left alone for so long that nobody writes them any more."""
+    """Remove partial files that have not changed for so long that nobody is writing them."""
     for path in folder.glob(".*.part"):
-        with contextlib.suppress(OSError):  # none of our business then
+        with contextlib.suppress(OSError):  # somebody else's file, then
             if _LEFTOVER.fullmatch(path.name) and time.time() - path.stat().st_mtime > LEFTOVER_SECONDS:
                 path.unlink()
 
@@ -279,7 +279,7 @@ def _open_data(options: EvaluateOptions) -> tuple[Source, ...]:
 
 
 def _check_fit(run: EvaluationRun) -> None:
-    """Refuse data that a model cannot be judged by, and marks of frames that are not there."""
+    """Refuse data that a model cannot be evaluated on, and marks of missing frames."""
     for model, forest in zip(run.models, run.forests, strict=True):
         for data in run.data:
             _check_parts(model.name, forest, data)
@@ -309,7 +309,9 @@ def _check_parts(name: str, forest: Forest, data: Source) -> None:
     first, where = (data, data.title) if isinstance(data, BenchFrames) else (data.sets[0], str(data.sets[0].path))
     for one in data.sets if isinstance(data, JoinedFrames) else ():
         if one.part_set.names != first.part_set.names:
-            raise UsageError(f"{one.path}: has other parts than {where}; evaluate data sets of one part set at a time")
+            raise UsageError(
+                f"{one.path}: has a different part set than {where}; evaluate data sets of one part set at a time"
+            )
     try:
         comparable(first.part_set, forest.part_set)
     except UsageError as error:
@@ -317,20 +319,20 @@ def _check_parts(name: str, forest: Forest, data: Source) -> None:
 
 
 def bench_state(frames: BenchFrames) -> str:
-    """Return in words whether the frames of a test set are those that everybody has."""
+    """Return in words whether the frames of a test set match the committed hash."""
     if frames.is_as_committed is None:
-        return f"the first {len(frames)} frames, which no hash covers"
+        return f"the first {len(frames)} frames, not covered by a hash"
     if not frames.has_hash:
-        return "frames of which no hash is committed"
-    return "frames as committed" if frames.is_as_committed else "frames other than committed"
+        return "frames without a committed hash"
+    return "frames match the committed hash" if frames.is_as_committed else "frames differ from the committed hash"
 
 
 def warn_of_other_frames(frames: BenchFrames) -> None:
-    """Warn if the frames of a test set are not those that everybody has."""
+    """Warn if the frames of a test set do not match the committed hash."""
     if frames.has_hash and frames.is_as_committed is False:
         warnings.warn(
-            f"the frames of the test set {frames.bench.name} are not those of the committed hash (another processor, "
-            "other versions of libraries, other clips or body data): its figures do not compare with published ones",
+            f"the frames of the test set {frames.bench.name} do not match the committed hash (another processor, "
+            "other versions of libraries, other clips or body data); do not compare its figures with published ones",
             DepthForestWarning,
             stacklevel=3,
         )

@@ -1,7 +1,7 @@
 """Metrics on plain arrays: accuracy and overlap of classes, precision of joints, calibration, bootstrap intervals.
 
-Knows neither forests nor frames: `judging` and `marks` count, this module turns counts into figures. Everything
-takes leading axes, so that one formula serves a data set, one person, and a thousand resampled data sets.
+This module knows neither forests nor frames: `judging` and `marks` count, and the functions here turn counts into
+figures. All accept leading axes, so that one formula serves a data set, one person, and a thousand resampled data sets.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from depthforest.joints import area_under, precision_recall, share
 Counts = npt.NDArray[np.int64]
 
 WITHIN_M = 0.1
-"""A proposal this near to the truth is right: the D of Shotton et al. 2011, about as good as their marked frames."""
+"""A proposal this near to the truth is correct: D in Shotton et al. 2011, about the accuracy of their ground truth."""
 
 CURVE_M: Floats = np.linspace(0.0, 0.3, 31)
 """Distances of the precision curve: centimeters from 0 to 30."""
 
 N_BINS = 20
-"""Bins of confidence: 5 points wide, each well filled by some thousand pixels."""
+"""Bins of confidence: 5 points wide, so that some thousand pixels fill each well."""
 
 REPLICATES = 1000
-"""Resampled data sets: the ends of a 95 % interval are then known to about a tenth of its width."""
+"""Resampled data sets: enough to know the ends of a 95 % interval to about a tenth of its width."""
 
 COVERAGE = 0.95
 BLOCK = 50
-"""Replicates that are computed together: bounds the memory."""
+"""Replicates that are computed together, which bounds memory."""
 
 
 # -- classes -----------------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ class Tally:
         return cls(confusion.sum(axis=-1), np.diagonal(confusion, axis1=-2, axis2=-1).copy(), confusion.sum(axis=-2))
 
     def total(self, chosen: Bools | None = None) -> Tally:
-        """Return the sum over the first axis, or over the chosen of its rows."""
+        """Return the sum over the first axis, or over its chosen rows."""
         rows = slice(None) if chosen is None else chosen
         return Tally(*(a[rows].sum(axis=0, dtype=np.int64) for a in (self.seen, self.right, self.answered)))
 
@@ -69,7 +69,7 @@ class Tally:
 
     @property
     def pixel_accuracy(self) -> Floats:
-        """Array (...): share of all that was answered correctly; NaN if there was nothing."""
+        """Array (...): share of correct answers; NaN if there are no answers."""
         return share(self.right.sum(axis=-1), self.seen.sum(axis=-1))
 
     @property
@@ -99,7 +99,7 @@ def count_pairs(truth: npt.NDArray[np.uint8], answered: npt.NDArray[np.uint8], n
     Parameters
     ----------
     truth, answered : arrays of the same shape, uint8
-        Below `n_truth` and `n_answers`.
+        Labels below `n_truth` and `n_answers`.
     """
     if truth.shape != answered.shape:
         raise UsageError(f"truth has shape {truth.shape}, the answers {answered.shape}; they must be equal")
@@ -110,7 +110,7 @@ def count_pairs(truth: npt.NDArray[np.uint8], answered: npt.NDArray[np.uint8], n
 
 
 def known_mean(values: Floats) -> Floats:
-    """Return the mean over the last axis of what is not NaN; NaN if nothing is."""
+    """Return the mean over the last axis of all values that are not NaN; NaN if all are."""
     is_known = ~np.isnan(values)
     return share(np.where(is_known, values, 0.0).sum(axis=-1), is_known.sum(axis=-1))
 
@@ -128,13 +128,13 @@ class JudgedProposals:
         Whose proposal it is: an index into `is_expected`.
     confidence : array (n,), float64
     distance_m : array (n,), float64
-        To the true joint.
+        Distance to the true joint.
     nearest_before_m : array (n,), float64
         Smallest distance of the same person's more confident proposals; infinite for the first.
     is_hidden : array (n,), bool
-        Whether the true joint cannot be seen.
+        Whether the true joint is hidden.
     is_expected : array (n_people,), bool
-        Who has a visible joint that should be found.
+        Whether the person has a visible joint that should be found.
     """
 
     person: Counts
@@ -161,15 +161,15 @@ class JudgedProposals:
     def precision_recall(self, within_m: float = WITHIN_M, weights: Floats | None = None) -> tuple[Floats, Floats]:
         """Return precision and recall (..., n_thresholds) at every confidence, from the highest down.
 
-        By the rules of Shotton et al. 2011: of a person's proposals the most confident one within the distance is
-        right; all others, near or far, are wrong. A joint that cannot be seen is not missed; where the first near
-        proposal finds one all the same, it counts neither way.
+        By the rules of Shotton et al. 2011: the most confident of a person's proposals within the distance is correct;
+        all others, near or far, are wrong. A hidden joint does not count as missed, and the first near proposal of one
+        counts neither way.
 
         Parameters
         ----------
         within_m : float
         weights : array (n_replicates, n_people), optional
-            How often each person counts; default: once.
+            How often each person counts. Default: once.
         """
         is_first = (self.distance_m <= within_m) & (self.nearest_before_m > within_m)
         is_right, is_counted = is_first & ~self.is_hidden, ~(is_first & self.is_hidden)
@@ -190,7 +190,7 @@ class JudgedProposals:
         return np.array([self.average_precision(float(d)) for d in distances_m])
 
     def of_people(self, chosen: Bools) -> JudgedProposals:
-        """Return the proposals of the chosen people (n_people,), the others taken to be absent."""
+        """Return the proposals of the chosen people (n_people,), as if the others were absent."""
         keep = chosen[self.person]
         return JudgedProposals(
             self.person[keep],
@@ -210,7 +210,7 @@ class ProposalLog:
         self._expected: list[int] = []
 
     def add(self, person: int, distances_m: npt.ArrayLike, confidences: npt.ArrayLike, *, is_visible: bool) -> None:
-        """Add a person's proposals, in any order; of equally confident ones the first given comes first."""
+        """Add a person's proposals in any order; equally confident ones keep their order."""
         distances, confidence = np.asarray(distances_m, np.float64), np.asarray(confidences, np.float64)
         if is_visible:
             self._expected.append(person)
@@ -223,7 +223,7 @@ class ProposalLog:
         self._rows.append(np.stack((same[0], confidence[order], distances, before, same[1])))
 
     def judged(self, n_people: int) -> JudgedProposals:
-        """Return all that was added, of so many people."""
+        """Return all added proposals of `n_people` people."""
         person, confidence, distance, before, hidden = np.concatenate([np.zeros((5, 0)), *self._rows], axis=1)
         is_expected = np.zeros(n_people, dtype=np.bool_)
         is_expected[self._expected] = True
@@ -235,12 +235,12 @@ class ProposalLog:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What confidence promised and what came of it, in bins of equal width.
+    """Confidence and accuracy of answers, in bins of equal width.
 
     Parameters
     ----------
     n, n_right : arrays (n_bins,), int64
-        Answers in each bin, and the right ones of them.
+        Answers in each bin, and the correct ones among them.
     confidence_sum : array (n_bins,), float64
     """
 
@@ -250,7 +250,7 @@ class Calibration:
 
     @classmethod
     def of(cls, confidence: npt.ArrayLike, is_right: npt.ArrayLike, n_bins: int = N_BINS) -> Calibration:
-        """Count answers of a confidence from 0 to 1; one on an edge belongs to the bin below."""
+        """Count answers with a confidence from 0 to 1; one on an edge belongs to the bin below it."""
         confidence = np.asarray(confidence, np.float64).ravel()
         bins = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], confidence)
         return cls(
@@ -264,7 +264,7 @@ class Calibration:
 
     @property
     def accuracy(self) -> Floats:
-        """Array (n_bins,): share of right answers; NaN for empty bins."""
+        """Array (n_bins,): share of correct answers; NaN for empty bins."""
         return share(self.n_right, self.n)
 
     @property
@@ -274,7 +274,7 @@ class Calibration:
 
     @property
     def expected_error(self) -> float:
-        """Expected calibration error: mean of |accuracy - confidence| over all answers, bin by bin."""
+        """Expected calibration error: mean of |accuracy - confidence| over bins, weighted by their answers."""
         return float(share(np.nansum(self.n * np.abs(self.accuracy - self.confidence)), self.n.sum()))
 
 
@@ -310,7 +310,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much a second model's figure is above a first one's, on the same frames.
+    """By how much a second model's figure exceeds the first one's, on the same frames.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ class Difference:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
     def to_dict(self) -> dict[str, float | bool | None]:
@@ -339,8 +339,8 @@ class Difference:
 def difference(first: Estimate, second: Estimate) -> Difference:
     """Compare two figures of the same frames by the paired bootstrap: replicate by replicate.
 
-    Both must come from `frame_weights` of the same number of frames and the same seed. What is hard for both models
-    then cancels, so that models are told apart whose own intervals overlap.
+    Both must come from `frame_weights` of the same number of frames and the same seed. Frames that are hard for both
+    models then cancel, so that even models whose own intervals overlap can be distinguished.
     """
     if first.replicates.shape != second.replicates.shape:
         raise UsageError("two figures are compared replicate by replicate; compute both with the same number of them")
@@ -368,12 +368,12 @@ def frame_weights(n_frames: int, n_replicates: int = REPLICATES, seed: int = 0) 
 def mean_precision(
     proposals: Sequence[JudgedProposals], within_m: float = WITHIN_M, weights: Floats | None = None
 ) -> Floats:
-    """Return the mean average precision (...) over the joints that are expected at all."""
+    """Return the mean average precision (...) over the joints that are expected anywhere."""
     return known_mean(np.stack([p.average_precision(within_m, weights) for p in proposals], axis=-1))
 
 
 def rounded(value: float, digits: int = 5) -> float | None:
-    """Return a figure as JSON holds it: None for what is not known."""
+    """Return a figure in JSON form: None if it is unknown."""
     return round(float(value), digits) if np.isfinite(value) else None
 
 

@@ -1,4 +1,4 @@
-"""What is known of each person of each frame, apart from any model: distance, heading, whether the picture cuts them.
+"""Facts about each person in each frame, independent of models: distance, heading, whether the border cuts them.
 
 A *view* is one person in one frame. Figures are broken down by these facts.
 """
@@ -21,10 +21,10 @@ DISTANCES_M = (1.0, 2.0, 3.0, 4.0)
 """Borders of the distance groups."""
 
 YAWS_DEG = (45.0, 90.0, 135.0)
-"""Borders of the groups of |yaw|: seen from the front, half front, half back, from the back."""
+"""Borders of the groups of |yaw|: front, half front, half back, back."""
 
 MIN_LEVEL = 0.5
-"""Least level share of the line across hips and shoulders: one that stands steeper, of a person lying on their side,
+"""Smallest horizontal share of the line across hips and shoulders. A steeper line, of a person lying on their side,
 says little about the heading."""
 
 
@@ -39,11 +39,11 @@ class PersonView:
     distance_m : float
         Median depth of the person's pixels.
     yaw_deg : float
-        Heading: 0 faces the camera, positive turns to the person's left; NaN if the joints don't tell.
+        Heading: 0 faces the camera, positive turns to the person's left; NaN if the joints do not determine it.
     is_cut : bool
         Whether the picture's border cuts the person: a pixel on it, or a joint outside.
     sensor : str
-        What made the frame; empty if nobody said.
+        Sensor of the frame; empty if unknown.
     """
 
     frame: int
@@ -55,7 +55,7 @@ class PersonView:
 
     @classmethod
     def of(cls, frame: LabeledFrame, index: int, person: int, mask: Bools, sensor: str = "") -> PersonView:
-        """Look at the person of a mask (rows, cols) in the frame of an index."""
+        """Return the view of the person with a mask (rows, cols) in frame number `index`."""
         readings = frame.depth_mm[mask & (frame.depth_mm > 0)]
         joints = frame.joints.get(person, {})
         is_cut = touches_border(mask) or has_joint_outside(joints, frame.camera)
@@ -64,9 +64,9 @@ class PersonView:
 
 
 def yaw_of(joints: Joints) -> float:
-    """Return the heading in degrees from -180 to 180, from the true shoulders and hips; NaN if they don't tell.
+    """Return the heading in degrees from -180 to 180, from the true shoulders and hips; NaN if undetermined.
 
-    The line from right to left is seen from above along the camera's y axis: a tilted camera bends the figure a little.
+    The line from right to left is projected along the camera's y axis, so a tilted camera changes the angle a little.
     """
     pairs = [
         np.subtract(joints[f"{name}_l"].position, joints[f"{name}_r"].position)
@@ -79,7 +79,7 @@ def yaw_of(joints: Joints) -> float:
     length = math.sqrt(x * x + y * y + z * z)
     if length == 0 or math.hypot(x, z) < MIN_LEVEL * length:
         return math.nan
-    # who faces the camera has the left hand on the right of the picture, at positive x
+    # a person who faces the camera has the left hand on the right of the picture, at positive x
     return math.degrees(math.atan2(z, x))
 
 
@@ -100,7 +100,7 @@ def has_joint_outside(joints: Joints, camera: Camera) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Views that have something in common.
+    """Views with a common property.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ AXES = {
 
 
 def groups(views: Sequence[PersonView]) -> list[Group]:
-    """Return the groups of all axes that hold anybody, in order; axes of a single group are left out."""
+    """Return the nonempty groups of all axes, in order; axes with a single group are left out."""
     distance: Floats = np.array([v.distance_m for v in views], dtype=np.float64)
     turned: Floats = np.abs(np.array([v.yaw_deg for v in views], dtype=np.float64))
     is_cut: Bools = np.array([v.is_cut for v in views], dtype=np.bool_)
@@ -143,7 +143,7 @@ def groups(views: Sequence[PersonView]) -> list[Group]:
 
 
 def _ranges(values: Floats, borders: tuple[float, ...], unit: str) -> list[tuple[str, Bools]]:
-    """Return the ranges below, between and above borders, each with what lies in it; NaN lies in none."""
+    """Return the ranges below, between and above borders, each with a mask of its values; NaN is in none."""
     which: Counts = np.where(np.isnan(values), -1, np.searchsorted(borders, values, side="right"))
     gap = "" if unit == "°" else " "
     labels = [f"below {borders[0]:g}{gap}{unit}"]

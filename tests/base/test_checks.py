@@ -69,7 +69,7 @@ def test_they_may_be_given_everywhere(tmp_path):
 @pytest.mark.parametrize("data", ["people", [np.zeros((3, 3))]])
 def test_data_that_are_none_are_named(data):
     forest = df.load()
-    with pytest.raises(df.DepthForestError, match=r"evaluate takes LabeledFrames, as df\.open_dataset gives them"):
+    with pytest.raises(df.DepthForestError, match=r"evaluate takes LabeledFrames, as df\.open_dataset returns them"):
         df.evaluate(forest, data)
     with pytest.raises(df.DepthForestError, match=r"training needs LabeledFrames, as df\.open_dataset gives them"):
         df.train(data, df.TrainConfig())

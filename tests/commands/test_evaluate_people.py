@@ -60,4 +60,4 @@ def test_what_is_wrong_is_one_line(tmp_path):
         f"depthforest: error: {tmp_path}: has no index.json, which names the frames of marked rooms and their cameras"
     ]
     done = run_here("evaluate", "--people", "--data", samples_folder(), "--empty-room")
-    assert done.stderr.startswith(b"depthforest: error: --empty-room takes the empty rooms of --bench")
+    assert done.stderr.startswith(b"depthforest: error: --empty-room uses the generated empty rooms of --bench")

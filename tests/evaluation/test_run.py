@@ -136,7 +136,7 @@ def test_marks_are_scored_alone_or_beside_data(tmp_path, work):
     result = run.run()
     assert result.models[0].marks.pixel_accuracy == 0.5
     assert result.models[0].evaluation is None
-    assert any("right marked points" in line and "1 of 2" in line for line in result.lines())
+    assert any("correct marked points" in line and "1 of 2" in line for line in result.lines())
     assert "neck: 1 of 2 points" in (tmp_path / "r.html").read_text()
     with_data = prepared(
         [work / "a.safetensors"], [work / "plain"], marks=marks, frames=tmp_path / "frames", camera=camera, joints=False
@@ -207,7 +207,7 @@ def test_misuse_is_refused_before_anything_is_read(work, tmp_path, monkeypatch, 
 def test_models_and_data_that_do_not_fit_are_named(work, tmp_path):
     chair = df.PartSet(("seat", "leg"))
     random_forest(np.random.default_rng(0), 1, 2, chair).save(tmp_path / "chair.safetensors")
-    with pytest.raises(UsageError, match=r"chair on .*plain: the model does not know the parts head_upper_l"):
+    with pytest.raises(UsageError, match=r"chair on .*plain: the model lacks the parts head_upper_l"):
         prepared([tmp_path / "chair.safetensors"], [work / "plain"])
     with pytest.raises(ModelError, match="is neither a shipped model nor a file"):
         prepared(["nothing.safetensors"], [work / "plain"])
@@ -228,7 +228,7 @@ def test_unknown_joint_names_are_refused(work, tmp_path):
 def test_a_marked_frame_that_is_missing_is_named(work, tmp_path):
     (tmp_path / "frames").mkdir()
     marks = marks_of([[30, 20, "neck"]], None, tmp_path)
-    with pytest.raises(UsageError, match="no frame is called 'f', which has marks"):
+    with pytest.raises(UsageError, match="there is no frame 'f', which has marks"):
         prepared([work / "a.safetensors"], marks=marks, frames=tmp_path / "frames")
     with pytest.raises(UsageError, match="cannot be read as the folder of the marked frames"):
         prepared([work / "a.safetensors"], marks=marks, frames=tmp_path / "none")

@@ -1,4 +1,4 @@
-"""Whether the people of a recording keep their ids."""
+"""Scoring whether people in a recording keep their ids."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class IdScore:
     Parameters
     ----------
     n_seen : int
-        Times that a true person is judged in a frame, over all people and frames.
+        How often a true person is evaluated in a frame, over all people and frames.
     n_kept : int
-        Of these, the times that the person is found with their own id.
+        How often that person is found with their own id.
     n_switches : int
-        Times that a person is found with another id than when last found.
+        How often a person is found with a different id than the last time.
     n_people : int
-        True people.
+        Number of true people.
     """
 
     n_seen: int

@@ -1,4 +1,4 @@
-"""`evaluate_people`: one pass that finds the people of every frame and holds them against the truth."""
+"""`evaluate_people`: one pass that finds the people in every frame and compares them with the truth."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from depthforest.people import Background, People, PeopleTracker, find_people
 
 TrueFrame = LabeledFrame | MarkedFrame
 Finder = Callable[[Frame, Background | None], People]
-"""A frame and the empty room, or None, to the people in it: as `find_people`."""
+"""From a frame and the empty room (or None) to the people in it, as `find_people`."""
 
 EmptyRooms = Callable[[int], Frame]
-"""The index of a frame to the same room without people: as `synth.Generator.empty_room`."""
+"""From the index of a frame to the same room without people, as `synth.Generator.empty_room`."""
 
 N_WORST = 12
-"""Frames that are kept to be looked at."""
+"""How many of the worst frames are kept for viewing."""
 
 
 class PeopleFollower(Protocol):
-    """What follows the people of a recording: as `PeopleTracker`."""
+    """A tracker of people in a recording, such as `PeopleTracker`."""
 
     def add(self, frame: Frame) -> People:
         """Return the people of the next frame."""
@@ -46,29 +46,30 @@ def evaluate_people(
     progress: Callable[[int], object] | None = None,
     seed: int = 0,
 ) -> PeopleScore:
-    """Find the people of every frame, and count people found and false people.
+    """Find the people in every frame, and count people found and false people.
 
     Parameters
     ----------
     data : sequence of LabeledFrame or MarkedFrame
-        A data set, a generator, a test set, marked rooms (`MarkedRooms`); of labeled frames, `people` is the truth.
+        A data set, a generator, a test set, or marked rooms (`MarkedRooms`). In labeled frames, `people` is the truth.
     background : Background, Frame, sequence of Frame, or callable, optional
-        The empty room of all frames, or a function that returns that of a frame by its index, such as
+        The empty room of all frames, or a function that returns the empty room of a frame by its index, such as
         `synth.Generator.empty_room`.
     find : callable
-        Frame and background to `People`; with `recording` it is not used.
+        From frame and background to `People`; not used with `recording`.
     recording : bool
         The frames are a recording with constant ids: people are tracked, and `PeopleScore.ids` says whether ids stay.
     tracker : callable
-        Background to what tracks people.
+        From background to a tracker.
     least_seen : float
-        Share of the picture from which on a person of a labeled frame is judged. Marked people all are.
+        Smallest share of the picture that a person of a labeled frame must cover to be evaluated. Marked people always
+        are.
     threads : int, optional
         Default: one per core. The figures are the same for any number.
     progress : callable, optional
         Called with 1 after every frame.
     seed : int
-        Of the bootstrap.
+        Seed of the bootstrap.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def evaluate_people(
 
 
 class PeopleJudge:
-    """Counts what one finder says, frame by frame; parameters as in `evaluate_people`."""
+    """Counts one finder's answers, frame by frame; parameters as in `evaluate_people`."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class PeopleJudge:
         self._worst: list[tuple[float, int, WorstFrame]] = []
 
     def add(self, frame: TrueFrame, found: People) -> None:
-        """Judge the next frame."""
+        """Evaluate the next frame."""
         index = len(self._frames)
         judged = judge_frame(index, TruePeople.of(frame, self.least_seen), found)
         self._frames.append(judged)
@@ -112,7 +113,7 @@ class PeopleJudge:
                 heapq.heappushpop(self._worst, entry)
 
     def score(self, *, recording: bool) -> PeopleScore:
-        """Return what was counted."""
+        """Return the counts as a score."""
         worst = tuple(one for _, _, one in sorted(self._worst, key=lambda entry: entry[:2], reverse=True))
         ids = IdScore.of(self._frames) if recording else None
         return PeopleScore(tuple(self._frames), worst, ids, self.least_seen, self.seed)
@@ -127,7 +128,7 @@ def evaluate_finders(
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> list[PeopleScore]:
-    """Judge several finders in one pass over the frames; parameters as in `evaluate_people`."""
+    """Evaluate several finders in one pass over the frames; parameters as in `evaluate_people`."""
     if len(data) == 0:
         raise UsageError("there are no frames to find people in")
     rooms = background if callable(background) else None
@@ -143,7 +144,7 @@ def evaluate_finders(
         if not isinstance(frame, LabeledFrame | MarkedFrame):
             raise UsageError(
                 f"frame {index} is a {type(frame).__name__}; evaluate_people takes LabeledFrames, as df.open_dataset "
-                "gives them, or MarkedFrames"
+                "returns them, or MarkedFrames"
             )
         if recording:
             return frame, []

@@ -1,10 +1,10 @@
-"""The rule by which masks are judged: who was found, and which masks show nobody.
+"""The rules that match masks with true people: who was found, and which masks show nobody.
 
-- A true person is judged if enough of the picture shows them (`LEAST_SEEN`); others are ignored, and so are pixels that
-  a marked frame says to ignore. True masks are taken where the sensor has a reading, as found masks are.
-- A person's IoU is that of the best mask, 0 where there is none; with `FOUND_IOU` or more the person is found.
-- A mask is false if its IoU with every judged person is below `FALSE_IOU` and less than `IGNORED_SHARE` of it lies on
-  ignored pixels. A person found in two pieces can thus cost a false person as well.
+- A true person counts if they cover enough of the picture (`LEAST_SEEN`). Others are ignored, as are pixels that a
+  marked frame says to ignore. True masks only include pixels with a reading, as found masks do.
+- A person's IoU is that of the best mask, or 0 without one; with `FOUND_IOU` or more, the person is found.
+- A mask is false if its IoU with every counted person is below `FALSE_IOU` and less than `IGNORED_SHARE` of it lies on
+  ignored pixels. A person found in two pieces can thus add a false person, too.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from depthforest.frames import Frame, LabeledFrame
 from depthforest.people import People
 
 LEAST_SEEN = 0.005
-"""Share of the picture: a fifth of somebody who stands at the end of a Kinect's range."""
+"""Smallest share of the picture: a fifth of a person who stands at the end of a Kinect's range."""
 
 FOUND_IOU = 0.5
-"""Intersection over union from which on a person is found."""
+"""Smallest intersection over union with which a person is found."""
 
 FALSE_IOU = 0.3
-"""A mask that overlaps every person by less shows nobody; between this and `FOUND_IOU` it is a bad mask of somebody."""
+"""A mask with less IoU with every person shows nobody; between this and `FOUND_IOU`, it is a bad mask of a person."""
 
 IGNORED_SHARE = 0.4
-"""A mask of which so much lies on ignored pixels is no mistake."""
+"""A mask with this share of ignored pixels is not an error."""
 
 IGNORED = 255
-"""In maps of marked frames: people too hidden to ask for, fragments, mirrors. Not judged either way."""
+"""Id of ignored pixels in marked frames: people who are mostly hidden, fragments, mirrors. Counted neither way."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MarkedFrame(Frame):
-    """A frame whose people were marked by hand; everyone who has an id is judged.
+    """A frame whose people were marked by hand; everyone with an id counts.
 
     Parameters
     ----------
@@ -64,13 +64,13 @@ class TruePeople:
     Parameters
     ----------
     map : array (rows, cols), uint8
-        Ids of those who are judged, where there are readings; 0 elsewhere.
+        Ids of people who count, where there are readings; 0 elsewhere.
     ids : tuple of int
-        Those who are judged, in order.
+        Ids of people who count, in order.
     is_ignored : array (rows, cols), bool
-        Pixels of others.
+        Pixels of other people.
     is_empty : bool
-        Whether nobody is there, neither judged nor ignored.
+        Whether nobody is there, neither counted nor ignored.
     """
 
     map: npt.NDArray[np.uint8]
@@ -80,7 +80,7 @@ class TruePeople:
 
     @classmethod
     def of(cls, frame: LabeledFrame | MarkedFrame, least_seen: float = LEAST_SEEN) -> TruePeople:
-        """Return the people of a frame; `least_seen` is asked of labeled frames only."""
+        """Return the people in a frame; `least_seen` only applies to labeled frames."""
         truth, is_read = frame.people, frame.depth_mm > 0
         is_marked = isinstance(frame, MarkedFrame)
         is_judged = np.bincount(truth.ravel(), minlength=256) > 0
@@ -101,9 +101,9 @@ class JudgedFrame:
     Parameters
     ----------
     index : int
-        Of the frame.
+        Index of the frame.
     people : tuple of (person, id, IoU)
-        For each true person who is judged, the id of the best mask (0 for none) and its IoU.
+        For each true person who counts, the id of the best mask (0 for none) and its IoU.
     false_ids : tuple of int
         Ids of masks that show nobody.
     is_empty : bool
@@ -122,12 +122,12 @@ class JudgedFrame:
 
     @property
     def badness(self) -> float:
-        """How bad it is, to order frames: 1 for every false person, 1 - IoU for every true one."""
+        """Sum of errors, to order frames: 1 for every false person, 1 - IoU for every true one."""
         return len(self.false_ids) + sum(1 - iou for _, _, iou in self.people)
 
 
 def judge_frame(index: int, true: TruePeople, found: People) -> JudgedFrame:
-    """Hold the people that were found against the true ones."""
+    """Compare the people that were found with the true ones."""
     if found.map.shape != true.map.shape:
         raise UsageError(f"people were found in a map of {found.map.shape}, but the frame has {true.map.shape}")
     pairs = np.bincount(true.map.ravel().astype(np.intp) * 256 + found.map.ravel(), minlength=65536).reshape(256, 256)

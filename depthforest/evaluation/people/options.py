@@ -16,24 +16,24 @@ class PeopleOptions:
     Parameters
     ----------
     models : sequence of str or Path
-        Person models, by name or file, as `find_people` takes them. Default: the shipped one. The others are compared
-        with the first.
+        Person models, by name or file, as in `find_people`. Default: the shipped one. All others are compared with the
+        first.
     data : sequence of str or Path
         Data sets with true people.
     rooms : sequence of str or Path
-        Folders of real frames with marked people, as `MarkedRooms` reads them.
+        Folders of real frames with marked people, in the format of `MarkedRooms`.
     bench : sequence of str
-        Names of test sets (`bench.SETS`); "all" for those that are meant for people.
+        Names of test sets (`bench.SETS`); "all" for those that evaluate people.
     mocap : str or Path, optional
-        The folder of the CMU clips, for test sets that are made of them.
+        The folder of the CMU clips, for test sets that need them.
     background : sequence of str or Path
-        Empty frames, or folders of them, of the room of `data`.
+        Empty frames of the room of `data`, or folders of them.
     empty_room : bool
-        Frames of `bench` are given the same room without people as background.
+        Use the same room without people as the background of each frame of `bench`.
     recording : bool
-        Each of `data` is a recording: people are tracked, and whether they keep their ids is judged too.
+        Each of `data` is a recording: people are tracked, and their ids are evaluated, too.
     limit : int, optional
-        Only so many frames of each source; of `rooms`, so many empty ones and so many with people.
+        Use only this many frames of each source; of `rooms`, this many empty ones and this many with people.
     output : str or Path, optional
         The HTML report to write.
     json_path : str or Path, optional
@@ -41,7 +41,7 @@ class PeopleOptions:
     threads : int, optional
         Default: one per core. The figures are the same for any number.
     seed : int
-        Of the bootstrap.
+        Seed of the bootstrap.
     """
 
     models: Sequence[PathLike] = ()
@@ -66,18 +66,17 @@ class PeopleOptions:
                 ", or test sets with ", bench,
             )  # fmt: skip
         if self.mocap is not None and not self.bench:
-            raise UsageError(
-                Parameter("mocap"), " names the clips that test sets of ", bench, " are made of; give ", bench, " too"
-            )
+            raise UsageError(Parameter("mocap"), " names the clips for test sets of ", bench, "; give ", bench, ", too")
         for name, is_given in (("background", self.background), ("recording", self.recording)):
             if is_given and (self.rooms or self.bench or not self.data):
                 raise UsageError(
-                    Parameter(name), " is about data sets; give ", data, ", and run ", rooms, " and ", bench, " apart"
-                )
+                    Parameter(name), " is for data sets; give ", data, ", and run ", rooms, " and ", bench,
+                    " separately",
+                )  # fmt: skip
         if self.empty_room and (self.data or self.rooms):
             raise UsageError(
-                Parameter("empty_room"), " takes the empty rooms of ", bench, ", which are generated; run ", data,
-                " and ", rooms, " apart",
+                Parameter("empty_room"), " uses the generated empty rooms of ", bench, "; run ", data,
+                " and ", rooms, " separately",
             )  # fmt: skip
         if self.limit is not None and not is_whole(self.limit, 1):
             raise UsageError(f"limit must be a whole number of frames, 1 or more; got {self.limit!r}")

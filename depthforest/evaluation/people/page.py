@@ -1,4 +1,4 @@
-"""The HTML report of `evaluate --people`: the table, and the worst frames with the outlines of truth and answer."""
+"""The HTML report of `evaluate --people`: the table, and the worst frames with outlines of true and found people."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from depthforest.frames import Picture, drawing
 
 TITLES = ("frames of", "finder", "frames", "people", *FIGURES.values(), "ids kept", "id switches")
 CELL_PX, COLUMNS = 400, 3
-"""Width of a worst frame in the report, and how many stand in a row."""
+"""Width of a worst frame in the report, and the number in a row."""
 
 TRUE_COLOR, FOUND_COLOR, FALSE_COLOR = (80, 230, 90), (255, 190, 40), (255, 50, 50)
-"""Outlines: of true people, of masks, and of masks that show nobody."""
+"""Outline colors of true people, of masks, and of masks that show nobody."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +41,11 @@ class JudgedSource:
     Parameters
     ----------
     title : str
-        Of the source.
+        Title of the source.
     names : sequence of str
-        Of its frames.
+        Names of its frames.
     scores : mapping of str to PeopleScore
-        By the name of the finder; the first is the one that others are compared with.
+        Scores by the name of the finder; all others are compared with the first.
     """
 
     title: str
@@ -70,7 +70,7 @@ class JudgedSource:
 
 
 def row_cells(title: str, finder: str, score: PeopleScore) -> tuple[str, ...]:
-    """Return a row under `TITLES` as text; empty where there is nothing to say."""
+    """Return a row under `TITLES` as text; cells without a figure are empty."""
     ids = score.ids
     return (
         title,
@@ -92,7 +92,7 @@ def _cell(name: str, estimate: Estimate) -> str:
 
 
 def write_people_report(path: str | Path, sources: Sequence[JudgedSource]) -> None:
-    """Write one self-contained HTML file; under another name first, so that no half report is left behind."""
+    """Write one self-contained HTML file atomically."""
     with replacing(path) as file:
         file.write(people_page(sources).encode())
 
@@ -117,8 +117,9 @@ def people_page(sources: Sequence[JudgedSource]) -> str:
         f"<title>people: evaluation</title><style>{STYLE.read_text(encoding='utf-8')}</style></head><body><main>"
         f'<h1>How well are people found?</h1><section id="figures"><h2>Figures</h2>'
         f'<div class="scroll">{table(head, rows)}</div></section>'
-        f'<section id="frames"><h2>The worst frames</h2><p>Green: true people. Yellow: found. Red: found, but nobody. '
-        f'Gray: ignored.</p>{"".join(sheets)}</section><section id="method">{_method(sources)}</section>'
+        f'<section id="frames"><h2>The worst frames</h2><p>Green: true people. Yellow: found people. '
+        f"Red: false people. Gray: ignored pixels.</p>{''.join(sheets)}</section>"
+        f'<section id="method">{_method(sources)}</section>'
         f"<footer>depthforest {escape(__version__)}</footer></main></body></html>\n"
     )
 
@@ -126,7 +127,7 @@ def people_page(sources: Sequence[JudgedSource]) -> str:
 def _method(sources: Sequence[JudgedSource]) -> str:
     least = max(score.least_seen for source in sources for score in source.scores.values())
     return (
-        f"<h2>Method</h2><p>People of labeled frames count if they cover at least {least:.1%} of the picture; marked "
+        f"<h2>Method</h2><p>People in labeled frames count if they cover at least {least:.1%} of the picture; marked "
         f"people always do. <strong>Recall</strong>: the share of people whose best mask has an intersection over "
         f"union (IoU) of {FOUND_IOU} or more. <strong>Mean IoU</strong>: over all people, 0 for those without a mask. "
         f"<strong>False</strong>: a mask whose IoU with every person is below {FALSE_IOU} and of which less than "
@@ -137,7 +138,7 @@ def _method(sources: Sequence[JudgedSource]) -> str:
 
 def _sheet(source: JudgedSource, score: PeopleScore) -> str:
     if not score.worst:
-        return "<p>Everything is perfect.</p>"
+        return "<p>There are no errors.</p>"
     return f'<img alt="the worst frames" src="{embedded(worst_sheet(source.names, score))}">'
 
 
@@ -171,6 +172,6 @@ def draw_people(worst: WorstFrame, least_seen: float) -> Picture:
 
 
 def _outline(picture: Picture, mask: Bools, color: tuple[int, int, int], width: int) -> None:
-    """Draw the outer edge of a mask; holes, where there are no readings, would only confuse."""
+    """Draw the outer edge of a mask, without its holes, which are only missing readings."""
     lines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     cv2.drawContours(picture, lines, -1, color, width)

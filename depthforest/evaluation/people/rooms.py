@@ -23,13 +23,13 @@ EMPTY, PEOPLE, MASKS = "empty", "people", "people_masks"
 
 
 class MarkedRooms(Sequence[MarkedFrame]):
-    """The frames of a folder of marked rooms, in natural order of their names, read when they are asked for.
+    """The frames of a folder of marked rooms, in natural order of their names, read on demand.
 
     Parameters
     ----------
     path : str or Path
     limit : int, optional
-        Only so many empty frames, and so many with people.
+        Use only this many empty frames, and this many with people.
     """
 
     def __init__(self, path: str | Path, limit: int | None = None) -> None:
@@ -48,7 +48,7 @@ class MarkedRooms(Sequence[MarkedFrame]):
 
     @property
     def title(self) -> str:
-        """What it is, for people."""
+        """A title for people to read."""
         return self.path.name
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class MarkedRooms(Sequence[MarkedFrame]):
 
 
 def _checked(folder: Path, name: str, entry: object) -> Camera:
-    """Return the camera of a frame whose files are there."""
+    """Return the camera of a frame after checking that its files exist."""
     where = f"{folder / 'index.json'}, {name}"
     parts = PurePosixPath(name).parts
     if parts[0] not in (EMPTY, PEOPLE) or len(parts) < 2 or ".." in parts:
@@ -103,6 +103,6 @@ def _checked(folder: Path, name: str, entry: object) -> Camera:
 
 
 def _mask_path(folder: Path, name: str) -> Path | None:
-    """Return where the people of a frame are marked; None if nobody is there."""
+    """Return the file with the people of a frame; None if nobody is there."""
     kind, _, rest = name.partition("/")
     return folder / MASKS / rest if kind == PEOPLE else None

@@ -1,6 +1,6 @@
 """A run of `evaluate --people`: sources by name in; a table, an HTML report and a JSON file out.
 
-Everything that can be wrong with what was asked for is said by `prepare_people`, before anybody is looked for.
+`prepare_people` reports every error in the options before the search begins.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from depthforest.io import FolderDataset, FrameSequence, JoinedFrames, ReadOptio
 from depthforest.people import Background, People, PeopleTracker, PersonModel, find_people, load_person_model
 
 FORMAT, VERSION = "depthforest-people", 1
-"""Of the JSON file."""
+"""Version of the JSON file's format."""
 
 PLAIN = "find_people"
 """The name of the finder when no model is named."""
@@ -42,13 +42,13 @@ class ModelFinder:
         return find_people(frame, background, model=self.model)
 
     def tracker(self, background: Background | None = None) -> PeopleFollower:
-        """Return what tracks the people of a recording."""
+        """Return a tracker of the people in a recording."""
         return PeopleTracker(background, model=self.model)
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Frames to judge by: their title, the frames, and the empty room."""
+    """A source of frames: its title, the frames, and the empty room."""
 
     title: str
     data: Data
@@ -57,17 +57,17 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class PeopleResult:
-    """What came of a run: a score for each source and finder, and the files that were written."""
+    """The results of a run: a score for each source and finder, and the files that were written."""
 
     sources: list[JudgedSource]
     bench: list[BenchFrames]
     written: list[Path]
 
     def lines(self) -> list[str]:
-        """Return the figures for a terminal: a line each; of several sources or finders a table, a line for each."""
+        """Return the figures for a terminal, one per line; with several sources or finders, as a table."""
         said = [f"bench {BENCH_VERSION}, {bench_state(one)}: {one.bench.name}" for one in self.bench]
         rows = [row_cells(one.title, name, score) for one in self.sources for name, score in one.scores.items()]
-        # a column that says nothing, such as ids where nothing was tracked, is left out
+        # empty columns, such as ids where nothing was tracked, are left out
         kept = [i for i in range(len(TITLES)) if any(row[i] for row in rows)]
         lines = [[row[i] for i in kept] for row in (TITLES, *rows)]
         if len(rows) == 1:
@@ -87,7 +87,7 @@ class PeopleResult:
 
 @dataclass(frozen=True, eq=False)
 class PeopleRun:
-    """A run that is ready to go; see `prepare_people`."""
+    """A run that is ready to start; see `prepare_people`."""
 
     options: PeopleOptions
     sources: list[Source]
@@ -95,11 +95,11 @@ class PeopleRun:
 
     @property
     def total(self) -> int:
-        """How many times `progress` will be told of a frame."""
+        """The number of frames that `progress` will be called for."""
         return sum(len(one.data) for one in self.sources)
 
     def run(self, progress: Callable[[int], object] | None = None) -> PeopleResult:
-        """Find people, judge, and write what was asked for."""
+        """Find people, evaluate, and write the requested files."""
         options, judged, bench = self.options, [], []
         for one in self.sources:
             judges = [
@@ -151,7 +151,7 @@ def prepare_people(options: PeopleOptions) -> PeopleRun:
 
 
 def _open_sources(options: PeopleOptions) -> list[Source]:
-    """Open the data sets one by one, then marked rooms, then test sets."""
+    """Open the data sets, then marked rooms, then test sets."""
     sources = []
     for path in options.data:
         frames = JoinedFrames([_with_people(open_dataset(path))], options.limit)
@@ -167,7 +167,7 @@ def _open_sources(options: PeopleOptions) -> list[Source]:
 
 def _with_people(data: FolderDataset | ZarrDataset) -> FolderDataset | ZarrDataset:
     if isinstance(data, FolderDataset) and not (data.path / "people").is_dir():
-        raise UsageError(f"{data.path}: has no people/, the ids of the true people; nobody can be held against it")
+        raise UsageError(f"{data.path}: has no people/, the ids of the true people, to compare with")
     return data
 
 
@@ -177,7 +177,7 @@ def _background(paths: Sequence[str | Path], frames: JoinedFrames) -> Background
         return None
     (data,) = frames.sets
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="the camera is .* scaled")  # another size is refused below
+        warnings.filterwarnings("ignore", message="the camera is .* scaled")  # a different size is refused below
         background = Background.learn(FrameSequence(list(paths), ReadOptions(camera=data.camera)))
     if background.shape != data.camera.shape:
         rows, cols = background.shape

@@ -44,13 +44,13 @@ class PeopleScore:
     frames : tuple of JudgedFrame
         In order.
     worst : tuple of WorstFrame
-        The frames with the highest `JudgedFrame.badness`, the worst first; frames without any fault are left out.
+        The frames with the highest `JudgedFrame.badness`, the worst first; frames without any error are left out.
     ids : IdScore or None
-        Of a recording.
+        Only for recordings.
     least_seen : float
-        Share of the picture from which on people of labeled frames were judged.
+        Smallest share of the picture that people of labeled frames had to cover to count.
     seed : int
-        Of the bootstrap.
+        Seed of the bootstrap.
     """
 
     frames: tuple[JudgedFrame, ...]
@@ -61,32 +61,32 @@ class PeopleScore:
 
     @property
     def n_frames(self) -> int:
-        """All frames."""
+        """Number of frames."""
         return len(self.frames)
 
     @property
     def n_empty_frames(self) -> int:
-        """Frames without anybody."""
+        """Number of frames without anybody."""
         return sum(frame.is_empty for frame in self.frames)
 
     @property
     def n_people(self) -> int:
-        """True people who are judged, over all frames."""
+        """Number of true people who count, over all frames."""
         return len(self.ious)
 
     @property
     def n_found(self) -> int:
-        """People found with an IoU of `FOUND_IOU` or more."""
+        """Number of people found with an IoU of `FOUND_IOU` or more."""
         return int(np.count_nonzero(self.ious >= FOUND_IOU))
 
     @property
     def n_false(self) -> int:
-        """Masks that show nobody."""
+        """Number of masks that show nobody."""
         return sum(len(frame.false_ids) for frame in self.frames)
 
     @cached_property
     def ious(self) -> Floats:
-        """Array (n_people,): IoU of everyone's best mask, 0 where there is none."""
+        """Array (n_people,): IoU of each person's best mask, 0 without one."""
         return np.array([iou for frame in self.frames for _, _, iou in frame.people], dtype=np.float64)
 
     @property
@@ -101,22 +101,22 @@ class PeopleScore:
 
     @property
     def false_per_frame(self) -> float:
-        """False people a frame."""
+        """False people per frame."""
         return self.figures["false_per_frame"].value
 
     @property
     def false_per_empty_frame(self) -> float:
-        """False people a frame without anybody; NaN if there are no such frames."""
+        """False people per frame without anybody; NaN if there are no such frames."""
         return self.figures["false_per_empty_frame"].value
 
     @property
     def false_per_peopled_frame(self) -> float:
-        """False people a frame with people, judged or ignored; NaN if there are no such frames."""
+        """False people per frame with people, counted or ignored; NaN if there are no such frames."""
         return self.figures["false_per_peopled_frame"].value
 
     @cached_property
     def figures(self) -> dict[str, Estimate]:
-        """The figures of `FIGURES`, each with its interval over frames; NaN where there is nothing to judge."""
+        """The figures of `FIGURES`, each with its interval over frames; NaN where there is nothing to evaluate."""
         n_false = np.array([len(f.false_ids) for f in self.frames], dtype=np.float64)
         is_empty = np.array([f.is_empty for f in self.frames], dtype=np.float64)
         n_people = np.array([len(f.people) for f in self.frames], dtype=np.float64)
@@ -136,7 +136,7 @@ class PeopleScore:
         }
 
     def compared_with(self, first: PeopleScore) -> dict[str, Difference]:
-        """Return by how much each figure is above that of another finder on the same frames."""
+        """Return by how much each figure exceeds that of another finder on the same frames."""
         return {name: difference(first.figures[name], estimate) for name, estimate in self.figures.items()}
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Model cards as HTML: the Markdown file beside a model, and what the model file says of itself.
+"""Model cards as HTML: the Markdown file beside a model, and facts from the model file.
 
-A card is untrusted: it brings no HTML into the page, and no attribute but the addresses of links and the first numbers
-of lists.
+A card is untrusted: none of its HTML reaches the page, and no attributes except link addresses and the first numbers of
+lists.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from depthforest.base import DepthForestError, read_bytes
 from depthforest.forest import Forest
 
 MAX_CARD_BYTES = 200_000
-"""A longer card is left out: it is no card."""
+"""Longest card in bytes; a longer file is not a card and is left out."""
 
 LINKED = ("http://", "https://", "mailto:")
-"""Addresses that stay links. Others lead to files beside the card, which the report does not hold, or run code."""
+"""Addresses that stay links. Others lead to files beside the card, which the report does not include, or run code."""
 
 
 def find_card(model: Path | None) -> str:
-    """Return the text of the card beside a model file, NAME.md; empty if there is none that can be read."""
+    """Return the text of the card beside a model file, NAME.md; empty if there is no readable one."""
     if model is None:
         return ""
     path = model.with_suffix(".md")
@@ -40,7 +40,7 @@ def find_card(model: Path | None) -> str:
 
 
 def describe_forest(forest: Forest) -> list[tuple[str, str]]:
-    """Return what a forest says of itself, as (name, value) lines."""
+    """Return facts about a forest, as (name, value) lines."""
     facts = [
         ("trees", f"{forest.n_trees}"),
         ("depth", f"{forest.depth}"),
@@ -70,13 +70,13 @@ def render(text: str, *, top: int = 3) -> str:
 
 class _CardMarkdown(MarkdownIt):
     def validateLink(self, url: str) -> bool:  # noqa: ARG002, N802
-        """Take every link for one; `_restrain` decides which are followed."""
+        """Accept every link; `_restrain` decides which stay."""
         return True
 
 
 @lru_cache(maxsize=4)
 def _markdown(top: int) -> MarkdownIt:
-    """Return a renderer of CommonMark and tables that passes no HTML through."""
+    """Return a renderer of CommonMark and tables that lets no HTML through."""
     markdown = _CardMarkdown("commonmark", {"html": False}).enable("table").disable("image")
     markdown.core.ruler.push("restrain", partial(_restrain, top=top))
     markdown.add_render_rule("table_open", lambda *_: '<div class="scroll"><table>\n')
@@ -85,7 +85,7 @@ def _markdown(top: int) -> MarkdownIt:
 
 
 def _restrain(state: StateCore, *, top: int) -> None:
-    """Lower the headings; leave no attribute but the first number of a list and the addresses that may be followed."""
+    """Demote the headings; remove all attributes except the first numbers of lists and allowed addresses."""
     for token in state.tokens:
         token.attrs, token.info = {name: value for name, value in token.attrs.items() if name == "start"}, ""
         if token.type in ("heading_open", "heading_close"):
@@ -95,7 +95,7 @@ def _restrain(state: StateCore, *, top: int) -> None:
 
 
 def _without_other_links(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Yield the tokens of a line; of links to elsewhere, such as files beside the card, only the text. None nest."""
+    """Yield the tokens of a line; of links that are not allowed, only the text. Links do not nest."""
     is_kept = False
     for token in tokens:
         if token.type == "link_open":

@@ -1,6 +1,6 @@
-"""Frames worth looking at: the best and the worst of an evaluation, those on which models differ, and marked ones.
+"""Frames worth viewing: the best and the worst of an evaluation, those on which models differ, and marked ones.
 
-Each is drawn beside the truth, cut to the people in it.
+Each is drawn beside the truth, cropped to the people in it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from depthforest.frames import NO_PART, Camera, Frame, Joint, Joints, LabeledFra
 
 N_BEST, N_WORST, N_APART = 3, 5, 2
 MIN_SIZE = 0.25
-"""Frames with fewer labeled pixels than this share of the median are passed over: slivers say little."""
+"""Frames with fewer labeled pixels than this share of the median are skipped: slivers say little."""
 
 MARGIN = 0.06
-"""Around the people, of their larger side."""
+"""Margin around the people, as a share of their longer side."""
 
 MAX_SIDE_PX = 440
 RIGHT_COLOR, WRONG_COLOR = (70, 74, 80), (255, 110, 40)
@@ -36,7 +36,7 @@ MARK_RIGHT, MARK_WRONG = (255, 255, 255), (255, 40, 40)
 
 @dataclass(frozen=True, eq=False)
 class Shot:
-    """A picture and what stands below it."""
+    """A picture and its caption."""
 
     caption: str
     picture: Picture
@@ -84,18 +84,18 @@ def draw_examples(
     frame_names: Sequence[str],
     options: JudgeOptions,
 ) -> list[Example]:
-    """Label the chosen frames once more and draw them.
+    """Label the chosen frames again and draw them.
 
     Parameters
     ----------
     names : sequence of str
-        Of the models.
+        Names of the models.
     forests, evaluations : sequences
-        Of the same models.
+        The models and their evaluations, in the same order.
     data : sequence of LabeledFrame
-        What was evaluated; `frame_names` names its frames.
+        The evaluated frames; `frame_names` has their names.
     options : JudgeOptions
-        How they were judged.
+        How they were evaluated.
     """
     examples = []
     finders = [joint_finder(forest.part_set, options.joints, exact=options.exact)[0] for forest in forests]
@@ -154,7 +154,7 @@ def _with_points(
     forest: Forest,
     marks: Mapping[str, FrameMarks],
 ) -> tuple[Picture, int, int]:
-    """Return the picture with points, white where the answer is right, else red; and how many are right of all."""
+    """Return the picture with points (white if correct, else red), the number of correct points, and of all points."""
     regions = marked_regions(marks, forest.part_set)
     drawn, n_right, n = np.ascontiguousarray(picture).copy(), 0, 0
     for person in own.people:
@@ -167,7 +167,7 @@ def _with_points(
 
 
 def _draw_mark(picture: Picture, row: int, col: int, *, is_good: bool) -> None:
-    """Draw a white square for a right answer, a red cross for a wrong one: told apart without colors, too."""
+    """Draw a white square for a correct answer, a red cross for a wrong one: they differ even without color."""
     for size, color in ((4, (20, 20, 20)), (3, MARK_RIGHT if is_good else MARK_WRONG)):
         if is_good:
             cv2.rectangle(picture, (col - size, row - size), (col + size, row + size), color, -1)
@@ -199,14 +199,14 @@ def _answers(
 
 
 def labeled_people(frame: LabeledFrame) -> npt.NDArray[np.uint8]:
-    """Return the people map (rows, cols) without those that have no labeled pixel."""
+    """Return the people map (rows, cols) without people who have no labeled pixel."""
     is_known = np.zeros(256, dtype=np.bool_)
     is_known[frame.people[frame.parts != NO_PART]] = True
     return np.where(is_known[frame.people], frame.people, np.uint8(0))
 
 
 def _errors(frame: LabeledFrame, parts: npt.NDArray[np.uint8], forest: Forest) -> Picture:
-    """Return a picture of right (gray) and wrong (orange) pixels."""
+    """Return a picture of correct (gray) and wrong (orange) pixels."""
     is_right = comparable(frame.part_set, forest.part_set)[0].is_right
     picture = np.zeros((*frame.shape, 3), dtype=np.uint8)
     is_counted = (frame.parts != NO_PART) & (parts != NO_PART)
@@ -233,9 +233,9 @@ def cut(
     camera: Camera | None = None,
     joints: Mapping[int, Joints] | Sequence[Joints] = (),
 ) -> Picture:
-    """Return a part of a picture near `MAX_SIDE_PX`, with joints drawn on it last, so that their lines stay thin.
+    """Return part of a picture, scaled to about `MAX_SIDE_PX`, with joints drawn last, so that their lines stay thin.
 
-    Small pictures grow by whole numbers, so that pixels stay square.
+    Small pictures are enlarged by whole factors, so that pixels stay square.
     """
     piece = np.ascontiguousarray(picture[box])
     height, width = piece.shape[:2]

@@ -1,4 +1,4 @@
-"""The report: one HTML file with all figures, plots, pictures and cards in it, that needs nothing else to be read.
+"""The report: one self-contained HTML file with all figures, plots, pictures and cards.
 
 `write_report` takes finished evaluations and pictures; `evaluation.run` makes them.
 """
@@ -41,30 +41,30 @@ WEBP_QUALITY = 88
 STYLE = Path(__file__).with_name("page.css")
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-"""What the page may do: show its own styles and pictures. It runs no script and loads nothing."""
+"""Content security policy: the page may show its own styles and pictures. It runs no script and loads nothing."""
 
 
 MAX_IN_A_ROW = 6
-"""Pictures of a frame side by side: with three models there are five."""
+"""Most pictures of a frame in one row."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelReport:
-    """What the report says of one model.
+    """The report's content about one model.
 
     Parameters
     ----------
     name : str
     evaluation : Evaluation or None
-        On labeled frames.
+        Evaluation on labeled frames.
     marks : Evaluation or None
-        On marked frames, from `score_marks`.
+        Evaluation on marked frames, from `score_marks`.
     forest : Forest or None
-        For its facts.
+        Source of the facts about the model.
     card : str
-        Markdown.
+        The model card, in Markdown.
     bench : mapping of str to Evaluation
-        On the test sets of the bench, by name; `evaluation` is the first of them.
+        Evaluations on the test sets of the bench, by name; `evaluation` is the first of them.
     """
 
     name: str
@@ -83,13 +83,13 @@ def write_report(
     Parameters
     ----------
     path : str or Path
-        Written under another name first, so that no half report is left behind.
+        Written atomically.
     models : sequence of ModelReport
-        Of the same data; the first is the one that others are compared with.
+        Models evaluated on the same data; all others are compared with the first.
     data : str
-        What was evaluated, for people.
+        Description of the data, for people to read.
     examples : sequence of Example
-        Pictures, from `examples`.
+        Pictures from the module `examples`.
     """
     page = report_page(models, data=data, examples=examples)
     with replacing(path) as file:
@@ -99,7 +99,7 @@ def write_report(
 def report_page(models: Sequence[ModelReport], *, data: str = "", examples: Sequence[Example] = ()) -> str:
     """Return the HTML of the report; parameters as in `write_report`."""
     if not models or not any(m.evaluation or m.marks for m in models):
-        raise UsageError("a report needs at least one model that was evaluated")
+        raise UsageError("a report needs at least one evaluated model")
     judged = [m for m in models if m.evaluation is not None]
     marked = [m for m in models if m.marks is not None]
     pairs = [(m.name, _evaluation(m)) for m in judged]
@@ -202,11 +202,11 @@ def _figure_table(models: Sequence[ModelReport]) -> str:
     gaps = [e.compared_with(evaluations[0]) for e in evaluations[1:]]
     head = "".join(f"<th>{escape(m.name)}</th>" for m in models)
     head += "".join(f"<th>{escape(m.name)} {MINUS} {escape(models[0].name)}</th>" for m in models[1:])
-    # a figure is known by its title: models of different part sets share the coarse ones only
+    # figures are identified by title: models with different part sets only share the coarse ones
     by_title = [{figure_title(name, e): name for name in e.figures} for e in evaluations]
     n_having = Counter(title for titles in by_title for title in titles)
     rows = []
-    for title, _ in n_having.most_common():  # those that all models share first, else in order
+    for title, _ in n_having.most_common():  # those of most models first, otherwise in order
         cells = [
             estimate_cell(e.figures[titles[title]] if title in titles else None)
             for e, titles in zip(evaluations, by_title, strict=True)
@@ -234,7 +234,7 @@ def _figure_table(models: Sequence[ModelReport]) -> str:
 
 
 def _bench(models: Sequence[ModelReport]) -> str:
-    """Return the table of several test sets, a row for each and each model; nothing for a single one."""
+    """Return the table of several test sets, a row for each set and model; empty for a single set."""
     names = list(models[0].bench)
     if len(names) < 2:
         return ""
@@ -245,7 +245,7 @@ def _bench(models: Sequence[ModelReport]) -> str:
             cells = "".join(estimate_cell(model.bench[name].figures.get(figure)) for figure in BENCH_COLUMNS)
             rows.append(f"<tr><td>{escape(title)}</td><td>{model.bench[name].n_frames}</td>{cells}</tr>")
     head = "<th>frames</th>" + "".join(f"<th>{escape(title)}</th>" for title in BENCH_COLUMNS.values())
-    note = f"<p>One row for each test set; all other sections are of the first, {escape(names[0])}.</p>"
+    note = f"<p>One row for each test set. All other sections are about the first, {escape(names[0])}.</p>"
     return f'<h2>Bench</h2>{note}<div class="scroll">{table(head, rows)}</div>'
 
 
@@ -296,14 +296,14 @@ def _example(example: Example) -> str:
 
 
 def _in_a_row(n_shots: int) -> int:
-    """Return how many pictures stand side by side: all up to six, else rows of about as many."""
+    """Return how many pictures fit in a row: all if there are at most six, else rows of about equal length."""
     if n_shots <= 2:
         return 2
     return max(4, -(-n_shots // -(-n_shots // MAX_IN_A_ROW)))
 
 
 def embedded(picture: Picture) -> str:
-    """Return an RGB picture as the address of an embedded WebP."""
+    """Return an RGB picture as the data URL of a WebP."""
     is_done, content = cv2.imencode(".webp", picture[..., ::-1], [cv2.IMWRITE_WEBP_QUALITY, WEBP_QUALITY])
     assert is_done  # every OpenCV wheel writes WebP
     return f"data:image/webp;base64,{base64.b64encode(content.tobytes()).decode()}"
@@ -343,8 +343,8 @@ def _marks(models: Sequence[ModelReport], examples: Sequence[Example]) -> str:
         "<h2>Marks</h2><p>Points marked by hand on real frames. A joint band such as the elbow counts for either "
         "neighbor; joints are measured in the plane of the picture, at the depth of the proposal.</p>"
         f"{verdicts}{table(head, rows)}"
-        f'<div class="panel"><h3>right points by region</h3>{bars}</div>'
-        f"<p>White squares are right, red crosses wrong.</p>{''.join(map(_example, examples))}"
+        f'<div class="panel"><h3>correct points by region</h3>{bars}</div>'
+        f"<p>White squares are correct, red crosses wrong.</p>{''.join(map(_example, examples))}"
     )
 
 
@@ -357,7 +357,7 @@ def _models(models: Sequence[ModelReport]) -> str:
                 f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>"
                 for name, value in cards.describe_forest(model.forest)
             )
-            facts = f"<details><summary>what the file says</summary><table><tbody>{rows}</tbody></table></details>"
+            facts = f"<details><summary>facts from the file</summary><table><tbody>{rows}</tbody></table></details>"
         card = cards.render(model.card) if model.card else f"<h3>{escape(model.name)}</h3><p>No card.</p>"
         pieces.append(f'<div class="panel doc">{card}{facts}</div>')
     return "".join(pieces)

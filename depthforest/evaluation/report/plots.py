@@ -15,16 +15,16 @@ from depthforest.evaluation.scores import CURVE_M, WITHIN_M, known_mean
 from depthforest.evaluation.views import AXES
 
 Judged = Sequence[tuple[str, Evaluation]]
-"""The models by name."""
+"""Name and evaluation of each model."""
 
 
 def parts(models: Judged) -> str:
-    """Return bars of accuracy and overlap for every part; models of different part sets apart."""
+    """Return bars of accuracy and overlap for every part; models with different part sets are plotted separately."""
     groups: dict[tuple[str, ...], list[tuple[str, Evaluation]]] = {}
     for name, evaluation in models:
         groups.setdefault(evaluation.part_set.names, []).append((name, evaluation))
     pieces = [
-        "<h2>Parts</h2><p>Share of each part's pixels that get the right answer, and intersection over union.</p>"
+        "<h2>Parts</h2><p>Share of each part's pixels that are labeled correctly, and intersection over union.</p>"
     ]
     for names, own in groups.items():
         panels = []
@@ -43,10 +43,10 @@ def parts(models: Judged) -> str:
 
 
 def confusion(models: Judged) -> str:
-    """Return the confusion matrices at all levels, folded but for the first."""
+    """Return the confusion matrices at all levels; all but the first are collapsed."""
     pieces = [
-        "<h2>Confusion</h2><p>Each row is a true part, each column an answer; blue is right, orange is wrong, darker "
-        "is more of the row. Touch a cell to read it.</p>"
+        "<h2>Confusion</h2><p>Each row is a true part, each column an answer. Blue is correct, orange is wrong; darker "
+        "means a larger share of the row. Point at a cell to read it.</p>"
     ]
     for name, evaluation in models:
         if len(models) > 1:
@@ -59,16 +59,16 @@ def confusion(models: Judged) -> str:
 
 
 def joints(models: Judged) -> str:
-    """Return average precision for every joint, and its curve over the distance; nothing without joints."""
+    """Return average precision for every joint, and its curve over the distance; empty without joints."""
     scored = [(name, e, e.joints) for name, e in models if e.joints is not None]
     if not scored:
         return ""
     within = f"{100 * WITHIN_M:.0f} cm"
     return (
         "<h2>Joints</h2><p>Average precision of all proposals, by the rules of Shotton et al. 2011: a joint is found "
-        f"if a proposal lies within {within}; every other proposal counts against.</p>"
+        f"if a proposal lies within {within}; every other proposal is a false positive.</p>"
         f'<div class="pair"><div class="panel"><h3>average precision at {within}</h3>{_joint_bars(scored)}'
-        f'</div><div class="panel"><h3>over the distance that counts as found</h3>{_joint_curves(scored)}</div></div>'
+        f'</div><div class="panel"><h3>by the distance that counts as found</h3>{_joint_curves(scored)}</div></div>'
     )
 
 
@@ -92,14 +92,14 @@ def _joint_curves(scored: Sequence[tuple[str, Evaluation, JointScores]]) -> str:
     found = "; ".join(
         f"{name} {percent(e.figures[FOUND].value)} ({interval(e.figures[FOUND])})" for name, e, _ in scored
     )
-    thick = "The thick line is the mean, the thin ones are joints: touch them. " if thin else ""
+    thick = "The thick line is the mean, the thin ones are joints; point at one to read its name. " if thin else ""
     text = f"{thick}Joints whose one chosen position lies within {100 * WITHIN_M:.0f} cm: {found}."
     return f'{plot}<p class="note">{escape(text)}</p>'
 
 
 def breakdown(models: Judged) -> str:
-    """Return the figures by distance, heading, border and sensor; nothing where there is nothing to tell apart."""
-    # models of different part sets are compared in the regions
+    """Return the figures by distance, heading, border and sensor; empty if there is only one group."""
+    # models with different part sets are compared by regions
     is_mixed = len({evaluation.part_set.names for _, evaluation in models}) > 1
     pieces = []
     for axis, title in AXES.items():
@@ -122,19 +122,19 @@ def breakdown(models: Judged) -> str:
         pieces.append(f'<h3>By {escape(title)}</h3><div class="pair">{"".join(panels)}</div>')
     if not pieces:
         return ""
-    return f"<h2>Breakdown</h2><p>In brackets: people in the group.</p>{''.join(pieces)}"
+    return f"<h2>Breakdown</h2><p>The number of people in a group is in parentheses.</p>{''.join(pieces)}"
 
 
 def confidence(models: Judged) -> str:
-    """Return the reliability of the confidence of pixels, and of joints."""
+    """Return reliability diagrams of the confidence of pixels and of joints."""
     pixels = [(name, evaluation.calibration) for name, evaluation in models]
     panels = [f'<div class="panel"><h3>parts of pixels</h3>{svg.reliability(pixels)}</div>']
     placed = [(name, e.joints.calibration) for name, e in models if e.joints is not None]
     if placed:
         panels.append(f'<div class="panel"><h3>joints</h3>{svg.reliability(placed)}</div>')
     return (
-        "<h2>Confidence</h2><p>Of the answers given with a confidence, how many are right? On the dashed line "
-        "confidence keeps its word; below it, it promises too much. The bars show how often each "
-        "confidence is given.</p>"
+        "<h2>Confidence</h2><p>Of the answers with a given confidence, how many are correct? On the dashed line, "
+        "confidence equals accuracy; below it, the model is overconfident. The bars show how often each "
+        "confidence occurs.</p>"
         f'<div class="pair">{"".join(panels)}</div>'
     )

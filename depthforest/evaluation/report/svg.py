@@ -1,7 +1,7 @@
-"""Plots as inline SVG: small, sharp at any zoom, in the page's own colors, and made without any plotting package.
+"""Plots as inline SVG: small, sharp at any zoom, in the page's own colors, and without a plotting package.
 
-The report must open anywhere and be the same bytes everywhere; matplotlib is an optional extra, embeds its glyphs in
-every picture and gives other bytes with other versions. Colors are classes of `page.css`: `s0`, `s1`, ... by series.
+The report must open anywhere and have the same bytes everywhere. matplotlib is an optional extra, embeds its glyphs in
+every picture, and its bytes depend on its version. Colors are classes of `page.css`: `s0`, `s1`, ... by series.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from depthforest.evaluation.scores import Calibration, Counts
 from depthforest.joints import share
 
 WIDTH, BARS_WIDTH = 560, 480
-"""Units, about pixels on a page of two columns: letters keep their size."""
+"""Width in units of about one pixel on a page with two columns, so that text keeps its size."""
 
 UNKNOWN = "\N{EN DASH}"
 N_COLORS = 6
-"""Series colors of the style sheet; further series take them again."""
+"""Number of series colors in the style sheet; further series reuse them."""
 
 MIN_SHOWN = 0.005
-"""Share of a row of the confusion matrix below which a cell stays empty: nobody could see it."""
+"""A cell of the confusion matrix with a smaller share of its row stays empty: it would be invisible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Series:
     ----------
     name : str
     values : array (n,)
-        NaN for what is not known.
+        NaN for unknown values.
     low, high : arrays (n,), optional
         Ends of intervals.
     """
@@ -48,7 +48,7 @@ class Series:
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """Return a share as people read it."""
+    """Return a share as a percentage."""
     return UNKNOWN if not math.isfinite(value) else f"{100 * value:.{digits}f} %"
 
 
@@ -57,7 +57,7 @@ def bars(
 ) -> str:
     """Return horizontal bars (or dots) of shares from 0 to 1, one group for each label, with whiskers for intervals.
 
-    The first series has the color of a number, further ones those that follow.
+    The first series has the color number `color`, further ones the colors after it.
     """
     thick = 14 if len(series) == 1 else 12
     group = len(series) * thick + 6
@@ -100,7 +100,7 @@ def bars(
 def lines(
     x_values: Floats, series: Sequence[Series], *, x_title: str, y_title: str, thin: Sequence[Series] = ()
 ) -> str:
-    """Return curves of shares from 0 to 1 over centimeters; `thin` ones stand behind and name themselves."""
+    """Return curves of shares from 0 to 1 over centimeters; `thin` ones are in the background, with tooltips."""
     left, right, top, bottom, height = 58, 16, 14, 46, 340
     wide, high = WIDTH - left - right, height - top - bottom
     least, most = float(x_values[0]), float(x_values[-1])
@@ -126,7 +126,7 @@ def lines(
 
 
 def reliability(calibrations: Sequence[tuple[str, Calibration]]) -> str:
-    """Return accuracy over confidence, the diagonal for comparison, and below how often each confidence is given."""
+    """Return accuracy over confidence with the diagonal; below it, how often each confidence is given."""
     left, right, top, side, low = 58, 16, 14, 300, 70
     height, wide = top + side + low + 62, WIDTH - left - right
 
@@ -149,7 +149,7 @@ def reliability(calibrations: Sequence[tuple[str, Calibration]]) -> str:
         ]
         pieces.append(f'<path class="curve l{color}" d="{_path([f"{a:.1f} {b:.1f}" for a, b, _ in known])}"/>')
         for a, b, n in known:
-            text = f"{name}: of {n:,} answers {percent(1 - (b - top) / side)} are right"
+            text = f"{name}: of {n:,} answers {percent(1 - (b - top) / side)} are correct"
             pieces.append(
                 f'<circle class="s{color}" cx="{a:.1f}" cy="{b:.1f}" r="3.5"><title>{escape(text)}</title></circle>'
             )
@@ -166,7 +166,7 @@ def reliability(calibrations: Sequence[tuple[str, Calibration]]) -> str:
 
 
 def heat_map(confusion: Counts, names: Sequence[str]) -> str:
-    """Return a confusion matrix: each row the answers for one true part, darker for more; touching a cell names it."""
+    """Return a confusion matrix: a row has the answers for one true part, darker for more; cells have tooltips."""
     n = len(names)
     shares = share(confusion, confusion.sum(axis=1, keepdims=True))
     longest = max(map(len, names))
@@ -196,7 +196,7 @@ def heat_map(confusion: Counts, names: Sequence[str]) -> str:
 
 
 def legend(names: Sequence[str]) -> str:
-    """Return the names of series beside their colors; nothing for a single one."""
+    """Return the names of series beside their colors; empty for a single one."""
     if len(names) < 2:
         return ""
     entries = (f'<span><i class="b{i % N_COLORS}"></i>{escape(name)}</span>' for i, name in enumerate(names))

@@ -73,7 +73,7 @@ def test_sources_and_finders_are_a_table(work, tmp_path):
     page = paths["output"].read_text()
     assert page.startswith("<!doctype html>")
     assert page.count("<tr>") == 4
-    assert page.count("<img") + page.count("Everything is perfect") == 3
+    assert page.count("<img") + page.count("There are no errors") == 3
 
 
 def test_a_single_score_is_a_line_for_each_figure(work):
@@ -118,7 +118,7 @@ def test_a_recording_says_whether_ids_stay(work):
 @pytest.mark.usefixtures("tiny")
 def test_test_sets_bring_their_empty_rooms():
     result = ran(bench=["all"], empty_room=True)
-    assert result.lines()[0] == f"bench {benchsets.BENCH_VERSION}, frames of which no hash is committed: small"
+    assert result.lines()[0] == f"bench {benchsets.BENCH_VERSION}, frames without a committed hash: small"
     (source,) = result.to_dict()["sources"]
     assert (source["title"], source["as_committed"], len(source["sha256"])) == ("bench small", False, 64)
     assert result.sources[0].scores["find_people"].mean_iou > 0.9
@@ -128,7 +128,7 @@ def test_test_sets_bring_their_empty_rooms():
 def test_perfect_frames_have_no_picture(monkeypatch, work, tmp_path):
     monkeypatch.setattr(peoplerun, "PeopleJudge", lambda seed: perfect_judge(seed))
     ran(data=[work / "plain"], output=tmp_path / "r.html")
-    assert "Everything is perfect" in (tmp_path / "r.html").read_text()
+    assert "There are no errors" in (tmp_path / "r.html").read_text()
 
 
 def perfect_judge(seed):
@@ -141,10 +141,10 @@ def perfect_judge(seed):
     ("options", "message"),
     [
         ({}, "there is nothing to find people in; give a data set with data, marked rooms with rooms, or test sets"),
-        ({"data": ["d"], "mocap": "clips"}, "mocap names the clips that test sets of bench are made of"),
-        ({"rooms": ["r"], "background": ["b"]}, "^background is about data sets; give data"),
-        ({"data": ["d"], "bench": ["rooms"], "recording": True}, "^recording is about data sets; give data"),
-        ({"data": ["d"], "empty_room": True}, "^empty_room takes the empty rooms of bench"),
+        ({"data": ["d"], "mocap": "clips"}, "mocap names the clips for test sets of bench"),
+        ({"rooms": ["r"], "background": ["b"]}, "^background is for data sets; give data"),
+        ({"data": ["d"], "bench": ["rooms"], "recording": True}, "^recording is for data sets; give data"),
+        ({"data": ["d"], "empty_room": True}, "^empty_room uses the generated empty rooms of bench"),
         ({"data": ["d"], "limit": 0}, "1 or more; got 0"),
     ],
 )

@@ -116,7 +116,7 @@ def test_several_models_get_a_verdict(models):
     assert "&lt;second&gt;" in text
     assert "<second>" not in text
     # the same joints were found by both
-    assert "cannot be told apart on these frames: mean average precision" in text
+    assert "do not differ significantly on these frames: mean average precision" in text
 
 
 def test_verdicts_say_who_is_better(models):
@@ -126,7 +126,7 @@ def test_verdicts_say_who_is_better(models):
     if gap.is_clear:
         assert ("B is better than A" if gap.value > 0 else "A is better than B") in parts
     else:
-        assert "A and B cannot be told apart" in parts
+        assert "A and B do not differ significantly" in parts
     assert "a difference of +0.0 points (+0.0 to +0.0)" in joints
     clear = reporttext.verdict_lines("A", shifted(first, -0.1), "B", shifted(first, 0.0))
     assert clear[0].startswith("B is better than A: mean per-class accuracy, 31 parts")
@@ -155,7 +155,7 @@ def test_models_of_other_parts_share_the_regions(frames, models):
     assert "mean per-class accuracy, 25 parts" in text
     (line,) = reporttext.verdict_lines("ours", found[0], "pcl", found[1])
     assert "15 regions" in line
-    assert "No joints of pcl: joints were not asked for." in text
+    assert "No joints of pcl: joints were not requested." in text
 
 
 def test_a_made_up_part_set_gets_a_report_without_joints():
@@ -179,7 +179,7 @@ def test_marks_have_a_section(models):
     text = report_page([ModelReport(m.name, m.evaluation, marks=m.evaluation) for m in models])
     Page(text)
     assert '<section id="marks">' in text
-    assert "right points by region" in text
+    assert "correct points by region" in text
     alone = report_page([ModelReport(models[0].name, marks=models[0].evaluation)])
     assert '<section id="figures">' not in alone
     assert "marked frames" in alone
@@ -196,7 +196,7 @@ def test_the_same_figures_give_the_same_bytes(tmp_path, models, frames):
 def test_a_report_that_cannot_be_written_leaves_nothing(tmp_path, models):
     with pytest.raises(DepthForestError, match="cannot be written"):
         write_report(tmp_path / "missing" / "a.html", models[:1])
-    with pytest.raises(UsageError, match="at least one model that was evaluated"):
+    with pytest.raises(UsageError, match="at least one evaluated model"):
         write_report(tmp_path / "a.html", [ModelReport("a")])
     assert list(tmp_path.iterdir()) == []
 
