@@ -1,4 +1,4 @@
-"""Card: what a model is, in Markdown, from what the steps of its recipe noted."""
+"""Card: the description of a model in Markdown, from the records of its recipe's steps."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def write_card(recipe: Recipe, notes: Mapping[str, Mapping[str, Any]], facts: st
     ----------
     recipe : Recipe
     notes : mapping
-        Of each step by its name: what it returned.
+        The record that each step returned, by the step's name.
     facts : str
         One line about the model file.
     command : str
-        What makes it again.
+        The command that makes the model again.
     """
     lines = [f"# {recipe.name}", "", *([recipe.about, ""] if recipe.about else []), facts, ""]
     if recipe.scale != 1:

@@ -1,4 +1,4 @@
-"""Kinds: what a step of a recipe can be, which options it has, and what its function is handed."""
+"""Kinds of steps in a recipe: their options, and the arguments of their functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from depthforest.forest import Forest
 
 FRAMES, MODEL, FIGURES = "frames", "model", "figures"
-"""What a step gives: a data set, a model file, or figures of a model."""
+"""Result of a step: a data set, a model file, or figures of a model."""
 
 SUFFIXES = {FRAMES: ".zarr", MODEL: ".safetensors", FIGURES: ".json"}
 
@@ -29,7 +29,7 @@ class Option:
     kind : "number", "count", "text", "flag", "names" or "config"
         A config is the name of a TOML file beside the recipe; names are a list of texts.
     default : optional
-        What it is where the recipe leaves it out; None leaves the choice to the step.
+        Value if the recipe leaves it out; None leaves the choice to the step.
     is_needed : bool
         Whether the recipe must give it.
     least : int, optional
@@ -42,7 +42,7 @@ class Option:
     least: int | None = None
 
     def checked(self, where: str, value: Any) -> Any:
-        """Return a value of the recipe if it is of this kind."""
+        """Return a value from the recipe if it has this kind; raise UsageError otherwise."""
         is_right = {
             "number": is_finite(value),
             "count": is_whole(value, 0),
@@ -69,13 +69,13 @@ class Work:
     Parameters
     ----------
     units : float
-        What its time is proportional to: frames, or evaluations.
+        The quantity that its time is proportional to: frames, or evaluations.
     n_frames : int
         Frames that are made or read.
     n_evaluations : float
-        Pixels times candidates times levels, of growing.
+        For growing: pixels times candidates times levels.
     n_bytes : float
-        On disk, about.
+        Approximate size on disk.
     """
 
     units: float
@@ -91,22 +91,22 @@ class Kind:
     Parameters
     ----------
     name : str
-        As recipes spell it, after `do =`.
+        Name in recipes, after `do =`.
     gives : str
         `FRAMES`, `MODEL` or `FIGURES`.
     options : mapping
         Name to `Option`. `data` (names of steps that give frames) and `model` (the name of one that gives a model) are
         understood by all kinds that list them.
     run : callable
-        Given a `Job`; writes `job.path` and returns what is worth noting, as JSON holds it.
+        Given a `Job`; writes `job.path` and returns a record in JSON form.
     unit_seconds : float
-        Of one unit of work on two cores, before anything was measured.
+        Estimate for one unit of work on two cores, before anything was measured.
     work : callable
         Given the `Step` and the number of frames of its data, returns its `Work`.
     depends_on : callable, optional
-        Given a `Step`, returns text of what else shapes the result: digests of files.
+        Given a `Step`, returns text about what else shapes the result: digests of files.
     version : int
-        Raise it whenever the same inputs give another result.
+        Raise it whenever the same inputs give a different result.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Step:
     name : str
     kind : Kind
     options : mapping
-        All options of the kind; None where neither the recipe nor the kind says anything.
+        All options of the kind; None if neither the recipe nor the kind has a value.
     configs : mapping
         The contents of the TOML files that options name.
     data : tuple of Step
@@ -168,7 +168,7 @@ KINDS: dict[str, Kind] = {}
 
 
 def of_frames(passes: float = 1.0) -> Callable[[Step, int], Work]:
-    """Return the work of a step that looks so many times at all frames of its data."""
+    """Return the work of a step that makes `passes` passes over all frames of its data."""
     return lambda _step, n_frames: Work(passes * n_frames, n_frames)
 
 
@@ -182,7 +182,7 @@ def step(
     version: int = 1,
     **options: Option,
 ) -> Callable[[Callable[[Job], Mapping[str, Any]]], Callable[[Job], Mapping[str, Any]]]:
-    """Make a function the kind of step of this name; the arguments are the fields of `Kind`."""
+    """Register a function as the kind of step with this name; the arguments are the fields of `Kind`."""
 
     def register(run: Callable[[Job], Mapping[str, Any]]) -> Callable[[Job], Mapping[str, Any]]:
         KINDS[name] = Kind(
@@ -195,25 +195,25 @@ def step(
 
 @dataclass(frozen=True)
 class Job:
-    """What the function of a kind is handed.
+    """The arguments of a kind's function.
 
     Parameters
     ----------
     step : Step
     path : Path
-        What it has to write.
+        The file or folder to write.
     data_paths : sequence of Path
         The data sets of `data`.
     model_path : Path or None
         The file of `model`.
     advance : callable
-        To be called with the units of work that were done.
+        Call it with the units of work that were done.
     tell : callable
-        To be called with news: one line of text, and the seconds that the step will still take, or None.
+        Call it with news: one line of text, and the remaining seconds of the step, or None.
     threads : int or None
     memory_mb : float or None
     client : optional
-        Of the Dask cluster to run on.
+        Client of the Dask cluster to run on.
     """
 
     step: Step
@@ -231,7 +231,7 @@ class Job:
         return self.step.options[name]
 
     def given(self, **names: str) -> dict[str, Any]:
-        """Return the options that are given, under the names of a function's parameters."""
+        """Return the options that have a value, under the names of a function's parameters."""
         found = {parameter: self.step.options[name] for parameter, name in names.items()}
         return {parameter: value for parameter, value in found.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""Outlook: how long steps will take, from their work and from the rates of those that are done."""
+"""Outlook: how long steps will take, from their work and from the rates of finished steps."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from depthforest.recipes.kinds import Step
 class RecipeOutlook:
     """How long the rest of a recipe will take.
 
-    A step takes its units of work times the seconds of a unit. Those are the kind's own figure, measured on two cores,
-    until a step of the same kind is done; then they are what was measured.
+    A step takes its units of work times the seconds per unit. These are the kind's default, measured on two cores,
+    until a step of the same kind is done; after that, the measured value.
 
     Parameters
     ----------
     steps : sequence of Step
-        That are to be done, in order.
+        The remaining steps, in order.
     records : iterable of mapping
-        Of steps that are done: kind, units and seconds.
+        Records of finished steps: kind, units and seconds.
     """
 
     def __init__(self, steps: Sequence[Step], records: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -45,24 +45,24 @@ class RecipeOutlook:
         self._add(step.kind.name, step.work.units, seconds)
 
     def seconds_left(self, step: Step, done: float, seconds: float, own: float | None = None) -> float:
-        """Return how long all of the rest will take.
+        """Return how long all remaining work will take.
 
         Parameters
         ----------
         step : Step
-            At work.
+            The step in progress.
         done : float
-            Units of it that are done.
+            Its units that are done.
         seconds : float
-            That it has taken.
+            Its time so far.
         own : float, optional
-            What the step says it will still take.
+            The step's own estimate of its remaining time.
         """
         rest = sum(self.seconds_of(one) for one in self._steps if one is not step)
         if own is not None:
             return rest + own
         share = done / step.work.units if step.work.units else 1.0
-        if share > 0.05:  # a rate of its own, once it has gone a while
+        if share > 0.05:  # its own rate, once it has run for a while
             return rest + max(0.0, seconds / share - seconds)
         return rest + max(0.0, self.seconds_of(step) - seconds)
 

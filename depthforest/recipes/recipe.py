@@ -15,7 +15,7 @@ from depthforest.recipes.kinds import FRAMES, KINDS, MODEL, Step
 TOP_KEYS = ("name", "about", "notes", "base", "steps")
 
 MAX_BASES = 8
-"""Recipes that stand on one another."""
+"""Longest chain of recipes, each the base of the next."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class Recipe:
     Parameters
     ----------
     path : Path
-        Of its file.
+        Path of its file.
     name : str
     about : str
         One sentence for the card.
     notes : str
         Markdown for the end of the card.
     steps : tuple of Step
-        In the order in which they are done.
+        In the order in which they run.
     scale : float
     """
 
@@ -45,12 +45,12 @@ class Recipe:
 
     @property
     def product(self) -> Step:
-        """The last step that gives a model: what is written in the end."""
+        """The last step that gives a model, which is written in the end."""
         return [one for one in self.steps if one.kind.gives == MODEL][-1]
 
 
 def read_recipe(path: str | Path, *, scale: float = 1.0, mocap: str | None = None, bodies: str | None = None) -> Recipe:
-    """Read a recipe and check all of it that can be checked before anything is done.
+    """Read a recipe and check everything that can be checked before the first step.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def read_recipe(path: str | Path, *, scale: float = 1.0, mocap: str | None = Non
     scale : float
         Above 0: numbers of frames and leaves are multiplied by it.
     mocap, bodies : str, optional
-        Instead of what the steps that make frames say; no clips where `mocap` is empty.
+        Replace these options of steps that make frames; an empty `mocap` means no clips.
     """
     if not is_finite(scale) or not 0 < scale <= 1000:
         raise UsageError(f"scale must be a number above 0, up to 1000; got {scale!r}")
@@ -68,7 +68,7 @@ def read_recipe(path: str | Path, *, scale: float = 1.0, mocap: str | None = Non
     made: dict[str, Step] = {}
     for folder, name, table in _tables(path, content, 0):
         if name in made:
-            raise UsageError(f"{path}: step {name} is there twice, here and in the recipe that it stands on")
+            raise UsageError(f"{path}: step {name} is given twice, here and in the base recipe")
         made[name] = _step(folder, name, table, made, scale, given)
     if not any(one.kind.gives == MODEL for one in made.values()):
         raise UsageError(f"{path}: no step gives a model; kinds that do: {', '.join(_giving(MODEL))}")
@@ -100,7 +100,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _tables(path: Path, content: Mapping[str, Any], n_bases: int) -> list[tuple[Path, str, Any]]:
-    """Return (file, name, table) of all steps, those of the recipe that this one stands on first."""
+    """Return (file, name, table) of all steps, those of the base recipe first."""
     found: list[tuple[Path, str, Any]] = []
     base = content.get("base")
     if base is not None:
@@ -151,7 +151,7 @@ def _change_frames(
     made: Mapping[str, Step],
     given: Mapping[str, str],
 ) -> None:
-    """Let what was asked for replace clips and bodies; clips only where a step, or one before it, has any."""
+    """Replace clips and bodies by the given ones; clips only where a step, or one before it, has any."""
     for name in {"mocap", "bodies"} & set(options):
         its_own = options[name] or configs.get("config", {}).get(name) or _first(name, made)
         if name in given and (name != "mocap" or its_own):
@@ -161,7 +161,7 @@ def _change_frames(
 
 
 def _first(name: str, made: Mapping[str, Step]) -> str | None:
-    """Return what the first of some steps says that says anything."""
+    """Return an option's value from the first step that has one."""
     said = (one.options.get(name) or one.configs.get("config", {}).get(name) for one in made.values())
     return next(filter(None, said), None)
 
@@ -185,5 +185,5 @@ def _reference(where: str, name: str, made: Mapping[str, Step], gives: str) -> S
 
 
 def _check_config(step: Step) -> None:
-    """Raise an error now if a configuration or a number cannot be used."""
+    """Raise an error now if a configuration or a number is invalid."""
     step.kind.work(step, 1)

@@ -1,4 +1,4 @@
-"""RecipeRun: what is missing of a recipe, done step by step, kept, logged, and written as a model with its card."""
+"""RecipeRun: does the missing steps of a recipe, keeps and logs their results, and writes a model with its card."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from depthforest.recipes.recipe import Recipe
 LOG = "log.jsonl"
 
 NEWS_SECONDS = 1.0
-"""Between two lines of progress of one step."""
+"""Seconds between two lines of progress of one step."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What does not shape the model.
+    """Options that do not shape the model.
 
     Parameters
     ----------
     threads : int, optional
         Default: one per core.
     memory_mb : float, optional
-        Budget of growing.
+        Memory budget of growing.
     client : optional
-        Of a Dask cluster to run on.
+        Client of a Dask cluster to run on.
     """
 
     threads: int | None = None
@@ -57,7 +57,7 @@ class StepNews:
     Parameters
     ----------
     event : "step", "level", "done" or "kept"
-        A step begins, is at work, is done, or was done before. (The command line shows "level" in its live line.)
+        A step begins, makes progress, is done, or was done before. (The command line shows "level" in its live line.)
     text : str
     seconds_left : float or None
     """
@@ -80,11 +80,11 @@ class RecipeRun:
     ----------
     recipe : Recipe
     output : str or Path
-        The model file to write; its card goes beside it, as NAME.md.
+        The model file to write; its card is written beside it, as NAME.md.
     folder : str or Path, optional
-        Where steps are kept; recipes may share one. Default: beside the model, `MODEL.steps`.
+        Folder for the results of steps; recipes may share one. Default: beside the model, `MODEL.steps`.
     mocap, bodies : str, optional
-        As `read_recipe` was given them, for the command on the card.
+        As given to `read_recipe`, for the command on the card.
     """
 
     def __init__(
@@ -103,18 +103,18 @@ class RecipeRun:
 
     @property
     def card_path(self) -> Path:
-        """Where the card goes."""
+        """Path of the card."""
         return self.output.with_suffix(".md")
 
     def path_of(self, step: Step) -> Path:
-        """Return what a step writes."""
+        """Return the path that a step writes."""
         return self.folder / f"{step.name}-{step.key}{SUFFIXES[step.kind.gives]}"
 
     def _record_path(self, step: Step) -> Path:
         return self.folder / f"{step.name}-{step.key}.done"
 
     def record(self, step: Step) -> dict[str, Any] | None:
-        """Return what a step noted when it was done; None if it is to be done."""
+        """Return the record of a finished step; None if it still has to run."""
         if not self._record_path(step).is_file() or not self.path_of(step).exists():
             return None
         content = read_json(self._record_path(step), DepthForestError)
@@ -144,16 +144,16 @@ class RecipeRun:
         return rows
 
     def check(self) -> None:
-        """Raise what can be told before anything is done: missing files and packages, an output nobody can write."""
+        """Raise errors that can be detected before the first step: missing files and packages, an unwritable output."""
         check_writable(self.output)
         records = self.records()
         if any(step.kind.gives == FRAMES or step.data for step in self.recipe.steps if step.name not in records):
             import_zarr()  # frames are kept in Zarr stores
 
     def run(self, tell: Callable[[StepNews], object] = lambda _: None, options: RunOptions | None = None) -> Path:
-        """Do what is missing, and write model and card; return the path of the model.
+        """Run the missing steps, and write model and card; return the path of the model.
 
-        Ctrl-C at any point loses at most the step at hand; frames and trees also keep what they have of that.
+        Ctrl-C loses at most the step in progress; steps that make frames or grow trees also keep partial results.
         """
         self._options = RunOptions() if options is None else options
         self.check()
@@ -171,7 +171,7 @@ class RecipeRun:
         return self.output
 
     def _do(self, step: Step, title: str, outlook: RecipeOutlook, tell: Callable[[StepNews], object]) -> dict[str, Any]:
-        """Do one step, and keep its record."""
+        """Run one step, and keep its record."""
         started = told = time.perf_counter()
         done = 0.0
 
@@ -243,9 +243,9 @@ def _facts(path: Path) -> str:
     size = shown_bytes(path.stat().st_size)
     try:
         forest = load(path)
-    except DepthForestError:  # of another kind: a person model says its own
+    except DepthForestError:  # not a forest: a person model has its own facts
         return f"{size}."
-    facings = f" that tell {forest.n_facings} facings apart" if forest.n_facings > 1 else ""
+    facings = f" for {forest.n_facings} facings" if forest.n_facings > 1 else ""
     return (
         f"{len(forest.part_set)} parts, {counted(forest.n_trees, 'trees')} of up to {forest.depth} splits, "
         f"{forest.n_leaves:,} leaves{facings}, {size}."

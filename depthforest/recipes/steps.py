@@ -1,4 +1,4 @@
-"""Steps: the kinds that recipes are made of. Each is one function of a `Job`; heavy rooms are imported inside."""
+"""Steps: the kinds of steps in recipes. Each is one function of a `Job`; heavy rooms are imported inside."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from synth import Config
 
 PIXEL_BYTES = 0.33
-"""Of a pixel of a frame in a Zarr store, about: depth, parts and people, compressed."""
+"""Approximate bytes per pixel of a frame in a Zarr store: depth, parts and people, compressed."""
 
 DATA = Option("names", is_needed=True)
 ONE_MODEL = Option("text", is_needed=True)
 
 
 def synth_config(step: Step) -> Config:
-    """Return the configuration of a step that makes frames: its file, changed by its own options."""
+    """Return the configuration of a step that makes frames: its file, overridden by its options."""
     from synth import Config
 
     own = {
@@ -60,7 +60,7 @@ def _frame_work(step: Step, _n_frames: int) -> Work:
     camera=Option("text"), sensor=Option("text"), bodies=Option("text"), mocap=Option("text"),
 )  # fmt: skip
 def make_frames(job: Job) -> Mapping[str, Any]:
-    """Make labeled frames: `frames` of a synth.Config file, a seed, and what differs from the file."""
+    """Make labeled frames from a synth.Config file, a seed, and options that override the file."""
     from synth import Generator, produce
 
     n, config = job.option("frames"), synth_config(job.step)
@@ -83,7 +83,7 @@ def _growing_work(step: Step, n_frames: int) -> Work:
 
 def _trees_work(config: TrainConfig, n_frames: int) -> Work:
     n_pixels = config.frames_of(max(n_frames, 1)) * config.pixels_per_frame
-    # a level below which nodes are too small to be split
+    # below this level, nodes are too small to split
     levels = min(config.depth, max(1.0, math.log2(max(2.0, n_pixels / config.min_pixels)) + 2))
     n = float(config.trees) * n_pixels * config.candidates * levels
     return Work(n, n_frames, n)
@@ -153,7 +153,7 @@ def _context_work(step: Step, n_frames: int) -> Work:
     config=Option("config"),
 )  # fmt: skip
 def grow_context(job: Job) -> Mapping[str, Any]:
-    """Grow a context stage: a ContextConfig file on a model's answers to the frames of `data`, new to it."""
+    """Grow a context stage: a ContextConfig file on a model's answers to frames of `data` that are new to it."""
     from depthforest.training import MEMORY_MB, is_checkpoint, train_context
 
     config = context_config(job.step)
@@ -188,7 +188,7 @@ def fit_context(job: Job) -> Mapping[str, Any]:
 
 @step("fit-joints", MODEL, unit_seconds=1 / 12, data=DATA, model=ONE_MODEL)
 def fit_joints(job: Job) -> Mapping[str, Any]:
-    """Fit how labels become joints, as `depthforest fit-joints`, on the frames of `data`."""
+    """Fit the parameters of joint finding, as `depthforest fit-joints`, on the frames of `data`."""
     from depthforest.joints import fit_joints
 
     frames = job.frames()
@@ -211,7 +211,7 @@ def fit_confidence(job: Job) -> Mapping[str, Any]:
     trees=Option("count", is_needed=True), mirror=Option("flag"),
 )  # fmt: skip
 def keep_first_trees(job: Job) -> Mapping[str, Any]:
-    """Keep the first trees of a model, and measure on the frames of `data` how confident its labels of people are."""
+    """Keep the first trees of a model, and measure the confidence of its labels of people on the frames of `data`."""
     from depthforest.training import first_trees, person_confidence
 
     fewer = first_trees(job.forest(), job.option("trees"))
@@ -222,7 +222,7 @@ def keep_first_trees(job: Job) -> Mapping[str, Any]:
 
 
 def _body_digest(step: Step) -> str:
-    """Return the digest of the shipped body forest that a person model looks through."""
+    """Return the digest of the shipped body forest that a person model uses."""
     name = step.configs.get("config", {}).get("body", "body31")
     path = models_folder() / f"{name}.safetensors"
     return hashlib.sha256(read_bytes(path, DepthForestError)).hexdigest()
@@ -268,7 +268,7 @@ def _bench_work(step: Step, _n_frames: int) -> Work:
     bench=Option("names", is_needed=True), limit=Option("count", 300, least=2), mocap=Option("text"),
 )  # fmt: skip
 def evaluate(job: Job) -> Mapping[str, Any]:
-    """Judge a model on test sets of the bench; those that need clips are left out where there are none."""
+    """Evaluate a model on test sets of the bench; those that need clips are left out if there are none."""
     from depthforest.evaluation import SETS, EvaluateOptions, prepare_evaluation
 
     asked, mocap = _bench_names(job.step), job.option("mocap")
@@ -278,7 +278,7 @@ def evaluate(job: Job) -> Mapping[str, Any]:
             f"step {job.step.name}: all its test sets need the CMU clips; name their folder as ", Parameter("mocap")
         )
     n_most = max(SETS[name].n_frames for name in names)
-    limit = job.option("limit") if job.option("limit") < n_most else None  # whole sets are held against their hashes
+    limit = job.option("limit") if job.option("limit") < n_most else None  # whole sets are compared with their hashes
     run = prepare_evaluation(
         EvaluateOptions(
             models=[str(job.model_path)],
