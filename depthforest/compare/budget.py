@@ -1,8 +1,9 @@
-"""Settings and budget of `compare`: what everybody may spend, and how many members, rounds or candidates that buys.
+"""Settings and budget of `compare`: the cost allowed for each learner, and the size that it buys.
 
-A learner is a function from a size n to a fitted model, whatever n counts. `spend` fits growing sizes, each about
-`STEP` times as dear as the one before, draws a line through the last two, and fits what should cost the budget. Imports
-nothing heavy, so that the command line can show the defaults at once.
+A learner is a function from a size n to a fitted model; n counts members, rounds or candidates. `spend` fits growing
+sizes, each about `STEP` times as expensive as the one before, extrapolates the line through the last two, and fits the
+size that should cost the budget. This module imports nothing heavy, so that the command line can show the defaults at
+once.
 """
 
 from __future__ import annotations
@@ -15,30 +16,32 @@ from typing import Protocol, TypeVar
 from depthforest.base import UsageError, check_range
 
 SECONDS = 30.0
-"""Default budget of a fit, processor seconds: a minute or two a learner with the search and the judging."""
+"""Default budget of a fit in processor seconds: a minute or two per learner, including search and evaluation."""
 
 STEP = 5.0
-"""A fit costs about so many times the one before it: all searching together costs about a third of the last fit."""
+"""A fit costs about this many times the one before it, so the whole search costs about a third of the last fit."""
 
 ENOUGH, TOO_MUCH = 0.85, 1.1
-"""Shares of the budget between which a fit is taken to have spent it: times of equal fits differ by some percent."""
+"""A fit whose cost lies between these shares of the budget counts as on budget: times of equal fits vary by a few
+percent."""
 
 NEAR, MAX_NEAR = 0.7, 3
-"""Fits that come this near to the budget, at most so many: a target and two corrections."""
+"""Most fits close to the budget: one that aims at it, and two corrections."""
 
 MAX_JUMP = 64
-"""A size is at most so many times the one before: the line through two cheap fits may be nearly level."""
+"""A size is at most this many times the one before: the line through two cheap fits may be nearly flat."""
 
 MAX_FITS = 9
-"""Of one learner: seven reach any budget from a ten-thousandth of it, two correct."""
+"""Most fits of one learner: seven reach any budget from a ten-thousandth of it, two more correct."""
 
 JUMP, GROWTH = 16, 1.05
-"""A learner whose bytes, and time if that is budgeted, grow by less in three fits, while its size grows so much, has
-stopped by itself. Two fits would not do: what a learner costs in any case hides what its first steps cost."""
+"""A learner whose cost grows by less than this over three fits, while its size grows by so much, has stopped by itself.
+The cost is bytes, and time if it is budgeted. Two fits are not enough, because fixed costs hide the cost of the first
+steps."""
 
 
 class Costs(Protocol):
-    """What a fit has cost."""
+    """The cost of a fit."""
 
     @property
     def n(self) -> int:
@@ -50,7 +53,7 @@ class Costs(Protocol):
 
     @property
     def n_bytes(self) -> int:
-        """Of the model."""
+        """Size of the model in bytes."""
 
 
 _F = TypeVar("_F", bound=Costs)
@@ -58,20 +61,20 @@ _F = TypeVar("_F", bound=Costs)
 
 @dataclass(frozen=True)
 class CompareSettings:
-    """What everybody shares beside the budget.
+    """Settings that all learners share, besides the budget.
 
     Parameters
     ----------
     pixels : int
-        Training pixels in all.
+        Total number of training pixels.
     probes : int
         Pairs of probes in the pool: columns of the table.
     frames : int
-        Training frames at most.
+        Most training frames.
     test_frames : int
-        Frames to judge by at most.
+        Most test frames.
     held_out : float
-        Share of the frames that judges where there is no test set.
+        Share of the frames held out for testing if there is no test set.
     seed : int
         The same seed draws the same pixels and frames.
     """
@@ -97,7 +100,7 @@ class CompareSettings:
 
 @dataclass(frozen=True)
 class Budget:
-    """What every learner may spend; what is None does not count.
+    """Budget of every learner; entries of None do not count.
 
     Parameters
     ----------
@@ -106,7 +109,7 @@ class Budget:
     megabytes : float, optional
         Size of the fitted model, in millions of bytes.
     rounds : int, optional
-        A fixed size instead, the same number for everybody: costs nothing to find, and is repeated exactly.
+        A fixed size for all learners instead; needs no search, and is exactly reproducible.
     """
 
     seconds: float | None = None
@@ -124,7 +127,7 @@ class Budget:
                 raise UsageError(f"a budget must be a number above 0, got {value}")
 
     def spent(self, fit: Costs) -> float:
-        """Return the share of the budget that a fit has spent: of the one that runs out first."""
+        """Return the share of the budget that a fit has spent: the largest over all budgets."""
         return max(cost(fit) / limit for cost, limit in self._limits())
 
     def is_over(self, fit: Costs) -> bool:
@@ -149,16 +152,16 @@ def spend(budget: Budget, fit: Callable[[int], _F], *, is_single: bool = False) 
     ----------
     budget : Budget
     fit : callable
-        From a size to what was fitted, with its cost.
+        From a size to the fitted model, with its cost.
     is_single : bool
         The learner has no size: it is fitted once.
 
     Returns
     -------
     fits : list
-        All of them, in order.
+        All fits, in order.
     chosen : one of them
-        The largest that does not overspend; if all do, the smallest.
+        The largest within the budget; if none is, the smallest.
     """
     if budget.rounds is not None or is_single:
         only = fit(1 if is_single else budget.rounds or 1)
@@ -179,7 +182,7 @@ def _next(budget: Budget, fits: Sequence[Costs]) -> int | None:
         return None
     n = budget.next_size(fits, 1.0 if spent >= 1 / STEP else STEP * spent)
     if spent < ENOUGH:
-        # one more at least; but not what was too much before
+        # at least one more, but less than a size that was over budget before
         n = max(n, last.n + 1)
         too_large = [f.n for f in fits if budget.spent(f) > TOO_MUCH]
         n = min(n, min(too_large, default=n + 1) - 1)

@@ -1,7 +1,7 @@
-"""The data of `compare`: training frames in memory, the pixels drawn of them, and whole frames to judge by.
+"""The data of `compare`: training frames in memory, the pixels drawn from them, and whole test frames.
 
-Everybody learns from the same pixels: learners of columns from `pixeltables`, the depth forest from the same frames
-with no other pixel labeled (`drawn_frames`). No time of reading frames is ever counted.
+All learners see the same pixels: learners of columns get a table from `pixeltables`, the depth forest gets the same
+frames with no other pixel labeled (`drawn_frames`). Time to read frames is never counted.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from depthforest.training import PixelTable, checked_frame, draw_probes, pixel_t
 
 @dataclass(frozen=True, eq=False)
 class CompareData:
-    """What everybody learns from and is judged by.
+    """Training and test data of all learners.
 
     Parameters
     ----------
     table : PixelTable
         Training pixels.
     frames : list of LabeledFrame
-        The frames that they are of, cut to their people.
+        The frames of these pixels, cropped to their people.
     drawn : list of LabeledFrame
         The same with no other pixel labeled.
     test : list of LabeledFrame
@@ -65,7 +65,7 @@ def drawn_frames(frames: Sequence[LabeledFrame], n: int, seed: int) -> list[Labe
 
 
 def open_frames(data: str | Path | None, synth_config: Path | None, n: int, seed: int) -> Any:
-    """Open a data set, or make synthetic frames as `train` does."""
+    """Open a data set, or generate synthetic frames as `train` does."""
     if data is not None:
         if synth_config is not None:
             raise UsageError(Parameter("data"), " brings its own frames; leave out ", Parameter("synth_config"))
@@ -76,7 +76,7 @@ def open_frames(data: str | Path | None, synth_config: Path | None, n: int, seed
 
 
 def open_judges(test: str | Path | None, bench: str | None, mocap: Path | None) -> Any:
-    """Open what judges: a data set, a fixed test set by name, or None for frames that are held out."""
+    """Open the test data: a data set, or a fixed test set by name; None if training frames are held out."""
     if bench is None:
         if mocap is not None:
             raise UsageError(
@@ -89,7 +89,7 @@ def open_judges(test: str | Path | None, bench: str | None, mocap: Path | None) 
 
 
 def spread(n_there: int, n: int) -> list[int]:
-    """Return the numbers of at most n frames, spread evenly over those that are there."""
+    """Return the numbers of at most n frames, spread evenly over all of them."""
     n = min(n, n_there)
     return [i * n_there // n for i in range(n)]
 
@@ -97,15 +97,15 @@ def spread(n_there: int, n: int) -> list[int]:
 def chosen_frames(
     n_data: int, n_test: int | None, frames: int, test_frames: int, held_out: float
 ) -> tuple[list[int], list[int]]:
-    """Return which frames train and which judge.
+    """Return which frames are for training and which for testing.
 
     Parameters
     ----------
     n_data, n_test : int
-        How many there are; without a test set, None, the last share `held_out` of the chosen frames judges: frames of a
-        recording that stand side by side are alike, and stay together.
+        Numbers of frames. Without a test set (None), the last share `held_out` of the chosen frames is for testing:
+        consecutive frames of a recording are alike, so they stay together.
     frames, test_frames : int
-        How many to take at most, spread evenly.
+        Most frames to use, spread evenly.
     held_out : float
     """
     chosen = spread(n_data, frames)
@@ -134,7 +134,7 @@ def read_data(
     train_numbers, test_numbers : sequences of int
     settings : CompareSettings
     advance : callable
-        Told how many frames were read.
+        Called with the number of frames that were read.
     """
     part_set = source[train_numbers[0]].part_set
     frames = []
@@ -163,7 +163,7 @@ def labeled_pixels(frame: LabeledFrame) -> npt.NDArray[np.int64]:
 
 
 def cut_to_people(frame: LabeledFrame) -> LabeledFrame:
-    """Return the window of a frame that holds all people: every probe reads in it what it would read in the frame."""
+    """Return the window of a frame around all people; every probe reads the same in it as in the whole frame."""
     rows, cols = (np.flatnonzero((frame.people > 0).any(axis=axis)) for axis in (1, 0))
     if not len(rows):
         return frame

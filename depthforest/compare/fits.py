@@ -1,8 +1,8 @@
-"""One fit of one learner of `compare`: what it cost, and how right it is on whole frames.
+"""One fit of one learner of `compare`: its cost, and its accuracy on whole frames.
 
-Everybody fits and predicts on one thread, and times are processor times: waiting for a machine that is busy does not
-count. A fit is that of the finished table, or of frames in memory; a prediction starts at a depth frame with its
-people and ends at the part of every pixel of theirs, so that learners of columns compute their responses in it.
+All learners fit and predict on one thread, and times are processor times, so a busy machine does not count. The time of
+a fit starts with the finished table, or with frames in memory. The time of a prediction starts with a depth frame and
+its people and ends with the part of each of their pixels; for learners of columns it includes computing the responses.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from depthforest.pipeline import label_people
 from depthforest.training import pixel_responses, train
 
 WARM_ROWS = 4000
-"""Rows, at least, of the fit before the first, which compiles and is not counted."""
+"""Fewest rows of the warm-up fit, which compiles and is not counted."""
 
 FIGURES = ("pixel_accuracy", "mean_class_accuracy")
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What came of one fit.
+    """The result of one fit.
 
     Parameters
     ----------
     n : int
         Size.
     fit_seconds, predict_seconds : float
-        Processor time of the fit, and of the prediction of one frame in the mean.
+        Processor time of the fit, and mean processor time of predicting a frame.
     n_bytes : int
-        Of the fitted model, pickled: what it takes to carry it to another process.
+        Size of the fitted model, pickled.
     figures : mapping of str to Estimate
         `FIGURES`, with bootstrap intervals over frames.
     class_accuracies : (n_parts,) float64
@@ -73,7 +73,7 @@ Predict = Callable[[LabeledFrame, npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
 
 
 class Fitter:
-    """Fits one learner at any size, and judges it.
+    """Fits one learner at any size, and evaluates it.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Fitter:
             with _one_thread(), _quiet():
                 self._fitted(1, self._warm_frames())
             self._is_warm = True
-        # anew: libraries that the warm-up has loaded were not there to be limited
+        # again: libraries loaded by the warm-up were not limited by the first block
         with _one_thread(), _quiet():
             started = time.process_time()
             model = self._fitted(n)
@@ -106,7 +106,8 @@ class Fitter:
     def _warm_frames(self) -> int:
         """Return how many of the first frames are enough to compile: `WARM_ROWS` rows, each part in `FOLDS` frames.
 
-        Folds part frames, and some learners refuse to fit where a part is missing. All frames, if they have too few.
+        Folds split by frames, and some learners refuse to fit if a part is missing. If all frames together have too few
+        rows, returns all.
         """
         frames = self._data.table.frames
         is_shown = np.zeros((int(frames.max()) + 1, len(self._classes)), dtype=np.bool_)
@@ -127,7 +128,7 @@ class Fitter:
 
     def _depth_forest(self, n: int, n_frames: int | None) -> Any:
         source = self._data.frames if self._learner.is_fresh else self._data.drawn
-        # what the fullest frame gave to the table: from each frame as many as there, be they the same or fresh ones
+        # draw from each frame as many pixels as the table has of the fullest one, whether the same or fresh ones
         pixels = int(np.bincount(self._data.table.frames).max())
         config = replace(self._learner.make(n, self._seed), pixels_per_frame=pixels)
         return train(source[:n_frames], config, threads=1)
@@ -150,7 +151,7 @@ class Fitter:
         """Return a tally with a row for each test frame, and the mean processor time of a frame."""
         n_parts, confusions, seconds = len(self._data.part_set), [], 0.0
         first = self._data.test[0]
-        predict(first, labeled_pixels(first))  # compiles, or lays the trees out for walking
+        predict(first, labeled_pixels(first))  # compiles, or packs the trees for walking
         for frame in self._data.test:
             pixels = labeled_pixels(frame)
             started = time.process_time()
@@ -161,7 +162,7 @@ class Fitter:
 
 
 def pickled_size(model: Any) -> int:
-    """Return how many bytes a model's pickle has, without holding them."""
+    """Return the size of a model's pickle in bytes, without keeping it in memory."""
     counter = _Counter()
     pickle.Pickler(counter, protocol=5).dump(model)
     return counter.n
@@ -203,7 +204,7 @@ def _one_thread() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave out other libraries' warnings (rounds without gain, names of columns): figures say what is wrong."""
+    """Suppress other libraries' warnings (rounds without gain, names of columns): the figures show problems."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""The folder of a comparison: what it was made with, and what came of each learner; one file each, whole or not at all.
+"""The folder of a comparison: its settings and the result of each learner, one file each, written atomically.
 
 settings.json           what everybody shares; other settings are refused
 learners/NAME.json      of a finished learner: run again and it is not fitted again
@@ -37,7 +37,7 @@ class CompareFolder(ClaimedFolder):
     ----------
     path : Path
     settings : mapping
-        What makes the results what they are, as JSON holds it.
+        Everything that shapes the results, in JSON form.
     """
 
     RECORD = SETTINGS
@@ -73,7 +73,7 @@ class CompareFolder(ClaimedFolder):
         raise UsageError(f"{self.path}: was made with other settings ({change}); name another folder")
 
     def _refuse_others(self) -> None:
-        # hidden files are the system's, or half written
+        # hidden files are the system's, or partial
         if self.path.exists() and (
             not self.path.is_dir() or any(not entry.name.startswith(".") for entry in self.path.iterdir())
         ):
@@ -104,7 +104,7 @@ def read_record(path: Path, name: str, n_parts: int) -> dict[str, Any]:
 
 
 def _is_record(record: Any, name: str, n_parts: int) -> bool:
-    """Tell whether a file's content has everything that tables and plots ask for."""
+    """Tell whether a file's content has everything that tables and plots need."""
     return (
         isinstance(record, dict)
         and record.get("name") == name

@@ -1,4 +1,4 @@
-"""The learners of `compare`: a table of every ensemble that fits the task, ours and other people's.
+"""The learners of `compare`: a table of every suitable ensemble, ours and those of other libraries.
 
 Each has a name, a unit that its budget is spent on, and a function that makes the estimator of a size. Settings are the
 libraries' own but where the note says otherwise. Depth forests, which see frames and
@@ -16,33 +16,34 @@ from depthforest.base import UsageError
 from depthforest.training import TrainConfig
 
 RATE = 0.3
-"""Learning rate of boosting by trees of `LEVELS`, as XGBoost's own: a round grows a tree for each of 31 parts, so that
-a budget buys few rounds, and smaller steps would not arrive. Trees that grow leaf by leaf have their libraries' 0.1:
-with 0.3 they get worse from round to round."""
+"""Learning rate of boosting with trees of depth `LEVELS`, XGBoost's default. A round grows a tree for each of 31 parts,
+so a budget buys few rounds, and smaller steps would not converge. Trees that grow leaf by leaf use their libraries'
+0.1, because with 0.3 they get worse from round to round."""
 
 LEVELS = 6
 """Depth of boosted trees where depth limits them, XGBoost's; leaves limit LightGBM's and scikit-learn's, 31."""
 
 WEAK_LEVELS = 12
-"""Depth of AdaBoost's trees. A stump names two of 31 parts; a whole tree knows its rows by heart, and boosting ends."""
+"""Depth of AdaBoost's trees. A stump can only predict two of 31 parts; a full tree memorizes its rows, and boosting
+ends."""
 
 FOLDS = 3
-"""Of voting's weights and of stacking, by frames: each more costs one more fit of all members."""
+"""Folds, by frames, of voting's weights and of stacking. Each additional one costs another fit of all members."""
 
 TREES_A_UNIT = 8
 """Trees of each forest in a unit of voting and stacking, beside one round of boosting: about a third of the time."""
 
 NODE_PROBES = 100
-"""Pairs of probes that a node of a depth forest tries, where its budget buys trees: half of what a pool usually has."""
+"""Pairs of probes that a node of a depth forest tries if its budget buys trees: half the usual size of the pool."""
 
 KINECT_TREES, KINECT_LEVELS = 3, 20
-"""Of Shotton et al. 2011."""
+"""Values of Shotton et al. 2011."""
 
 MAX_TREES, MAX_PROBES = 1000, 100_000
-"""What `TrainConfig` takes."""
+"""Largest number that `TrainConfig` accepts."""
 
 PROBES_A_STEP = 10
-"""Pairs that a node tries, for each step of its budget, where that buys pairs."""
+"""Pairs that a node tries per step of its budget, if the budget buys pairs."""
 
 DEPTH_FOREST, AVERAGING, BOOSTING, COMBINING = "depth forest", "averaging", "boosting", "combining"
 FAMILIES = (DEPTH_FOREST, AVERAGING, BOOSTING, COMBINING)
@@ -56,7 +57,7 @@ class Learner:
     Parameters
     ----------
     name : str
-        As it is typed; of other libraries with their short name in front.
+        Name on the command line; for other libraries, with their short name in front.
     family : str
         One of `FAMILIES`.
     library : str
@@ -69,15 +70,15 @@ class Learner:
     scale : int
         How many of the unit one step of the search adds.
     most : int, optional
-        Steps that it takes at most; what a budget would buy beyond is not spent.
+        Most steps; a larger budget is not spent.
     is_single : bool
         It has no size.
     is_fresh : bool
-        Of a depth forest: each tree draws pixels of its own.
+        Each tree of a depth forest draws pixels of its own.
     has_groups : bool
-        Its fit takes the rows' frames as `groups`, for folds.
+        Its `fit` takes the rows' frames as `groups`, for folds.
     package : str
-        What must be installed.
+        The package that must be installed.
     """
 
     name: str
@@ -95,12 +96,12 @@ class Learner:
 
     @property
     def sees_frames(self) -> bool:
-        """Whether it learns from frames, and not from columns."""
+        """Whether it learns from frames instead of columns."""
         return self.family == DEPTH_FOREST
 
     @property
     def is_installed(self) -> bool:
-        """Whether its library is there."""
+        """Whether its library is installed."""
         return find_spec(self.package) is not None
 
 
@@ -111,7 +112,7 @@ def _ours(name: str, **settings: Any) -> Any:
 
 
 def _members(n: int, seed: int) -> list[tuple[str, Any]]:
-    """Return what votes and is stacked: two forests and boosting, in one size."""
+    """Return the members for voting and stacking: two forests and boosting, all of one size."""
     return [
         ("forest", _ours("RandomForestClassifier", n_estimators=TREES_A_UNIT * n, n_jobs=1, random_state=seed)),
         ("extra", _ours("ExtraTreesClassifier", n_estimators=TREES_A_UNIT * n, n_jobs=1, random_state=seed)),
@@ -313,7 +314,7 @@ LEARNERS = (
         has_groups=True,
     ),
 )
-"""All, in the order they are run and listed."""
+"""All learners, in the order in which they run and are listed."""
 
 
 def chosen_learners(names: Sequence[str] | None = None) -> list[Learner]:

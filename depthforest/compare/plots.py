@@ -26,10 +26,10 @@ Records = Sequence[Mapping[str, Any]]
 DPI = 110
 LABEL_PT = 8.0
 GAP = 0.04
-"""Between two names beside a plot, as a share of its height."""
+"""Distance between two names beside a plot, as a share of its height."""
 
 BESIDE: dict[str, Any] = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
-"""A number to the right of its bar."""
+"""Format of the number to the right of a bar."""
 
 PER_CLASS = "mean per-class accuracy"
 
@@ -117,7 +117,7 @@ def part_bars(records: Records, parts: Sequence[str]) -> Figure:
         ax.tick_params(labelsize=LABEL_PT)
     axes[0].set_yticks(range(len(parts)), parts)
     axes[0].invert_yaxis()
-    figure.supxlabel("share of the part's pixels that are right", fontsize=LABEL_PT + 1)
+    figure.supxlabel("share of the part's pixels that are correct", fontsize=LABEL_PT + 1)
     return figure
 
 
@@ -167,7 +167,7 @@ def _look(record: Mapping[str, Any]) -> tuple[str, str]:
 
 
 _COLORS = (canvas.CLASS_COLORS[5], canvas.CLASS_COLORS[0], canvas.CLASS_COLORS[2], canvas.CLASS_COLORS[7])
-"""Of the families, dark enough for text on white."""
+"""Colors of the families, dark enough for text on white."""
 
 
 def _new_figure(width: float, height: float) -> Figure:

@@ -1,7 +1,7 @@
-"""A run of `compare`: every ensemble, other people's, and the depth forest on the same pixels, under the same budget.
+"""A run of `compare`: our ensembles, those of other libraries, and the depth forest on the same pixels and budget.
 
-Puts together `data`, `learners`, `fits`, `budget`, `folder`, `table` and
-`plots`. Everything that can be wrong with what was asked for is said by `prepare`, before anything is fitted.
+Combines `data`, `learners`, `fits`, `budget`, `folder`, `table` and `plots`. `prepare_comparison` reports every error
+in the options before anything is fitted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from depthforest.compare.table import write_tables
 from depthforest.training import fingerprint
 
 LIBRARIES = ("numpy", "numba", "scikit-learn", "lightgbm", "xgboost", "xgboost-cpu")
-"""Whose versions are noted with each result."""
+"""Packages whose versions are recorded with each result."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class News:
     Parameters
     ----------
     event : "level" or "note"
-        What `terminal.live_lines` asks for: "level" is gone with the next line, "note" stays.
+        As `terminal.live_lines` expects: a "level" is replaced by the next line, a "note" stays.
     text : str
     """
 
@@ -48,7 +48,7 @@ class News:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What was asked for, checked.
+    """A comparison whose options are checked.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Comparison:
     settings : CompareSettings
     folder : CompareFolder
     n_frames : int
-        To be read.
+        Number of frames to read.
     """
 
     learners: list[Learner]
@@ -75,11 +75,11 @@ class Comparison:
         return [learner for learner in self.learners if learner.name not in done]
 
     def read(self, advance: Callable[[int], object]) -> CompareData:
-        """Read the frames and draw the pixels; `advance` is told of each frame."""
+        """Read the frames and draw the pixels; `advance` is called for each frame."""
         return read_data(*self._sources, *self._numbers, self.settings, advance)
 
     def run(self, data: CompareData, tell: Callable[[News], object]) -> list[str]:
-        """Fit and judge what is missing; each learner is kept as soon as it is done.
+        """Fit and evaluate missing learners; each result is kept as soon as it is done.
 
         Returns
         -------
@@ -99,7 +99,7 @@ class Comparison:
 
             try:
                 record = self._record(learner, data, tell_fit)
-            except Exception as error:  # of any library: the others go on
+            except Exception as error:  # an error of any library must not stop the other learners
                 failures.append(f"{learner.name}: {type(error).__name__}: {error}")
                 tell(News("note", f"{name}: failed: {error}"))
                 continue
@@ -122,7 +122,7 @@ class Comparison:
         done: dict[int, Fit] = {}
 
         def fit(n: int) -> Fit:
-            # what a budget would buy beyond the most is that, and not fitted again
+            # a size beyond the most is the most, and is not fitted again
             n = n if learner.most is None else min(n, learner.most)
             if n not in done:
                 done[n] = fitter(n)
@@ -157,7 +157,7 @@ def prepare_comparison(
     synth_config: Path | None = None,
     only: Sequence[str] | None = None,
 ) -> Comparison:
-    """Check what was asked for.
+    """Check the options of a comparison.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def prepare_comparison(
     mocap : Path, optional
         The CMU clips that it needs.
     synth_config : Path, optional
-        Of synthetic frames.
+        Configuration of synthetic frames.
     only : sequence of str, optional
         Names of learners; default: all that are installed.
     """

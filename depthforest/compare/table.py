@@ -11,10 +11,10 @@ from typing import Any
 from depthforest.base import counted, replacing, write_json
 
 TITLES = ("learner", "size", "fit s", "frame ms", "MB", "accuracy", "per class", "95 %")
-"""Of the table that people read; a terminal has no place for the last."""
+"""Column titles; a terminal has no room for the last one."""
 
 OVER = "*"
-"""Marks what has cost more than the budget, because one member alone does."""
+"""Marks a fit over the budget, where a single member already costs more."""
 
 LEGEND = (
     "size: members, rounds, or pairs of probes that a node tries, as many as the budget buys; fit s: processor time of "
@@ -31,7 +31,7 @@ def ranked(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def result_of(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fit of a record that counts."""
+    """Return the chosen fit of a record."""
     fit: Mapping[str, Any] = record["fits"][record["chosen"]]
     return fit
 
@@ -56,7 +56,7 @@ def text_rows(records: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def about(settings: Mapping[str, Any]) -> str:
-    """Return in one sentence what everybody shares."""
+    """Return the common settings in one sentence."""
     spent = []
     if settings["seconds"] is not None:
         spent.append(f"{settings['seconds']:g} s of processor time for each fit")
