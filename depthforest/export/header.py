@@ -19,10 +19,10 @@ from depthforest.labeling import calibration_table
 from depthforest.trees import COARSE_PIXELS, ContextTrees, DepthTrees, facings
 
 COLUMNS = 8
-"""Sums of a pixel have a multiple of so many columns: vector instructions take them whole."""
+"""A pixel's sums have a multiple of this many columns, so that they fill vector registers."""
 
 PERSON_BYTES = 320
-"""Of what labeling leaves at the beginning of the scratch memory: five cache lines hold 32 facings."""
+"""Bytes that labeling reserves at the start of the scratch memory: five cache lines hold 32 facings."""
 
 _ABOUT = """\
 /* {name}.h: a forest that labels the pixels of a person in a depth image, as one header of C99.
@@ -52,11 +52,11 @@ def export_c(
     ----------
     forest : DepthTrees
     path : path
-        Of the header, NAME.h.
+        Path of the header, NAME.h.
     name : str, optional
-        What functions, types and constants begin with; default: as the file is called.
+        Prefix of functions, types and constants. Default: the file's name.
     blob : bool
-        Write the tables to NAME.bin beside it, to be mapped into memory, instead of into the header.
+        Write the tables to NAME.bin beside it, for mapping into memory, instead of into the header.
     joints : bool
         Write NAME_joints.h too, which finds joints.
     example : bool
@@ -120,7 +120,7 @@ def example_code(header: str, name: str, *, is_blob: bool) -> str:
 
 
 def _constants(forest: DepthTrees, tables: Tables) -> str:
-    """Return what the code of the template is compiled for."""
+    """Return the constants that the template's code is compiled with."""
     n_parts, n_facings = len(forest.part_set), forest.n_facings
     n_evidence = n_facings if n_facings > 1 else 0
     powers = calibration_table(forest, is_smoothed=forest.smooth_m > 0)
@@ -170,7 +170,7 @@ def _constants(forest: DepthTrees, tables: Tables) -> str:
 
 
 def _context_constants(forest: DepthTrees, context: ContextTrees) -> str:
-    """Return what the code of the context stage is compiled for."""
+    """Return the constants that the context stage's code is compiled with."""
     groups, n_facings = context.groups, forest.n_facings
     turns = np.array([facings.direction(facing, n_facings) for facing in range(n_facings)])
     channels = [np.arange(groups.n_channels), groups.mirror_table(forest.part_set)]
@@ -195,7 +195,7 @@ def _context_constants(forest: DepthTrees, context: ContextTrees) -> str:
 
 
 def _data(tables: Tables, name: str) -> Iterator[str]:
-    """Yield the tables as constants, and what points at them."""
+    """Yield the tables as constants, and the struct that points to them."""
     content = tables.content
     begins = np.cumsum([0, len(tables.nodes), len(tables.leaves), len(tables.context_nodes)]).tolist()
     rest = ""

@@ -1,4 +1,4 @@
-"""The second header: the joints of a labeled person by the fast method of `find_joints`, to a tenth of a millimeter."""
+"""The second header: joints of a labeled person by the fast method of `find_joints`, to a tenth of a millimeter."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from depthforest.joints import (
 from depthforest.trees import DepthTrees
 
 CLIMBERS = 16
-"""Starts of the mean shift that climb side by side, as in `joints.meanshift`: a block climbs until all have arrived."""
+"""Mean shift starts processed together, as in `joints.meanshift`: a block iterates until all have converged."""
 
 
 def joints_text(forest: DepthTrees, header: str, name: str) -> str:
-    """Return the text of the header of joints that belongs to a header of labels."""
+    """Return the text of the joint header for a label header."""
     guard = f"{name.upper()}_JOINTS_H"
     about = (
         f"/* The joints of a person that {name}_label has labeled: the fast method of find_joints, positions equal to\n"
@@ -109,7 +109,7 @@ def _floats(content: Any) -> str:
 
 
 def _placers(placers: list[Placer]) -> str:
-    """Return the joints that are placed among others."""
+    """Return the joints that are placed relative to others."""
     lines = [
         "\ntypedef struct {\n    int joint, n_anchors, n_carriers, is_fitted;\n    double push_back;\n"
         "    int anchors[DF_MAX_ANCHORS];\n    double means[DF_MAX_ANCHORS + 1][3];\n"

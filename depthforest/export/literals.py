@@ -1,7 +1,7 @@
 """Literals: bytes, numbers and names as C source.
 
-Bytes become string literals, not lists of numbers: compilers read those fifteen times as fast and in a sixth of the
-memory, which makes headers of tens of megabytes practical.
+Bytes become string literals instead of lists of numbers: compilers read them fifteen times as fast and in a sixth of
+the memory, which makes headers of tens of megabytes practical.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy.typing as npt
 from depthforest.base import UsageError
 
 _LINE = 64
-"""Bytes in a line of a literal."""
+"""Bytes per line of a literal."""
 
 _PIECE = _LINE * 2**14
-"""Bytes that are turned to text at a time."""
+"""Bytes that are converted to text at a time."""
 
 _PLAIN = frozenset(range(32, 127)) - frozenset(b'"\\?%')
-"""Bytes that stand for themselves: no quote, no backslash, and nothing of a trigraph."""
+"""Bytes that need no escape: no quote, no backslash, and no part of a trigraph."""
 
 _KEYWORDS = frozenset(
     (
@@ -40,7 +40,7 @@ def byte_lines(content: bytes) -> Iterator[str]:
 
 
 def _lines(piece: npt.NDArray[np.uint8]) -> Iterator[str]:
-    """Yield the lines of a piece: plain characters, and octal escapes as short as the next character lets them be."""
+    """Yield the lines of a piece: plain characters, and octal escapes as short as the next character permits."""
     plain = np.isin(np.arange(256), list(_PLAIN))
     digits = np.where(np.arange(256) < 8, 1, np.where(np.arange(256) < 64, 2, 3))
     after = np.append(piece[1:], np.uint8(0))
@@ -80,12 +80,12 @@ def numbers(values: npt.ArrayLike) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return text as a string literal; what is not plain ASCII is escaped."""
+    """Return text as a string literal; anything but plain ASCII is escaped."""
     return " ".join(byte_lines(text.encode())) or '""'
 
 
 def check_name(name: str) -> str:
-    """Return a name if functions can begin with it in C."""
+    """Return a name if it can be a prefix of C functions; raise UsageError otherwise."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,47}", name) or name in _KEYWORDS or name.lower() == "df":
         raise UsageError(
             f"a name must be a C identifier of up to 48 letters, digits and underscores, no keyword, got {name!r}; "
@@ -95,6 +95,6 @@ def check_name(name: str) -> str:
 
 
 def name_of(stem: str) -> str:
-    """Return the name that a file's stem makes: body31-fast is body31_fast."""
+    """Return the C name for a file's stem: body31-fast gives body31_fast."""
     made = re.sub(r"\W", "_", stem, flags=re.ASCII).strip("_")
     return check_name(made if made[:1].isalpha() else f"forest_{made}".rstrip("_"))

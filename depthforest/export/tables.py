@@ -1,13 +1,13 @@
-"""Tables: a forest as the bytes that the C code walks; `templates/label.h` reads what is written here.
+"""Tables: a forest as bytes for the C code; `templates/label.h` reads this format.
 
-Nodes are rows of 16 bytes: four probe offsets as whole numbers of a unit, the threshold, and where the children are,
-the right one behind the left one. Row 2 t is the root of tree t. A leaf is a row that leads to itself, so that pixels
-walk side by side and nobody asks who has arrived; it holds where its record begins. A record holds what the leaf says
-about facings, how many parts each of its distributions has, and these parts with their shares in 255ths: no zeros.
-Offsets that are not whole numbers of one unit (forests made by others) stay floats, in rows of 24 bytes.
+Nodes are rows of 16 bytes: four probe offsets as whole multiples of a unit, the threshold, and the row of the left
+child; the right child follows it. Row 2 t is the root of tree t. A leaf is a row that leads to itself, so that many
+pixels walk together without a check for arrival; it holds where its record begins. A record holds the leaf's evidence
+for facings, the number of parts in each of its distributions, and these parts with their shares in 255ths, without
+zeros. Offsets that are not whole multiples of one unit (imported forests) stay floats, in rows of 24 bytes.
 
-A context stage has two more tables like these. Its rows also hold the channels of both probes; in its leaves both
-probes are the same, and their offsets hold where the record begins.
+A context stage has two more tables like these. Its rows also hold the channels of both probes. In its leaf rows, both
+probes are equal, and their offsets hold where the record begins.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from depthforest.base import ModelError
 from depthforest.trees import ContextTrees, DepthTrees
 
 MAX_LEAF_BYTES = 2**31
-"""Of all records: a leaf's row has 31 bits for where its record begins."""
+"""Most bytes of all records: a leaf's row has 31 bits for where its record begins."""
 
 BLOB_HEADER = 64
 """Bytes before the nodes: the magic (16), the number of rows and the bytes of the records (4 each), the same of the
 context stage, zeros."""
 
 CONTEXT_NODE = np.dtype([("offsets", "<i2", 4), ("threshold", "<i2"), ("channels", "u1", 2), ("child", "<u4")])
-"""A row of the context stage."""
+"""Layout of a row of the context stage."""
 
 _UNITS = range(31)
 _MAX_UNITS = 32_767
@@ -45,11 +45,11 @@ class Tables:
     n_rows : int
         Rows of `nodes`.
     unit : float
-        Meters of one unit of offsets: a power of two.
+        One unit of offsets in meters, a power of two.
     is_whole : bool
         Whether offsets are int16; otherwise float32.
     context_nodes, context_leaves : bytes
-        Of the context stage; empty without one.
+        Tables of the context stage; empty without one.
     """
 
     nodes: bytes
@@ -77,12 +77,12 @@ class Tables:
 
     @property
     def magic(self) -> bytes:
-        """The first 16 bytes of the blob, which a header knows: other tables are refused."""
+        """The first 16 bytes of the blob, which the header checks, so that other tables are refused."""
         return b"DFBLOB1\0" + sha256(self.content).digest()[:8]
 
     @property
     def blob(self) -> bytes:
-        """Everything in one piece, as it is mapped into memory."""
+        """All tables in one piece, as they are mapped into memory."""
         lengths = self.n_rows, len(self.leaves), self.n_context_rows, len(self.context_leaves)
         return (self.magic + np.array(lengths, dtype="<u4").tobytes()).ljust(BLOB_HEADER, b"\0") + self.content
 
@@ -118,7 +118,7 @@ def _context_tables(context: ContextTrees) -> tuple[bytes, bytes]:
 
 
 def _unit_of(offsets: npt.NDArray[np.float32]) -> float | None:
-    """Return the largest power of two of which all offsets are whole numbers of 16 bits, or None."""
+    """Return the largest power of two of which all offsets are 16-bit multiples, or None."""
     for power in _UNITS:
         whole = offsets.astype(np.float64) * 2.0**power
         if np.abs(whole).max(initial=0) > _MAX_UNITS:
@@ -133,8 +133,8 @@ def _number(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the rows of nodes and of leaves, and the row of each node's left child.
 
-    The roots come first, each beside an unused row; then the children of nodes, depth first: where most pixels go,
-    memory is read in order, and children always lie behind their parent.
+    The roots come first, each followed by an unused row; then the children of nodes, depth first. Common paths are read
+    in memory order, and children always come after their parent.
     """
     rows = {int(root): 2 * tree for tree, root in enumerate(forest.roots)}
     lefts = np.zeros(forest.n_nodes, dtype=np.int64)

@@ -28,10 +28,10 @@ from depthforest.joints import known_joints
 from depthforest.trees import DepthTrees
 
 _NAME = "forest"
-"""What exported functions begin with: the same for every model, so that one page serves all."""
+"""Prefix of exported functions: the same for every model, so that one page works with all."""
 
 _SAMPLE = 1
-"""Of the bundled frames: someone who stands there with both arms to the side."""
+"""A bundled frame: a person who stands with both arms to the side."""
 
 _COMMAND = (
     "cc", "-target", "wasm32-freestanding", "-std=gnu99", "-O3", "-s", "-nostdlib", "-msimd128", "-mbulk-memory",
@@ -40,18 +40,18 @@ _COMMAND = (
 
 
 def export_wasm(forest: DepthTrees, path: str | Path) -> Path:
-    """Write a forest as a WebAssembly module without imports, and return where it is.
+    """Write a forest as a WebAssembly module without imports, and return its path.
 
     Parameters
     ----------
     forest : DepthTrees
-        Whose parts have joints.
+        Its parts must have joints.
     path : path
         NAME.wasm.
 
     Notes
     -----
-    It exports `forest_room`, `forest_run` and where its buffers are: docs/EXPORT.md.
+    It exports `forest_room`, `forest_run` and the addresses of its buffers; see docs/EXPORT.md.
     """
     target = Path(path)
     if target.suffix != ".wasm":
@@ -69,11 +69,11 @@ def export_page(forest: DepthTrees, path: str | Path, *, title: str = "depthfore
     Parameters
     ----------
     forest : DepthTrees
-        Whose parts have joints.
+        Its parts must have joints.
     path : path
         NAME.html. It needs no server and no network.
     title : str
-        Of the page: the model's name.
+        Title of the page: the model's name.
     """
     target = Path(path)
     if target.suffix != ".html":
