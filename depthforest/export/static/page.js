@@ -2,7 +2,7 @@
 /* Labels a dropped picture with the forest in this page; nothing is sent anywhere. */
 
 const FOCAL_SHARE = 0.8203; /* focal length over width of the first Kinect: 525 / 640 */
-const NEAR_MM = 60; /* neighbors within this are one surface */
+const NEAR_MM = 60; /* neighbors whose depths differ by at most this are one surface */
 const NO_PART = 255;
 const BONES = [
   ["head", "neck"], ["neck", "spine"], ["neck", "shoulder_l"], ["neck", "shoulder_r"], ["shoulder_l", "elbow_l"],
@@ -21,8 +21,8 @@ async function loadForest() {
   page.forest = (await WebAssembly.instantiate(bytesOf(byId("module").textContent), {})).instance.exports;
 }
 
-/* The pixels between nearest and farthest, of the sample its person's; after a click those that are one surface with
-   that place. */
+/* The pixels between nearest and farthest; in the sample, only the person's; after a click, only those on the same
+   surface as the clicked pixel. */
 function personMask(frame) {
   const { rows, cols, values } = frame, mask = new Uint8Array(values.length);
   const near = Number(byId("near").value) || 0, far = Number(byId("far").value) || 65535;

@@ -1,22 +1,22 @@
-/* -- the context stage: a second forest that looks at what the first says of the person on a coarse grid ------------- */
+/* -- the context stage: a second forest that reads the answers of the first on a coarse grid ------------------------- */
 
-/* The nearest whole number, of two the even one, of a number below 2^51 in size. */
+/* The nearest whole number of a number below 2^51 in size; ties go to the even one. */
 static inline double df_nearest_whole(double x) {
     const double shift = 6755399441055744.0, moved = x + shift;
     return moved - shift;
 }
 
-/* Are all places that this axis of a camera sees within ten million kilometers? Doubles hold such millimeters exactly. */
+/* Are all points on this axis of a camera within ten million kilometers? Doubles hold such millimeters exactly. */
 static inline int df_is_near(double focal, double center, int32_t n_pixels) {
     return ((center < 0 ? -center : center) + n_pixels) * 65535.0 / focal < 1e13;
 }
 
-/* The line of the grid's columns that a column so many steps from the middle is; negative to the left. */
+/* The grid line of a column at a number of steps from the middle; negative to the left. */
 static inline int32_t df_grid_line(const df_camera *camera, int32_t col, int32_t n_steps) {
     return col <= (camera->cols - 1) / 2 ? -n_steps : n_steps + camera->cols / 2 - (camera->cols - 1) / 2;
 }
 
-/* Find the grid of a person's n pixels in a box of the frame: how many are on it, and where they are. */
+/* Find the grid of a person's n pixels in a box of the frame: how many pixels are on it, and where. */
 static inline df_grid df_measure_grid(const df_camera *camera, const uint16_t *depth_mm, const uint8_t *mask,
                                       const int32_t *box, int32_t n) {
     df_grid grid = {df_grid_step(n, DF_COARSE_PIXELS), 0, 0, 0, 0, 0};
@@ -40,15 +40,15 @@ static inline df_grid df_measure_grid(const df_camera *camera, const uint16_t *d
     return grid;
 }
 
-/* What the first stage, and the person on the grid, say together. */
+/* Facts about the person from the first stage's answers on the grid. */
 typedef struct {
-    uint64_t head[4], trunk[4]; /* sums of points, weighed, and of the weights; they wrap as those of Python do */
+    uint64_t head[4], trunk[4]; /* weighted sums of points, and the sum of weights; they wrap as in Python */
     int64_t lowest, highest;
     int64_t center[3][3]; /* of the body, of the head, of the trunk */
     double left[2];       /* the direction to the person's own left: x, z */
 } df_overview;
 
-/* Fill the point of a pixel in millimeters, and what its groups of parts are probable to in thousandths. */
+/* Fill the point of a pixel in millimeters, and the probabilities of its groups of parts in thousandths. */
 static inline void df_survey(const df_camera *camera, const df_person *person, int32_t pixel, const int32_t *sums,
                              int64_t *point, uint16_t *record, df_overview *all) {
     const int32_t row = person->places[2 * pixel], col = person->places[2 * pixel + 1];
@@ -62,7 +62,7 @@ static inline void df_survey(const df_camera *camera, const df_person *person, i
     all->lowest = point[1] > all->lowest ? point[1] : all->lowest;
     all->highest = point[1] < all->highest ? point[1] : all->highest;
     for (k = 0; k < DF_PARTS; k++) said[df_groups[k]] += sums[k], total += sums[k];
-    for (k = 0; k < DF_GROUPS; k++) { /* a quotient that is no whole number is too far below one to be rounded to it */
+    for (k = 0; k < DF_GROUPS; k++) { /* a fractional quotient is too far below the next whole number to round up to it */
         record[16 + k] = (uint16_t)((double)(said[k] * 1000) / (double)(total > 0 ? total : 1));
         head += df_is_head[k] ? record[16 + k] : 0u;
         trunk += df_is_trunk[k] ? record[16 + k] : 0u;
@@ -72,7 +72,7 @@ static inline void df_survey(const df_camera *camera, const df_person *person, i
     all->head[3] += head, all->trunk[3] += trunk;
 }
 
-/* The middle one of n numbers, every third; of two, their mean toward 0. */
+/* The median of n numbers, which are every third in memory; of two middle ones, their mean toward 0. */
 static inline int64_t df_median(const int64_t *numbers, int32_t n) {
     int64_t low = numbers[0], high = numbers[0], above;
     int32_t i, n_within;
@@ -81,7 +81,7 @@ static inline int64_t df_median(const int64_t *numbers, int32_t n) {
         high = numbers[3 * (size_t)i] > high ? numbers[3 * (size_t)i] : high;
     }
     above = high;
-    while (low < high) { /* the least number that (n + 1) / 2 are not above */
+    while (low < high) { /* the smallest number that (n + 1) / 2 of them do not exceed */
         const int64_t middle = low + (high - low) / 2;
         for (n_within = 0, i = 0; i < n; i++) n_within += numbers[3 * (size_t)i] <= middle;
         if (n_within >= (n + 1) / 2) high = middle;
@@ -95,7 +95,7 @@ static inline int64_t df_median(const int64_t *numbers, int32_t n) {
     return (low + (n_within >= n / 2 + 1 ? low : above)) / 2;
 }
 
-/* Fill three terms that add up to x x, each exact but for the last. */
+/* Fill three terms that add up to x * x; all but the last are exact. */
 static inline void df_square(double x, double sign, double *terms) {
     uint64_t bits;
     double upper, lower;
@@ -114,14 +114,14 @@ static inline double df_length(double x, double z) {
     int k;
     if (!(square > 0.0)) return 0.0;
     memcpy(&bits, &square, sizeof bits);
-    bits = (bits >> 1) + ((uint64_t)1023 << 51); /* half the exponent */
+    bits = (bits >> 1) + ((uint64_t)1023 << 51); /* halve the exponent */
     memcpy(&root, &bits, sizeof root);
     for (k = 0; k < 6; k++) root = 0.5 * (root + square / root);
     df_square(x, 1.0, terms), df_square(z, 1.0, terms + 3), df_square(root, -1.0, terms + 6);
     return root + df_exact_sum(terms, 9) / (2.0 * root);
 }
 
-/* Find where body, head and trunk are and which way is left, when all pixels of the grid were surveyed. */
+/* Find body, head, trunk and the person's left, after all pixels of the grid were surveyed. */
 static inline void df_see_whole(const df_person *person, const int64_t *points, int32_t n, df_overview *all) {
     double across[DF_FACINGS], ahead[DF_FACINGS], x, z, length;
     int k;
@@ -141,13 +141,13 @@ static inline void df_see_whole(const df_person *person, const int64_t *points, 
     all->left[1] = length > 1e-6 ? z / length : 0.0;
 }
 
-/* A length as channels hold it: two millimeters are one, clipped. */
+/* A length in the units of a channel, which are 2 mm, clipped. */
 static inline uint16_t df_held(double mm, double zero) {
     const double held = zero + df_nearest_whole(mm / 2.0);
     return (uint16_t)(held < 0.0 ? 0.0 : held > 2000.0 ? 2000.0 : held);
 }
 
-/* Fill the channels of a pixel of the grid; those of the groups are there. */
+/* Fill the channels of a grid pixel, except those of the groups, which are filled already. */
 static inline void df_fill_record(const df_camera *camera, const df_person *person, int32_t pixel, const int64_t *point,
                                   const df_overview *all, uint16_t *record) {
     const int64_t *body = all->center[0], *head = all->center[1], *trunk = all->center[2];
@@ -174,12 +174,12 @@ static inline void df_fill_record(const df_camera *camera, const df_person *pers
     record[15] = df_held((double)(n_below * point[2]) / camera->fy, 550.0);
 }
 
-/* The thumbnail: which record is at each place, in a border of one place, and the records; the last is off the person. */
+/* The thumbnail: the record at each place, with a border of one place, and the records; the last is off the person. */
 typedef struct {
     df_grid grid;
     const int32_t *chosen, *map; /* the pixels on the grid; the record at each place */
     const uint16_t *spots;       /* row and column of each pixel in the thumbnail */
-    const uint16_t *records;     /* DF_CHANNELS each */
+    const uint16_t *records;     /* DF_CHANNELS values each */
 } df_thumbnail;
 
 /* Find the pixels on the grid, in their order. */
@@ -200,7 +200,7 @@ static inline void df_choose(const df_camera *camera, const df_person *person, c
     }
 }
 
-/* Walk the lanes through a tree of the context stage, as df_walk does; `swap` says which channel is read for which. */
+/* Walk the lanes through a tree of the context stage, as df_walk does; `swap` maps channels of the mirrored walk. */
 static inline void df_walk_context(const df_forest *forest, const df_thumbnail *seen, uint32_t root, const uint8_t *swap,
                                    int32_t n, df_lanes *lanes) {
     uint32_t moved = 1;
@@ -264,7 +264,7 @@ static inline void df_find_context_leaves(const df_forest *forest, const df_came
     }
 }
 
-/* Fill the shares of parts in some sums, with a little doubt. */
+/* Fill the shares of parts in some sums, with a small constant added to each. */
 static inline void df_share(const int32_t *sums, int32_t *shares) {
     int32_t total = 0;
     double unit;
@@ -274,7 +274,7 @@ static inline void df_share(const int32_t *sums, int32_t *shares) {
     for (k = 0; k < DF_PARTS; k++) shares[k] = (int32_t)((double)sums[k] * unit) + 64;
 }
 
-/* Fill what the context stage says of a pixel of the grid, from the records of its leaves. */
+/* Fill the context stage's sums of a grid pixel, from the records of its leaves. */
 static inline void df_judge(const df_forest *forest, const uint32_t *found, uint16_t *seconds) {
     int32_t sums[DF_PARTS] = {0}, shares[DF_PARTS];
     int walk, tree, k;
@@ -288,8 +288,8 @@ static inline void df_judge(const df_forest *forest, const uint32_t *found, uint
     for (k = 0; k < DF_PARTS; k++) seconds[k] = (uint16_t)shares[k];
 }
 
-/* The nearest of the up to four pixels of the grid around a pixel, on the same surface; -1: there is none. Of equals it
- * is the upper one, then the inner one, so that mirrored pixels have mirrored neighbors. */
+/* The nearest of the up to four grid pixels around a pixel that is on the same surface; -1 if there is none. Among
+ * equals, the upper one, then the inner one wins, so that mirrored pixels have mirrored neighbors. */
 static inline int32_t df_find_near(const df_camera *camera, const df_person *person, const df_thumbnail *seen,
                                    int32_t pixel) {
     const df_grid *grid = &seen->grid;
@@ -315,7 +315,7 @@ static inline int32_t df_find_near(const df_camera *camera, const df_person *per
     return best;
 }
 
-/* Look at the person with the context stage: fill its opinion of the pixels of the grid, and which pixel takes which. */
+/* Run the context stage: fill its shares at the grid pixels, and the grid pixel that each pixel uses. */
 static inline void df_look_around(const df_forest *forest, const df_camera *camera, unsigned char *memory,
                                   const df_layout *layout, const df_grid *grid) {
     const df_layout at = *layout;
@@ -352,7 +352,7 @@ static inline void df_look_around(const df_forest *forest, const df_camera *came
     for (i = 0; i < person->n; i++) near[i] = df_find_near(camera, person, &seen, i);
 }
 
-/* Replace the first stage's sums of a pixel by what both stages say. */
+/* Replace the first stage's sums of a pixel by sums of both stages. */
 static inline void df_combine(const df_person *person, int32_t pixel, int32_t *sums) {
     const int32_t near = person->near[pixel];
     int32_t shares[DF_PARTS];

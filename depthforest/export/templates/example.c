@@ -12,7 +12,7 @@ int main(int argc, char **argv) {
         !df_scratch_bytes(camera.rows, camera.cols, 0))
         return fprintf(stderr, "usage: %s IN.pgm FX FY OUT.pgm, 16 bits, no comments\n", argv[0]), 2;
     fgetc(file);
-    camera.cx = (camera.cols - 1) / 2.0, camera.cy = (camera.rows - 1) / 2.0; /* or what your camera was calibrated to */
+    camera.cx = (camera.cols - 1) / 2.0, camera.cy = (camera.rows - 1) / 2.0; /* or your camera's calibration */
     const size_t n = (size_t)camera.rows * (size_t)camera.cols, room = df_scratch_bytes(camera.rows, camera.cols, (int32_t)n);
     unsigned char *bytes = malloc(2 * n), *parts = malloc(n);
     uint16_t *depth = malloc(2 * n);
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
     fclose(file);
     for (size_t i = 0; i < n; i++) depth[i] = (uint16_t)(bytes[2 * i] << 8 | bytes[2 * i + 1]);
 #if DF_IS_BLOB
-    df_forest forest; /* read here; mmap does as well */
+    df_forest forest; /* read here; mmap works, too */
     unsigned char *blob = malloc(1 << 29);
     file = argc > 5 ? fopen(argv[5], "rb") : NULL;
     if (!blob || !file || df_open(blob, fread(blob, 1, 1 << 29, file), &forest) != DF_OK)

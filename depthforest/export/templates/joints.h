@@ -1,12 +1,12 @@
-/* -- what you call -------------------------------------------------------------------------------------------------- */
+/* -- the interface -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     int is_found;
     double position[3]; /* meters in camera space: x right, y down, z forward */
-    double confidence;  /* how likely it is within 10 cm, 0 to 1 */
+    double confidence;  /* probability that it is within 10 cm of the joint, 0 to 1 */
 } df_joint;
 
-enum { DF_JOINT_FIELDS = 6 }; /* of a mode: x, y, z, area, purity, spread */
+enum { DF_JOINT_FIELDS = 6 }; /* fields of a mode: x, y, z, area, purity, spread */
 
 DF_CHECK(modes, DF_MODES >= 1 && DF_JOINTS <= 64);
 
@@ -26,8 +26,8 @@ typedef struct {
 
 enum { DF_CLOUD_FLOATS = 3 + 1 + DF_PARTS + 5 + 9 + 4 + DF_JOINT_FIELDS + 1 };
 
-/* Bytes of memory for so many sampled pixels. People have 1000 to 4000 samples on a regular grid, whatever their size;
- * 8192 are plenty, as many as a person has pixels are always enough. */
+/* Bytes of memory for a number of sampled pixels. People of any size have 1000 to 4000 samples on a regular grid. 8192
+ * are plenty; as many as the person has pixels are always enough. */
 static inline size_t df_joints_bytes(int32_t max_samples) {
     return max_samples < 1 ? 0 : (size_t)max_samples * DF_CLOUD_FLOATS * sizeof(float);
 }
@@ -40,7 +40,7 @@ static inline int df_is_sampled(const df_camera *camera, const df_person *person
     return ((row | df_away(camera, col)) & (step - 1)) == 0;
 }
 
-/* Fill points, their surface and the probabilities of their parts, which are not smoothed. */
+/* Fill points, their surface area and the probabilities of their parts, without smoothing. */
 static inline void df_fill_cloud(const df_forest *forest, const df_camera *camera, const df_person *person, int32_t step,
                                  df_cloud *cloud) {
     const float unit_area = (float)((double)step * (double)step / (camera->fx * camera->fy));
@@ -83,7 +83,7 @@ static inline float df_falloff(float u) {
     return e * e;
 }
 
-/* Fill x, y, z, weight and surface of the pixels of a cluster, and return how many there are. */
+/* Fill x, y, z, weight and surface area of the pixels of a cluster, and return how many there are. */
 static inline int32_t df_collect(const df_cloud *cloud, int cluster) {
     const size_t n = (size_t)cloud->n;
     size_t i, to = 0;
@@ -141,7 +141,8 @@ static inline int32_t df_make_starts(const df_cloud *cloud, int32_t n_own, float
     return n_starts;
 }
 
-/* Climb the density from every start, DF_CLIMBERS side by side; ends are where, and the density one step before. */
+/* Climb the density from every start, DF_CLIMBERS together; ends hold the final position, and the density one step
+ * before it. */
 static inline void df_climb(const df_cloud *cloud, int32_t n_own, float bandwidth, int32_t n_starts) {
     const size_t n = (size_t)cloud->n;
     const float scale = 1.0f / (bandwidth * bandwidth);
@@ -186,7 +187,7 @@ static inline void df_climb(const df_cloud *cloud, int32_t n_own, float bandwidt
     }
 }
 
-/* Merge ends to modes: the densest free end takes all free ends within the radius. Returns how many modes there are. */
+/* Merge ends into modes: the densest free end takes all free ends within the radius. Returns the number of modes. */
 static inline int32_t df_merge(const df_cloud *cloud, int32_t n_starts, float radius) {
     const size_t n = (size_t)cloud->n;
     const float *starts = cloud->starts, *ends = cloud->ends;
@@ -223,7 +224,7 @@ static inline int32_t df_merge(const df_cloud *cloud, int32_t n_starts, float ra
     }
 }
 
-/* Fill the modes of a cluster that most surface leads to, and return how many there are. */
+/* Fill the modes of a cluster with the most surface area, and return how many there are. */
 static inline int df_find_modes(const df_cloud *cloud, int cluster, float modes[DF_MODES][DF_JOINT_FIELDS]) {
     const float bandwidth = df_bandwidths[cluster];
     const int32_t n_own = df_collect(cloud, cluster);
@@ -272,7 +273,7 @@ static inline void df_push_back(int joint, int cluster, df_proposals *all) {
 }
 
 #if DF_PLACERS > 0 || DF_MOVES
-/* The camera's axes, as rows, turned so that z points at a place and x stays level. */
+/* The camera's axes, as rows, turned so that z points at a point and x stays level. */
 static inline void df_turn_axes(const double *toward, double axes[3][3]) {
     const double length = sqrt(toward[0] * toward[0] + toward[1] * toward[1] + toward[2] * toward[2]);
     double flat;
@@ -310,7 +311,7 @@ static inline void df_solve(int n, double a[DF_MAX_ANCHORS][DF_MAX_ANCHORS], dou
     }
 }
 
-/* What each anchor weighs along each axis, and what is added, if only some anchors are there. */
+/* The weight of each anchor along each axis, and the offset, if only some anchors were found. */
 static inline void df_expected(const df_placer *placer, const int *present, double weights[3][DF_MAX_ANCHORS],
                                double *added) {
     const int k = placer->n_anchors;
@@ -341,7 +342,7 @@ static inline void df_expected(const df_placer *placer, const int *present, doub
     }
 }
 
-/* Place a joint without a part among the modes of its anchors: from all first modes, then with others of a carrier. */
+/* Place a joint without a part relative to its anchors: from all first modes, then with other modes of a carrier. */
 static inline void df_place(const df_placer *placer, df_proposals *all) {
     double weights[3][DF_MAX_ANCHORS], added[3], axes[3][3], middle[3] = {0, 0, 0}, place[3];
     double weight = 0.0, pixels = 0.0, spread = 0.0;
@@ -394,7 +395,7 @@ static inline void df_place(const df_placer *placer, df_proposals *all) {
 }
 #endif
 
-/* -- the set of joints whose bones are plausible -------------------------------------------------------------------- */
+/* -- the set of joints with the most plausible bones ---------------------------------------------------------------- */
 
 static inline double df_bone_cost(const double *a, const double *b, double length, double sd) {
     const double x = a[0] - b[0], y = a[1] - b[1], z = a[2] - b[2];
@@ -413,7 +414,7 @@ static inline double df_climb_up(double size, df_proposals *all) {
             if (df_parents[child] == joint && all->counts[child] > 0)
                 for (i = 0; i < n; i++) all->below[joint][i] += all->messages[child][i];
         if (n == 0) continue;
-        if (parent < 0 || all->counts[parent] == 0) { /* a root, or cut off from its parent: chosen by itself */
+        if (parent < 0 || all->counts[parent] == 0) { /* a root, or its parent was not found: chosen by itself */
             double best = all->below[joint][0];
             for (i = 1; i < n; i++) best = all->below[joint][i] > best ? all->below[joint][i] : best;
             total += best;
@@ -433,7 +434,7 @@ static inline double df_climb_up(double size, df_proposals *all) {
     return total;
 }
 
-/* Fill what the best set of joints loses with each proposal, and return the size of the person. */
+/* Fill how much the best set of joints loses with each proposal, and return the size of the person. */
 static inline double df_choose_set(df_proposals *all) {
     static const double sizes[] = DF_SIZES;
     double best_size = sizes[0], best_total = -HUGE_VAL;
@@ -471,7 +472,7 @@ static inline double df_within(double x, double limit) { return x < -limit ? -li
 static inline double df_chance(double odds) { return 1.0 / (1.0 + exp(-df_within(odds, DF_MAX_ODDS))); }
 
 #if DF_MOVES
-/* Move the chosen joints by where the others are, along the camera's axes turned to the person. */
+/* Move the chosen joints by the positions of the others, along the camera's axes turned to the person. */
 static inline void df_move(const df_proposals *all, const int *chosen, double size, df_joint *joints) {
     double origin[3] = {0, 0, 0}, axes[3][3], local[DF_JOINTS][3], sure[DF_JOINTS], columns[DF_MOVES];
     int joint, other, a, c, k, n = 0;
@@ -553,10 +554,10 @@ static inline void df_answer(df_proposals *all, df_joint *joints) {
 /* Find the joints of the person that df_label has labeled last with this scratch memory.
  *
  * scratch   as df_label left it, after DF_OK or DF_NOBODY
- * memory    of n_bytes (see df_joints_bytes), aligned to 8 bytes; another piece than the scratch memory
+ * memory    n_bytes of it (see df_joints_bytes), aligned to 8 bytes; separate from the scratch memory
  * joints    DF_JOINTS of them, filled
  *
- * DF_OK, DF_NOBODY, or what is wrong, and then nothing was written. */
+ * Returns DF_OK, DF_NOBODY, or an error code; after an error, nothing was written. */
 static inline int df_find_joints(const df_forest *forest, const df_camera *camera, const void *scratch, void *memory,
                                  size_t n_bytes, df_joint *joints) {
     const df_person *person = (const df_person *)scratch;

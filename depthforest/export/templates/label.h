@@ -1,4 +1,4 @@
-/* -- the types and functions that you call ------------------------------------------------------------------------ */
+/* -- the interface: types and functions that you call ------------------------------------------------------------- */
 
 enum {
     DF_OK = 0,
@@ -29,19 +29,19 @@ typedef struct {
 /* A labeled person, which df_label leaves at the beginning of the scratch memory. */
 typedef struct {
     const uint16_t *crop;     /* depth of the person alone, in a border of background */
-    const uint16_t *places;   /* row and column in the crop of each pixel, line by line */
+    const uint16_t *places;   /* row and column in the crop of each pixel, row by row */
     const uint32_t *found;    /* the leaf of each pixel in each walk and tree */
     int32_t n, crop_rows, crop_cols;
     int32_t row, col;         /* where in the frame the crop begins; -1 where the person touches the edge */
-    int32_t whole;            /* what the sums of one pixel add up to; 0: what they are */
+    int32_t whole;            /* the total of one pixel's sums; 0: it varies, add them up */
     int32_t weights[DF_FACINGS];
 #if DF_CONTEXT
-    const int32_t *near;      /* of each pixel, the pixel of the grid whose second opinion counts; below 0: none */
-    const uint16_t *seconds;  /* the context stage's shares of the pixels of the grid */
+    const int32_t *near;      /* for each pixel, the grid pixel whose second-stage shares it uses; below 0: none */
+    const uint16_t *seconds;  /* the context stage's shares at the grid pixels */
 #endif
 } df_person;
 
-/* -- what must hold, checked when this is compiled ----------------------------------------------------------------- */
+/* -- compile-time checks ------------------------------------------------------------------------------------------- */
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "the tables are little-endian"
@@ -55,19 +55,19 @@ typedef struct {
 #endif
 
 #ifndef DF_LANES
-#define DF_LANES 512 /* pixels that walk side by side: 40 kB of scratch memory; fewer for small caches */
+#define DF_LANES 512 /* pixels that walk together: 40 kB of scratch memory; use fewer for small caches */
 #endif
 
 typedef struct {
     df_offset_t offsets[4]; /* u_x, u_y, v_x, v_y in units of DF_UNIT meters */
-    int16_t threshold;      /* millimeters; of a leaf, the upper half of where its record begins */
-    uint16_t low;           /* of a leaf, the lower half */
+    int16_t threshold;      /* millimeters; in a leaf, the upper half of its record's position */
+    uint16_t low;           /* in a leaf, the lower half */
     uint32_t child;         /* the left child, the right one follows; a leaf leads to itself */
 } df_node;
 
 #if DF_CONTEXT
 typedef struct {
-    int16_t offsets[4];  /* u_x, u_y, v_x, v_y in units of DF_CONTEXT_UNIT meters; of a leaf, where its record begins */
+    int16_t offsets[4];  /* u_x, u_y, v_x, v_y in units of DF_CONTEXT_UNIT meters; in a leaf, its record's position */
     int16_t threshold;   /* in the units of the channels */
     uint8_t channels[2]; /* what u and v read */
     uint32_t child;      /* as above */
@@ -121,7 +121,7 @@ static inline uint32_t df_word(const unsigned char *bytes) {
     return word;
 }
 
-/* Is there a whole record of a leaf: so many bytes of evidence, a length for each facing, and rows that sum to 255? */
+/* Is there a complete record of a leaf: its bytes of evidence, a length for each facing, and rows that sum to 255? */
 static inline int df_is_record(const unsigned char *leaves, uint32_t n_bytes, uint32_t begin, uint32_t n_evidence,
                                int n_facings) {
     uint64_t at = (uint64_t)begin + n_evidence + (uint64_t)n_facings;
@@ -152,7 +152,7 @@ static inline int df_are_nodes(const df_forest *forest) {
                 if (node.offsets[k] != 0) return 0;
             if (node.threshold < 0) return 0;
             if (!df_is_record(forest->leaves, forest->n_leaf_bytes, begin, DF_EVIDENCE_BYTES, DF_FACINGS)) return 0;
-        } else { /* children lie behind their parent, so that every walk ends */
+        } else { /* children come after their parent, so every walk ends */
             if (node.child <= row || node.child >= forest->n_nodes - 1) return 0;
             for (k = 0; k < 4; k++) /* NaN fails as well */
                 if (!(node.offsets[k] * DF_UNIT >= -10.0f && node.offsets[k] * DF_UNIT <= 10.0f)) return 0;
@@ -179,7 +179,7 @@ static inline int df_are_context_nodes(const df_forest *forest) {
     for (row = 0; row < forest->n_context_nodes; row++) {
         const df_context_node node = df_context_node_at(forest, row);
         if (node.channels[0] >= DF_CHANNELS || node.channels[1] >= DF_CHANNELS) return 0;
-        if (node.child == row) { /* both probes read the same, so that walks stay */
+        if (node.child == row) { /* both probes read the same, so walks stay here */
             if (node.offsets[0] != node.offsets[2] || node.offsets[1] != node.offsets[3]) return 0;
             if (node.channels[0] != node.channels[1] || node.threshold < 0) return 0;
             if (!df_is_record(forest->context_leaves, forest->n_context_leaf_bytes, df_context_leaf(&node), 0, 1)) return 0;
@@ -223,14 +223,14 @@ static inline int df_open(const void *blob, size_t n_bytes, df_forest *forest) {
 
 static inline uint64_t df_round_up(uint64_t n_bytes) { return (n_bytes + 63) & ~(uint64_t)63; }
 
-/* The widest grid, a power of two, that leaves at least so many of a person's pixels. */
+/* The widest grid step, a power of two, that keeps at least this many of a person's pixels. */
 static inline int32_t df_grid_step(int32_t n, int32_t n_least) {
     int64_t step = 1;
     while ((int64_t)n >= n_least * (2 * step) * (2 * step)) step *= 2;
     return (int32_t)step;
 }
 
-/* Columns from the middle of the frame, which are two if their number is even. */
+/* Columns from the middle of the frame. An even number of columns has two middle ones. */
 static inline int32_t df_away(const df_camera *camera, int32_t col) {
     return col <= (camera->cols - 1) / 2 ? (camera->cols - 1) / 2 - col : col - camera->cols / 2;
 }
@@ -239,8 +239,8 @@ static inline int32_t df_away(const df_camera *camera, int32_t col) {
  * from the middle. */
 typedef struct {
     int32_t step, n;    /* pixels of the person on the grid */
-    int32_t top, first; /* the lines that the first row and column of the thumbnail stand for, its border */
-    int32_t rows, cols; /* of the thumbnail */
+    int32_t top, first; /* the grid lines of the thumbnail's first row and column, its border */
+    int32_t rows, cols; /* size of the thumbnail */
 } df_grid;
 
 typedef struct {
@@ -281,7 +281,7 @@ static inline df_layout df_lay_out(int32_t crop_rows, int32_t crop_cols, int32_t
     return at;
 }
 
-/* The largest grid that a person of at most so many pixels can have in a frame of this size. */
+/* The largest grid of a person with at most this many pixels in a frame of this size. */
 static inline df_grid df_largest_grid(int32_t rows, int32_t cols, int32_t max_pixels) {
     df_grid grid = {1, 0, 0, 0, 0, 0};
 #if DF_CONTEXT
@@ -301,7 +301,7 @@ static inline df_grid df_largest_grid(int32_t rows, int32_t cols, int32_t max_pi
     return grid;
 }
 
-/* Bytes of scratch memory for frames of a size in which a person has at most so many pixels; 0 for impossible sizes.
+/* Bytes of scratch memory for frames of a size in which a person has at most this many pixels; 0 for impossible sizes.
  * rows * cols pixels are always enough. */
 static inline size_t df_scratch_bytes(int32_t rows, int32_t cols, int32_t max_pixels) {
     df_grid grid;
@@ -340,7 +340,7 @@ static inline void df_find_probes(df_lanes *lanes, int k, int32_t n_cols, int32_
     }
 }
 
-/* Walk the lanes through the tree that begins at a row; lanes->rows are the leaves that they end in. */
+/* Walk the lanes through the tree with a root row; fills lanes->rows with the leaves that they reach. */
 static inline void df_walk(const df_forest *forest, const df_person *person, uint32_t root, int32_t n, df_lanes *lanes) {
     uint32_t moved = 1;
     int32_t i;
@@ -368,7 +368,7 @@ static inline void df_walk(const df_forest *forest, const df_person *person, uin
     }
 }
 
-/* Find the leaves of all pixels in all trees; the second walk is that of the mirrored picture. */
+/* Find the leaves of all pixels in all trees; the second walk is through the mirrored picture. */
 static inline void df_find_leaves(const df_forest *forest, const df_camera *camera, const df_person *person,
                                   df_lanes *lanes, uint32_t *found) {
     int32_t first, i;
@@ -402,8 +402,8 @@ static inline void df_find_leaves(const df_forest *forest, const df_camera *came
 
 /* -- facings ------------------------------------------------------------------------------------------------------- */
 
-/* The sum of some numbers, rounded once, whatever their order: what an addition loses stays behind, until nothing moves.
- * The terms are overwritten. */
+/* The sum of some numbers, rounded once, so that their order does not matter: the rounding error of each addition is
+ * kept as a term, until nothing changes. The terms are overwritten. */
 static inline double df_exact_sum(double *terms, int n) {
     int i, pass, is_moving = 1;
     for (pass = 0; is_moving && pass < 4 * n; pass++) {
@@ -417,7 +417,7 @@ static inline double df_exact_sum(double *terms, int n) {
         }
     }
     if (n > 2 && ((terms[n - 2] > 0.0 && terms[n - 3] > 0.0) || (terms[n - 2] < 0.0 && terms[n - 3] < 0.0))) {
-        /* halves were rounded to even; was it more than a half? */
+        /* ties were rounded to even; was it above a tie? */
         const double twice = 2.0 * terms[n - 2], beyond = terms[n - 1] + twice;
         if (beyond - terms[n - 1] == twice) return beyond;
     }
@@ -439,7 +439,7 @@ static inline double df_exp(double x) {
     return sum * power;
 }
 
-/* Weigh the ways in which the person may face, by what all leaves say. */
+/* Weigh the person's facings by the evidence of all leaves. */
 static inline void df_weigh_facings(const df_forest *forest, const df_person *person, int32_t *weights) {
     const size_t n_found = (size_t)person->n * DF_WALKS * DF_TREES;
     int64_t said[DF_FACINGS] = {0}, largest;
@@ -471,7 +471,7 @@ static inline void df_weigh_facings(const df_forest *forest, const df_person *pe
 
 /* -- sums ---------------------------------------------------------------------------------------------------------- */
 
-/* Add up the rows of the leaves that a pixel reached, facings weighted. */
+/* Add up the rows of the leaves that a pixel reached, weighted by facing. */
 static inline void df_mix(const df_forest *forest, const df_person *person, int32_t pixel, int32_t *sums) {
     const uint32_t *found = person->found + (size_t)pixel * DF_WALKS * DF_TREES;
     int walk, tree, facing, k;
@@ -492,7 +492,7 @@ static inline void df_mix(const df_forest *forest, const df_person *person, int3
 }
 
 #if DF_SMOOTHS
-/* The sums of a neighbor on the same surface; those of nobody (zeros) where there is none. */
+/* The sums of a neighbor on the same surface; zeros where there is none. */
 static inline const int32_t *df_neighbor(const df_person *person, const int32_t *numbers, const int32_t *sums,
                                          int32_t row, int32_t col, int32_t down, int32_t across) {
     const int32_t *nobody = sums + (size_t)person->n * DF_COLUMNS;
@@ -525,13 +525,13 @@ static inline void df_smooth(const df_camera *camera, const df_person *person, c
 
 /* context.h */
 #if DF_CALIBRATED
-/* What a share counts for, by its ratio to the largest of the pixel. */
+/* The calibrated value of a share, by its ratio to the pixel's largest one. */
 static inline float df_power(int32_t sum, float largest) {
     return sum > 0 ? df_powers[(int32_t)((float)sum / largest * (float)DF_CALIBRATED)] : 0.0f;
 }
 #endif
 
-/* Decide the part of a pixel: the largest sum, the lowest of equals. */
+/* Decide the part of a pixel: that of the largest sum, the lowest among equals. */
 static inline void df_decide(const int32_t *sums, int32_t whole, size_t at, uint8_t *parts, float *confidence,
                              float *probabilities) {
     int k, winner = 0;
@@ -578,7 +578,7 @@ static inline int32_t df_find_box(const df_camera *camera, const uint16_t *depth
     return n;
 }
 
-/* Fill the crop, the places of the person's pixels, and who is where. */
+/* Fill the crop, the places of the person's pixels, and the pixel at each place. */
 static inline void df_cut_out(const df_camera *camera, const uint16_t *depth_mm, const uint8_t *mask,
                               const df_person *person, uint16_t *crop, uint16_t *places, int32_t *numbers) {
     int32_t row, col, i = 0;
@@ -599,7 +599,7 @@ static inline void df_cut_out(const df_camera *camera, const uint16_t *depth_mm,
     }
 }
 
-/* Is x finite and of a size that calculations can take? */
+/* Is x finite and within the range of these calculations? */
 static inline int df_is_usable(double x) { return x >= -1e9 && x <= 1e9; }
 
 static inline int df_check_frame(const df_camera *camera) {
@@ -615,14 +615,14 @@ static inline int df_check_frame(const df_camera *camera) {
 
 /* Label the pixels of one person.
  *
- * depth_mm       rows * cols, millimeters, line by line; 0 is no reading
- * mask           rows * cols, not 0 where the person is; NULL: everything that has a reading
+ * depth_mm       rows * cols, millimeters, row by row; 0 is no reading
+ * mask           rows * cols, not 0 where the person is; NULL: all pixels with a reading
  * scratch        memory of scratch_bytes (see df_scratch_bytes), aligned to 8 bytes, as malloc does
  * parts          rows * cols, filled: 0 to DF_PARTS - 1, DF_NO_PART off the person
- * confidence     rows * cols, filled: how probable the part is, 0 to 1; or NULL
+ * confidence     rows * cols, filled: probability of the part, 0 to 1; or NULL
  * probabilities  rows * cols * DF_PARTS, filled; or NULL
  *
- * DF_OK, DF_NOBODY, or what is wrong, and then nothing was written. */
+ * Returns DF_OK, DF_NOBODY, or an error code; after an error, nothing was written. */
 static inline int df_label(const df_forest *forest, const df_camera *camera, const uint16_t *depth_mm,
                            const uint8_t *mask, void *scratch, size_t scratch_bytes, uint8_t *parts, float *confidence,
                            float *probabilities) {

@@ -1,7 +1,7 @@
 /* A forest for browsers: one module without imports that keeps its buffers in its own memory.
  *
- * df_room(rows, cols) makes room for frames of a size and returns 0, or a code. df_depth(), df_mask(), df_parts(),
- * df_confidence() and df_joints() say where the buffers are; df_run(fx, fy, cx, cy, has_mask) labels. */
+ * df_room(rows, cols) allocates buffers for frames of a size and returns 0 or an error code. df_depth(), df_mask(),
+ * df_parts(), df_confidence() and df_joints() return the buffers; df_run(fx, fy, cx, cy, has_mask) labels. */
 #include "df.h"
 #include "df_joints.h"
 

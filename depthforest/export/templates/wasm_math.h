@@ -1,4 +1,4 @@
-/* What the header of joints needs of <math.h>, where there is no C library. */
+/* The part of <math.h> that the joint header needs, without a C library. */
 #ifndef DF_WASM_MATH_H
 #define DF_WASM_MATH_H
 #include <stdint.h>

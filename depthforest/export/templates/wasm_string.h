@@ -1,4 +1,4 @@
-/* What the headers need of <string.h>, where there is no C library. */
+/* The part of <string.h> that the headers need, without a C library. */
 #ifndef DF_WASM_STRING_H
 #define DF_WASM_STRING_H
 #include <stddef.h>
