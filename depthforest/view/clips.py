@@ -1,4 +1,4 @@
-"""Frames to look at: those of files and recordings by their number, or the newest of a live source."""
+"""Frames to show: those of files and recordings by number, or the newest of a live source."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from depthforest.frames import Frame, at_most_pixels
 from depthforest.io import FrameName, FrameSequence, Page, Pictures, ReadOptions
 
 MAX_FRAME_PIXELS = 1 << 23
-"""Pixels of a frame that is shown; the largest depth cameras have a fourth of them."""
+"""Most pixels of a frame to show; the largest depth cameras have a quarter of that."""
 
 USUAL_FPS, SAMPLE_FPS = 30.0, 1.0
-"""Frames per second at which files play that tell no times, and the sample frames, which are unrelated."""
+"""Frames per second for files without time stamps, and for the sample frames, which are unrelated pictures."""
 
 MAX_SKIPPED = 8
-"""Frames that are decoded and thrown away where playing drops some; more are found by their number."""
+"""Playing may skip up to this many frames by decoding them; for more, it seeks by number."""
 
 N_TIMED = 16
-"""Frames whose time stamps tell the rate of a recording."""
+"""Number of first frames whose time stamps determine the rate of a recording."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Taken:
     time : float
         When it arrived, by `time.monotonic`.
     unit, camera : str
-        In words, what the numbers of the file were taken for, and where the camera comes from.
+        In words, the unit that was assumed for the file's numbers, and where the camera comes from.
     """
 
     frame: Frame
@@ -54,7 +54,7 @@ class Taken:
 
 
 class FileClip:
-    """The frames of files and recordings, in any order; those that follow the last are read fastest.
+    """The frames of files and recordings, in any order; the next one is read fastest.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class FileClip:
         As in `open_source`.
     options : ReadOptions
     fps : float, optional
-        Frames per second at which it plays; default: what time stamps tell, else 30.
+        Frames per second at which it plays. Default: from time stamps, else 30.
     """
 
     is_live = False
@@ -107,10 +107,10 @@ class FileClip:
         try:
             return self._pictures(file).count() or 0
         except DepthForestError:
-            return 1  # what is wrong is told when it is shown
+            return 1  # errors are reported when it is shown
 
     def _place(self, number: int) -> tuple[int, int]:
-        """Return which file holds a frame, and its number in there."""
+        """Return the file of a frame, and the frame's number in that file."""
         if not 0 <= number < len(self):
             raise FrameError(f"there are {len(self)} frames, no number {number}")
         file = bisect.bisect_right(self._ends, number)
@@ -123,7 +123,7 @@ class FileClip:
 
     def _page(self, file: int, page: int) -> Page:
         pictures = self._pictures(file)
-        at, self._following = self._following, None  # if reading fails, the next starts anew
+        at, self._following = self._following, None  # if reading fails, the next call starts over
         is_ahead = at is not None and at[0] == file and 0 <= page - at[1] <= MAX_SKIPPED
         if not is_ahead and page and pictures.is_seekable:
             return pictures.page(page)
@@ -136,7 +136,7 @@ class FileClip:
         return found
 
     def _rate(self) -> float | None:
-        """Return frames per second by the time stamps of the first frames; None if they tell nothing."""
+        """Return frames per second from the time stamps of the first frames; None if they do not determine it."""
         n = min(self._ends[0], N_TIMED)
         if n < 2:
             return None
@@ -148,7 +148,7 @@ class FileClip:
 
 
 class LiveClip:
-    """The newest frame of a live source; whoever is slow misses frames.
+    """The newest frame of a live source; a slow consumer misses frames.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ Clip = FileClip | LiveClip
 
 
 def unit_words(options: ReadOptions, page: Page) -> str:
-    """Return what the numbers of a page were taken for, and why."""
+    """Return the unit assumed for a page's numbers, and why, in words."""
     if options.scale is not None:
         return options.scale if isinstance(options.scale, str) else f"{options.scale:g} m per unit"
     if page.scale is not None:
@@ -211,23 +211,23 @@ def unit_words(options: ReadOptions, page: Page) -> str:
 
 
 def camera_words(options: ReadOptions, page: Page) -> str:
-    """Return where the camera of a page comes from."""
+    """Return where the camera of a page comes from, in words."""
     if options.camera is not None:
         return "given"
-    return "assumed by the size of the picture" if page.camera is None else "told by the file"
+    return "assumed from the size of the picture" if page.camera is None else "from the file"
 
 
 def open_clip(sources: tuple[str, ...], options: ReadOptions, fps: float | None = None) -> Clip:
-    """Return the frames that a user named; those of the samples if none are."""
+    """Return the clip of the given sources; the sample frames if there are none."""
     listed, options = with_data_sets(sources, options)
     frames = FrameSequence(listed, options)
     if any(isinstance(source, str) for source in frames.sources):  # a stream or a camera, not a file
         if len(frames.sources) > 1:
-            raise UsageError("a live source is looked at alone; leave out the other inputs")
+            raise UsageError("a live source is shown alone; leave out the other inputs")
         return LiveClip(frames)
     clip = FileClip(listed, options, fps if sources else fps or SAMPLE_FPS)
     if len(clip) == 1:
-        clip.take(0)  # a name that is mistyped is told at once, and not in the page
+        clip.take(0)  # a mistyped name is reported now, not in the page
     return clip
 
 

@@ -1,4 +1,4 @@
-"""The command line and the lines of Python that do what the page shows."""
+"""The command line and the Python code that reproduce what the page shows."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ from depthforest.view.clips import Clip, Taken
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What is shown of a frame.
+    """Everything that is shown for a frame.
 
     Parameters
     ----------
     taken : Taken
     labels : PeopleLabels
     other : PeopleLabels or None
-        Those of the model that it is compared with.
+        Labels of the model to compare with.
     joints : mapping of person id to mapping of joint name to joint
     warnings : tuple of str
         What was assumed or looks wrong.
@@ -46,7 +46,7 @@ class Look:
 
 @dataclass
 class Looker:
-    """How frames are looked at; not for two threads at once.
+    """Reads and labels frames. Not thread-safe.
 
     Parameters
     ----------
@@ -97,13 +97,13 @@ class Looker:
             return People.of_map(_everything(frame))
         if not self.is_tracked:
             return find_people(frame, self._fitting(frame), n=self.n_people)
-        if taken.number <= self._last or self._tracking is None:  # back, or the beginning
+        if taken.number <= self._last or self._tracking is None:  # a step back, or the beginning
             self._tracking = PeopleTracker(self._fitting(frame), self.n_people), JointTracks(self.fps)
         self._last = taken.number
         return self._tracking[0].add(frame)
 
     def _fitting(self, frame: Frame) -> Background | None:
-        """Return the background if it is of the frame's size: another file may have been dropped."""
+        """Return the background if it has the frame's size: the page may have uploaded another file."""
         return self.background if self.background is not None and self.background.shape == frame.shape else None
 
 

@@ -1,4 +1,4 @@
-"""What the viewer is asked to show, and to whom. Imports nothing heavy."""
+"""Options of the viewer: what to show, and who may connect. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from depthforest.base import Parameter, UsageError
 from depthforest.io import ReadOptions
 
 LOOPBACK = "127.0.0.1"
-"""The address that only programs on this machine reach."""
+"""The address that only programs on this machine can reach."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ViewOptions:
-    """What is looked at, and who may look.
+    """What to show, and who may connect.
 
     Parameters
     ----------
@@ -30,15 +30,15 @@ class ViewOptions:
     is_background_removed : bool
         All readings are one person.
     n_people : int, optional
-        At most so many people are looked for.
+        Most people to find.
     is_tracked : bool
         People keep their ids, and joints are smoothed over time.
     fps : float, optional
-        Frames per second at which files play; default: 30, of the sample frames 1.
+        Frames per second at which files play. Default: from their time stamps, else 30; 1 for the sample frames.
     host : str
         The address to bind to.
     port : int
-        0: any that is free.
+        0: any free port.
     """
 
     sources: tuple[str, ...] = ()
@@ -59,9 +59,9 @@ class ViewOptions:
         if self.background is not None and self.is_background_removed:
             raise UsageError(
                 Parameter("background"),
-                " says what is nobody, ",
+                " is a room without people, ",
                 Parameter("is_background_removed"),
-                " that all readings are one person; give one of them",
+                " means that all readings are one person; give only one of them",
             )
 
     @property

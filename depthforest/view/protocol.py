@@ -1,4 +1,4 @@
-"""What the page may ask for, checked, and how frames are packed for it. No path ever comes from the page."""
+"""Checks of the page's requests, and how frames are packed for it. No path ever comes from the page."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from depthforest.view.clips import Taken
 from depthforest.view.looking import Look
 
 MAX_COMMAND_BYTES = 4096
-"""Of a message from the page: the longest holds a camera's numbers."""
+"""Longest message from the page: the longest needed holds a camera's numbers."""
 
 MAX_MESSAGES_A_SECOND = 400
-"""From one page. A pointer that is dragged along the time bar sends 60, and every frame shown is acknowledged."""
+"""Limit for one page. A pointer dragged along the time bar sends 60, and every shown frame is acknowledged."""
 
 GIVEN = "given"
-"""The camera of the command line, which may be a file: the page names it without a path."""
+"""The page's name for the command line's camera, which may be a file: so the page sends no path."""
 
 MAX_INDEX = 1 << 40
 SPEEDS = (0.02, 16.0)
 WAYS = ("find", "all", "frame", "given")
-"""Who the people are: looked for, all readings, looked for before the frame that is shown, or before a given room."""
+"""How people are found: searched for, all readings, or in front of a background: the shown frame or a given one."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How the page wants frames to be read, and people to be found.
+    """The page's settings for reading frames and finding people.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Reading:
         One of `WAYS`.
     track : bool
     topic : str
-        Which stream of a recording; empty: the only one.
+        Stream of a recording; empty: the only one.
     """
 
     camera: str = ""
@@ -60,21 +60,21 @@ class Reading:
     topic: str = ""
 
     def options(self, given: ReadOptions) -> ReadOptions:
-        """Return the options of reading; `given` are the command line's."""
+        """Return the reading options; `given` are the command line's."""
         camera = given.camera if self.camera == GIVEN else (self.camera or None)
         return ReadOptions(camera, self.scale or None, self.flip, self.rotate, self.size or None, self.topic or None)
 
     def shown(self) -> dict[str, Any]:
-        """Return the fields as JSON holds them."""
+        """Return the fields in JSON form."""
         return dict(vars(self))
 
 
 Command = tuple[str, Any]
-"""What is asked for, and its value."""
+"""The name of a request, and its value."""
 
 
 def parse_command(text: str | bytes) -> Command:
-    """Return what a message of the page asks for; UsageError if it is none."""
+    """Return the request in a message of the page; UsageError if it is invalid."""
     if not isinstance(text, str) or len(text) > MAX_COMMAND_BYTES:
         raise UsageError(f"a message is a text of at most {MAX_COMMAND_BYTES} characters")
     try:
@@ -137,7 +137,7 @@ def _reading(value: Any) -> Reading:
 
 
 def _check_camera(camera: str) -> None:
-    """Let presets and numbers pass only: a camera may also be a file, which a page must not name."""
+    """Accept only presets and numbers: a camera may also be a file, which a page must not name."""
     if camera in ("", GIVEN) or camera.partition("@")[0] in PRESETS or re.fullmatch(r"[0-9.,eExX +-]{1,200}", camera):
         if camera and camera != GIVEN:
             Camera.parse(camera, (640, 480))
@@ -163,18 +163,18 @@ def pack_look(look: Look, number: int, total: int, extra: dict[str, Any]) -> byt
     """Return the binary message of a frame.
 
     Four bytes with the length of a JSON text, little-endian; the text, padded with spaces to a multiple of four bytes;
-    depth as uint16 millimeters; then, of the rows and columns in `box` alone, outside of which there is nobody: parts
-    as uint8, 255 = none; confidence as uint8, 255 = sure; and both of the second model, if there is one.
+    depth as uint16 millimeters; then, only for the rows and columns in `box`, outside of which nobody is: parts as
+    uint8, 255 = none; confidence as uint8, 255 = sure; and both again for the second model, if there is one.
 
     Parameters
     ----------
     look : Look
     number : int
-        Of the message, which the page acknowledges.
+        Number of the message, which the page acknowledges.
     total : int
-        Frames of the clip.
+        Number of frames in the clip.
     extra : dict
-        More for the header.
+        Additional entries of the header.
     """
     frame, answers = look.taken.frame, [answer for answer in (look.labels, look.other) if answer is not None]
     box = _labeled_box(answers)
@@ -203,7 +203,7 @@ def pack_look(look: Look, number: int, total: int, extra: dict[str, Any]) -> byt
 
 
 def _labeled_box(answers: list[PeopleLabels]) -> tuple[slice, slice]:
-    """Return the rows and columns between which all labels lie; empty slices if there are none."""
+    """Return the rows and columns of the box around all labels; empty slices if there are none."""
     is_labeled = np.logical_or.reduce([answer.parts != NO_PART for answer in answers])
     rows, cols = np.flatnonzero(is_labeled.any(1)), np.flatnonzero(is_labeled.any(0))
     if not len(rows):

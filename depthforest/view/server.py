@@ -1,4 +1,4 @@
-"""Who may come in, the few routes, and the page itself. Nothing here trusts what a client sends."""
+"""Access control, the few routes, and the page itself. Nothing here trusts what a client sends."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from depthforest.view.viewer import Viewer
 
 MAX_UPLOAD_BYTES = 512 * 1024 * 1024
-"""Of one upload: 800 raw frames of 640 x 480."""
+"""Largest upload: 800 raw frames of 640 x 480."""
 
 PACKAGES = ("starlette", "uvicorn", "websockets")
-"""What the extra [view] installs; a message names them one by one, which works in a checkout, too."""
+"""Packages of the extra [view]; a message lists them individually, which works in a checkout, too."""
 
 UPLOAD_SUFFIXES = (
     *(".png", ".tif", ".tiff", ".pgm", ".npy", ".npz", ".pcd", ".raw", ".bin", ".depth"),
     *(".bag", ".mcap", ".db3", ".mkv", ".h5", ".hdf5"),
 )
-"""Endings that an upload keeps, because readers look at them; the rest of its name is only shown."""
+"""Endings that an upload keeps, because readers check them; the rest of its name is only shown."""
 
 KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 SCRIPTS = ("app", "cpu", "dom", "files", "gpu", "link", "marking", "marks", "orbit", "overlay", "panes", "plot", "side")
@@ -49,7 +49,7 @@ STATIC = {
     "style.css": "style.css",
     "icon.svg": "icon.svg",
 }
-"""Every file there is, by its address: no part of an address is ever taken for a path."""
+"""All files of the page by address: no part of an address is ever used as a path."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src blob:; "
@@ -65,15 +65,15 @@ HEADERS = {
 }
 
 REFUSED, TRY_LATER = 1008, 1013
-"""Codes with which a websocket is closed: what came is against the rules; too many pages are open."""
+"""Close codes of a websocket: the page broke the protocol; too many pages are open."""
 
 
 PROPER_ENDS = (1000, 1001)
-"""Codes with which browsers close: done, gone to another page. Whoever breaks off gives none."""
+"""Close codes of browsers: done, gone to another page. A broken connection has none."""
 
 
 class Guard:
-    """Lets in who knows the token, asks for this host, and comes from this page; refuses others in one line.
+    """Accepts requests with the token, for this host and from this page; refuses others with one line.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ class Guard:
     token : str
         First part of every address.
     options : ViewOptions
-        Host names that a browser may ask for: this machine's, or any address literal if others may connect. A name
-        that someone else's domain server answers is never among them.
+        Determines the allowed Host: this machine's names, or any address literal if others may connect. A name that
+        another domain server resolves is never allowed.
     tell : callable
         Called with a line for each refusal.
     """
@@ -286,7 +286,7 @@ class _Pages:
             session.close()
 
     async def _listen(self, page: WebSocket, session: Session) -> None:
-        """Obey a page until it closes; UsageError for what no page of ours sends."""
+        """Handle a page's messages until it closes; UsageError for messages that our page never sends."""
         from depthforest.view.protocol import MAX_MESSAGES_A_SECOND, parse_command
 
         second, n = 0.0, 0
@@ -307,7 +307,7 @@ class _Pages:
 
 
 async def _end_code(page: WebSocket) -> int | None:
-    """Return the code with which a page went that nobody was listening to."""
+    """Return the close code of a page that closed while nobody was listening."""
     with contextlib.suppress(TimeoutError, RuntimeError):
         async with asyncio.timeout(1):
             while (message := await page.receive())["type"] != "websocket.disconnect":
@@ -317,7 +317,7 @@ async def _end_code(page: WebSocket) -> int | None:
 
 
 def _is_gone(error: Exception) -> bool:
-    """Tell whether an exception says only that a page was closed while something was sent to it."""
+    """Tell whether an exception only means that a page was closed during a send."""
     return type(error).__name__ in ("WebSocketDisconnect", "ClientDisconnected") or "websocket.close" in str(error)
 
 
@@ -326,13 +326,13 @@ def _client(request: Any) -> str:
 
 
 def _shown_name(name: str) -> str:
-    """Return the name of an upload as it is shown and typed: the last part, printable."""
+    """Return the name of an upload for display: the last part, printable."""
     last = name.replace("\\", "/").rsplit("/", 1)[-1]
     return "".join(c if c.isprintable() else "?" for c in last)[:120].lstrip("-") or "upload"
 
 
 def configured(viewer: Viewer, token: str) -> uvicorn.Config:
-    """Return how the server runs: small messages in, nothing in its log but what is told in a line."""
+    """Return the server's configuration: small messages only, and no log besides our own lines."""
     import uvicorn
 
     return uvicorn.Config(
@@ -364,7 +364,7 @@ def serve(
     show : callable
         Called with the address, once the page can be opened.
     tell : callable
-        Called with one line for whatever is refused or goes wrong.
+        Called with one line for every refusal and error.
     is_opened : bool
         Open the page in the browser.
     """
@@ -396,7 +396,7 @@ def _bound(options: ViewOptions) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((options.host, options.port))
-        listening.listen(64)  # at once: a browser that is faster than the server waits, and is not turned away
+        listening.listen(64)  # now, so that a browser that connects before the server is ready waits instead of failing
     except OSError as error:
         listening.close()
         where = f"{options.host}:{options.port}"
@@ -405,12 +405,12 @@ def _bound(options: ViewOptions) -> socket.socket:
 
 
 def _reachable(options: ViewOptions) -> str:
-    """Return the address under which a browser finds the page."""
+    """Return the address of the page for browsers."""
     if options.host not in ("0.0.0.0", "::"):
         return f"[{options.host}]" if ":" in options.host else options.host
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # nothing is sent: it only chooses the network card
+            probe.connect(("192.0.2.1", 9))  # sends nothing: it only selects the network interface
             return str(probe.getsockname()[0])
         except OSError:
             return LOOPBACK

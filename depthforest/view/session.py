@@ -1,4 +1,4 @@
-"""One open page: where it is, whether it plays, what it uploaded."""
+"""One open page: its position, whether it plays, its uploads."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from depthforest.view.protocol import GIVEN, Command, Reading, assumed, pack_loo
 from depthforest.view.viewer import Viewer
 
 MAX_UNSHOWN = 2
-"""Frames that were sent and are not shown yet. A page that is slower gets fewer frames, never a queue of them."""
+"""Most frames that were sent but not shown yet. A slow page gets fewer frames, never a queue of them."""
 
 MAX_KEPT_JOINTS = 3000
-"""Frames whose joints can be saved: the last 100 s of a live source."""
+"""Most frames whose joints can be saved: the last 100 s of a live source."""
 
 MAX_PAGES = 8
-"""Pages that are open at once."""
+"""Most pages that may be open at once."""
 
 LIVE_PATIENCE_S = 10.0
-"""Seconds after which a live source without a frame is reported; it is waited for all the same."""
+"""Seconds after which a live source without a frame is reported; waiting continues."""
 
 _NOTHING_COMES = f"no frame came within {LIVE_PATIENCE_S:g} s; is the source running? It is waited for."
 
@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 
 
 class Socket(Protocol):
-    """What a session needs of a websocket."""
+    """The methods of a websocket that a session needs."""
 
     async def send_text(self, text: str) -> None:
         """Send a text."""
@@ -56,7 +56,7 @@ class Socket(Protocol):
 
 @dataclass
 class _Clock:
-    """Which frame is due: `start` at `began` seconds, and on from there at `rate` frames per second."""
+    """Decides which frame is due: `start` at `began` seconds, then `rate` frames per second."""
 
     start: int = 0
     began: float = 0.0
@@ -101,19 +101,19 @@ class Session:
         self._clock = _Clock(rate=self._clip.fps)
         self._is_wanted, self._is_new = True, True
         self._n_sent = self._n_shown = 0
-        self._times: dict[int, tuple[float, float]] = {}  # of frames that are not shown yet: arrived, sent
+        self._times: dict[int, tuple[float, float]] = {}  # frames not shown yet -> times of arrival and sending
         self._delays: dict[str, float] = {}
         self._joints: dict[str, FrameJoints] = {}
 
     # -- the two loops of a page ---------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Tell the page what there is."""
+        """Send the page its initial state."""
         await self._send(self._viewer.hello(self.id))
         await self._tell_state()
 
     async def produce(self) -> None:
-        """Label what is due and send it, until canceled."""
+        """Label and send frames as they become due, until canceled."""
         with self._awake():
             while True:
                 try:
@@ -127,7 +127,7 @@ class Session:
                     await self.complain(error)
                     await self._tell_state()
                     continue
-                if clip is not self._clip:  # another file, or another way to read it: its frame is wanted now
+                if clip is not self._clip:  # another file, or other reading options: its frame is due now
                     continue
                 if clip.is_live:
                     self._index, self._n_live = look.taken.number, look.taken.number + 1
@@ -140,7 +140,7 @@ class Session:
                     await self._tell_reading(look)
 
     async def obey(self, command: Command) -> None:
-        """Do what the page asks for; DepthForestError if it cannot be done."""
+        """Do what the page requests; DepthForestError if it cannot be done."""
         do, value = command
         if do == "shown":
             self._acknowledge(value)
@@ -168,11 +168,11 @@ class Session:
     # -- files of the page ---------------------------------------------------------------------------------------------
 
     def upload_path(self, suffix: str) -> Path:
-        """Return where an upload is written: a name of our own, with one of the endings that readers know."""
+        """Return the path for an upload: a name of our own, with one of the endings that readers know."""
         return Path(self._folder.name) / f"{secrets.token_hex(8)}{suffix}"
 
     async def show_upload(self, path: Path, name: str) -> None:
-        """Show an uploaded file, read as nothing is known of it; FrameError if it cannot be read."""
+        """Show an uploaded file, read with default options; FrameError if it cannot be read."""
         clip = await self._in_worker(FileClip, [path], ReadOptions())
         for old in Path(self._folder.name).iterdir():
             if old != path:
@@ -183,7 +183,7 @@ class Session:
         self._changed.set()
 
     def joints_file(self) -> bytes:
-        """Return the joints of the frames that were shown, as `write_joints` writes them."""
+        """Return the joints of the shown frames in the format of `write_joints`."""
         path = Path(self._folder.name) / "joints.json"
         write_joints(path, list(self._joints.values()))
         content = path.read_bytes()
@@ -191,11 +191,11 @@ class Session:
         return content
 
     async def complain(self, error: DepthForestError) -> None:
-        """Tell the page what could not be done."""
+        """Send an error to the page."""
         await self._send({"kind": "error", "text": self._cleaned(str(error))})
 
     def close(self) -> None:
-        """Remove what was uploaded."""
+        """Remove the page's uploads."""
         with contextlib.suppress(OSError):
             self._folder.cleanup()
 
@@ -210,7 +210,7 @@ class Session:
 
     @contextlib.contextmanager
     def _awake(self) -> Iterator[None]:
-        """Let frames of a live source wake this page, from whatever thread they come."""
+        """Let frames of a live source wake this page, from any thread."""
         clip, loop = self._viewer.clip, asyncio.get_running_loop()
 
         def wake() -> None:
@@ -277,7 +277,7 @@ class Session:
             )
         look = self._looker.look(clip, index)
         if self._is_uploaded and isinstance(clip, FileClip):
-            # as if it had been read from the file of the user
+            # as if read from the user's own file
             name = Path(self._sources[0]).stem + look.taken.name.removeprefix(clip.path(0).stem)
             look = replace(look, taken=replace(look.taken, name=name))
         self._joints.pop(look.taken.name, None)
@@ -330,7 +330,7 @@ class Session:
         self._is_new = True
 
     def _shown_path(self, index: int) -> str:
-        """Return the file of a frame as the user calls it."""
+        """Return a frame's file under the user's name for it."""
         assert isinstance(self._clip, FileClip)
         path = self._clip.path(index)
         return self._sources[0] if path.parent == Path(self._folder.name) else str(path)
@@ -374,7 +374,7 @@ class Session:
         )
 
     def _lines(self) -> dict[str, str]:
-        """Return the command and the Python that do what is shown."""
+        """Return the command and the Python code that reproduce what is shown."""
         reading, sources = self._reading, list(self._sources)
         camera: Any = reading.camera
         if camera == GIVEN and isinstance(self._given.camera, Camera):
@@ -400,7 +400,7 @@ class Session:
         return {"command": command_line(sources, model, how, who), "python": python_lines(sources, model, how, who)}
 
     async def _tell_reading(self, look: Look) -> None:
-        """Say how the first frame was read, and what looks wrong about it."""
+        """Send how the first frame was read, and warnings about it."""
         notes = tuple(self._cleaned(note) for note in look.warnings)
         told = assumed(look.taken, self._reading, notes)
         await self._send({"kind": "reading", **told, "findings": []})

@@ -1,4 +1,4 @@
-"""What all open pages share: the source, the models, and the thread that labels."""
+"""State that all open pages share: the source, the models, and the labeling thread."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from depthforest.view.protocol import GIVEN, Reading
 
 
 class Viewer:
-    """What all open pages share: the source, the models, and the thread that labels.
+    """State that all open pages share: the source, the models, and the labeling thread.
 
     Parameters
     ----------
     options : ViewOptions
     tell : callable
-        Called with one line for whatever is refused or goes wrong.
+        Called with one line for every refusal and error.
     """
 
     def __init__(self, options: ViewOptions, tell: Callable[[str], object]) -> None:
@@ -50,13 +50,13 @@ class Viewer:
         self.worker = ThreadPoolExecutor(1, thread_name_prefix="depthforest-view")
 
     def forest(self, index: int) -> Forest:
-        """Return a model, read when it is first asked for."""
+        """Return a model; it is read on first use."""
         if index not in self._forests:
             self._forests[index] = load(self.models[index])
         return self._forests[index]
 
     def first_reading(self) -> Reading:
-        """Return what the command line says about reading."""
+        """Return the reading options of the command line."""
         options, reading = self.options, self.clip.options
         size = "" if reading.size is None else "{}x{}".format(*reading.size)
         people = "all" if options.is_background_removed else "find" if options.background is None else "given"
@@ -66,7 +66,7 @@ class Viewer:
         return Reading(camera, scale, reading.flip, reading.rotate, size, people, options.is_tracked, topic)
 
     def hello(self, session: str) -> dict[str, Any]:
-        """Return what a page needs to know once."""
+        """Return the first message to a page."""
         return {
             "kind": "hello",
             "session": session,
@@ -80,5 +80,5 @@ class Viewer:
         }
 
     def close(self) -> None:
-        """Drop what is waiting for the thread that labels."""
+        """Drop work that is waiting for the labeling thread."""
         self.worker.shutdown(wait=False, cancel_futures=True)

@@ -35,7 +35,7 @@ def test_a_recording_in_any_order(recording):
         taken = clip.take(number)
         assert (taken.frame.depth_mm == 1000 + number).all()
         assert (taken.number, taken.name) == (number, f"walk_{number:06d}")
-    assert taken.camera == "told by the file"
+    assert taken.camera == "from the file"
     assert taken.unit == "millimeters, assumed for whole numbers"
     with pytest.raises(FrameError, match="30 frames, no number 30"):
         clip.take(30)

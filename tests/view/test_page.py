@@ -265,7 +265,7 @@ def test_a_file_is_dropped_and_its_camera_changed(tab):
     assert tab.locator("#source").inner_text() == name
     assert tab.title() == "depthforest view"
     assert tab.locator("#said_unit").inner_text() == "millimeters, assumed for whole numbers"
-    assert "assumed by the size" in tab.locator("#said_camera").inner_text()
+    assert "assumed from the size" in tab.locator("#said_camera").inner_text()
     tab.locator("[name=camera]").fill("300,300,160,120")
     tab.keyboard.press("Enter")
     tab.wait_for_selector("#said_camera:has-text('fx 300.0, fy 300.0, cx 160.0, cy 120.0; given')")

@@ -1,15 +1,15 @@
-// Draws frames without a GPU, as gpu.js does with one: the same colors at the same pixels of the panes. Only pixels that
-// are seen are computed, light and distance of a frame once for all panes, and colors are looked up in tables.
+// Draws frames without a GPU, with the same colors at the same pixels as gpu.js. Only visible pixels are computed; light
+// and distance are computed once per frame for all panes, and colors are looked up in tables.
 
 import { MODES, WIDEST } from "./gpu.js";
 
 const NONE = 255; // a pixel that is nobody
-const LEVELS = 64; // of distance, in the tables of grays; light has 256
+const LEVELS = 64; // levels of distance in the tables of grays; light has 256 levels
 const EMPTY = LEVELS << 8; // the shade of a pixel without a reading
 const LAMP = [-0.35, -0.5, -1].map((v) => v / Math.hypot(0.35, 0.5, 1));
 const STEP_MM = 120; // a neighbor that is farther away belongs to another surface
-const FEW_POINTS = 200e3, FEW_PIXELS = 160e3; // of the cloud while frames follow each other, and of its pane
-const MOST_KEPT = 4; // sizes of pictures whose pixels are kept: those of the panes, and whole frames
+const FEW_POINTS = 200e3, FEW_PIXELS = 160e3; // of the cloud and its pane while frames are playing
+const MOST_KEPT = 4; // sizes of pictures whose sampled pixels are kept: those of the panes, and whole frames
 const NEAR_GRAY = [0.95, 0.96, 0.97], FAR_GRAY = [0.42, 0.48, 0.55], SAME = [0.35, 0.6, 0.75];
 const DIFFERENT = [0.93, 0.23, 0.27];
 
@@ -23,7 +23,7 @@ const HEAT = Uint32Array.from({ length: 256 }, (_, i) => {
   return packed([-0.1 + 1.1 * t * t + 0.25 * t, 0.05 + 0.95 * t, 0.42 + 0.5 * t - 0.85 * t * t]);
 });
 
-// the gray of a shade, from 0 to 1: what is near is light
+// the gray of a shade, from 0 to 1: near is light
 function gray(shade) {
   const t = (shade >> 8) / (LEVELS - 1), lit = (shade & 255) / 255, k = 0.22 + 0.82 * lit * lit;
   return mixed(NEAR_GRAY, FAR_GRAY, t).map((v) => v * k);
@@ -55,7 +55,7 @@ export class CpuPainter {
     this.version = 0;
   }
 
-  // colors of parts by part and light; those that are not chosen are gray with some of their color added
+  // colors by part and light; parts that are not selected are gray with some of their color
   setColors(name, colors, chosen) {
     const lit = new Uint32Array(256 * 256), added = new Uint32Array(256);
     colors.forEach((color, part) => {
@@ -135,19 +135,19 @@ export class CpuPainter {
     }
   }
 
-  // light and distance of the pixels that a picture of w x h shows, once for each frame
+  // light and distance of the pixels in a picture of w x h, computed once per frame
   shade(w, h) {
     return (this.shades[`${w} ${h}`] ??= shadeOf(this.frame, this.places(w, h)));
   }
 
-  // what another pane has computed already; if there is none, for as many pixels as the box has
+  // the shade that another pane has computed already; otherwise one with as many pixels as the box
   anyShade({ w, h }) {
     const { width, height } = this.frame, fit = Math.min(1, w / width, h / height);
     const [known] = Object.values(this.shades);
     return known ?? this.shade(...[width, height].map((v) => Math.max(1, Math.round(v * fit))));
   }
 
-  // which pixels of the frame those are, and their neighbors
+  // the frame's pixels in a picture of w x h, and their neighbors
   places(w, h) {
     const { width, height } = this.frame, shape = `${w} ${h} ${width} ${height}`;
     if (this.sampled.has(shape)) return this.sampled.get(shape);
@@ -157,12 +157,12 @@ export class CpuPainter {
     for (let y = 0; y < h; y++) for (let x = 0; x < w; x++) at[y * w + x] = rows[y] * width + cols[x];
     const beside = (values, most) => [-3, -2, 2, 3].map((by) => values.map((v) => Math.max(0, Math.min(most - 1, v + by))));
     const across = beside(cols, width), along = beside(rows, height).map((values) => values.map((v) => v * width));
-    if (this.sampled.size >= MOST_KEPT) this.sampled.clear(); // the window or the frames have another size
+    if (this.sampled.size >= MOST_KEPT) this.sampled.clear(); // the size of the window or of the frames has changed
     this.sampled.set(shape, { cols, rows, at, across, along });
     return this.sampled.get(shape);
   }
 
-  // while frames follow each other, of fewer points and pixels; at rest, of all
+  // while frames are playing, with fewer points and pixels; at rest, with all
   drawCloud(box, view, zoom, isPeopleOnly, isAtRest) {
     const { frame } = this, { width, height } = frame;
     this.isCoarse = !isAtRest;
@@ -175,7 +175,7 @@ export class CpuPainter {
     this.far.fill(Infinity);
     const scene = { frame, w, h, view, pixels, far: this.far, tables: this, ...grid };
     const stride = isAtRest ? 1 : Math.ceil(Math.sqrt(grid.at.length / FEW_POINTS));
-    // as wide as the pixels of the frame that a point stands for are at their distance
+    // as wide as the point's pixels in the frame are at their distance
     const size = 1.05 * zoom * h / frame.camera.fy * width / grid.cols.length;
     scatter(scene, true, stride, size);
     if (!isPeopleOnly) scatter(scene, false, isAtRest ? 1 : 3 * stride, size);
@@ -223,7 +223,7 @@ function step(mm, from) {
   return mm !== 0 && by < STEP_MM && by > -STEP_MM ? by : 0;
 }
 
-// squares where people are, or where nobody is, nearest first; every `stride`-th row and column of the grid
+// squares of people, or of everything else, nearest first; every `stride`-th row and column of the grid
 function scatter(scene, isPeople, stride, size) {
   const { frame, w, h, view: m, far, pixels, shades, cols, rows } = scene, { depth, parts, camera } = frame;
   const n = cols.length, { dark, faint } = scene.tables, { lit, added, isShown } = scene.tables.palettes.palette;

@@ -13,7 +13,7 @@ export function setOptions(select, entries, value) {
   select.value = value;
 }
 
-// the message above the panes; an empty text takes it away
+// the message above the panes; an empty text removes it
 export function say(text) {
   if ($("message_text").textContent === text) return;
   $("message_text").textContent = text;
@@ -26,7 +26,7 @@ export function saveAs(content, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-// over plain http on a network there is no clipboard: the text is selected and copied the old way
+// browsers block the clipboard API over plain http on a network, so the text is selected and copied the old way
 export async function copy(node, button) {
   try {
     await navigator.clipboard.writeText(node.textContent);

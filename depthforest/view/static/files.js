@@ -1,4 +1,4 @@
-// Files in and out: what is dropped or opened, screenshots, videos of the panes, joints.
+// Files in and out: dropped and opened files, screenshots, videos of the panes, joints.
 
 import { $, saveAs, say } from "./dom.js";
 import { address, app } from "./link.js";
@@ -32,7 +32,7 @@ export function startFiles(onUpload) {
   });
 }
 
-// tells whether a file was shown; a JSON file is taken for marks
+// returns whether the file was shown; a JSON file is loaded as marks
 async function upload(file) {
   if (file.name.toLowerCase().endsWith(".json")) {
     await loadMarks(file);
@@ -44,12 +44,12 @@ async function upload(file) {
     if (!answer.ok) say(await answer.text());
     return answer.ok;
   } catch {
-    say(`${file.name}: the upload broke off; it may be too large`);
+    say(`${file.name}: the upload failed; the file may be too large`);
     return false;
   }
 }
 
-// the panes and what is drawn over them; they are drawn again, because the GPU keeps no picture
+// the panes and their overlays; drawn again, because the GPU does not keep the picture
 function paintOn(canvas) {
   const pen = canvas.getContext("2d");
   for (const layer of layers()) pen.drawImage(layer, 0, 0, canvas.width, canvas.height);
@@ -80,7 +80,7 @@ export function toggleRecord() {
   $("record").classList.toggle("on", Boolean(recorder));
 }
 
-// a recorder that has started; its button tells how much it has
+// a recorder that has started; its button shows the size so far
 function recording() {
   const { name } = app.frame, canvas = composed(), mimeType = VIDEOS.find((kind) => MediaRecorder.isTypeSupported(kind)), pieces = [];
   const media = new MediaRecorder(canvas.captureStream(30), { mimeType, videoBitsPerSecond: 8e6 });

@@ -1,5 +1,5 @@
 // Draws frames on the GPU: panes of the picture, and the cloud, unprojected from uint16 depth in the vertex shader.
-// Light is computed once for each frame, into a texture that all panes share.
+// Light is computed once per frame, into a texture that all panes share.
 
 export const MODES = { depth: 0, parts: 1, confidence: 2, other: 3, difference: 4 };
 export const WIDEST = 24; // pixels of a point of the cloud
@@ -150,7 +150,7 @@ export class GpuPainter {
     entry.shape = shape;
   }
 
-  // colors of parts; those that are not chosen are dimmed, which the fourth number says
+  // colors of parts; the fourth number says whether a part is selected or dimmed
   setColors(name, colors, chosen) {
     const gl = this.gl, bytes = new Uint8Array(1024);
     colors.forEach(([r, g, b], i) => bytes.set([r, g, b, chosen.size && !chosen.has(i) ? 0 : 255], 4 * i));
@@ -222,13 +222,13 @@ export class GpuPainter {
     const places = this.use(this.cloud, 1);
     gl.uniformMatrix4fv(places.view, false, view);
     gl.uniform1i(places.peopleOnly, isPeopleOnly ? 1 : 0);
-    // as wide as the pixel of the frame that it stands for is at its distance
+    // as wide as its pixel in the frame is at its distance
     gl.uniform1f(places.size, 1.05 * zoom * box.h / camera.fy);
     gl.drawArrays(gl.POINTS, 0, width * height);
   }
 }
 
-// whether there is a GPU: some browsers offer WebGL2 without one, and the processor does its work, slowly
+// whether there is a GPU: some browsers offer WebGL2 without one and emulate it slowly on the CPU
 export function hasGpu() {
   const gl = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
   if (!gl) return false;

@@ -1,16 +1,16 @@
-// The websocket: JSON and binary frames in, small commands out. What all modules look at is here, too.
+// The websocket: JSON and binary frames in, small commands out. Also holds the state that all modules share.
 
 export const app = {
-  hello: null, // what the server told once: models, joints, bones, cameras
-  state: null, // what is open, how it is read, whether it plays
+  hello: null, // the server's first message: models, joints, bones, cameras
+  state: null, // the open source, how it is read, whether it plays
   frame: null, // the newest frame
-  chosen: new Set(), // parts that are not dimmed; empty: all
+  chosen: new Set(), // selected parts, which are not dimmed; empty: all
   isMarking: false,
 };
 
 let socket, draw = () => {}, isAsked = false;
 
-// what draws the panes when `redraw` was called: once for each picture of the screen at most
+// the function that draws the panes after `redraw`: at most once per screen refresh
 export function drawWith(drawing) { draw = drawing; }
 
 export function redraw() {
@@ -64,7 +64,7 @@ function unpack(buffer) {
   return frame;
 }
 
-// meters between which nearly all readings lie
+// the range, in meters, of nearly all readings
 function depthRange(depth) {
   const kept = new Uint16Array(Math.ceil(depth.length / 97));
   let n = 0;

@@ -1,4 +1,4 @@
-// Marking by hand: the tab, and what a click on a pane does while it is open and marking is on.
+// Marking by hand: the tab, and clicks on panes while it is open and marking is on.
 
 import { $, made, saveAs, say } from "./dom.js";
 import { app, redraw } from "./link.js";

@@ -1,4 +1,4 @@
-// Points and joints that are marked by hand, in the format that `depthforest evaluate --marks` reads.
+// Points and joints marked by hand, in the format of `depthforest evaluate --marks`.
 
 export class Marks {
   constructor() { this.frames = {}; }

@@ -1,4 +1,4 @@
-// Where the cloud is seen from: around a target, in camera space (x right, y down, z forward, meters).
+// The viewpoint of the cloud: an orbit around a target, in camera space (x right, y down, z forward, meters).
 
 // the middle of the readings of people, or of all; null where there are too few
 function center({ depth, parts, width, camera }, isOfPeople) {
@@ -25,7 +25,7 @@ export class Orbit {
     Object.assign(this, { yaw: 0.45, pitch: 0.16, distance: 3, target: [0, 0, 2.5], isPlaced: false, isHeld: false });
   }
 
-  // place it for the first frame, and anew where people have left what is seen, unless it was turned by hand
+  // set the view for the first frame, and again when people leave it, unless the user has turned it
   follow(frame) {
     if (!this.isPlaced) this.place(frame);
     else if (!this.isHeld) {

@@ -29,7 +29,7 @@ export function clipped(pen, box, paint) {
   pen.restore();
 }
 
-// joints that are unsure are drawn faintly
+// joints with low confidence are drawn faintly
 const visibility = (sure) => 0.25 + 0.75 * Math.min(1, 2 * sure);
 
 export function drawSkeletons(pen, people, bones, place, scale) {

@@ -1,4 +1,4 @@
-// The panes: where they are, what is drawn in them, and what the pointer does there.
+// The panes: their layout, their content, and the pointer.
 
 import { $ } from "./dom.js";
 import { app, redraw } from "./link.js";
@@ -28,7 +28,7 @@ export function startPanes({ onPixel, marksOf }) {
   setView(matchMedia("(max-width: 760px)").matches ? "parts" : "all");
 }
 
-// `how`, from the address: gpu or cpu, whatever there is; omitted: the GPU if there is one
+// `how`, from the address, forces gpu or cpu; by default the GPU is used if there is one
 function painterOn(canvas, how) {
   return how === "gpu" || (how !== "cpu" && hasGpu()) ? new GpuPainter(canvas) : new CpuPainter(canvas);
 }
@@ -42,10 +42,10 @@ export function setView(name) {
   redraw();
 }
 
-const REST_MS = 150; // after which a picture that nothing has changed is drawn as finely as can be
+const REST_MS = 150; // after this time without changes, the picture is drawn at full quality
 let unrest = 0;
 
-// draw soon and, without a GPU, coarsely, because the next picture may follow at once
+// draw soon and, without a GPU, coarsely, because the next picture may follow soon
 export function redrawSoon() {
   clearTimeout(unrest);
   unrest = setTimeout(() => {
@@ -57,7 +57,7 @@ export function redrawSoon() {
 
 export function checkView() { setView(view); }
 
-// pane number `n` of those that can be chosen now, from 1
+// pane number `n`, from 1, of the available ones
 export function setViewByNumber(n) {
   const shown = buttons.filter((button) => button.offsetParent);
   if (shown[n - 1]) setView(shown[n - 1].dataset.view);
@@ -69,7 +69,7 @@ export function takeColors() {
   redraw();
 }
 
-// the box of a pane and that of the picture in it, in whole pixels of the canvases: what is drawn is what is clicked
+// the boxes of a pane and of its picture, in whole canvas pixels, so that clicks hit the pixel that is drawn
 function boxes(pane) {
   const outer = stage.getBoundingClientRect(), inner = pane.getBoundingClientRect(), k = painter.canvas.width / outer.width;
   const [left, top, width, height] = [inner.left - outer.left, inner.top - outer.top, inner.width, inner.height].map((v) => v * k);
@@ -80,7 +80,7 @@ function boxes(pane) {
   return { box, picture, outer, k };
 }
 
-// the canvases, from the lowest: what a GPU draws cannot be drawn over with a pen
+// the canvases, bottom first: 2D drawing needs a canvas of its own above the GPU's
 export function layers() { return painter.pen ? [painter.canvas] : [painter.canvas, over]; }
 
 export function clearPanes() {
@@ -119,7 +119,7 @@ export function drawPanes(isAtRest = !unrest) {
 
 // -- pointer ----------------------------------------------------------------------------------------------------------
 
-// the pixel of the frame that is drawn at the middle of the pixel of the screen that is pointed at
+// the frame's pixel under the center of the screen pixel at the pointer
 function pixelAt(pane, { clientX, clientY }) {
   const { picture, outer, k } = boxes(pane), { width, height } = app.frame;
   const middle = (css) => Math.floor(css * k) + 0.5;

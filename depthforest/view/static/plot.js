@@ -1,4 +1,4 @@
-// Angles of elbows and knees of the first person, over the frames that were shown.
+// Elbow and knee angles of the first person, over the frames that were shown.
 
 import { made } from "./dom.js";
 

@@ -1,4 +1,4 @@
-// The side: people with their joints, the legend of parts, how frames are read, and its tabs.
+// The side panel and its tabs: people with their joints, the legend of parts, and the reading options.
 
 import { $, copy, made } from "./dom.js";
 import { app, ask, redraw } from "./link.js";
@@ -35,7 +35,7 @@ export function startSide() {
 
 export function showPeople() {
   const { people } = app.frame;
-  $("people").replaceChildren(...(people.length ? people.map(person) : [made("p", "Nobody is found in this frame.")]));
+  $("people").replaceChildren(...(people.length ? people.map(person) : [made("p", "Nobody was found in this frame.")]));
 }
 
 function person({ id, probability, confidence, facing, joints }) {
@@ -64,7 +64,7 @@ export function drawLegend() {
   const entries = names.map((name, i) => ({ name, i })).filter(({ name }) => name.includes(wanted));
   $("legend").replaceChildren(...entries.map(({ name, i }) => {
     const item = made("li"), square = made("i");
-    const button = made("button", undefined, { title: "show this part, dim those that are not chosen" });
+    const button = made("button", undefined, { title: "select this part and dim the others" });
     const isDim = app.chosen.size > 0 && !app.chosen.has(i);
     button.classList.toggle("dim", isDim);
     button.setAttribute("aria-pressed", app.chosen.has(i));
@@ -74,7 +74,7 @@ export function drawLegend() {
     item.append(button);
     return item;
   }));
-  if (!entries.length) $("legend").append(made("li", "No part is called so."));
+  if (!entries.length) $("legend").append(made("li", "No part has this name."));
 }
 
 export function choose(part) {
@@ -91,7 +91,7 @@ export function colorParts() {
   redraw();
 }
 
-// share of the pixels of people on which two models differ
+// share of people's pixels on which the two models differ
 export function showDifference() {
   const { parts, parts2 } = app.frame;
   if (!parts2) return;
