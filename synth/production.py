@@ -1,4 +1,4 @@
-"""Production: many generated frames to disk, on all cores, resumable."""
+"""Production: many generated frames written to disk, on all cores, resumable."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def produce(
 ) -> FolderDataset | ZarrDataset:
     """Write the first `n` frames of a generator as a data set and return it opened.
 
-    A run that was stopped goes on where it was, a larger `n` adds frames, a smaller one changes nothing, and a folder
-    that holds frames of another configuration, seed, camera file, clips or body data is refused.
+    A run that was stopped continues where it was, a larger `n` adds frames, and a smaller one changes nothing. A folder
+    with frames of another configuration, seed, camera file, clips or body data is refused.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def produce(
     threads : int, optional
         Default: one per core.
     progress : callable, optional
-        Called with the number of frames of every block that is there, also those of an earlier run.
+        Called with the number of frames of every finished block, including those of an earlier run.
     """
     if not is_whole(n, 1, len(generator)):
         raise ConfigError(f"the number of frames must be from 1 to {len(generator)}, got {n!r}")
@@ -62,7 +62,7 @@ def _fill(
             store.write(block, [generator[i] for i in frames])
         return len(frames)
 
-    # on a cluster, workers write their blocks into the store themselves: no chunk is in two blocks
+    # on a cluster, workers write their blocks into the store themselves: no two blocks share a chunk
     for n_done in spread(complete, range(-(-n // BLOCK)), threads=threads, block=1):
         if progress is not None:
             progress(n_done)

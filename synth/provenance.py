@@ -1,4 +1,4 @@
-"""The identity of generated frames: the text of all that makes them, by which a data set knows what it may add."""
+"""The identity of generated frames: a text of everything they depend on, which a data set compares."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from synth.config import Config, ConfigError
 from synth.poses import clip_files
 
 VERSION = 1
-"""Of the frames: raise it whenever the same (config, seed, index) gives other bytes than before."""
+"""Version of the frames: raise it whenever the same (config, seed, index) gives other bytes than before."""
 
 LATER_DEFAULTS = (
     "only_subjects = []", "clutter_share = 0.0", "clutter = [6, 16]", "n_things = 2048", "lost_share = 0.1",
     "empty_share = 0.0", "carry_share = 0.0", "lean_share = 0.0", "desk_share = 0.0", "bed_share = 0.0",
     "touch_share = 0.0",
 )  # fmt: skip
-"""Fields that came later, where they change nothing: data sets that were begun without them can go on."""
+"""Fields that were added later and change nothing at these defaults: data sets begun without them can be continued."""
 
 
 def identity(config: Config, seed: int) -> str:
-    """Return the text of all that makes frames: numbers, and digests of the files that they name."""
+    """Return the text that identifies frames: all settings, and digests of the files they name."""
     numbers = (line for line in config.to_toml().splitlines() if line not in LATER_DEFAULTS)
     lines = [f"version = {VERSION}", f"seed = {seed}", *numbers]
     lines.append(f"camera = {json.dumps(Camera.parse(config.camera).to_dict())}")
@@ -40,7 +40,7 @@ def identity(config: Config, seed: int) -> str:
 
 
 def _digest(files: Sequence[Path], folder: Path) -> str:
-    """Return a digest of files: their names below a folder, and their bytes."""
+    """Return a digest of files: of their names below a folder, and of their bytes."""
     digest = hashlib.blake2b(digest_size=12)
     for path in files:
         content = read_bytes(path, ConfigError)

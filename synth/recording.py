@@ -1,8 +1,8 @@
-"""Recording: a continuous synthetic recording, (config, seed, fps, index) -> LabeledFrame, each frame alone.
+"""Recording: a continuous synthetic recording, (config, seed, fps, index) -> LabeledFrame, each frame independently.
 
-The same people move about the same room before the same camera; only the sensor's noise is new in every frame. `motion`
-leads each person through a lane of the floor, so that people cross and hide each other but do not walk into each other.
-`Recording.seen_from` is the same recording from another place: several cameras, one truth.
+The same people move about the same room in front of the same camera; only the sensor's noise is new in every frame.
+`motion` steers each person along a lane of the floor, so that people cross and occlude each other without colliding.
+`Recording.seen_from` is the same recording from another place: several cameras with one ground truth.
 """
 
 from __future__ import annotations
@@ -65,34 +65,34 @@ from synth.scene import (
     turn_about_y,
 )
 
-# streams of random numbers that never meet each other or those of `generator`: the second word of every seed
+# independent streams of random numbers, also of those in `generator`: the second word of every seed
 _STAGE, _LEADING, _STRETCHES, _SENSING, _STATIONS, _ROLES = 11, 12, 13, 14, 15, 16
 
 ACTS = ("walk", "gesture", "sit", "fall")
-"""What people of a recording can do; the first two, if nothing is asked for."""
+"""What people of a recording can do; the first two by default."""
 
 SEATED_WITHIN_S = 4.0
-"""Seconds within which a sitter sits for the first time: 1.5 s of standing and 1.8 s of sitting down at most."""
+"""Seconds until a sitting person is seated for the first time: at most 1.5 s of standing and 1.8 s of sitting down."""
 
 LANE_SHARE = 0.7
-"""Of the view's width that people use; furniture may stand beside it."""
+"""Share of the view's width that people use; furniture may stand beside it."""
 
 LANE_GAP = 0.7
-"""Meters between the lanes of two people: arms reach into it from both sides."""
+"""Meters between the lanes of two people, into which both may reach with their arms."""
 
 STAGE_HEIGHT = 1.9
-"""Meters above the floor of people's lanes that stay free of furniture."""
+"""Meters above the floor of people's lanes that are kept free of furniture."""
 
 STATION_CLEARANCE = 0.8
-"""Meters around a second camera that furniture keeps free."""
+"""Meters around a second camera that are kept free of furniture."""
 
 MAX_CLIPS = 60
-"""How many clips are tried, at most, until one suits: about one in three does."""
+"""Clips tried at most until one suits; about one in three does."""
 
 
 @dataclass(frozen=True)
 class Station:
-    """Where a second camera stands, and when it begins; see `Recording.seen_from`."""
+    """The place of a second camera, and when it starts; see `Recording.seen_from`."""
 
     bearing: float
     distance: float
@@ -103,7 +103,7 @@ class Station:
 
 @dataclass(frozen=True)
 class _StationView(View):
-    """A camera anywhere: at (x, height, z), turned to its left by `yaw` radians."""
+    """A camera at any place: at (x, height, z), turned to its left by `yaw` radians."""
 
     x: float = 0.0
     z: float = 0.0
@@ -121,25 +121,25 @@ class _StationView(View):
 
 
 class Recording(Generator):
-    """Labeled frames of one continuous recording, made when they are asked for.
+    """Labeled frames of one continuous recording, made on demand.
 
     Parameters
     ----------
     config : Config, optional
-        What people, room, camera and sensor are like. `far_distance` bounds where people go; `near_share`,
-        `near_distance`, `off_center`, `mocap_distance`, `seat_share`, `touch_share` and what people do (`carry_share`
-        and so on) have no meaning here; `empty_share` of the seeds show nobody. With `mocap`, motion is
-        taken from its clips, those in which someone walks or stands; without, people walk and gesture as the built-in
-        pose families do.
+        Settings of people, room, camera and sensor. `far_distance` limits the distances at which people move;
+        `near_share`, `near_distance`, `off_center`, `mocap_distance`, `seat_share`, `touch_share` and the activities
+        (`carry_share` and so on) are ignored; `empty_share` is the share of seeds without people. With `mocap`, motion
+        is taken from those of its clips in which someone walks or stands; without, people walk and gesture as the
+        built-in pose families do.
     seed : int
         0 or more.
     n : int
-        Number of frames. It does not change any of them.
+        Number of frames; frames do not depend on it.
     fps : float
         Frames per second.
     acts : tuple of str
-        What people do, of "walk", "gesture", "sit" and "fall", each as often as it is named. Who falls stands up again.
-        Who sits stays at one place, with a seat behind them, sits down and stands up.
+        What people do, of "walk", "gesture", "sit" and "fall", in proportion to how often each is listed. People who
+        fall get up again. People who sit stay in one place, with a seat behind them, and sit down and stand up.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class Recording(Generator):
             raise ConfigError(f"fps must be a number from 0.1 to 1000, got {fps!r}")
         if not acts or not set(acts) <= set(ACTS):
             raise ConfigError(f"acts are some of {', '.join(ACTS)}; got {', '.join(map(str, acts)) or 'none'}")
-        # without clips: the generator would read all of them as single poses
+        # without clips, because the generator would read all of them as single poses
         super().__init__(dataclasses.replace(config, mocap=""), seed, n)
         self.config, self.fps, self.acts = config, float(fps), tuple(acts)
         self._n_whole = self._n
@@ -176,7 +176,7 @@ class Recording(Generator):
         self._whole_room = self._room
 
     def identity(self) -> str:
-        """Return the text of all that makes the frames, whatever their number."""
+        """Return the text that identifies the frames, whatever their number: everything they depend on."""
         acts = "" if self.acts == ACTS[:2] else f" of people who {', '.join(self.acts)}"
         seen = "" if self._station is None else f" from {self._station}"
         return f"recording at {self.fps!r} frames a second{acts}{seen}\n{identity(self.config, self.seed)}"
@@ -190,20 +190,20 @@ class Recording(Generator):
         tilt: float | None = None,
         start_s: float = 0.0,
     ) -> Recording:
-        """Return the same recording as a second camera sees it, which looks at the middle of the stage.
+        """Return the same recording from a second camera, which points at the middle of the stage.
 
-        Walls between camera and stage are left out, and so is furniture around the camera.
+        Walls between camera and stage and furniture around the camera are left out.
 
         Parameters
         ----------
         bearing : float
-            Degrees about the middle of the stage: 90 is on the first camera's right, 180 opposite.
+            Degrees around the middle of the stage: 90 is on the first camera's right, 180 opposite.
         distance, height : float, optional
-            Meters from the middle of the stage, and above the floor. Default: as of the first camera.
+            Meters from the middle of the stage, and above the floor. Default: as for the first camera.
         tilt : float, optional
-            Degrees down. Default: as of the first camera.
+            Degrees down. Default: as for the first camera.
         start_s : float
-            Seconds by which its first frame is later, 0 or more. All recordings end together.
+            Seconds by which its first frame is later, 0 or more. All recordings end at the same time.
         """
         first = self._first_view
         distance = self._middle if distance is None else distance
@@ -219,17 +219,17 @@ class Recording(Generator):
         return other
 
     def people(self, index: int) -> tuple[PlacedPerson, ...]:
-        """Return everybody in the world at the time of a frame, without a picture."""
+        """Return all people in the world at the time of a frame, without rendering it."""
         return tuple(actor.placed(self.start_s + index / self.fps) for actor in self._actors)
 
     @property
     def view(self) -> View:
-        """The camera in the world."""
+        """The camera's place and orientation in the world."""
         return self._room.view
 
     @property
     def pose(self) -> tuple[Floats, Floats]:
-        """Rotation (3, 3) and translation (3,) that take this camera's space to that of the first camera."""
+        """Rotation (3, 3) and translation (3,) from this camera's space to that of the first camera."""
         own, first = self._room.view, self._first_view
         rotation = first.rotation @ own.rotation.T
         return rotation, first.to_camera(_place(own))
@@ -245,13 +245,13 @@ class Recording(Generator):
         return sum(self.config.far_distance) / 2
 
     def scene(self, index: int) -> tuple[Scene, Rendered, np.random.Generator]:
-        """Return the scene of a frame, what an ideal camera sees of it, and the generator that goes on to the sensor.
+        """Return the scene of a frame, its ideal image, and the random generator for the sensor.
 
-        The picture lives in memory that this thread's next call uses again.
+        The image is in memory that this thread's next call reuses.
         """
         scene = dataclasses.replace(self._room, people=self.people(index))
         rendered = render(self.camera, scene.meshes(), canvas=self._canvas())
-        # the noise of each camera is its own
+        # each camera has its own noise
         own = () if self._station is None else (round(1000 * self._station.bearing) % 360_000, _STATIONS)
         return scene, rendered, np.random.default_rng([self.seed, _SENSING, index, *own])
 
@@ -275,18 +275,18 @@ class Recording(Generator):
             return self._stretch(rng)
 
         if sitting is not None:
-            seconds = max(seconds, SEATED_WITHIN_S)  # the seat must be the same however many frames there are
+            seconds = max(seconds, SEATED_WITHIN_S)  # the seat must not depend on the number of frames
         way = join(draw, rng, lane, seconds=seconds, leg=body.leg_length, facing=facing)
         return _Actor(body, way, is_sitter=sitting is not None)
 
     def _sitting_poses(self, number: int) -> tuple[Singles, Singles]:
-        """Draw how somebody stands and sits, always alike, so that one seat fits."""
+        """Draw the poses in which somebody stands and sits, always the same, so that one seat fits."""
         rng = np.random.default_rng([self.seed, _ROLES, number, 1])
         standing, seated = (sample_poses(rng, 1, name)[0].pose.rotations for name in ("standing", "sitting"))
         return standing, seated
 
     def _bring_seats(self) -> None:
-        """Put seats under those who will sit."""
+        """Put seats under the people who will sit."""
         for number, actor in enumerate(self._actors):
             if actor.is_sitter:
                 placed = actor.placed(actor.lowest_s())
@@ -344,7 +344,7 @@ class _Actor:
     is_sitter: bool = False
 
     def lowest_s(self) -> float:
-        """Return when the hips are lowest over the feet, in the first seconds: when the person sits."""
+        """Return the time, within the first seconds, when the hips are lowest: the person sits."""
         turned = self.trajectory.rotations[: round(SEATED_WITHIN_S * KEYS_PER_S)]
         heights = -joint_positions(turned)[:, [BONE["LeftFoot"], BONE["RightFoot"]], 1].min(axis=1)
         seated = np.flatnonzero(heights < heights.min() + 0.01)
@@ -357,7 +357,7 @@ class _Actor:
 
 
 def _lifted(posed: PosedBody) -> PosedBody:
-    """Return a body lifted until it is no deeper in the floor than soft soles: no jump from frame to frame."""
+    """Return a body lifted until it is no deeper in the floor than soft soles, without jumps between frames."""
     sunk = -FLOOR_TOLERANCE - float(posed.vertices[:, 1].min())
     if sunk <= 0:
         return posed
@@ -365,12 +365,12 @@ def _lifted(posed: PosedBody) -> PosedBody:
 
 
 def _place(view: View) -> Floats:
-    """Return where a camera is in the world."""
+    """Return the position of a camera in the world."""
     return np.array([getattr(view, "x", 0.0), view.height, getattr(view, "z", 0.0)])
 
 
 def _seen_from(room: Scene, first: View, station: Station, middle: float) -> Scene:
-    """Return a room as a camera at a station sees it."""
+    """Return a room as seen by a camera at a station."""
     yaw = math.radians(station.bearing)
     target = np.array([0.0, 0.0, -middle])
     place = target + turn_about_y(yaw) @ np.array([0.0, 0.0, station.distance])
@@ -389,7 +389,7 @@ def _seen_from(room: Scene, first: View, station: Station, middle: float) -> Sce
 
 
 def _lanes(rng: np.random.Generator, config: Config, half_width: float, n: int) -> list[Lane]:
-    """Return the lanes of some people, in an order by chance."""
+    """Return the lanes of some people, in random order."""
     near, far = config.far_distance
     gap = min(LANE_GAP, (far - near) / n)
     depth = (far - near - (n - 1) * gap) / n
@@ -400,7 +400,7 @@ def _lanes(rng: np.random.Generator, config: Config, half_width: float, n: int) 
 def _compose_room(
     rng: np.random.Generator, config: Config, camera: Camera, body: Body, lanes: list[Lane], inventory: Inventory
 ) -> Scene:
-    """Draw a room: `compose` sees someone who fills all lanes, whom the camera looks at and furniture avoids."""
+    """Draw a room with `compose`: its main person fills all lanes, so that furniture avoids them."""
     near, far = min(lane.near for lane in lanes), max(lane.far for lane in lanes)
     middle = (near + far) / 2
     fixed = dataclasses.replace(
@@ -412,7 +412,7 @@ def _compose_room(
         yaw_front_spread=0.0,
         blocked_share=0.0 if config.clutter_share > 0 else config.blocked_share,
     )
-    # the lanes as points one voxel apart, around the place where the main person is put; facing the camera, so unturned
+    # the lanes as points one voxel apart, around the main person's place; that person faces the camera, so no rotation
     grid = [np.arange(low, high + VOXEL, VOXEL) for low, high in ((-far, far), (0.0, STAGE_HEIGHT), (-far, -near))]
     x, y, z = (axis.ravel() for axis in np.meshgrid(*grid, indexing="ij"))
     inside = np.abs(x) <= lanes[0].slope * -z + 0.3  # elbows

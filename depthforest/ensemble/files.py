@@ -1,7 +1,7 @@
-"""Files: `ensemble.load`, which reads whatever `save` of an estimator wrote.
+"""Files: `ensemble.load`, which reads what the `save` of any estimator wrote.
 
-A file is untrusted: it names its estimator, which is looked up in a fixed table. Here alone all of them are known: what
-a file holds is the matter of `tree.store` and `ranking.store`, which the estimators themselves save with.
+A file is untrusted: it names its estimator, which is looked up in a fixed table. Only this module knows all estimators;
+the file formats belong to `tree.store` and `ranking.store`, which the estimators use to save themselves.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ TREE_ESTIMATORS: dict[str, Any] = {
     )
 }
 RANK_NETWORKS: dict[str, Any] = {kind.__name__: kind for kind in (RankNet, LambdaRank)}
-"""By name: the only estimators that files can ask for."""
+"""The estimators that a file may name."""
 
 
 def load(path: str | Place) -> Any:
-    """Read a tree, a forest, an AdaBoost, a boosted ensemble or a ranker from a file, and check everything.
+    """Read a tree, a forest, an AdaBoost, boosting or ranking model from a file, and check everything.
 
     Parameters
     ----------
     path : str or Path
-        What `save` of an estimator wrote, or its address: `s3://`, `gs://`, `https://`.
+        The file that an estimator's `save` wrote, or its address: `s3://`, `gs://`, `https://`.
 
     Returns
     -------
     estimator
-        As it was saved: what it predicts is the same to the bit. `n_jobs` and `verbose` have their defaults.
+        The saved estimator, with bit-for-bit the same predictions. `n_jobs` and `verbose` have their defaults.
     """
     file = modelfile.read(path)
     if file.kind == rank_store.KIND:
@@ -77,5 +77,5 @@ def load(path: str | Place) -> Any:
     kind = TREE_ESTIMATORS.get(name) if isinstance(name, str) else None
     if kind is None and (file.kind, file.version) == (KIND, FORMAT_VERSION):
         raise ModelError(f"{file.name}: estimator must be one of {', '.join(TREE_ESTIMATORS)}; got {shown(name)}")
-    # of another kind or version no class is known, and any will do: what it expects says what is wrong
+    # for a file of another kind or version any class will do: its checks raise the error that says what is wrong
     return unpack_trees(file, kind or DecisionTreeClassifier)

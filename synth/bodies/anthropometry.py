@@ -1,7 +1,7 @@
 """Body measurements: the distributions and correlations of ANSUR II, and their extension to children and girths.
 
 ANSUR II measured 4,082 men and 1,986 women of the US Army; the constants here were fitted and printed by
-tools/fit_ansur.py, the survey itself is not shipped. `makehuman` and `procedural` draw from here the bodies they make.
+tools/fit_ansur.py; the survey itself is not shipped. `makehuman` and `procedural` draw their people from here.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from depthforest.base import Floats, UsageError
 SEXES: tuple[str, ...] = ("male", "female")
 
 TRUNCATION = 3.0
-"""No measure is farther than this from its mean, in standard deviations."""
+"""Drawn measurements are truncated at this many standard deviations from the mean."""
 BMI_RANGE = (15.0, 45.0)
-"""Weight over stature squared, kg/m2: what girth_spread may reach; ANSUR II itself lies within."""
+"""Body mass index, kg/m2: limits for bodies drawn with a `girth_spread`; ANSUR II itself lies within."""
 CHILD_AGES = (2.0, 18.0)
 """Years that `child_measures` covers."""
 
@@ -37,7 +37,7 @@ class Measures:
     stature, sitting_height : float
         Floor or seat to the top of the head.
     trochanter_height, crotch_height, knee_height : float
-        Floor to the top of the thigh bone's outer knob (about the hip joint), the crotch, the middle of the knee cap.
+        Floor to the greater trochanter (about the height of the hip joint), the crotch, the middle of the kneecap.
     upper_arm_length : float
         Acromion (the shoulder's bony tip) to radiale (the elbow's outer side).
     forearm_length : float
@@ -78,7 +78,7 @@ class Measures:
 
 
 MEASURES: tuple[str, ...] = tuple(field.name for field in fields(Measures) if field.name not in ("sex", "age_years"))
-"""Names of the measures, in the order of all constants here."""
+"""Names of the measurements, in the order of all constants here."""
 
 _FAT_MEASURES = ("hip_breadth", "neck_girth", "chest_girth", "waist_girth", "hip_girth", "thigh_girth", "weight_kg")
 _IS_FAT: npt.NDArray[np.bool_] = np.isin(MEASURES, _FAT_MEASURES)
@@ -89,7 +89,7 @@ class _Survey:
     means: tuple[float, ...]
     deviations: tuple[float, ...]
     correlations: str
-    """Percent below the diagonal, a row for each measure but the first."""
+    """Percentages below the diagonal, one row for each measurement but the first."""
 
 
 _SURVEYS: dict[str, _Survey] = {
@@ -237,8 +237,8 @@ _CHILD_STATURES: dict[str, tuple[float, ...]] = {
 CHILD_STATURE_SPREAD = 0.045
 """Standard deviation of children's stature over its median; the charts have 0.040 to 0.050."""
 
-# How a child's measures differ from a shrunken adult's: on the MakeHuman mesh's own baby and child, mean of both sexes,
-# whose statures are those of `_SHAPE_STATURES`. In between shape follows stature; at 18 it is an adult's.
+# How a child's measurements differ from those of a scaled-down adult: measured on MakeHuman's own baby and child, mean
+# of both sexes. `_SHAPE_STATURES` holds their statures; shape is interpolated by stature up to an adult's at 18.
 _SHAPE_STATURES = (0.605, 1.316)
 _CHILD_SHAPES: dict[str, tuple[float, float]] = {
     "stature": (1.0, 1.0),
@@ -266,7 +266,7 @@ _CHILD_SHAPES: dict[str, tuple[float, float]] = {
 def sample_measures(
     rng: np.random.Generator, sex: str, *, age_years: float = 30.0, girth_spread: float = 1.0
 ) -> Measures:
-    """Draw an adult from ANSUR II's distribution: normal, correlated, truncated at 3 standard deviations.
+    """Draw an adult from ANSUR II's distribution: multivariate normal, truncated at 3 standard deviations.
 
     Parameters
     ----------
@@ -275,10 +275,11 @@ def sample_measures(
     sex : str
         "male" or "female".
     age_years : float
-        Noted in the result; the survey's measures hardly depend on it.
+        Recorded in the result; the survey's measurements hardly depend on it.
     girth_spread : float
-        How much wider than in the survey, which knows soldiers only, girths and weight spread about what the
-        lengths let expect: 1 is the survey, 2 squares every surplus or lack. The body mass index stays in `BMI_RANGE`.
+        Widens the spread of girths and weight, because the survey covers only soldiers. The ratio of each to the
+        value predicted from the person's lengths is raised to this power: 1 is the survey. The body mass index
+        stays in `BMI_RANGE`.
     """
     _check_sex(sex)
     if not 0 <= girth_spread <= 3:

@@ -1,4 +1,4 @@
-"""Body: a skinned, labeled human surface in its rest pose; Pose: what moves it. Sources of bodies make these.
+"""Body: a skinned, labeled human surface in its rest pose. Pose: the rotations that move it.
 
 Body space is that of `skeleton`: meters, x to the person's left, y up, z forward, soles at y = 0.
 """
@@ -21,7 +21,7 @@ WEIGHTS_PER_VERTEX = 4
 
 
 class BodyError(DepthForestError, ValueError):
-    """A body or a pose that contradicts itself."""
+    """A body or a pose with inconsistent arrays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,21 +33,21 @@ class Body:
     vertices : array (n, 3), float32
         Rest positions in body space, meters.
     faces : array (m, 3), int32
-        Vertex indices, counter-clockwise seen from outside.
+        Vertex indices, counterclockwise when seen from outside.
     face_parts : array (m,), uint8
         Label in BODY31 of every face.
     bone_heads : array (31, 3), float32
         Rest positions of the bones of `skeleton.BONE_NAMES`.
     weight_bones : array (n, 4), uint8
-        The bones that move a vertex.
+        The bones that move each vertex.
     weights : array (n, 4), float32
-        Their shares: not negative, summing to 1; unused ones are 0.
+        Their skin weights: nonnegative, summing to 1 per vertex; unused ones are 0.
     joint_bones : array (19,), uint8
         The bone that carries each joint of `parts.JOINTS`.
     joint_positions : array (19, 3), float32
         Rest positions of these joints.
     measures : mapping of str to float
-        What the body was made from (stature in meters, and so on), for statistics and cards.
+        The measurements that the body was made from (stature in meters, and so on), for statistics and model cards.
     """
 
     vertices: Singles
@@ -106,15 +106,15 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """How the bones of a body are turned, whoever's body it is.
+    """The rotations of the bones, independent of the body that they are applied to.
 
     Parameters
     ----------
     rotations : array (31, 3, 3), float32
-        The global rotation of every bone from the T-pose, in body space: not relative to its parent. The identity
+        The global rotation (not relative to the parent) of every bone from the T-pose, in body space. The identity
         everywhere is the T-pose.
     foot_clearance : float
-        Height of the lowest foot above where it stands, in leg lengths: 0 stands on the floor.
+        Height of the lower foot above the ground, in leg lengths: 0 stands on the floor.
     """
 
     rotations: Singles
@@ -130,18 +130,18 @@ class Pose:
         object.__setattr__(self, "rotations", rotations)
 
     def mirrored(self) -> Pose:
-        """Return the pose as seen in a mirror: left and right change places."""
+        """Return the pose as seen in a mirror: left and right are swapped."""
         return Pose(self.rotations[BONE_MIRROR] * _MIRRORED, self.foot_clearance)
 
 
 _MIRRORED = np.outer((-1.0, 1.0, 1.0), (-1.0, 1.0, 1.0)).astype(np.float32)
-"""Signs (3, 3) that make a rotation its mirror image across x = 0."""
+"""Signs (3, 3) that turn a rotation into its mirror image across x = 0."""
 
 
 def t_pose_rotations(bone_heads: npt.NDArray[Any]) -> Floats:
     """Return the global rotation (31, 3, 3) of every bone that brings a rest pose into the T-pose.
 
-    Arms and legs are straightened by the shortest turn; fingers follow their hand; everything else stays.
+    Arms and legs are straightened by the smallest rotation; fingers follow their hand; other bones do not move.
     """
     rotations = np.tile(np.eye(3), (N_BONES, 1, 1))
     for name, (child, direction) in T_POSE_DIRECTIONS.items():

@@ -1,6 +1,6 @@
-"""Cut a body's faces where a part's border crosses them, so that borders are smooth however coarse the mesh.
+"""Split a body's faces along the borders between parts, so that borders are smooth even on a coarse mesh.
 
-`labels` says where the borders are; `makehuman` cuts its mesh once, before any body is made of it.
+`labels` defines the borders; `makehuman` cuts its mesh once, before it makes any body.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy.typing as npt
 from synth.bodies.labels import limb_shares, point_parts
 
 N_HALVINGS = 10
-"""Steps of the search for the border on an edge: to a thousandth of the edge."""
+"""Bisection steps when locating the border on an edge: accurate to a thousandth of the edge."""
 NEAR_END = 0.02
-"""Lengths of an edge."""
+"""In edge lengths."""
 SNAP = 0.15
-"""A border this near the end of an edge, in lengths of the edge, is left there: slivers help nobody."""
+"""In edge lengths: an edge is not cut this close to one of its ends, which would make sliver triangles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +30,9 @@ class Cut:
     edges : array (k, 2), int64
         The ends of the edge that each added vertex lies on.
     shares : array (k,), float64
-        Where on it: 0 is the first end, 1 the second.
+        The position of the vertex on its edge: 0 is the first end, 1 the second.
     faces : array (m, 3), int32
-        The new faces; added vertices are counted on from the old ones.
+        The new faces; indices of added vertices follow those of the old ones.
     """
 
     edges: npt.NDArray[np.int64]
@@ -40,7 +40,7 @@ class Cut:
     faces: npt.NDArray[np.int32]
 
     def extend(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return values (n, ...) of the old vertices followed by the interpolated ones of the added vertices."""
+        """Append the interpolated values of the added vertices to the values (n, ...) of the old ones."""
         share = self.shares.reshape(-1, *[1] * (values.ndim - 1)).astype(values.dtype)
         return np.concatenate((values, values[self.edges[:, 0]] * (1 - share) + values[self.edges[:, 1]] * share))
 
@@ -52,7 +52,7 @@ def cut_at_borders(
     weight_bones: npt.NDArray[Any],
     weights: npt.NDArray[Any],
 ) -> Cut:
-    """Cut every face that lies in several parts along the border; arguments as in `labels.face_parts`."""
+    """Cut every face that spans several parts along their border; arguments as in `labels.face_parts`."""
     points, heads = np.asarray(vertices, dtype=np.float64), np.asarray(bone_heads, dtype=np.float64)
     shares = limb_shares(weight_bones, weights)
     top = float(points[:, 1].max())
@@ -64,7 +64,7 @@ def cut_at_borders(
         between = points[start] * (1 - share) + points[end] * share
         return point_parts(between, shares[start] * (1 - share) + shares[end] * share, heads, top)
 
-    # Just inside its ends, an edge that starts on the midline is of the side it runs to.
+    # Sampled just inside its ends, an edge that starts on the midline belongs to the side it runs to.
     low, high = np.full(len(edges), NEAR_END), np.full(len(edges), 1 - NEAR_END)
     first = parts_at(low)
     is_crossed = first != parts_at(high)
@@ -85,7 +85,7 @@ def cut_at_borders(
 
 
 def _split(faces: npt.NDArray[Any], edges: npt.NDArray[np.int64], n_vertices: int) -> npt.NDArray[np.int32]:
-    """Return the faces with vertex `n_vertices + i` put on edge i, in both its faces, so that no crack opens."""
+    """Return the faces with vertex `n_vertices + i` on edge i, inserted in both adjacent faces to avoid cracks."""
     added = {(int(a), int(b)): n_vertices + i for i, (a, b) in enumerate(edges)}
     keys = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 3, 2), axis=2).astype(np.int64) @ (n_vertices, 1)
     is_touched = np.isin(keys, edges @ (n_vertices, 1)).any(axis=1)
@@ -100,12 +100,12 @@ def _sides(face: list[int]) -> list[tuple[int, int]]:
 
 
 def _split_face(face: list[int], added: list[int]) -> list[tuple[int, int, int]]:
-    """Return the pieces of a face of which side i (from corner i to the next) has the new vertex added[i], or -1."""
+    """Return the pieces of a face; added[i] is the new vertex on its side from corner i to the next, or -1."""
     n_added = sum(vertex >= 0 for vertex in added)
     if n_added == 3:
         (a, b, c), (ab, bc, ca) = face, added
         return [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
-    # turn the face so that the first side is cut and, of two cut sides, the last is the other: they meet in corner a
+    # rotate the corners so that the first side is cut and, if two are, the last is the other: they meet in corner a
     turn = next(i for i in range(3) if added[i] >= 0 and (n_added == 1 or added[i - 1] >= 0))
     a, b, c = face[turn:] + face[:turn]
     ab, _, ca = added[turn:] + added[:turn]

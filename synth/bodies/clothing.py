@@ -1,8 +1,8 @@
-"""Clothes, hair and shoes: a body's surface moved outwards, part by part; its faces and their labels stay.
+"""Clothes, hair and shoes: a body's surface moved outward; its faces and their labels do not change.
 
-It works on any `Body`, from its bones and skin weights alone. Every garment is a smooth field of offsets along the
-vertex normals; folds are sums of sines in the rest pose; a skirt replaces the legs by one tube and shares its skin
-between both legs, so that it bridges them in any pose.
+This works on any `Body`, using only its bones and skin weights. Every garment is a smooth field of offsets along the
+vertex normals. Folds are sums of sines in the rest pose. A skirt replaces the legs with one tube whose skin weights are
+shared by both legs, so that it bridges them in any pose.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from synth.bodies.outfits import sample_outfit as sample_outfit
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES
 
 SMOOTHING_ROUNDS = 3
-"""How often offsets move to the mean of their neighbors, so that garments end without steps."""
+"""Smoothing passes over the offsets, so that garments end without steps."""
 
 MIDLINE_GAP = 0.003
-"""Meters from the midline at which cloth of one side stops."""
+"""Meters from the midline at which the cloth of one side stops."""
 
 SPAN_CELL = 0.016
-"""Meters, on an adult: resolution at which hollows are looked for."""
+"""Meters, on an adult: grid resolution of the search for hollows that cloth spans."""
 
 DRAPE = 0.6
-"""How far cloth may fall back per meter below chest, belly or seat."""
+"""How far cloth may recede, in meters per meter below chest, belly or seat."""
 
 FULLY_SPANNING = 0.012
 """Meters: cloth of this thickness spans hollows; thinner cloth follows the skin in part."""
@@ -43,13 +43,13 @@ FOLD_LENGTHS = (0.06, 0.25)
 """Shortest and longest wave of the folds, meters: what cloth shows at sensor resolution."""
 
 COAT_LENGTH = 0.15
-"""Tops that cover more of the legs than this hang about both, as a skirt does."""
+"""Tops that cover more of the legs than this hang around both legs, like a skirt."""
 
 SKIRT_OVERLAP = 0.022
-"""Meters by which each half of a skirt reaches into the other."""
+"""Meters by which the two halves of a skirt overlap."""
 
 REFERENCE_LEG = 0.825
-"""Meters, thigh plus shin of ANSUR II's mean man: other bodies' clothes are scaled by their legs."""
+"""Meters, thigh plus shin of ANSUR II's mean man: clothes of other bodies are scaled by their leg length."""
 
 _UP_LEG, _LEG, _FOOT, _TOES = "UpLeg", "Leg", "Foot", "ToeBase"
 
@@ -57,8 +57,8 @@ _UP_LEG, _LEG, _FOOT, _TOES = "UpLeg", "Leg", "Foot", "ToeBase"
 def dress(body: Body, outfit: Outfit) -> Body:
     """Return a body in an outfit.
 
-    Faces, parts and measures stay as they are. Hands and face stay bare: their vertices don't move, but for the lift
-    that shoes give to the whole body. Under a skirt the skin weights change as well.
+    Faces, parts and measurements stay as they are. Hands and face stay bare: their vertices do not move, except for
+    the lift that shoes give to the whole body. A skirt also changes the skin weights of the legs.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def dress(body: Body, outfit: Outfit) -> Body:
     cloth = offset * may_be_covered
     offset = wearer.smoothed(np.maximum(offset, _hair(wearer, outfit)), SMOOTHING_ROUNDS) * may_be_covered
     points = wearer.points + offset[:, None] * wearer.normals
-    # cloth meets that of the other leg, breast or buttock at the midline instead of passing through it
+    # cloth meets that of the other leg, breast or buttock at the midline instead of penetrating it
     side, apart = np.sign(wearer.points[:, 0]), np.abs(wearer.points[:, 0])
     points[:, 0] = side * np.maximum(side * points[:, 0], np.minimum(apart, MIDLINE_GAP))
     points[:, 2] += _spanned(wearer, points, cloth) * may_be_covered
@@ -101,7 +101,7 @@ def dress(body: Body, outfit: Outfit) -> Body:
 
 
 def smooth_step(values: Floats, start: float, end: float) -> Floats:
-    """Return 0 at `start`, 1 at `end`, a smooth way between, and no more beyond; `start` may be above `end`."""
+    """Return a smooth step: 0 up to `start`, 1 from `end` on; `start` may be above `end`."""
     share = np.clip((values - start) / (end - start), 0, 1)
     return np.asarray(share * share * (3 - 2 * share))
 
@@ -110,7 +110,7 @@ def smooth_step(values: Floats, start: float, end: float) -> Floats:
 def _smooth(
     faces: npt.NDArray[np.int32], values: Floats, rounds: int, total: Floats, count: Floats, smooth: Floats
 ) -> None:
-    """Move values (n, k) `rounds` times halfway to the mean of their neighbors, each counted once per shared face."""
+    """Move values (n, k) `rounds` times halfway to their neighbors' mean; a neighbor counts once per shared face."""
     n_columns = values.shape[1]
     smooth[:] = values
     count[:] = 0
@@ -133,7 +133,7 @@ def _smooth(
 
 
 class _Wearer:
-    """What garments ask of a body: normals, limbs, and where along the limbs each vertex is."""
+    """The geometry of a body that garments need: normals, limbs, and each vertex's position along its limb."""
 
     def __init__(self, body: Body) -> None:
         self.body = body
@@ -153,20 +153,20 @@ class _Wearer:
         return np.asarray(self.heads[BONE[name]])
 
     def share(self, *names: str) -> Floats:
-        """Return how much of each vertex's weight is on bones, of both sides, with these names."""
+        """Return the skin weight of each vertex on the bones of these names, both sides summed."""
         sides = ("", "Left", "Right", "L", "R")
         chosen = np.zeros(N_BONES)
         chosen[[BONE[s + n] for s in sides for n in names if s + n in BONE]] = 1.0
         return np.asarray((chosen[self.body.weight_bones] * self.body.weights).sum(axis=1))
 
     def left_leg(self) -> Floats:
-        """Return how much of each vertex's weight is on the left leg."""
+        """Return the skin weight of each vertex on the left leg."""
         chosen = np.zeros(N_BONES)
         chosen[[BONE[f"Left{name}"] for name in (_UP_LEG, _LEG, _FOOT, _TOES)]] = 1.0
         return np.asarray((chosen[self.body.weight_bones] * self.body.weights).sum(axis=1))
 
     def smoothed(self, values: Floats, rounds: int) -> Floats:
-        """Return values (n,) or (n, k) evened out over the mesh."""
+        """Return values (n,) or (n, k) smoothed over the mesh."""
         columns = np.ascontiguousarray(values.reshape(len(values), -1), dtype=np.float64)
         smooth = np.empty_like(columns)
         _smooth(self.body.faces, columns, rounds, np.empty_like(columns), np.empty(len(columns)), smooth)
@@ -178,7 +178,7 @@ class _Wearer:
         return wrist * (1 - self.face())
 
     def face(self) -> Floats:
-        """Return 1 on the face and throat's upper edge, 0 on the rest."""
+        """Return 1 on the face and the upper edge of the throat, 0 elsewhere."""
         center, size = self.head_center
         direction = (self.points - center) / size
         forward = direction @ np.array([0.0, -0.45, 0.9])
@@ -204,7 +204,7 @@ class _Wearer:
         return np.asarray(total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-12))
 
     def _along(self, start: str, middle: str, end: str) -> Floats:
-        """Return positions along the limb of each vertex's side: 0 at its root, 1 at the middle joint, 2 at the end."""
+        """Return each vertex's position along its side's limb: 0 at the root, 1 at the middle joint, 2 at the end."""
         places = np.empty(len(self.points))
         is_left = self.points[:, 0] >= 0
         for side, mask in (("Left", is_left), ("Right", ~is_left)):
@@ -216,19 +216,19 @@ class _Wearer:
 
 
 def _cloth(wearer: _Wearer, outfit: Outfit) -> Floats:
-    """Return the thickness of top, trousers and shoes on every vertex, meters: the thickest counts."""
+    """Return the thickness of clothes on every vertex, meters: the largest of top, trousers and shoes."""
     hips, neck = wearer.head("LeftUpLeg")[1], wearer.head("Neck")
     height = wearer.points[:, 1]
     rise = neck[1] - hips
     trunk = 1 - wearer.arms - wearer.legs
     collar = height - neck[1] + 0.5 * (wearer.points[:, 2] - neck[2])
     below_collar = smooth_step(collar, 0.05 * rise, -0.02 * rise)
-    # a full sleeve ends where hands begin to be bare, a shorter one by itself
+    # a full sleeve ends where the bare hands begin; a shorter one has its own hem
     cuff = 2.2 * outfit.sleeves
     sleeve = smooth_step(wearer.along_arm, cuff, cuff - 0.18) * (outfit.sleeves > 0)
     tail = smooth_step(wearer.along_leg, 2 * outfit.top_length + 0.06, 2 * outfit.top_length - 0.04)
     over_hips = np.maximum(smooth_step(height, hips - 0.12 * rise, hips + 0.02 * rise), tail)
-    # a top is as thick as it is only where it hangs; it lies closer on shoulders and forearms
+    # a top has its full thickness only where it hangs; it lies closer on shoulders and forearms
     loose = 1 - 0.35 * smooth_step(height, neck[1] - 0.25 * rise, neck[1]) * trunk
     top = outfit.top * (trunk * below_collar * over_hips * loose + wearer.arms * sleeve * 0.85 + wearer.legs * tail)
     hem = smooth_step(wearer.along_leg, 2 * outfit.trouser_length + 0.03, 2 * outfit.trouser_length - 0.06)
@@ -242,8 +242,8 @@ def _cloth(wearer: _Wearer, outfit: Outfit) -> Floats:
 def _spanned(wearer: _Wearer, points: Floats, cloth: Floats) -> Floats:
     """Return how far cloth (n,) hangs in front of (or behind) the trunk where it spans a hollow, along z, meters.
 
-    At one height no place is hollower than those farther from the midline, and cloth falls from chest, belly and seat
-    no steeper than `DRAPE`.
+    At each height, cloth reaches at least as far forward as at any place farther from the midline; below chest, belly
+    and seat it recedes no faster than `DRAPE`.
     """
     cell = SPAN_CELL * wearer.scale
     cover = np.minimum(cloth / FULLY_SPANNING, 1) * (wearer.legs < 0.7) * (wearer.along_arm < 0.3)
@@ -260,7 +260,7 @@ def _spanned(wearer: _Wearer, points: Floats, cloth: Floats) -> Floats:
         far = np.maximum.accumulate(far[:, ::-1], axis=1)[:, ::-1]
         for level in range(len(far) - 2, -1, -1):
             far[level] = np.maximum(far[level], far[level + 1] - DRAPE * cell)
-        # its own cell would lift a vertex to the highest in the cell: ask the cells beyond and above
+        # a vertex's own cell would lift it to the highest point of that cell, so read the cells farther out and above
         cloth_at = np.maximum(far[up, out + 1], far[up + 1, out] - DRAPE * cell)
         # flanks face neither front nor back
         facing = smooth_step(side * wearer.normals[rows, 2], 0.15, 0.6)
@@ -294,13 +294,13 @@ def _hair(wearer: _Wearer, outfit: Outfit) -> Floats:
 
 
 def _folds(points: Floats, seed: int) -> Floats:
-    """Return low waves (n,) between -1 and 1 over rest space; the same for the same seed."""
+    """Return smooth waves (n,) between -1 and 1 over the rest pose; the same seed gives the same waves."""
     rng = np.random.default_rng(seed)
     directions = rng.normal(size=(FOLD_WAVES, 3))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     lengths = np.exp(rng.uniform(np.log(FOLD_LENGTHS[0]), np.log(FOLD_LENGTHS[1]), size=FOLD_WAVES))
     phases = rng.uniform(0, 2 * np.pi, size=FOLD_WAVES)
-    shares = lengths / lengths.sum()  # long waves are high, short ones low
+    shares = lengths / lengths.sum()  # amplitude grows with wavelength
     return np.asarray(np.sin(points @ (2 * np.pi * directions / lengths[:, None]).T + phases) @ shares)
 
 
@@ -309,8 +309,8 @@ def _in_skirt(
 ) -> tuple[Floats, npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
     """Return points, weight bones and weights of a body in a skirt.
 
-    In a level cut the skirt is an ellipse about both legs. Each leg's skin is blown up, away from the leg's axis, until
-    it meets the ellipse or the plane between the legs; across that plane the skin is shared with the other leg.
+    In horizontal section the skirt is an ellipse around both legs. Each leg's skin moves away from the leg's axis until
+    it meets the ellipse or the plane between the legs; near that plane its skin weights are shared with the other leg.
     """
     body = wearer.body
     hip, knee, ankle = (wearer.head("Left" + name) for name in (_UP_LEG, _LEG, _FOOT))
@@ -321,13 +321,13 @@ def _in_skirt(
     half_breadth = float(np.abs(points[is_hip, 0]).max())
     front, back = float(points[is_hip, 2].max()), float(points[is_hip, 2].min())
     below = np.maximum(hip[1] - points[:, 1], 0)
-    # the ellipse widens downwards; it also clears legs that stand apart
+    # the ellipse widens toward the floor; it also encloses legs that stand apart
     axis_x = np.interp(points[:, 1], [ankle[1], knee[1], hip[1]], [ankle[0], knee[0], hip[0]])
     axis_z = np.interp(points[:, 1], [ankle[1], knee[1], hip[1]], [ankle[2], knee[2], hip[2]])
     a = np.maximum(half_breadth + flare * below, axis_x + 0.11 * length) + 0.005
     middle = 0.5 * (front + back)
     b = 0.5 * (front - back) + 0.7 * flare * below + 0.01
-    # a leg's side is its bones', because heavy thighs cross the midline
+    # bones decide which leg a vertex belongs to, because heavy thighs cross the midline
     side = np.sign(wearer.left_leg() - 0.5 * wearer.legs)
     side = np.where(side == 0, np.where(points[:, 0] >= 0, 1.0, -1.0), side)
     out_x, out_z = side * points[:, 0] - axis_x, points[:, 2] - axis_z
@@ -353,7 +353,7 @@ def _in_skirt(
 def _shared_between_legs(
     body: Body, worn: Floats, sideways: Floats
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
-    """Return weights where the middle of a skirt follows both legs; `sideways` is -1 right to 1 left."""
+    """Return skin weights by which the middle of a skirt follows both legs; `sideways` runs from -1 right to 1 left."""
     weight_bones, weights = body.weight_bones.copy(), body.weights.copy()
     rows = np.flatnonzero(worn > 0)
     other = worn[rows] * smooth_step(np.abs(sideways[rows]), 0.8, -0.8)

@@ -1,4 +1,4 @@
-"""Figure: a human shape as an implicit field, built from profiles along trunk, head, arm, leg and foot.
+"""Figure: a human shape as an implicit surface, built from profiles along trunk, head, arm, leg and foot.
 
 All figures share one rest pose: arms 45 degrees below the T-pose, legs slightly apart. `shapes` holds a man, a
 woman and a child; `templates` meshes them.
@@ -14,10 +14,10 @@ from depthforest.base import Floats
 from synth.bodies.implicit import Lens, Loft, Vector, ellipsoid, round_cone, smooth_cut, smooth_union
 
 ARM_SLOPE = np.pi / 4
-"""Angle of the resting arms below the T-pose: halfway to hanging, so that skin stretches little either way."""
+"""Angle of the arms below the T-pose at rest: halfway to hanging, so that skin stretches little in either direction."""
 
 LEG_SLOPE = np.radians(3.5)
-"""Angle of the resting legs to the side: it keeps the thighs apart where the surface is meshed."""
+"""Sideways angle of the legs at rest: keeps the thighs apart, so that they are meshed as separate surfaces."""
 
 ARM_AXES = np.array(
     [
@@ -35,7 +35,7 @@ LEG_AXES = np.array(
         [0.0, 0.0, 1.0],
     ]
 )
-"""Rows: down the left leg to the foot; across outwards; across forward."""
+"""Rows: down the left leg to the foot; outward; forward."""
 
 UP_AXES = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 FORWARD_AXES = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -47,14 +47,14 @@ EAR_TURN = np.array(
         [np.sin(0.45), 0.0, np.cos(0.45)],
     ]
 )
-"""Turn of the left ear away from the skull: its rim stands off toward the back."""
+"""Rotation of the left ear: its rear rim stands off the skull."""
 
 Table = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What one figure looks like, in meters.
+    """The dimensions of one figure, in meters.
 
     Parameters
     ----------
@@ -69,15 +69,15 @@ class Figure:
     arm : table
         Rows: position along the arm from the shoulder; radii to the dorsal, palmar, thumb and little finger side.
     leg : table
-        Rows: position down the leg from the hip; radii outwards, inwards, forward, backward.
+        Rows: position down the leg from the hip; radii outward, inward, forward, backward.
     foot : table
-        Rows: position in front of the ankle; radii outwards, inwards; reach up and down from the foot's axis.
+        Rows: position in front of the ankle; radii outward, inward; reach up and down from the foot's axis.
     neck_radius : float
         Of the neck below the chin.
     breast, buttock : (center, radii)
         Ellipsoids of the left side.
     nose : float
-        How far it stands out.
+        How far it protrudes.
     hand_breadth : float
         Across the knuckles, without the thumb.
     """
@@ -107,11 +107,11 @@ class Figure:
         return np.asarray(self.hip) + 0.496 * (np.asarray(self.ankle) - self.hip)
 
     def along_arm(self, distance: float, dorsal: float = 0.0, thumbward: float = 0.0) -> Floats:
-        """Return a point by its position along the left arm and across it."""
+        """Return the point at a position along the left arm and offsets across it."""
         return np.asarray(self.shoulder + np.array([distance, dorsal, thumbward]) @ ARM_AXES)
 
     def lenses(self) -> tuple[Lens, ...]:
-        """Return where small shapes want a finer mesh: face, hand, foot."""
+        """Return the regions that need a finer mesh: face, hand, foot."""
         upper, fore, hand = self.arm_lengths
         middle = self.along_arm(upper + fore + 0.45 * hand)
         return (
@@ -121,7 +121,7 @@ class Figure:
         )
 
     def field(self, points: Floats) -> Floats:
-        """Return about the distance of points (..., 3) with x near or above 0 to the skin, negative inside."""
+        """Return the approximate signed distance of points (..., 3), x >= about 0, to the skin, negative inside."""
         trunk = self._trunk(points)
         limb = self._leg(points)
         other = self._leg(points * (-1, 1, 1))
@@ -145,7 +145,7 @@ class Figure:
 
     def _head(self, folded: Floats) -> Floats:
         skull = Loft((0, 0, 0), UP_AXES, _both_sides(self.head), (0.022, 0.085), 2.15)(folded)
-        face = self.top - self.chin  # everything in the face hangs on its height
+        face = self.top - self.chin  # all features of the face scale with its height
         eyes, tip = self.chin + 0.53 * face, self.chin + 0.345 * face
         front = float(np.interp(eyes, [row[0] for row in self.head], [row[2] for row in self.head]))
         nose = round_cone(folded, (0, eyes + 0.005, front - 0.004), (0, tip, front + self.nose - 0.01), 0.006, 0.010)
@@ -186,7 +186,7 @@ class Figure:
             2.4,
         )(points)
         hand = palm
-        # index to little finger: where they start across the palm, and where they end along the hand
+        # index to little finger: offset across the palm, and reach along the hand
         for across, reach in ((0.72, 0.955), (0.25, 1.0), (-0.24, 0.965), (-0.70, 0.84)):
             start = self.along_arm(wrist + 0.9 * palm_length, 0.0, across * half)
             end = self.along_arm(wrist + reach * length - 0.0085, -0.005, 0.88 * across * half)
@@ -204,7 +204,7 @@ class Figure:
 
     def _leg(self, points: Floats) -> Floats:
         leg = Loft(self.hip, LEG_AXES, np.array(self.leg), (0.16, 0.02))(points)
-        # the foot points a little outwards
+        # the foot points slightly outward
         local = points - (self.ankle[0], 0.0, self.ankle[2])
         local = local - np.stack([0.1 * local[..., 2], 0 * local[..., 2], 0 * local[..., 2]], axis=-1)
         sole = self.foot[0][4]

@@ -1,7 +1,8 @@
-"""Smooth implicit surfaces: lofts and ellipsoids, melted together and meshed by marching cubes.
+"""Smooth implicit surfaces: lofts and ellipsoids, blended by smooth unions and meshed by marching cubes.
 
-A field gives every point about its distance to a surface, negative inside. `figures` describes people with it and
-`procedural` turns the meshes into bodies. All fields are symmetric about x = 0: one half is meshed and mirrored.
+A field is the approximate signed distance of every point to a surface, negative inside. `figures` builds people from
+fields; `procedural` turns the meshes into bodies. All fields are symmetric about x = 0: one half is meshed and
+mirrored.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ TINY = 1e-9
 
 
 def smooth_union(a: Floats, b: Floats, width: float) -> Floats:
-    """Return the union of two fields whose seam is rounded over `width` meters."""
+    """Return the union of two fields, blended over `width` meters at the seam."""
     overlap = np.maximum(width - np.abs(a - b), 0.0)
     return np.asarray(np.minimum(a, b) - overlap * overlap / (4 * width))
 
 
 def smooth_cut(a: Floats, b: Floats, width: float) -> Floats:
-    """Return field `a` without the inside of `b`; the edge is rounded over `width` meters."""
+    """Return field `a` with the inside of `b` cut away; the edge is rounded over `width` meters."""
     return -smooth_union(-a, b, width)
 
 
 def ellipsoid(points: Floats, center: Vector, radii: Vector) -> Floats:
-    """Return about the distance of points (..., 3) to an ellipsoid along the axes of space."""
+    """Return the approximate signed distance of points (..., 3) to an axis-aligned ellipsoid."""
     offset = points - np.asarray(center)
     inner = np.linalg.norm(offset / np.asarray(radii), axis=-1)
     outer = np.linalg.norm(offset / np.square(radii), axis=-1)
@@ -41,7 +42,7 @@ def ellipsoid(points: Floats, center: Vector, radii: Vector) -> Floats:
 
 
 def round_cone(points: Floats, start: Vector, end: Vector, start_radius: float, end_radius: float) -> Floats:
-    """Return about the distance of points (..., 3) to a capsule whose radius changes from end to end."""
+    """Return the approximate signed distance of points (..., 3) to a capsule whose radius changes from end to end."""
     offset, along = points - np.asarray(start), np.subtract(end, start)
     share = np.clip(offset @ along / (along @ along), 0, 1)
     distance = np.linalg.norm(offset - share[..., None] * along, axis=-1)
@@ -49,12 +50,12 @@ def round_cone(points: Floats, start: Vector, end: Vector, start_radius: float, 
 
 
 def smooth_curve(knots: npt.ArrayLike, values: npt.ArrayLike, at: Floats) -> Floats:
-    """Return a cubic through `values` at rising `knots` that never overshoots them; constant beyond the ends."""
+    """Return a monotone cubic interpolation of `values` at ascending `knots`; constant beyond the ends."""
     x, y = np.asarray(knots, dtype=np.float64), np.asarray(values, dtype=np.float64)
     step = np.diff(x)
     slope = np.diff(y) / step
     tangent = np.concatenate((slope[:1], np.zeros(len(x) - 2), slope[-1:]))
-    # the harmonic mean of both slopes where they agree in sign, flat at peaks: no overshoot
+    # the harmonic mean of both slopes where their signs agree, zero at peaks: no overshoot
     left, right = slope[:-1], slope[1:]
     rises = left * right > 0
     tangent[1:-1][rises] = 2 * left[rises] * right[rises] / (left + right)[rises]
@@ -78,10 +79,10 @@ class Loft:
     origin : (x, y, z)
         Where the axis starts, meters.
     axes : array (3, 3)
-        Rows: the direction of the axis, and the two directions across it (all of length 1).
+        Rows: the direction of the axis, and the two directions across it (unit vectors).
     stations : array (n, 5)
-        Along the axis, rising: position, and the radii of the section toward plus and minus of the first and plus
-        and minus of the second direction across, meters.
+        In ascending order along the axis: position, and the radii of the section toward plus and minus of the first
+        and of the second direction across, meters.
     caps : (float, float)
         Lengths at start and end over which the section closes like an ellipse, meters.
     squareness : float
@@ -95,11 +96,11 @@ class Loft:
     squareness: float = 2.0
 
     def __call__(self, points: Floats) -> Floats:
-        """Return about the distance of points (..., 3) to the surface."""
+        """Return the approximate signed distance of points (..., 3) to the surface."""
         local = (points - np.asarray(self.origin)) @ self.axes.T
         t, p, q = local[..., 0], local[..., 1], local[..., 2]
         start, end = self.stations[0, 0], self.stations[-1, 0]
-        # the profiles are read from a table: a cubic for every point of a grid would take seconds
+        # the profiles are read from a table: evaluating the cubic at every grid point would take seconds
         table_t = np.linspace(start, end, 257)
         close = _cap((table_t - start) / self.caps[0]) * _cap((end - table_t) / self.caps[1])
         radii = [
@@ -109,7 +110,7 @@ class Loft:
         across_p = np.abs(p) / np.where(p > 0, radii[0], radii[1])
         across_q = np.abs(q) / np.where(q > 0, radii[2], radii[3])
         n = self.squareness
-        # powers of a half are slow: the ellipse has its own way
+        # `**` with a fractional exponent is slow, so the ellipse has its own branch
         reach = np.hypot(across_p, across_q) if n == 2 else (across_p**n + across_q**n) ** (1 / n)
         reach += TINY
         distance = np.hypot(p, q) + TINY
@@ -119,20 +120,20 @@ class Loft:
 
 
 def _cap(share: Floats) -> Floats:
-    """Return the relative radius of an ellipse's end: 0 at share 0, 1 from share 1 on."""
+    """Return the relative radius of an elliptic cap: 0 at share 0, 1 from share 1 on."""
     return np.asarray(np.sqrt(1 - np.square(1 - np.clip(share, 0, 1))))
 
 
 @dataclass(frozen=True)
 class Lens:
-    """A ball in which the grid is finer: `zoom` times in the middle, unchanged from `radius` meters on."""
+    """A ball in which the grid is finer: `zoom` times at its center, unchanged beyond `radius` meters."""
 
     center: Vector
     radius: float
     zoom: float
 
     def __call__(self, points: Floats) -> Floats:
-        """Return where grid points (..., 3) lie in space; the map is smooth and one to one."""
+        """Return the positions in space of grid points (..., 3); the map is smooth and one to one."""
         offset = points - np.asarray(self.center)
         share = np.minimum(np.linalg.norm(offset, axis=-1, keepdims=True) / self.radius, 1.0)
         shrink = 1 / self.zoom + (1 - 1 / self.zoom) * share * share
@@ -147,20 +148,20 @@ def mesh_half(
     Parameters
     ----------
     field : callable
-        Points (..., 3) to distances.
+        Maps points (..., 3) to signed distances.
     lower, upper : (x, y, z)
-        Corners of the grid, meters; the surface must not leave it except at x = 0, where it starts.
+        Corners of the grid, meters; the grid must contain the whole surface, except at x = 0, where the half is open.
     cell : float
         Side of a grid cell outside all lenses, meters.
     lenses : sequence of Lens
-        Where the mesh is finer; they must not move the plane x = 0 where the surface crosses it.
+        Regions with a finer mesh; they must not reach the surface at the plane x = 0.
 
     Returns
     -------
     vertices : array (n, 3), float64
         x is exactly 0 on the open border.
     faces : array (m, 3), int64
-        Counter-clockwise seen from outside.
+        Counterclockwise when seen from outside.
     """
     from skimage.measure import marching_cubes
 
@@ -169,7 +170,7 @@ def mesh_half(
     ]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
     values = _sampled(field, _through(lenses, grid), cell)
-    # no sample may be exactly 0: marching cubes would make triangles without area there
+    # no sample may be exactly 0: marching cubes would make degenerate triangles there
     values = np.where(np.abs(values) < 1e-6, 1e-6, values)
     corners, faces, _, _ = marching_cubes(values, 0.0, gradient_direction="descent")
     vertices = _through(lenses, np.asarray(lower) + cell * corners.astype(np.float64))
@@ -178,7 +179,7 @@ def mesh_half(
 
 
 def _sampled(field: Field, points: Floats, cell: float, stride: int = 3) -> Floats:
-    """Return the field on a grid: exactly near the surface, coarsely elsewhere, where only its sign matters."""
+    """Return the field on a grid: exact near the surface, coarse elsewhere, where only its sign matters."""
     coarse = field(points[::stride, ::stride, ::stride])
     for axis in range(3):
         coarse = np.repeat(coarse, stride, axis=axis)
@@ -196,10 +197,10 @@ def _through(lenses: Sequence[Lens], points: Floats) -> Floats:
 
 
 def _relaxed(field: Field, vertices: Floats, faces: Longs, rounds: int = 3) -> tuple[Floats, Longs]:
-    """Even out the triangles that marching cubes leaves: move to the neighbors' mean, then back to the surface."""
+    """Even out the triangles of marching cubes: move vertices to their neighbors' mean, then back to the surface."""
     on_plane = vertices[:, 0] == 0
     edges = unique_edges(faces)
-    # border vertices listen to the border alone, so that the seam stays a smooth curve
+    # border vertices average over border neighbors only, so that the seam stays a smooth curve
     is_heard = ~on_plane[edges] | on_plane[edges].all(axis=1, keepdims=True)
     a, b = np.concatenate((edges, edges[:, ::-1]))[np.concatenate((is_heard[:, 0], is_heard[:, 1]))].T
     count = np.bincount(a, minlength=len(vertices))[:, None]
@@ -225,7 +226,7 @@ def _projected(field: Field, points: Floats, on_plane: npt.NDArray[np.bool_]) ->
 
 
 def unique_edges(faces: Longs) -> Longs:
-    """Return every edge of a triangle mesh once, (e, 2), lower vertex first."""
+    """Return every edge of a triangle mesh once, (e, 2), with the lower vertex index first."""
     pairs = np.sort(np.concatenate((faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]])), axis=1)
     return np.asarray(np.unique(pairs, axis=0))
 
@@ -240,7 +241,7 @@ def mirrored_half(vertices: Floats, faces: Longs) -> tuple[Floats, Longs, Longs]
     faces : array (m, 3)
         The half's faces, then their mirror images.
     source : array (n,)
-        The vertex of the half that each vertex is, or mirrors.
+        For each vertex, the index of the half's vertex that it equals or mirrors.
     """
     is_twin = vertices[:, 0] > 0
     twin = np.arange(len(vertices))

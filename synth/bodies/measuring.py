@@ -1,7 +1,8 @@
-"""Measure a body mesh as a tape and a ruler would, and stretch it bone by bone to other measures.
+"""Measure a body mesh as a tape and a ruler would, and stretch it bone by bone to other measurements.
 
-`makehuman` morphs one mesh into all its bodies: the landmarks are found once, on its reference body, and then read from
-the same vertices of every other. `anthropometry` defines the measures; bone lengths stand for those between bony marks.
+`makehuman` morphs one mesh into all its bodies: landmarks are found once, on the reference body, and then read from
+the same vertices of every other. `anthropometry` defines the measurements; bone lengths replace those between
+landmarks.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from synth.bodies.skeleton import BONE, N_BONES, PARENTS
 
 Indices = npt.NDArray[np.int64]
 
-# Share of an ANSUR II length that lies between the centers of the joints: the acromion is above the shoulder's and
-# outside it, the radiale below the elbow's. With these the span of the arms is the survey's, 1.81 m for men.
+# Distance between joint centers as a share of an ANSUR II length: the acromion is above the center of the shoulder and
+# outside it, the radiale below that of the elbow. With these shares the arm span is the survey's, 1.81 m for men.
 UPPER_ARM_SHARE = 0.78
 SHOULDER_SHARE = 0.90
 
@@ -31,16 +32,16 @@ CHEST_HEIGHT = 0.733
 WAIST_HEIGHT = 0.601
 HIP_HEIGHT = 0.505
 THIGH_DROP = 0.25
-"""The tape about the thigh is this far below the hip joint, in thigh lengths: under the fold of the buttocks."""
+"""Distance of the thigh tape below the hip joint, in thigh lengths: just under the buttocks."""
 SKULL_HEIGHT = 0.6
-"""Where the head is longest and widest: share of the way from the Head bone to the top."""
+"""Height at which the head is longest and widest: share of the way from the Head bone to the top."""
 SURPLUS_RANGE = (0.85, 1.18)
-"""What a girth or a breadth may be stretched beyond the body's general scale before it looks like a balloon."""
+"""Limits of the stretch of a girth or breadth relative to the body's overall scale; more looks inflated."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ring:
-    """A closed cut through a mesh: points on edges, at `shares` from their starts to their ends."""
+    """A closed cut through a mesh: points on edges, at fractions `shares` from their starts to their ends."""
 
     starts: Indices
     ends: Indices
@@ -52,7 +53,7 @@ class Ring:
         return np.asarray((vertices[self.starts] * (1 - share) + vertices[self.ends] * share)[:, [0, 2]])
 
     def girth(self, vertices: Floats) -> float:
-        """Return what a tape reads: the circumference of the convex hull, in meters."""
+        """Return what a tape would read: the perimeter of the convex hull, in meters."""
         hull = cv2.convexHull(self.points(vertices).astype(np.float32))
         return float(cv2.arcLength(hull, True))
 
@@ -70,7 +71,7 @@ class Landmarks:
 
     @classmethod
     def find(cls, vertices: Floats, faces: npt.NDArray[Any], parts: npt.NDArray[np.uint8], heads: Floats) -> Landmarks:
-        """Find them on the reference body: an adult's mesh with the parts of its faces."""
+        """Find the landmarks on the reference body, an adult's mesh with the parts of its faces."""
         bone = _named(heads)
         stature = float(vertices[:, 1].max())
         thigh = float(np.linalg.norm(bone["LeftUpLeg"] - bone["LeftLeg"]))
@@ -107,7 +108,7 @@ class Landmarks:
         )
 
     def compact(self) -> tuple[Indices, Landmarks]:
-        """Return the vertices that are read, and the landmarks of a mesh that has only these, in this order."""
+        """Return the vertices that measuring reads, and the landmarks of a mesh reduced to these in this order."""
         rings = {**self.rings, "": self.skull}
         lists = [self.top, self.soles, self.foot, self.hand]
         kept = np.unique(
@@ -121,9 +122,9 @@ class Landmarks:
         return kept, Landmarks(rings, rings.pop(""), *map(place, lists))
 
     def measure(self, vertices: npt.NDArray[Any], heads: npt.NDArray[Any]) -> dict[str, float]:
-        """Return the measures of a body by the names of `anthropometry.Measures`, as if it stood with straight legs.
+        """Return the measurements of a body, named as in `anthropometry.Measures`, as if it stood with straight legs.
 
-        Lengths of the upper arm and the breadth of the shoulders are converted to those between ANSUR II's marks.
+        Upper arm length and shoulder breadth are converted to those between ANSUR II's landmarks.
         """
         vertices, heads = np.asarray(vertices, dtype=np.float64), np.asarray(heads, dtype=np.float64)
         bone = _named(heads)
@@ -153,10 +154,10 @@ class Landmarks:
     def scales(
         self, vertices: npt.NDArray[Any], heads: npt.NDArray[Any], measured: dict[str, float], wanted: Measures
     ) -> Floats:
-        """Return the matrices (31, 3, 3) for `stretch` that bring a body from its measures to the wanted ones.
+        """Return the matrices (31, 3, 3) for `stretch` that bring a body from its measurements to the wanted ones.
 
-        Lengths are met exactly, girths and breadths within `SURPLUS_RANGE`; the trunk makes up what the legs and the
-        head leave of the stature.
+        Lengths are met exactly, girths and breadths as far as `SURPLUS_RANGE` allows. The trunk's height is what legs
+        and head leave of the stature.
         """
         bone = _named(np.asarray(heads, dtype=np.float64))
         ratio = {name: getattr(wanted, name) / value for name, value in measured.items()}
@@ -212,9 +213,9 @@ class Landmarks:
 def stretch(
     vertices: npt.NDArray[Any], heads: npt.NDArray[Any], skin: npt.NDArray[np.float32], matrices: Floats
 ) -> tuple[Floats, Floats]:
-    """Return vertices (n, 3) and bone heads (31, 3) after each bone's own linear map of what hangs on it.
+    """Return vertices (n, 3) and bone heads (31, 3) after applying each bone's linear map to its vertices and children.
 
-    A bone's head moves with its parent; a vertex with the mean of its bones, by its dense weights `skin` (n, 31).
+    A bone's head moves with its parent; a vertex with its bones, averaged by its dense weights `skin` (n, 31).
     """
     old, new = np.asarray(heads, dtype=np.float64), np.array(heads, dtype=np.float64)
     for bone, parent in enumerate(PARENTS):
@@ -234,7 +235,7 @@ def _along(direction: Floats, along: float, across: float) -> Floats:
 
 
 def _cut(vertices: Floats, faces: npt.NDArray[Any], height: float) -> Ring:
-    """Return where a level plane cuts the edges of faces."""
+    """Return the ring in which a horizontal plane cuts the faces."""
     edges = np.unique(np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0).astype(np.int64)
     start, end = vertices[edges[:, 0], 1], vertices[edges[:, 1], 1]
     is_cut = (start < height) != (end < height)

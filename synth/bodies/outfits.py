@@ -1,4 +1,4 @@
-"""Outfit: what a body wears, and a sampler of outfits; `clothing` puts them on."""
+"""Outfit: what a body wears, and a sampler of outfits; `clothing` applies them to bodies."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from depthforest.base import DepthForestError
 
 MAX_THICKNESS = 0.08
-"""Meters: thicker is a costume, and the surface would pass through itself."""
+"""Meters: thicker cloth would be a costume, and the surface would intersect itself."""
 
 
 class OutfitError(DepthForestError, ValueError):
-    """An outfit that cannot be worn."""
+    """An outfit with invalid values."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Outfit:
     top : float
         Thickness of shirt, sweater or jacket over the skin.
     sleeves : float
-        How far it covers the arms: 0 none, 0.5 to the elbow, 1 to the wrist.
+        How far the top covers the arms: 0 none, 0.5 to the elbow, 1 to the wrist.
     top_length : float
-        How far it covers the legs: 0 ends at the hips, 0.5 at the knee.
+        How far the top covers the legs: 0 ends at the hips, 0.5 at the knee.
     trousers : float
-        Looseness of the trousers at their hem; they lie closer to the hips.
+        Looseness of the trousers at the hem; they are tighter at the hips.
     trouser_length : float
         0.5 ends at the knee, 1 at the ankle.
     skirt : float
@@ -41,15 +41,15 @@ class Outfit:
     hair_length : float
         How far long hair hangs down the back below the chin.
     hat : float
-        Thickness of a cap or woollen hat.
+        Thickness of a cap or woolen hat.
     hood : float
-        Thickness of a hood, over the head, its sides and the neck.
+        Thickness of a hood, which covers the top and sides of the head and the neck.
     shoes : float
-        Thickness of the shoes; it lifts the body.
+        Thickness of the shoes; they lift the body.
     folds : float
         Height of the folds as a share of the cloth's thickness, 0 to 1.
     seed : int
-        Which folds.
+        Selects the pattern of the folds.
     """
 
     top: float = 0.0
@@ -91,14 +91,14 @@ MOST: dict[str, float] = {
     "folds": 1.0,
     "seed": 2**63 - 1,
 }
-"""Largest values of what is no thickness."""
+"""Largest values of the fields that are not thicknesses."""
 
 
 def sample_outfit(rng: np.random.Generator) -> Outfit:
     """Draw clothes for all seasons.
 
-    Of ten people, about one is bare or in tight clothes, one and a half wear a skirt or dress, the others trousers,
-    one in four of these short; one in seven has a hat or a hood; four in ten have long hair.
+    About 10 % of people are bare or in tight clothes, 15 % wear a skirt or dress, the others trousers, a quarter of
+    them short; one in seven has a hat or a hood; 40 % have long hair.
     """
     hair = float(rng.choice((rng.uniform(0.002, 0.012), rng.uniform(0.012, 0.035))))
     hair_length = float(rng.uniform(0.02, 0.30)) if rng.random() < 0.4 else 0.0

@@ -1,7 +1,7 @@
-"""The built-in body: a template of a man, woman or child, stretched to measurements. No downloads.
+"""The built-in body: a template of a man, woman or child, stretched to measurements. Needs no downloads.
 
-`templates` meshes three figures once per process; here each is deformed to what `anthropometry` draws: heights and bone
-lengths along the body, breadths and girths across it. Trunk and head are scaled level by level, limbs along and
+`templates` meshes three figures once per process. This module deforms them to what `anthropometry` draws: heights and
+bone lengths along the body, breadths and girths across it. Trunk and head are scaled level by level, limbs along and
 across their own axes, and the two blend at shoulders and hips.
 """
 
@@ -27,25 +27,25 @@ CHILD_SHARE = 0.15
 """Share of children among sampled bodies."""
 
 YOUNGEST = 4.0
-"""Years of the youngest sampled child: younger ones seldom stand still before a camera."""
+"""Years of the youngest sampled child: younger ones seldom stand still in front of a camera."""
 
 CHILD_TEMPLATE_AGE = 13.0
-"""Years: from here on a growing body has its adult template; before, the child's."""
+"""Years from which a body uses an adult template; younger ones use the child's."""
 
 GIRTH_SPREAD = 1.4
-"""How much wider than ANSUR II's soldiers sampled girths spread: other people are thinner and heavier."""
+"""Spread of sampled girths relative to ANSUR II's soldiers: civilians vary more in weight."""
 
 UPPER_ARM_SHARE = 0.84
 FOREARM_SHARE = 0.97
 SHOULDER_SHARE = 0.43
-"""Joint to joint as shares of what is measured: the upper arm from the acromion, above its joint; the forearm from the
-radiale; half the distance of the shoulder joints over that of the acromia. Together they give ANSUR II's arm span."""
+"""Distances between joints as shares of the measured lengths: the upper arm is measured from the acromion, above its
+joint; the forearm from the radiale; the shoulders between both acromia. Together they give ANSUR II's arm span."""
 
 ANKLE_SHARE = 0.29
 """Height of the ankle joint in foot lengths: 2 cm above the tip of the outer ankle bone."""
 
 FRONT_BLEND = 0.05
-"""Meters about z = 0 over which the scale of the front passes into that of the back."""
+"""Meters around z = 0 over which the scale of the front blends into that of the back."""
 
 SLOPE_MARGIN = 0.1
 """Meters beyond a limb's ends over which its scale continues."""
@@ -54,7 +54,7 @@ SLOPE_MARGIN = 0.1
 def sample_person(
     rng: np.random.Generator, *, child_share: float = CHILD_SHARE, girth_spread: float = GIRTH_SPREAD
 ) -> Measures:
-    """Draw a person's measures: as many men as women, a share of children of 4 to 17 years, thin to heavy.
+    """Draw a person's measurements: as many men as women, a share of children of 4 to 17 years, thin to heavy.
 
     Parameters
     ----------
@@ -81,12 +81,12 @@ def sample_body(
     child_share: float = CHILD_SHARE,
     girth_spread: float = GIRTH_SPREAD,
 ) -> Body:
-    """Draw a body: of the person with these measures, or of one that `sample_person` draws."""
+    """Make the body of the person with these measurements, or of one that `sample_person` draws."""
     return make_body(measures or sample_person(rng, child_share=child_share, girth_spread=girth_spread))
 
 
 def make_body(measures: Measures) -> Body:
-    """Return the body with these measures, in the rest pose of `figures`; about 10 ms once its template is there."""
+    """Return the body with these measurements, in the rest pose of `figures`; about 10 ms once its template is made."""
     numbers = {key: float(value) for key, value in asdict(measures).items() if key != "sex"}
     if measures.sex not in SEXES or not all(np.isfinite(value) and value > 0 for value in numbers.values()):
         raise UsageError(f"a body needs a sex of {' or '.join(SEXES)} and measures above 0, got {measures}")
@@ -113,7 +113,7 @@ def make_body(measures: Measures) -> Body:
 
 
 def section(vertices: Floats, edges: Longs, origin: npt.ArrayLike, normal: npt.ArrayLike) -> Floats:
-    """Return where the edges of a mesh cross a plane, (k, 3)."""
+    """Return the points (k, 3) at which the edges of a mesh cross a plane."""
     height = (vertices - np.asarray(origin)) @ np.asarray(normal)
     a, b = edges[(height[edges[:, 0]] > 0) != (height[edges[:, 1]] > 0)].T
     share = (height[a] / (height[a] - height[b]))[:, None]
@@ -128,7 +128,7 @@ def girth(points: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Landmarks:
-    """Where a template is measured, and what is found there; meters."""
+    """The places where a template is measured, and its measurements there; meters."""
 
     crotch: float
     hips: float
@@ -142,7 +142,7 @@ class _Landmarks:
     thigh_girth: float
     foot_length: float
     fingertip: float  # along the arm
-    arm_part: Floats  # (n,): what moves with the arm, with the leg, and with the foot
+    arm_part: Floats  # (n,): how much each vertex moves with the arm, with the leg, and with the foot
     leg_part: Floats
     foot_part: Floats
 
@@ -171,7 +171,7 @@ def _landmarks(name: str) -> _Landmarks:
     skull = vertices[vertices[:, 1] > figure.chin + 0.62 * face]
     foot = vertices[(vertices[:, 1] < figure.ankle[1]) & (form.arm < 0.1)]
     drop = figure.hip[1] - vertices[:, 1]
-    # the midline of the pelvis belongs to no leg, but 3 cm below the crotch the legs are apart
+    # the midline of the pelvis belongs to neither leg; from 3 cm below the crotch the legs are separate
     off_middle = np.maximum(
         smooth_step(vertices[:, 0], 0.0, 0.03), smooth_step(drop, figure.hip[1] - crotch, figure.hip[1] - crotch + 0.03)
     )
@@ -191,7 +191,7 @@ def _landmarks(name: str) -> _Landmarks:
         thigh_girth=girth((cut - figure.hip) @ LEG_AXES[1:].T),
         foot_length=float(np.ptp(foot[:, 2])),
         fingertip=float(((vertices[form.arm > 0.9] - figure.shoulder) @ ARM_AXES[0]).max()),
-        arm_part=smooth_step(form.arm, 0.1, 0.9),  # what hardly moves with the arm keeps the size of the chest
+        arm_part=smooth_step(form.arm, 0.1, 0.9),  # vertices that hardly move with the arm scale with the chest
         leg_part=leg_part,
         foot_part=leg_part * smooth_step(-vertices[:, 1], -1.5 * figure.ankle[1], -0.7 * figure.ankle[1]),
     )
@@ -213,7 +213,7 @@ class _Fit:
         self._set_limbs()
 
     def _set_heights(self) -> None:
-        """Choose where the landmarks of trunk and head go."""
+        """Choose the new heights of the landmarks of trunk and head."""
         figure, at, measures = self.form.figure, self.at, self.measures
         head = self.head_scale[1] * (figure.top - figure.chin)
         rest = (measures.stature - head - measures.crotch_height) / (figure.chin - at.crotch)
@@ -225,13 +225,13 @@ class _Fit:
         self.height_knots, self.heights = knots, np.maximum.accumulate(heights)
 
     def _set_trunk_scales(self) -> None:
-        """Choose the scales across the trunk at its landmarks, so that tape and callipers read what they should."""
+        """Choose the scales across the trunk at its landmarks, so that girths and breadths match the measurements."""
         figure, at, measures = self.form.figure, self.at, self.measures
         hip_x = measures.hip_breadth / at.hip_breadth
         shoulder_x = SHOULDER_SHARE * measures.shoulder_breadth / figure.shoulder[0]
         hips, waist = at.trunk_sections["hips"], at.trunk_sections["waist"]
         chest, neck = at.trunk_sections["chest"], at.trunk_sections["neck"]
-        # where only the girth is known, fat grows more in depth than in breadth, and more in front of a waist
+        # where only the girth is known, a body grows more in depth than in breadth, and at the waist more at the front
         scales = {
             "hips": _scales(hips, measures.hip_girth, hip_x, None, 0.5),
             "waist": _scales(waist, measures.waist_girth, None, 0.8, 0.7),
@@ -259,7 +259,7 @@ class _Fit:
         figure, at, measures = self.form.figure, self.at, self.measures
         self.shoulder = self.trunk(np.array([figure.shoulder]))[0]
         hip = self.trunk(np.array([figure.hip]))[0]
-        # fat hips are broad, but the joints inside are not as far apart
+        # fat broadens the hips more than it separates the joints
         hip[0] = figure.hip[0] * np.sqrt(self.size * measures.hip_breadth / at.hip_breadth)
         self.hip = hip
         upper, fore, hand = figure.arm_lengths
@@ -292,7 +292,7 @@ class _Fit:
                 (upper + fore + 0.3 * hand, self.hand_scale**0.8 * muscle**0.2, self.hand_scale),
             ]
         )
-        # at the hip joint the outside must meet the hips' breadth although the joint moved less
+        # at the hip joint the skin must match the hip breadth, although the joint itself moved less
         side = (measures.hip_breadth / 2 - hip[0]) / (at.hip_breadth / 2 - figure.hip[0])
         self.leg_scales = np.array(
             [
@@ -372,8 +372,8 @@ def _scales(
 ) -> Floats:
     """Return the scales (breadth, front, back) that bring a level section (k, 2) of x and z to a girth.
 
-    The breadth's scale is given, or it is the depth's to a power. Of the depth that is gained or lost, `front_share`
-    is in front.
+    The scale of the breadth is given, or it is a power of that of the depth. `front_share` is the share of the gained
+    or lost depth that goes to the front.
     """
     depth = target / girth(cut)
     for _ in range(30):
@@ -384,7 +384,7 @@ def _scales(
         error = target / girth(scaled)
         if abs(error - 1) < 1e-4:
             break
-        # breadth alone is most of a girth: a step in depth does less than its share
+        # breadth makes up most of a girth, so a change in depth has less than proportional effect
         depth = float(np.clip(depth * error ** (1.6 if breadth is not None else 1.0), 0.55, 2.2))
     return np.array([x, front, back])
 

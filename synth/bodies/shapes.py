@@ -1,7 +1,7 @@
 """The three figures that all procedural bodies come from: a man, a woman and a child.
 
-Numbers are meters, chosen near the means of ANSUR II (`anthropometry`) and then by eye; `procedural` stretches the
-meshes to the measures of each body, so that only shapes have to be right here, not sizes.
+Numbers are meters, chosen near the means of ANSUR II (`anthropometry`) and then adjusted by eye. `procedural` stretches
+the meshes to the measurements of each body, so only shapes have to be right here, not sizes.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ WOMAN = Figure(
 
 
 def _resized(table: Table, along: float, across: float) -> Table:
-    """Return a limb's table made shorter or longer, thinner or thicker."""
+    """Return a limb's table scaled along and across the limb."""
     return tuple((along * row[0], *(across * r for r in row[1:])) for row in table)
 
 

@@ -1,8 +1,8 @@
 """The skeleton that all bodies and poses share: the 31 bones of the CMU motion captures.
 
 Body space: meters, x to the person's left, y up, z forward out of the chest; a standing body has its soles at y = 0.
-A bone is a joint with everything that turns about it; its own position is its head. In the T-pose the arms point
-sideways, palms down, the legs straight down, the toes forward.
+A bone is a joint and everything that rotates about it; the position of the joint is its head. In the T-pose the arms
+point sideways, palms down, the legs straight down, the toes forward.
 """
 
 from __future__ import annotations
@@ -76,4 +76,4 @@ T_POSE_DIRECTIONS: dict[str, tuple[str, tuple[float, float, float]]] = {
         ("Leg", "Foot", 0.0, -1.0),
     )
 }
-"""Bones that a T-pose straightens: bone -> (child it points to, direction in body space). Others keep their rest."""
+"""Bones that the T-pose straightens: bone -> (child it points to, direction in body space). Others keep their rest."""

@@ -1,7 +1,7 @@
 """Templates: the meshed figures with their bones and skin weights, made once per process for `procedural`.
 
-Weights are smooth steps across the joints, evened out over the mesh, so that elbows, knees, shoulders and hips bend
-without breaking. Only the left half is worked out; the right half is its mirror image, to the bit.
+Weights are smooth steps across the joints, smoothed again over the mesh, so that elbows, knees, shoulders and hips bend
+without creases. Only the left half is computed; the right half is its exact mirror image.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CELL = 0.0083
 """Side of a grid cell in statures: gives about 14,000 vertices, 8 to 16 mm apart on an adult."""
 
 SMOOTHING_ROUNDS = 12
-"""How often weights move to the mean of their neighbors: rounds off what smooth steps in space leave."""
+"""Smoothing passes over the mesh, which round off the creases that the smooth steps leave."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +42,12 @@ class Template:
     bones : array (31, 3), float64
         Heads of all bones, of both sides.
     faces : array (m, 3), int32
-        Of the whole body; `source` says which vertex of the half each of its vertices is or mirrors.
+        Faces of the whole body.
     face_parts : array (m,), uint8
-        Their labels; faces are cut along the borders of parts.
+        Labels of the faces, which are cut along the borders between parts.
     source : array (n,), int64
-        The first n_half are the half itself.
+        For each vertex of the whole body, the vertex of the half that it equals or mirrors; the first n_half are the
+        half.
     arm, leg : array (n_half,), float64
         How much each vertex belongs to the left arm and leg, 0 to 1; the rest is trunk and head.
     weight_bones : array (n, 4), uint8
@@ -67,7 +68,7 @@ class Template:
 
 @cache
 def template(name: str) -> Template:
-    """Return the template called "man", "woman" or "child"; meshing takes about a second, once."""
+    """Return the template called "man", "woman" or "child"; the first call meshes it in about a second."""
     figure = FIGURES[name]
     half, half_faces = mesh_half(
         figure.field,
@@ -139,7 +140,7 @@ def bone_heads(figure: Figure) -> Floats:
 
 
 def smooth_step(values: Floats, start: float, end: float) -> Floats:
-    """Return 0 before `start`, 1 after `end`, and a smooth rise between."""
+    """Return a smooth step: 0 up to `start`, 1 from `end` on."""
     share = np.clip((values - start) / (end - start), 0, 1)
     return np.asarray(share * share * (3 - 2 * share))
 
@@ -152,7 +153,7 @@ def _bone_shares(figure: Figure, vertices: Floats, bones: Floats) -> Floats:
     for side, mirror, part in ((1.0, np.arange(N_BONES), left_part), (-1.0, BONE_MIRROR, 1 - left_part)):
         points = vertices * (side, 1, 1)
         arm = _arm_share(figure, points)
-        leg = part * _leg_share(figure, points) * (1 - arm)  # the hands hang beside the thighs
+        leg = part * _leg_share(figure, points) * (1 - arm)  # exclude the hands, which hang beside the thighs
         for names, total, steps in (
             (_LEG, leg, _leg_steps(figure, points, bones)),
             (_ARM, arm, _arm_steps(figure, points)),
@@ -175,7 +176,7 @@ _TRUNK = ("Hips", "LowerBack", "Spine", "Spine1", "Neck", "Neck1", "Head")
 
 
 def _pass_on(shares: Floats, chain: list[int], total: Floats, steps: list[Floats]) -> None:
-    """Split a total over a chain of bones: each step says how much passes on to the next bone."""
+    """Split a total over a chain of bones: each step is the share that passes on to the next bone."""
     for bone, step in zip(chain, [*steps, np.zeros(len(total))], strict=True):
         shares[:, bone] += total * (1 - step)
         total = total * step
@@ -189,7 +190,7 @@ def _arm_frame(figure: Figure, points: Floats) -> tuple[Floats, Floats, Floats]:
 def _arm_share(figure: Figure, points: Floats) -> Floats:
     along, dorsal, _ = _arm_frame(figure, points)
     unit = figure.arm_lengths[0] / MAN.arm_lengths[0]
-    # beyond the joint, but not the side of the chest, which lies far on the palm's side of the arm's axis
+    # beyond the joint, excluding the side of the chest, which is far off the arm's axis toward the palm
     is_beyond = smooth_step(along - 0.25 * dorsal, -0.045 * unit, 0.075 * unit)
     return np.asarray(is_beyond * smooth_step(dorsal, -0.120 * unit, -0.045 * unit) * (points[:, 0] > 0))
 
@@ -226,7 +227,7 @@ def _collar_share(figure: Figure, points: Floats) -> Floats:
 
 
 def _leg_share(figure: Figure, points: Floats) -> Floats:
-    """Return 0 above and 1 below the hip crease, which rises outwards and forwards."""
+    """Return 0 above and 1 below the hip crease, which rises outward and forward."""
     unit = figure.top / MAN.top
     below = (points - figure.hip) @ (0.55, -0.8, 0.22)
     return smooth_step(below, -0.045 * unit, 0.100 * unit) * (points[:, 1] < figure.hip[1] + 0.08 * unit)
@@ -284,7 +285,8 @@ def _strongest(
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
     """Keep the four strongest bones of every vertex; the right half mirrors the left exactly."""
     shares = shares.copy()
-    # the midline has no side: equal shares of both, and no collar bones, so that pairs are never torn by the cut
+    # the midline belongs to no side: equal shares of both and no collar bones, so that the cut to four never keeps half
+    # a pair
     shares[on_plane] = 0.5 * (shares[on_plane] + shares[on_plane][:, BONE_MIRROR])
     for collar in (BONE["LeftShoulder"], BONE["RightShoulder"]):
         shares[on_plane, collar] = 0.0

@@ -1,6 +1,6 @@
-"""Which faces of a mesh can be seen from outside: a small parallel projection from many sides.
+"""Find the faces of a mesh that are visible from outside: small orthographic views from many directions.
 
-`makehuman` uses it once, to drop the inside of the mouth and what lies behind the eyelids.
+`makehuman` uses this once, to remove the inside of the mouth and the surfaces behind the eyelids.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from synth.bodies.body import BodyError
 
 N_DIRECTIONS = 24
 PIXEL = 0.0015
-"""Meters: less than the lips are thick."""
+"""Meters: less than the thickness of the lips."""
 MAX_PIXELS = 2_000_000
-"""Of one picture: a mesh that needs more is drawn coarser."""
+"""Largest number of pixels of one view; larger meshes are drawn at a coarser resolution."""
 
 
 def hidden_faces(vertices: npt.NDArray[Any], faces: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return (m,) whether a face is out of sight from all sides, and not even the neighbor of one in sight.
+    """Return a mask (m,) of the faces that are visible from no side and have no visible neighbor.
 
     Parameters
     ----------
     vertices : array (n, 3)
         Meters.
     faces : array (m, 3) of int
-        Vertex indices, counter-clockwise seen from outside; a face seen from behind is not seen.
+        Vertex indices, counterclockwise when seen from outside; back faces count as hidden.
     """
     points, corners = np.asarray(vertices, dtype=np.float64), np.asarray(faces, dtype=np.int64)
     if points.ndim != 2 or points.shape[1] != 3 or corners.ndim != 2 or corners.shape[1] != 3 or not len(corners):
@@ -52,7 +52,7 @@ def hidden_faces(vertices: npt.NDArray[Any], faces: npt.NDArray[Any]) -> npt.NDA
 
 
 def _views(n: int) -> npt.NDArray[np.float64]:
-    """Return (n, 3, 3): axes to the right, down and forwards of cameras spread evenly over a sphere."""
+    """Return (n, 3, 3): right, down and forward axes of cameras spread evenly over a sphere."""
     heights = 1 - (2 * np.arange(n) + 1) / n
     turns = np.pi * (1 + np.sqrt(5)) * np.arange(n)
     radii = np.sqrt(1 - heights**2)
@@ -69,7 +69,7 @@ def _draw(
     depth: npt.NDArray[np.float64],
     nearest: npt.NDArray[np.int64],
 ) -> None:
-    """Write the nearest face of every pixel, -1 if seen from behind; points are (column, row, depth) in the picture."""
+    """Write the nearest face of every pixel, -1 if seen from behind; points are (column, row, depth) in the image."""
     for face in range(len(faces)):
         a, b, c = faces[face]
         ax, ay, bx, by, cx, cy = points[a, 0], points[a, 1], points[b, 0], points[b, 1], points[c, 0], points[c, 1]
@@ -85,5 +85,6 @@ def _draw(
                     z = of_a * points[a, 2] + of_b * points[b, 2] + of_c * points[c, 2]
                     if z < depth[row, col]:
                         depth[row, col] = z
-                        # right, down, forwards: seen from outside, counter-clockwise corners have a negative area
+                        # with axes right, down, forward, counterclockwise corners have a negative area when seen from
+                        # outside
                         nearest[row, col] = face if area < 0 else -1

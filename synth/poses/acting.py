@@ -11,20 +11,20 @@ from synth.poses.motion import KEYS_PER_S, Stretch, eased, nearest_rotations
 from synth.poses.sampling import sample_poses
 
 FALL_S = (0.6, 1.1)
-"""Seconds from the first loss of balance to the floor; falls of people in studies take 0.5 to 1.2 s."""
+"""Seconds from the first loss of balance to the floor; human falls in published studies take 0.5 to 1.2 s."""
 
 _ANKLES = (BONE["LeftFoot"], BONE["RightFoot"])
 
 
 def fall_stretch(rng: np.random.Generator) -> Stretch:
-    """Draw a fall: standing, down within a second, lying for some seconds, up again by way of a squat."""
+    """Draw a fall: standing, down within a second, lying for some seconds, then up again through a squat."""
     names = ("standing", "lying", "crouching", "standing")
     poses = np.stack([sample_poses(rng, 1, name)[0].pose.rotations for name in names])
     falling = np.arange(1, _keys(rng, *FALL_S) + 1)
     at = np.concatenate(
         (
             np.zeros(_keys(rng, 0.8, 1.6)),
-            (falling / len(falling)) ** 2,  # faster and faster, and then the floor
+            (falling / len(falling)) ** 2,  # accelerating until the floor
             np.full(_keys(rng, 2.0, 4.0), 1.0),
             1 + eased_keys(_keys(rng, 1.2, 2.0)),
             2 + eased_keys(_keys(rng, 0.8, 1.4)),
@@ -40,9 +40,9 @@ def sit_stretch(rng: np.random.Generator, standing: Singles, seated: Singles) ->
     Parameters
     ----------
     rng : Generator
-        For how long everything takes.
+        Draws the durations.
     standing, seated : array (31, 3, 3)
-        The poses: the same seat fits whenever they are the same.
+        The two poses; the same poses always fit the same seat.
     """
     poses = np.stack((standing, seated, standing))
     at = np.concatenate(
@@ -58,7 +58,7 @@ def sit_stretch(rng: np.random.Generator, standing: Singles, seated: Singles) ->
 
 
 def eased_keys(n: int) -> Floats:
-    """Return n shares up to 1 that start and end slowly."""
+    """Return n shares from above 0 to 1 that start and end slowly."""
     return eased(np.arange(1, n + 1) / n)
 
 
@@ -67,9 +67,9 @@ def _keys(rng: np.random.Generator, least_s: float, most_s: float) -> int:
 
 
 def _through(poses: Singles, at: Floats) -> Stretch:
-    """Return the way through poses (n, 31, 3, 3): at 1.5 it is halfway from the second to the third.
+    """Return the motion through poses (n, 31, 3, 3) at positions `at`: 1.5 is halfway from the second to the third.
 
-    The lower foot stays where it is, so the hips go back, down or over; nobody is turned meanwhile.
+    The lower foot stays in place, so the hips move backward, down or sideways; the heading is held.
     """
     low = np.minimum(at.astype(np.int64), len(poses) - 2)
     share = (at - low)[:, None, None, None]

@@ -1,7 +1,7 @@
-"""Anatomical joint angles: their names, their limits, and the rotations of the skeleton that they mean.
+"""Anatomical joint angles: their names, their limits, and the skeleton's rotations that they describe.
 
 `sampling` draws such angles. A set of angles is a row of an array with one column for each of `ANGLE_NAMES`, in
-degrees. Angles with ``l.`` or ``r.`` in front belong to a side and mean the mirrored movement on the other.
+degrees. Angles prefixed with ``l.`` or ``r.`` belong to a side; the same value is the mirrored movement on the other.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from depthforest.base import Floats
 from synth.bodies import BONE, N_BONES, PARENTS
 from synth.poses.kinematics import REFERENCE_HEADS, turns
 
-# Normal ranges of motion as clinics use them (published tables differ by 10 to 20 degrees), in
-# degrees. The pelvis may have any attitude: bodies lie and fall.
+# Normal ranges of motion as used in clinics (published tables differ by 10 to 20 degrees), in
+# degrees. The pelvis may have any orientation: bodies lie and fall.
 _CENTRAL_LIMITS: dict[str, tuple[float, float]] = {
-    "pelvis_tilt": (-180, 180),  # forwards
+    "pelvis_tilt": (-180, 180),  # forward
     "pelvis_roll": (-180, 180),  # to the left
-    "pelvis_turn": (-180, 180),  # to the left, about the body's own long axis
+    "pelvis_turn": (-180, 180),  # to the left, about the body's long axis
     "spine_flexion": (-30, 80),  # thoracic and lumbar together
     "spine_bend": (-35, 35),  # to the left
     "spine_twist": (-45, 45),  # to the left
@@ -29,11 +29,11 @@ _CENTRAL_LIMITS: dict[str, tuple[float, float]] = {
 _SIDE_LIMITS: dict[str, tuple[float, float]] = {
     "collar_raise": (-10, 40),
     "collar_forward": (-20, 30),
-    # The upper arm swings from hanging, without twisting, by `shoulder_raise` in a vertical plane: 0 sideways, 90
-    # forwards, so that raise 60 in plane -90 is full extension, and the plane beyond 90 is horizontal adduction.
+    # The upper arm swings up from hanging, without twisting, by `shoulder_raise` in a vertical plane: 0 is sideways, 90
+    # forward. So raise 60 in plane -90 is full extension, and planes beyond 90 are horizontal adduction.
     "shoulder_plane": (-90, 135),
     "shoulder_raise": (0, 175),
-    "shoulder_turn": (-90, 90),  # inwards; clinics measure it at the raised arm
+    "shoulder_turn": (-90, 90),  # inward; clinics measure it with the arm raised
     "elbow": (0, 150),
     "forearm_turn": (-80, 80),  # pronation; 0 has the thumb in front when the arm hangs
     "wrist_flexion": (-70, 80),
@@ -41,11 +41,11 @@ _SIDE_LIMITS: dict[str, tuple[float, float]] = {
     "fingers": (0, 150),  # knuckles and middle joints together
     "hip_flexion": (-30, 125),
     "hip_spread": (-30, 45),
-    "hip_turn": (-45, 45),  # inwards
+    "hip_turn": (-45, 45),  # inward
     "knee": (0, 150),
     "ankle": (-50, 30),  # dorsiflexion: 20 in the clinic, 30 and more under the body's weight
     "foot_tilt": (-20, 35),  # inversion
-    "toes": (-40, 70),  # upwards
+    "toes": (-40, 70),  # upward
 }
 SIDED = tuple(_SIDE_LIMITS)
 LIMITS: dict[str, tuple[float, float]] = {
@@ -65,8 +65,8 @@ def _bend(prefix: str, share: float) -> list[_Turn]:
     return [("x", f"{prefix}_flexion", share), ("z", f"{prefix}_bend", -share), ("y", f"{prefix}_twist", share)]
 
 
-# For each bone the turns from its parent, outermost first, on the left side. On the right, turns about y and z are
-# reversed: that mirrors them.
+# For each bone, its rotations from the parent, outermost first, on the left side. On the right, rotations about y and z
+# are reversed, which mirrors them.
 _CENTRAL_TURNS: dict[str, list[_Turn]] = {
     "Hips": [("z", "pelvis_roll", -1), ("x", "pelvis_tilt", 1), ("y", "pelvis_turn", 1)],
     "LowerBack": _bend("spine", 0.4),
@@ -89,7 +89,7 @@ _SIDE_TURNS: dict[str, list[_Turn]] = {
         ("y", "shoulder_turn", -1),
         ("z", None, -90),  # from the T-pose to hanging
     ],
-    # half of the forearm's turn is seen along it, the other half at the wrist
+    # half of the forearm's rotation appears along the forearm, the other half at the wrist
     "ForeArm": [("y", "elbow", -1), ("x", "forearm_turn", 0.5)],
     "Hand": [("x", "forearm_turn", 0.5), ("y", "wrist_side", -1), ("z", "wrist_flexion", -1)],
     "FingerBase": [("z", "fingers", -0.5)],
@@ -100,7 +100,7 @@ _MOST_TURNS = max(map(len, (*_CENTRAL_TURNS.values(), *_SIDE_TURNS.values())))
 
 
 def _turn_tables() -> tuple[Floats, npt.NDArray[np.int64], Floats, Floats]:
-    """Return axes (5, 31, 3) of the turns, and columns, factors and constants (5, 31) that give their angles."""
+    """Return axes (5, 31, 3) of rotations, and the columns, factors and constants (5, 31) of their angles."""
     shape = (_MOST_TURNS, N_BONES)
     axes, columns, factors, constants = (
         np.zeros((*shape, 3)),
@@ -125,9 +125,9 @@ def _turn_tables() -> tuple[Floats, npt.NDArray[np.int64], Floats, Floats]:
 
 _AXES, _COLUMNS, _FACTORS, _CONSTANTS = _turn_tables()
 _LEGS = 1 + BONE["RightLeg"]
-"""Bones up to here include pelvis, thighs and shins, and nothing above."""
+"""Bones up to this index are pelvis, thighs and shins."""
 
-# the upper arm is measured against the chest, not against the collar bone, which only carries it
+# the upper arm is measured relative to the chest, not to the collar bone that carries it
 _FRAMES = PARENTS.copy()
 _FRAMES[[BONE["LeftArm"], BONE["RightArm"]]] = BONE["Spine1"]
 
@@ -138,14 +138,14 @@ def is_within_limits(angles: Floats) -> npt.NDArray[np.bool_]:
 
 
 def clip_to_limits(angles: Floats) -> Floats:
-    """Return angles (n, a) with those beyond `LIMITS` set to the limit."""
+    """Return angles (n, a) clipped to `LIMITS`."""
     return np.clip(angles, _LOW, _HIGH)
 
 
 def rotations_of(angles: Floats, n_bones: int = N_BONES) -> Floats:
     """Return the global rotations (n, 31, 3, 3) of all bones from the T-pose for angles (n, a) in degrees.
 
-    Fewer than all bones can be asked for: parents come first.
+    With `n_bones`, only the first bones are returned; parents come first.
     """
     degrees = angles[:, _COLUMNS[:, :n_bones]] * _FACTORS[:, :n_bones] + _CONSTANTS[:, :n_bones]
     single = turns(_AXES[:, :n_bones], np.deg2rad(degrees))
@@ -159,7 +159,7 @@ def rotations_of(angles: Floats, n_bones: int = N_BONES) -> Floats:
 
 
 def curl_fingers(rotations: npt.NDArray[np.float32], side: str, degrees: float) -> npt.NDArray[np.float32]:
-    """Return global rotations (31, 3, 3) with the fingers of a side, "l" or "r", curled as ``fingers`` says."""
+    """Return global rotations (31, 3, 3) with the fingers of a side, "l" or "r", curled by an angle."""
     word, sign = ("Left", 1.0) if side == "l" else ("Right", -1.0)
     curled = rotations.copy()
     hand = f"{word}Hand"
@@ -176,17 +176,17 @@ def curl_fingers(rotations: npt.NDArray[np.float32], side: str, degrees: float) 
 
 
 def level_feet(angles: Floats) -> Floats:
-    """Return angles whose longer leg bends until both ankles are at one height; shins keep their slope roughly."""
+    """Return angles whose longer leg bends until both ankles are level; shins roughly keep their slope."""
     angles = angles.copy()
     rows = np.arange(len(angles))
     hips, knees = ([COLUMN[f"{side}.{name}"] for side in "lr"] for name in ("hip_flexion", "knee"))
     thigh, shin = -np.diff(REFERENCE_HEADS[[BONE["LeftUpLeg"], BONE["LeftLeg"], BONE["LeftFoot"]], 1])
-    for _ in range(3):  # exact in one round for a leg that moves in a plane
+    for _ in range(3):  # one round is exact for a leg that moves in a plane
         drops = -_ankle_heights(angles)
         longer = np.argmax(drops, axis=1)
         hip, knee = np.choose(longer, hips), np.choose(longer, knees)
         old = np.deg2rad(angles[rows, knee])
-        # the hip keeps its height, and the line from hip to ankle its direction: only its length changes
+        # the hip keeps its height and the line from hip to ankle its direction; only its length changes
         offset = drops[rows, longer] - drops[rows, 1 - longer]
         share = 1 - offset / np.maximum(drops[rows, longer], 0.1)
         reach = share * np.sqrt(thigh**2 + shin**2 + 2 * thigh * shin * np.cos(old))
@@ -214,18 +214,18 @@ def _ankle_heights(angles: Floats) -> Floats:
 
 
 def flatten_feet(angles: Floats, sides: str = "lr") -> Floats:
-    """Return angles whose ankles and toes bend, as far as they can, until the soles of some sides are level."""
+    """Return angles whose ankles and toes bend, within their limits, until the given sides' soles are level."""
     angles, rotations = angles.copy(), rotations_of(angles, _LEGS)
     for side, word, sign in (("l", "Left", 1.0), ("r", "Right", -1.0)):
         if side not in sides:
             continue
         ankle, tilt, toes = (COLUMN[f"{side}.{name}"] for name in ("ankle", "foot_tilt", "toes"))
-        up = rotations[:, BONE[f"{word}Leg"], 1]  # the heights of the shin's own axes
+        up = rotations[:, BONE[f"{word}Leg"], 1]  # the heights of the shin's axes
         angles[:, ankle] = _clip(np.arctan2(-up[:, 2], up[:, 1]), ankle)
         bend = np.deg2rad(angles[:, ankle])
         across, along = up[:, 0], np.cos(bend) * up[:, 1] - np.sin(bend) * up[:, 2]
         angles[:, tilt] = _clip(sign * np.arctan2(across, along), tilt)
-        lift = np.sin(bend) * up[:, 1] + np.cos(bend) * up[:, 2]  # how far the ball is above the heel still
+        lift = np.sin(bend) * up[:, 1] + np.cos(bend) * up[:, 2]  # how far the ball is still above the heel
         angles[:, toes] = _clip(np.arctan2(-lift, along), toes)
     return angles
 

@@ -1,4 +1,4 @@
-"""BVH files: a recorded skeleton and its motion, in any channel order; `mocap` turns them into poses."""
+"""BVH files: a recorded skeleton and its motion, channels in any order; `mocap` turns them into poses."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ import numpy.typing as npt
 from depthforest.base import DepthForestError, Floats, kernel, read_bytes
 
 CHANNELS = tuple(f"{axis}{kind}" for kind in ("position", "rotation") for axis in "xyz")
-"""What a joint's channels may be; files write them in any case."""
+"""The channels that a joint may have; files may write them in any case."""
 
 
 class MocapError(DepthForestError, ValueError):
-    """A motion clip, a name map or a folder of clips that cannot be used."""
+    """An invalid motion clip, name map or folder of clips."""
 
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """A recorded motion as its file has it: its own skeleton, units and axes.
+    """A recorded motion as in its file: with its own skeleton, units and axes.
 
     Parameters
     ----------
     name : str
-        What messages call it.
+        Name in messages.
     joints : tuple of str
-        Names; parents come before their children, the first is the root.
+        Joint names; parents come before their children, the first is the root.
     parents : array (j,), int64
-        Index of each joint's parent, -1 for the root.
+        Index of each joint's parent; -1 for the root.
     offsets : array (j, 3), float64
         Rest positions relative to the parent.
     channels : tuple of tuple of str
-        For each joint its `CHANNELS` in the file's order.
+        For each joint, its `CHANNELS` in the order of the file.
     frame_time : float
         Seconds from frame to frame.
     motion : array (n, c), float64
@@ -53,10 +53,10 @@ class Clip:
         return len(self.motion)
 
     def move(self, frames: npt.ArrayLike) -> tuple[Floats, Floats]:
-        """Return global rotations (n, j, 3, 3) and positions (n, j, 3) of all joints in some frames, in clip space.
+        """Return global rotations (n, j, 3, 3) and positions (n, j, 3) of all joints at some frames, in clip space.
 
-        Rotation channels turn about the joint's own axes one after the other, as the file orders them. Position
-        channels stand in for the joint's offset.
+        Rotation channels rotate about the joint's own axes, one after the other, in the order of the file. Position
+        channels replace the joint's offset.
         """
         motion = self.motion[np.asarray(frames)]
         n_frames, n_joints = len(motion), len(self.joints)
@@ -80,7 +80,7 @@ class Clip:
         return rotations, positions
 
     def rest_positions(self) -> Floats:
-        """Return the positions (j, 3) of all joints when nothing is turned, in clip space."""
+        """Return the positions (j, 3) of all joints without rotations, in clip space."""
         positions = self.offsets.copy()
         for joint, parent in enumerate(self.parents[1:], start=1):
             positions[joint] += positions[parent]
@@ -89,7 +89,7 @@ class Clip:
 
 @kernel
 def _turn_joints(sines: Floats, cosines: Floats, axes: npt.NDArray[np.int64], rotations: Floats) -> None:
-    """Write each joint's own rotation: turns (t, n, j) in their order, about axes (t, j) from 0 to 2, -1 for none."""
+    """Write each joint's local rotation: turns (t, n, j) in order, about axes (t, j) from 0 to 2, -1 for none."""
     n_turns, n_frames, n_joints = sines.shape
     for frame in range(n_frames):
         for joint in range(n_joints):
@@ -110,7 +110,7 @@ def _turn_joints(sines: Floats, cosines: Floats, axes: npt.NDArray[np.int64], ro
 
 @kernel
 def _chain_joints(parents: npt.NDArray[np.int64], rotations: Floats, positions: Floats) -> None:
-    """Make rotations and positions that are relative to the parent global; parents come before their children."""
+    """Turn rotations and positions relative to the parent into global ones; parents come before their children."""
     own = np.empty((3, 3))
     for frame in range(len(rotations)):
         for joint in range(1, len(parents)):
@@ -124,14 +124,14 @@ def _chain_joints(parents: npt.NDArray[np.int64], rotations: Floats, positions: 
 
 
 def read_bvh(path: str | Path, *, name: str | None = None) -> Clip:
-    """Read a BVH file, or raise MocapError with the file and the line that is wrong.
+    """Read a BVH file, or raise MocapError with the file and the invalid line.
 
     Parameters
     ----------
     path : str or Path
         The file.
     name : str, optional
-        What to call the clip; default: the file's name without its ending.
+        Name of the clip; default: the file's name without its extension.
     """
     path = Path(path)
     lines = read_bytes(path, MocapError).splitlines()
@@ -139,7 +139,7 @@ def read_bvh(path: str | Path, *, name: str | None = None) -> Clip:
         first = next((i for i, line in enumerate(lines) if line.strip().upper() == b"MOTION"), None)
         hierarchy = _Hierarchy(lines[:first])
         if first is None:
-            raise MocapError(f"{len(lines)}: the file ends without MOTION; was it copied to the end?")
+            raise MocapError(f"{len(lines)}: the file ends without MOTION; was it copied completely?")
         frame_time, motion = _read_motion(lines, first + 1, sum(len(c) for c in hierarchy.channels))
     except MocapError as error:
         raise MocapError(f"{path}:{error}") from None
@@ -155,7 +155,7 @@ def read_bvh(path: str | Path, *, name: str | None = None) -> Clip:
 
 
 class _Hierarchy:
-    """The joints above MOTION. Errors begin with the line number."""
+    """The joints above MOTION. Errors start with the line number."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self.joints: list[str] = []
@@ -188,7 +188,7 @@ class _Hierarchy:
             raise MocapError(f"{number}: expected {keyword}, got {word!r}")
 
     def _read_joints(self) -> None:
-        """Read from the root's name to its last brace."""
+        """Read from the root's name to its closing brace."""
         open_joints = [self._read_joint(parent=-1)]
         while open_joints:
             number, word = self._take("JOINT, End Site or }")
@@ -196,7 +196,7 @@ class _Hierarchy:
                 open_joints.pop()
             elif word.upper() == "JOINT":
                 open_joints.append(self._read_joint(parent=open_joints[-1]))
-            elif word.upper() == "END":  # a tip has no rotation of its own: nothing hangs on where it is
+            elif word.upper() == "END":  # a tip has no rotation, so its position does not matter
                 while self._take("{")[1] != "{":
                     pass
                 self._expect("OFFSET")
@@ -251,7 +251,7 @@ def _number(word: str | bytes, line: int) -> float:
 
 
 def _read_motion(lines: Sequence[bytes], start: int, n_channels: int) -> tuple[float, Floats]:
-    """Return the frame time and the values (n, c) of the lines below MOTION. Errors begin with the line number."""
+    """Return the frame time and the values (n, c) of the lines below MOTION. Errors start with the line number."""
     numbered = [(number, words) for number, line in enumerate(lines[start:], start + 1) if (words := line.split())]
     head: list[float] = []
     for keyword, (number, words) in zip((b"FRAMES:", b"FRAME TIME:"), numbered, strict=False):
@@ -278,6 +278,6 @@ def _read_motion(lines: Sequence[bytes], start: int, n_channels: int) -> tuple[f
         motion = np.array([words for _, words in rows], dtype=np.float64)
     except ValueError:
         motion = np.full((len(rows), n_channels), np.nan)
-    if not np.isfinite(motion).all():  # word by word, to name the line
+    if not np.isfinite(motion).all():  # word by word, to find the line
         motion = np.array([[_number(word, number) for word in words] for number, words in rows])
     return frame_time, motion

@@ -1,7 +1,7 @@
-"""Whether a pose is possible: limbs beside the body instead of through it, weight over the feet, limbs on the floor.
+"""Tests whether a pose is possible: limbs outside the body, weight over the feet, limbs on the floor.
 
-Cheap tests on joint positions of the reference adult (`kinematics.joint_positions`), for `sampling`. They refuse what
-is badly wrong and allow a few centimeters: flesh gives way, and bodies differ.
+Cheap tests on joint positions of the reference adult (`kinematics.joint_positions`), for `sampling`. They reject gross
+errors and allow a few centimeters, because flesh is soft and bodies differ.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ import numpy as np
 from depthforest.base import Bools, Singles
 from synth.bodies import BONE, N_BONES
 
-# Meters between the axes of limbs: their radii on a slim adult, less what flesh gives way.
+# Meters between the axes of limbs: the sum of their radii on a slim adult, minus the compression of the flesh.
 TRUNK_TO_ELBOW, TRUNK_TO_ARM, TRUNK_TO_KNEE = 0.10, 0.12, 0.13
 HEAD_TO_ARM, THIGH_TO_ARM, SHIN_TO_ARM, ARM_TO_ARM = 0.10, 0.085, 0.07, 0.045
 LEG_TO_LEG = 0.09
 
 HEAD_RISE = 0.06
-"""Meters from the head's joint up to the middle of the head."""
+"""Meters from the head's joint up to the center of the head."""
 
 BALANCE_MARGIN = 0.06
-"""Meters that the center of mass may be outside the box around the joints of the feet: heels and toes reach farther."""
+"""Meters by which the center of mass may leave the box around the foot joints: heels and toes extend beyond it."""
 
 ANKLE_RISE, TOE_RISE, FLOOR_MARGIN = 0.068, 0.02, 0.02
-"""Meters from the sole to the joints of a standing foot; how far another joint may be below the floor."""
+"""Meters from the sole to ankle and ball of a standing foot; how far any other joint may be below the floor."""
 
 LYING_TRUNK = 0.11
 """Meters from the axis of a lying trunk down to the floor."""
 
 LYING_FOOT, LYING_HAND = 0.25, 0.45
-"""Meters above the floor that feet and hands of a lying body may be: on the floor, and on the body."""
+"""Meters above the floor that feet and hands of a lying body may be: feet rest on the floor, hands on the body."""
 
-# Rough shares of the body's mass, in line with common biomechanical tables; half of each segment at either end.
+# Approximate shares of the body's mass, from common biomechanical tables; half of each segment at either end.
 _MASSES: tuple[tuple[str, str, float], ...] = (
     ("Neck", "Head", 0.081),
     ("Hips", "Neck", 0.497),
@@ -53,7 +53,7 @@ for _a, _b, _mass in _MASSES:
     _MASS[[BONE[_a], BONE[_b]]] += _mass / 2
 
 
-# Points on limbs: two bones and the share of the way from the first to the second.
+# Points on limbs: two bones and the fraction of the way from the first to the second.
 _POINTS: tuple[tuple[str, str, float], ...] = tuple(
     (f"{side}{a}", f"{side}{b}", share)
     for side in ("Left", "Right")
@@ -71,7 +71,7 @@ _POINTS: tuple[tuple[str, str, float], ...] = tuple(
 )
 _STARTS, _ENDS = np.array([(BONE[start], BONE[end]) for start, end, _ in _POINTS]).T
 _SHARES = np.array([share for _, _, share in _POINTS], dtype=np.float32)[:, None]
-# Axes of limbs and of the body: the trunk's middle, left and right; the head; then those between two bones.
+# Axes of limbs and body: the trunk's middle, left and right; the head; then those between two bones.
 _N_TRUNK = 3
 _SEGMENTS: tuple[tuple[str, str], ...] = tuple(
     (f"{side}{a}", f"{side}{b}")
@@ -81,7 +81,7 @@ _SEGMENTS: tuple[tuple[str, str], ...] = tuple(
 
 
 def _least_distances() -> Singles:
-    """Return how far each point must be from each segment, meters; -1 where they may meet."""
+    """Return the least distance of each point from each segment, meters; -1 where they may touch."""
     least = np.full((len(_POINTS), _N_TRUNK + 1 + len(_SEGMENTS)), -1.0, dtype=np.float32)
     for row, (start, end, share) in enumerate(_POINTS):
         is_left, is_elbow = start.startswith("Left"), end.endswith("ForeArm")
@@ -106,7 +106,7 @@ _LEAST = _least_distances()
 
 
 def is_clear(positions: Singles) -> Bools:
-    """Return for each pose (n, 31, 3) whether no limb runs through trunk, head or another limb."""
+    """Return for each pose (n, 31, 3) whether no limb penetrates trunk, head or another limb."""
     at = {name: positions[:, bone] for name, bone in BONE.items()}
     up = at["Head"] - at["Neck1"]
     head = at["Head"] + HEAD_RISE * up / np.linalg.norm(up, axis=1, keepdims=True)
@@ -132,7 +132,7 @@ def is_balanced(positions: Singles) -> Bools:
 
 
 def is_above_floor(positions: Singles) -> Bools:
-    """Return for each pose (n, 31, 3) whether nothing is lower than the soles: the lower one of the flatter feet."""
+    """Return for each pose (n, 31, 3) whether no joint is below the floor, which is the sole of the higher foot."""
     heights = positions[..., 1]
     ankles, toes = (heights[:, [BONE[f"{s}{b}"] for s in ("Left", "Right")]] for b in ("Foot", "ToeBase"))
     floor = np.minimum(ankles - ANKLE_RISE, toes - TOE_RISE).max(axis=1)

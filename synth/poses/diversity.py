@@ -1,7 +1,7 @@
-"""Diversity of poses: keeps few that are all different, as Shotton et al. 2011 chose theirs.
+"""Diversity of poses: keeps a few that all differ, as Shotton et al. 2011 selected theirs.
 
-Two poses differ by their largest joint distance: d(a, b) = max over joints of |a_j - b_j|, hips together and headings
-alike (`kinematics.joint_positions` of poses from `mocap` or `sampling`).
+The distance of two poses is their largest joint distance, d(a, b) = max over joints of |a_j - b_j|, with hips at the
+same place and the same heading (`kinematics.joint_positions` of poses from `mocap` or `sampling`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MIN_DISTANCE = 0.05
 """Meters; Shotton et al. 2011, section 2."""
 
 GRID_AXES, MAX_CELLS = 4, 32
-"""Axes of the search grid and cells along each: 8 MB at most."""
+"""Axes of the search grid, and largest number of cells along each: 8 MB at most."""
 
 Indices = npt.NDArray[np.int64]
 
@@ -29,18 +29,17 @@ def thin_poses(
     seed: int = 0,
     max_kept: int | None = None,
 ) -> Indices:
-    """Return which poses to keep so that no two kept ones are closer than a distance.
+    """Return the poses to keep so that no two of them are closer than a distance.
 
-    Without `max_kept`, poses are visited in an order drawn from the seed, and each that is not close to a kept one
-    is kept: every dropped pose has a kept one closer than `min_distance`. With `max_kept`, the farthest pose
-    from all kept ones comes next, again and again (farthest-point order), until there are enough or the farthest is
-    closer than `min_distance`: however few are taken, they are spread out. That takes time in proportion to
-    `max_kept`.
+    Without `max_kept`, poses are visited in an order drawn from the seed, and each that is not close to a kept pose
+    is kept: every dropped pose has a kept one closer than `min_distance`. With `max_kept`, farthest-point sampling:
+    the pose farthest from all kept ones is added until there are enough, or until it is closer than `min_distance`.
+    So even a small selection is spread out. Its time is proportional to `max_kept`.
 
     Parameters
     ----------
     positions : array (n, j, 3)
-        Joints of every pose in meters, hips together, headings alike; used as float32.
+        Joints of every pose in meters, with hips at the same place and the same heading; used as float32.
     min_distance : float
         Meters.
     seed : int
@@ -51,7 +50,7 @@ def thin_poses(
     Returns
     -------
     array (k,), int64
-        Indices of the kept poses in the order they were chosen. The same input and seed give the same.
+        Indices of the kept poses in the order of selection; a function of the input and the seed.
     """
     positions = np.asarray(positions, dtype=np.float32)
     if positions.ndim != 3 or positions.shape[1] < 1 or positions.shape[2] != 3:
@@ -65,7 +64,7 @@ def thin_poses(
     if len(positions) == 0:
         return np.zeros(0, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    # joints that vary most first: they tell most pairs apart at once
+    # joints that vary most first: they separate most pairs at once
     spreads = positions.var(axis=0, dtype=np.float64)
     positions = np.ascontiguousarray(positions[:, np.argsort(-spreads.sum(axis=1), kind="stable")])
     kept = np.empty(len(positions), dtype=np.int64)
@@ -81,10 +80,10 @@ def thin_poses(
 
 
 def _grid(positions: npt.NDArray[np.float32], min_distance: float) -> tuple[Indices, Indices, Indices]:
-    """Sort poses into cells by a few coordinates, so that poses that are close are in the same or adjoining cells.
+    """Sort poses into cells by a few coordinates, so that close poses are in the same or adjoining cells.
 
-    Returns the cell (n,) of every pose, the steps from a cell to itself and its neighbors, and an empty list's head
-    (-1) for every cell, with a border of empty cells around.
+    Returns the cell (n,) of every pose, the offsets from a cell to itself and its neighbors, and for every cell the
+    head of an empty list (-1), with a border of empty cells around the grid.
     """
     flat = positions.reshape(len(positions), -1).astype(np.float64)
     chosen = flat[:, _telling_columns(flat)]
@@ -99,7 +98,7 @@ def _grid(positions: npt.NDArray[np.float32], min_distance: float) -> tuple[Indi
 
 
 def _telling_columns(flat: npt.NDArray[np.float64]) -> list[int]:
-    """Choose the columns that vary most beyond what the columns chosen before tell already (pivoted Cholesky)."""
+    """Choose the columns with the largest variance not explained by earlier columns (pivoted Cholesky)."""
     rest = np.atleast_2d(np.cov(flat, rowvar=False, bias=True))
     chosen: list[int] = []
     for _ in range(min(GRID_AXES, len(rest))):
@@ -133,7 +132,7 @@ def _thin(
     nexts: Indices,
     kept: Indices,
 ) -> int:
-    """Keep what is close to nothing kept; the kept poses of a cell are a list from `heads` along `nexts`."""
+    """Keep poses that are close to no kept one; each cell's kept poses are a linked list in `heads` and `nexts`."""
     n_kept = 0
     for pose in order:
         cell = cells[pose]
@@ -162,7 +161,7 @@ def _spread(
     nearest: npt.NDArray[np.float64],
     kept: Indices,
 ) -> int:
-    """Keep the farthest again and again; `nearest` holds every pose's squared distance to the kept ones."""
+    """Repeatedly keep the farthest pose; `nearest` holds every pose's squared distance to the kept ones."""
     latest = first
     for n_kept in range(max_kept):
         kept[n_kept] = latest
@@ -174,7 +173,7 @@ def _spread(
                 y = np.float64(positions[pose, joint, 1]) - np.float64(positions[latest, joint, 1])
                 z = np.float64(positions[pose, joint, 2]) - np.float64(positions[latest, joint, 2])
                 distance = max(distance, x * x + y * y + z * z)
-                if distance >= nearest[pose]:  # cannot come closer any more
+                if distance >= nearest[pose]:  # cannot get closer anymore
                     break
             nearest[pose] = min(nearest[pose], distance)
             if nearest[pose] > largest:

@@ -1,7 +1,7 @@
-"""The families of built-in poses: which joint angles they draw, degrees by degrees; `sampling` draws them.
+"""The families of built-in poses: ranges of joint angles in degrees; `sampling` draws from them.
 
-Every angle is drawn between two numbers, more often in the middle (Beta(2, 2)), independently of the others, but for
-walking, whose legs and arms follow one phase. The ranges were tried out on the reference adult of `kinematics`.
+Every angle is drawn between two limits from Beta(2, 2), which favors the middle, independently of the others. Walking
+is the exception: legs and arms follow one phase. The ranges were tuned on the reference adult of `kinematics`.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ Adjust = Callable[[Floats, np.random.Generator], None]
 
 @dataclass(frozen=True)
 class Family:
-    """How poses of one kind are drawn.
+    """A kind of pose and how to draw it.
 
     Parameters
     ----------
     variants : tuple of mappings
         Ranges in degrees by angle; one variant is chosen at random. ``elbow`` is drawn for both sides, ``l.elbow`` for
-        one only. What is not named is drawn from `RELAXED`. The hips' flexion is that of the thigh against the
-        vertical, unless the body lies: legs stay where they are when the pelvis tilts.
+        one only. Angles without a range are drawn from `RELAXED`. Hip flexion is that of the thigh relative to the
+        vertical, so that legs stay where they are when the pelvis tilts, unless the body lies.
     weight : float
-        Its share where families are mixed.
+        Share of the family when families are mixed.
     flat_feet : str
-        The sides whose sole is put level on the floor; with both, the ankles are brought to one height.
+        The sides whose sole is leveled with the floor; for "lr", the ankles are also brought to one height.
     is_balanced : bool
-        The feet alone carry the body.
+        Whether the feet alone support the body.
     needs_seat, is_lying : bool
         As in `FamilyPose`.
     check : callable, optional
-        Takes joint positions (n, 31, 3) and tells which candidates are good.
+        Maps joint positions (n, 31, 3) to a mask of the valid candidates.
     adjust : callable, optional
         Takes the drawn angles (n, a) and a random generator, and changes the angles in place.
     """
@@ -85,7 +85,7 @@ RELAXED: Ranges = {
 }
 """Standing at ease with hanging arms; degrees."""
 
-# arms for either side; prefix them with `_one` for one side only
+# arms of both sides; `_one` limits them to one side
 _ON_HIP: Ranges = {
     "shoulder_plane": (-45, 0),
     "shoulder_raise": (42, 60),
@@ -231,7 +231,7 @@ _FALLEN: Ranges = {
     "hip_turn": (-40, 0),
     "ankle": (-45, -5),
 }
-# arms that stay in the plane of the back, at which a lying body meets the floor
+# arms in the plane of the back, which touches the floor when the body lies
 _FLAT_DOWN: Ranges = {
     "shoulder_plane": (-4, 12),
     "shoulder_raise": (12, 70),
@@ -289,7 +289,7 @@ _ON_LEFT_SIDE: Ranges = {
 
 
 def _one(ranges: Ranges, side: str = "l") -> Ranges:
-    """Return ranges whose sided angles are meant for one side only."""
+    """Return ranges for one side only."""
     return {f"{side}.{name}" if name in SIDED else name: values for name, values in ranges.items()}
 
 

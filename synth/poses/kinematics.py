@@ -1,4 +1,4 @@
-"""Turning and moving the skeleton: rotations about axes, headings, and where joints go on a reference adult.
+"""Rotations about axes, headings, and joint positions of a reference adult.
 
 `mocap` and `sampling` make rotations with it; `diversity` compares the positions.
 """
@@ -16,8 +16,8 @@ from synth.bodies import BONE_NAMES, N_BONES, PARENTS, BodyError
 REFERENCE_STATURE = 1.75
 """Meters."""
 
-# Meters, left side. Round shares of stature, in line with common anthropometric tables: upper arm 0.186, forearm 0.146,
-# thigh 0.245, shank 0.246, ankle 0.039; shoulder height 0.818. The trunk's joints follow the usual places of the CMU
+# Meters, left side. Rounded shares of stature from common anthropometric tables: upper arm 0.186, forearm 0.146,
+# thigh 0.245, shank 0.246, ankle 0.039; shoulder height 0.818. The joints of the trunk are placed as in the CMU
 # skeleton.
 _HEADS: dict[str, tuple[float, float, float]] = {
     "Hips": (0.0, 0.985, 0.0),
@@ -73,15 +73,15 @@ def turns(axis: npt.ArrayLike, angle: npt.ArrayLike) -> Floats:
 def heading(rotations: npt.NDArray[Any]) -> Floats:
     """Return the yaw (...) in radians of rotations (..., 3, 3): 0 faces +z, pi/2 faces +x.
 
-    It is the turn about the vertical after which the rest of the rotation is smallest (the twist of a swing-twist
-    decomposition), so it is steady for bodies that bend or lie on any side, and arbitrary only upside down.
+    It is the twist about the vertical in the swing-twist decomposition, so that the remaining rotation is smallest. It
+    is therefore stable for bodies that bend or lie on any side, and arbitrary only upside down.
     """
     sine, cosine = rotations[..., 0, 2] - rotations[..., 2, 0], rotations[..., 0, 0] + rotations[..., 2, 2]
     return np.asarray(np.arctan2(sine, cosine), dtype=np.float64)
 
 
 def joint_positions(rotations: npt.NDArray[Any], bone_heads: npt.NDArray[Any] | None = None) -> Singles:
-    """Return where the heads of all bones are in a batch of poses, relative to the hips.
+    """Return the positions of the heads of all bones in a batch of poses, relative to the hips.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Motion capture: retargets recorded clips to our skeleton and keeps their poses in a library.
 
-A clip (`bvh`) becomes poses (`bodies.body`), which know turns from the T-pose only and so fit any body. `sampling`
-makes poses without any recording; `diversity` thins what either delivers.
+A clip (`bvh`) becomes poses (`bodies.body`), which hold rotations from the T-pose only and so fit any body. `sampling`
+makes poses without recordings; `diversity` thins the poses of either.
 """
 
 from __future__ import annotations
@@ -25,44 +25,44 @@ ESSENTIAL_BONES = (
     "Hips",
     *(f"{side}{bone}" for side in ("Left", "Right") for bone in ("UpLeg", "Leg", "Foot", "Arm", "ForeArm")),
 )
-"""Bones that a clip must have; any other inherits the rotation of its parent."""
+"""Bones that a clip must have; a missing other bone inherits the rotation of its parent."""
 
 FEET = ("LeftFoot", "LeftToeBase", "RightFoot", "RightToeBase")
 
 FLOOR_BIN = 0.05
-"""Leg lengths, about 4 cm. Heights of the lowest foot are counted in bins of this size to find a clip's floor."""
+"""Leg lengths, about 4 cm: bin width of the histogram of the lower foot's height, which locates a clip's floor."""
 
 FLOOR_SHARE = 0.5
-"""The floor is in the lowest bin with at least this share of the fullest bin's frames: below are glitches and pits."""
+"""The floor is the lowest bin with at least this share of the fullest bin's frames; lower ones are glitches or pits."""
 
 STILL_TIME, STILL_RISE = 0.2, 0.03
-"""Seconds; leg lengths. A foot that rises or falls less than this before and after a frame is on something: nobody
-hovers, and a free fall of 0.2 s is 20 cm deep."""
+"""Seconds; leg lengths. A foot whose height changes less than this before and after a frame is supported: a free fall
+of 0.2 s covers 20 cm."""
 
 STEP_TIME = 1.0
-"""Seconds. What a foot stands on counts as the floor for this long before and after: stairs, ladders, stools."""
+"""Seconds before and after a frame in which a supported foot defines the floor: stairs, ladders, stools."""
 
 MAX_JUMP = 0.6
-"""Leg lengths. A body whose lowest joint is above a good jump stands or hangs on something; it is brought down."""
+"""Leg lengths. A body whose lowest joint is higher than a good jump stands or hangs on something; it is lowered."""
 
 MAX_CLEARANCE = 2.5
-"""Leg lengths. Higher than the feet of a handstand no foot can be."""
+"""Leg lengths. No foot can be higher than the feet of a handstand."""
 
 MAX_TILT = np.cos(np.deg2rad(35.0))
-"""A T-pose's trunk and upper arms are at most 35 degrees off the upright and the level."""
+"""In a T-pose, the trunk is at most 35 degrees from vertical and the upper arms at most 35 degrees from horizontal."""
 
 SNAP = np.cos(np.deg2rad(15.0))
-"""A T-pose whose shoulders are within 15 degrees of an axis faces along the axes: recorded bodies are not symmetric."""
+"""A T-pose whose shoulders are within 15 degrees of an axis is snapped to it, because real bodies are asymmetric."""
 
 
 @dataclass(frozen=True)
 class NameMap:
-    """What another skeleton calls our bones.
+    """The names of our bones in another skeleton.
 
     Parameters
     ----------
     names : mapping of str to str
-        Joint name in the clip -> bone of `skeleton.BONE_NAMES`. Joints that are not named here are passed over.
+        Joint name in the clip -> bone of `skeleton.BONE_NAMES`. Other joints are ignored.
     """
 
     names: Mapping[str, str]
@@ -70,9 +70,7 @@ class NameMap:
     def __post_init__(self) -> None:
         for theirs, ours in self.names.items():
             if not isinstance(ours, str) or ours not in BONE:
-                raise MocapError(
-                    f"a name map sends {theirs!r} to {ours!r}, which is not a bone; see skeleton.BONE_NAMES"
-                )
+                raise MocapError(f"a name map maps {theirs!r} to {ours!r}, an unknown bone; see skeleton.BONE_NAMES")
         object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
 
     @classmethod
@@ -87,7 +85,7 @@ class NameMap:
             raise MocapError(f"{path}: {error}") from None
 
     def find_bones(self, joints: tuple[str, ...]) -> dict[str, int]:
-        """Return our bone -> index of the joint, or raise MocapError if an essential bone is missing."""
+        """Return bone -> index of its joint, or raise MocapError if an essential bone is missing."""
         found: dict[str, int] = {}
         for index, joint in enumerate(joints):
             bone = self.names.get(joint)
@@ -97,7 +95,7 @@ class NameMap:
                 found[bone] = index
         missing = [bone for bone in ESSENTIAL_BONES if bone not in found]
         if missing:
-            raise MocapError(f"no joint is mapped to {', '.join(missing)}; give a name map for this skeleton")
+            raise MocapError(f"no joint is mapped to {', '.join(missing)}; pass a name map for this skeleton")
         return found
 
 
@@ -107,7 +105,7 @@ CMU_NAMES = NameMap({n: n for n in BONE_NAMES} | {f"{s}HandIndex1": f"{s}HandFin
 
 @dataclass(frozen=True, eq=False)
 class PoseLibrary:
-    """Many poses in few arrays; indexing gives a `Pose`.
+    """Many poses in a few arrays; indexing gives a `Pose`.
 
     Parameters
     ----------
@@ -116,11 +114,12 @@ class PoseLibrary:
     foot_clearance : array (n,), float32
         As in `Pose`.
     clip_index, frame_index : array (n,), int32
-        Where a pose comes from: which of `clips`, and which frame in it.
+        Origin of each pose: the index in `clips`, and the frame of that clip.
     clips : tuple of str
         Names of the clips.
     subjects : tuple of str
-        Who performed each clip: the number before the underscore in names such as ``07_12``; the clip's name elsewhere.
+        The performer of each clip: the number before the underscore in names such as ``07_12``, or else the clip's
+        name.
     """
 
     rotations: Singles
@@ -140,7 +139,7 @@ class PoseLibrary:
         return (self[i] for i in range(len(self)))
 
     def subject(self, index: int) -> str:
-        """Return who performed a pose."""
+        """Return the performer of a pose."""
         return self.subjects[int(self.clip_index[index])]
 
     def take(self, indices: npt.ArrayLike) -> PoseLibrary:
@@ -160,27 +159,26 @@ def retarget(clip: Clip, *, step: int = 1, names: NameMap = CMU_NAMES, t_pose_fr
     """Turn a clip's frames into poses of our skeleton.
 
     A pose holds D(b) = R(b) R_T(b)^T, where R is a joint's global rotation in the frame and R_T in the T-pose, after
-    arms and legs of that T-pose have been straightened as those of bodies are: in the CMU clips the arms hang by 8
-    degrees, and limbs would point elsewhere than the recorded ones. The T-pose also tells the axes: clips may have any
-    axis up. The yaw of the hips is taken out: it is the turn about the
-    vertical after which the hips' rotation is smallest (see `kinematics.heading`), so it is steady for bodies that bend
-    or lie on any side.
+    the arms and legs of that T-pose have been straightened like those of bodies: in the CMU clips the arms hang by 8
+    degrees, and limbs would otherwise point in other directions than the recorded ones. The T-pose also defines the
+    axes: any axis of a clip may be up. The yaw of the hips is removed (see `kinematics.heading`).
 
-    The foot clearance is the smallest rise of ankles and balls over their height in the T-pose, above the floor:
-    what the feet stand on within a second (stairs, a stool), or else the lowest height at which the lower foot often is
-    in the clip, wherever the recording's zero lies. So jumps keep their height, and nobody stands in the air. It is at
-    least 0, and at most `MAX_JUMP` unless another joint is lower. Frames of zeros only were not recorded: no pose.
+    The foot clearance is the least height of ankles and balls above the floor, minus their height in the T-pose. The
+    floor is what the feet stand on within a second (stairs, a stool), or else the lowest height at which the lower foot
+    often is in the clip, wherever the origin of the recording is. So jumps keep their height, and nobody stands in the
+    air. The clearance is at least 0, and at most `MAX_JUMP` unless another joint is lower. Frames of zeros only were
+    not recorded and give no pose.
 
     Parameters
     ----------
     clip : Clip
-        The motion.
+        The recorded motion.
     step : int
         Take every `step`-th frame.
     names : NameMap
-        The clip's names of our bones; a bone without a joint turns with its parent.
+        Maps the clip's names to our bones; a bone without a joint rotates with its parent.
     t_pose_frame : int or None
-        The frame that shows the T-pose; it gives no pose itself. None: the offsets do, all angles 0.
+        The frame that shows the T-pose; it gives no pose itself. None: the T-pose is the offsets with all angles 0.
     """
     if step < 1:
         raise UsageError(f"step must be 1 or more, got {step}")
@@ -195,7 +193,7 @@ def retarget(clip: Clip, *, step: int = 1, names: NameMap = CMU_NAMES, t_pose_fr
         else:
             raise MocapError(f"the T-pose is said to be frame {t_pose_frame}, but there are {len(clip)} frames")
         if not is_pose.any():
-            raise MocapError("there are no frames beside the T-pose")
+            raise MocapError("there are no frames besides the T-pose")
         axes = _body_axes(t_positions, bones)
     except MocapError as error:
         raise MocapError(f"{clip.name}: {error}") from None
@@ -217,21 +215,21 @@ def retarget(clip: Clip, *, step: int = 1, names: NameMap = CMU_NAMES, t_pose_fr
 def root_path(
     clip: Clip, frames: npt.ArrayLike, *, names: NameMap = CMU_NAMES, t_pose_frame: int = 0
 ) -> tuple[Floats, Floats]:
-    """Return what `retarget` takes out of some frames: the way of the hips over the floor, and their yaw.
+    """Return what `retarget` removes: the path of the hips over the floor, and their yaw.
 
     Returns
     -------
     array (n, 2), float64
-        The hips, (left, forward) of the T-pose, in leg lengths.
+        Position of the hips, (left, forward) of the T-pose, in leg lengths.
     array (n,), float64
-        Radians, without jumps of a whole turn; 0 faces as the T-pose does, a quarter turn to its left is pi/2.
+        Unwrapped yaw, radians; 0 faces as the T-pose does, pi/2 a quarter turn to its left.
     """
     bones = names.find_bones(clip.joints)
     t_rotations, t_positions = (array[0] for array in clip.move([t_pose_frame]))
     axes = _body_axes(t_positions, bones)
     rotations, positions = clip.move(frames)
     hips = bones["Hips"]
-    # the T-pose straightens arms and legs only: D of the hips as in `_turns_from_t_pose`
+    # straightening the T-pose leaves the hips unchanged, so this is their D of `_turns_from_t_pose`
     yaw = heading(axes @ rotations[:, hips] @ (axes @ t_rotations[hips]).T)
     return positions[:, hips] @ axes[[0, 2]].T / _leg_length(t_positions, bones), np.unwrap(yaw)
 
@@ -239,10 +237,10 @@ def root_path(
 def _turns_from_t_pose(
     rotations: Floats, t_rotations: Floats, t_positions: Floats, axes: Floats, bones: Mapping[str, int]
 ) -> Singles:
-    """Return D (n, 31, 3, 3) in body axes, the yaw of the hips taken out."""
+    """Return D (n, 31, 3, 3) in body axes, without the yaw of the hips."""
     joints = [bones[name] for name in BONE_NAMES if name in bones]
     straight = t_pose_rotations(_bone_heads(t_positions @ axes.T, bones))[[name in bones for name in BONE_NAMES]]
-    # a rotation R of the clip is A R A^T in the body's axes, the rows of A
+    # a rotation R of the clip is A R A^T in body axes, where A has the axes as rows
     start = np.swapaxes(straight @ axes @ t_rotations[joints], -1, -2)
     hips = axes @ rotations[:, bones["Hips"]] @ start[joints.index(bones["Hips"])]
     unturn = np.swapaxes(turns(np.array([0.0, 1.0, 0.0]), heading(hips)), -1, -2) @ axes
@@ -264,7 +262,7 @@ def _turn_between(
     bones: npt.NDArray[np.int64],
     turned: Singles,
 ) -> None:
-    """Write before(frame) rotation(frame, joint) after(joint), the rotations of some joints, to those of bones."""
+    """Write before(frame) rotation(frame, joint) after(joint) of some joints to the rotations of some bones."""
     half = np.empty((3, 3))
     for frame in range(len(rotations)):
         for index in range(len(joints)):
@@ -280,7 +278,7 @@ def _turn_between(
 
 
 def _bone_heads(positions: Floats, bones: Mapping[str, int]) -> Floats:
-    """Return the heads (31, 3) of our bones in the T-pose; a hand without fingers goes on as its forearm."""
+    """Return the heads (31, 3) of our bones in the T-pose; a hand without fingers extends its forearm."""
     heads = np.zeros((N_BONES, 3))
     for bone, name in enumerate(BONE_NAMES):
         heads[bone] = positions[bones[name]] if name in bones else heads[PARENTS[bone]]
@@ -291,7 +289,7 @@ def _bone_heads(positions: Floats, bones: Mapping[str, int]) -> Floats:
 
 
 def _body_axes(positions: Floats, bones: Mapping[str, int]) -> Floats:
-    """Return the rows (3, 3) left, up and forward of the body in a clip's T-pose, or say why it is none."""
+    """Return the body's axes left, up and forward as rows (3, 3) from a clip's T-pose, or raise MocapError."""
     at = {name: positions[joint] for name, joint in bones.items()}
     spine = _unit(at["LeftArm"] + at["RightArm"] - at["LeftUpLeg"] - at["RightUpLeg"])
     up = np.zeros(3)
@@ -303,18 +301,18 @@ def _body_axes(positions: Floats, bones: Mapping[str, int]) -> Floats:
     arms = [_unit(at[f"{side}ForeArm"] - at[f"{side}Arm"]) @ left * sign for side, sign in (("Left", 1), ("Right", -1))]
     if spine @ up < MAX_TILT or not min(arms) > MAX_TILT:
         raise MocapError(
-            "the T-pose is none: it must stand with level arms; say which frame is, or that the offsets are"
+            "expected a T-pose (upright, arms level); give the frame that shows it, or None to use the offsets"
         )
     forward = np.asarray(np.cross(left, up))
     if "LeftToeBase" in at and (at["LeftToeBase"] - at["LeftFoot"]) @ forward < 0:
-        raise MocapError("the toes point backwards in the T-pose; are left and right swapped in the name map?")
+        raise MocapError("the toes point backward in the T-pose; are left and right swapped in the name map?")
     return np.stack((left, up, forward))
 
 
 def _unit(vector: Floats) -> Floats:
     length = float(np.linalg.norm(vector))
     if not length > 0:
-        raise MocapError("the T-pose has bones of no length")
+        raise MocapError("the T-pose has bones of length 0")
     return np.asarray(vector / length)
 
 
@@ -329,14 +327,14 @@ def _foot_clearance(heights: Floats, t_heights: Floats, feet: list[int], frame_t
     bins = np.floor((rise - rise.min()) / FLOOR_BIN).astype(np.int64)
     counts = np.bincount(bins)
     floor = np.full(len(rise), np.median(rise[bins == np.argmax(counts >= FLOOR_SHARE * counts.max())]))
-    # no joint marks the soles: the lowest joint of the T-pose stands for them
+    # no joint marks the soles, so the lowest joint of the T-pose is used instead
     lowest = heights.min(axis=1) - t_heights.min()
     lag, reach = max(1, round(STILL_TIME / frame_time)), max(1, round(STEP_TIME / frame_time))
     is_still = np.zeros(len(rise), dtype=np.bool_)
     if len(rise) > 2 * lag:
         is_near = np.abs(rise[lag:] - rise[:-lag]) < STILL_RISE
         is_still[lag:-lag] = is_near[:-lag] & is_near[lag:]
-    stands = is_still & (rise < lowest + FLOOR_BIN)  # not where hands or knees carry the body
+    stands = is_still & (rise < lowest + FLOOR_BIN)  # not where hands or knees support the body
     levels = np.pad(np.where(stands, rise, np.inf), reach, constant_values=np.inf)
     support = np.lib.stride_tricks.sliding_window_view(levels, 2 * reach + 1).min(axis=1)
     floor = np.where(np.isfinite(support), support, floor)
@@ -344,13 +342,13 @@ def _foot_clearance(heights: Floats, t_heights: Floats, feet: list[int], frame_t
 
 
 def clip_subject(name: str) -> str:
-    """Return who performed a clip, by its name: see `PoseLibrary.subjects`."""
+    """Return the performer of a clip by its name: see `PoseLibrary.subjects`."""
     match = re.search(r"(?:^|/)(\d+)_\d+$", name)
     return match[1] if match else name
 
 
 def clip_files(folder: str | Path) -> list[Path]:
-    """Return the BVH files below a folder, subfolders included, in the order a person counts."""
+    """Return the BVH files below a folder, subfolders included, in natural order."""
     folder = Path(folder)
     if not folder.is_dir():
         raise MocapError(f"{folder}: is not a folder of BVH clips")
@@ -359,7 +357,7 @@ def clip_files(folder: str | Path) -> list[Path]:
 
 
 def clip_name(path: Path, folder: str | Path) -> str:
-    """Return the name of a clip below a folder: its path there without the ending."""
+    """Return the name of a clip below a folder: its relative path without the extension."""
     return path.relative_to(folder).with_suffix("").as_posix()
 
 
@@ -371,10 +369,10 @@ def load_poses(
     names: NameMap = CMU_NAMES,
     t_pose_frame: int | None = 0,
 ) -> PoseLibrary:
-    """Read all clips of a folder and its subfolders as poses, or those of some subjects alone.
+    """Read the clips of a folder and its subfolders as poses: all, or those of some subjects.
 
-    A clip that cannot be used is named in a warning and left out; if none can, MocapError is raised. The other
-    parameters are those of `retarget`. About 130 MB for the 110,000 frames of the CMU clips at 5 a second.
+    A clip that cannot be used is skipped with a warning; if none can be used, MocapError is raised. The other
+    parameters are those of `retarget`. Takes about 130 MB for the 110,000 frames of the CMU clips at 5 per second.
     """
     files = clip_files(folder)
     if not files:
@@ -389,7 +387,7 @@ def load_poses(
             clip = read_bvh(path, name=clip_name(path, folder))
             found.append(retarget(clip, step=step, names=names, t_pose_frame=t_pose_frame))
         except MocapError as error:
-            warnings.warn(f"left out a clip: {error}", DepthForestWarning, stacklevel=2)
+            warnings.warn(f"skipped a clip: {error}", DepthForestWarning, stacklevel=2)
             problem = error
     if not found:
         raise MocapError(f"{folder}: none of its {len(files)} clips can be used; the last: {problem}")

@@ -1,7 +1,7 @@
-"""Motion of people in recordings: stretches of motion from clips or built-in poses, joined into one without an end.
+"""Motion of people in recordings: stretches of motion from clips or built-in poses, joined endlessly.
 
-A `Stretch` knows poses and steps relative to the person; `join` leads it through a place on the floor, and a
-`Trajectory` says where the person is at any time, and in which pose. `recording` puts the people into a room.
+A `Stretch` holds poses and steps relative to the person. `join` steers it along a lane of the floor. A `Trajectory`
+gives the person's place and pose at any time. `recording` puts the people into a room.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from synth.poses.rules import set_gait
 from synth.poses.sampling import draw_angles, sample_poses
 
 KEYS_PER_S = 10
-"""Keys a second: twice as dense as the clips at hand, and dense enough for a step."""
+"""Keyframes per second: twice as many as the CMU clips are sampled with, and enough to resolve a step."""
 
 BLEND_KEYS = 5
-"""Half a second in which one stretch passes over into the next."""
+"""Half a second in which one stretch blends into the next."""
 
 SHORTEST_S, LONGEST_S = 2.0, 8.0
-"""Seconds of a clip in one stretch: shorter clips are passed over, longer ones are cut."""
+"""Seconds of a clip in one stretch: shorter clips are skipped, longer ones are cut."""
 
 LEAST_HIP_HEIGHT, LEAST_TRUNK = 0.75, 0.3
-"""Leg lengths from lowest ankle to hips (standing: 1.07); meters from hips up to the neck (standing: 0.48). Below it,
-someone sits, kneels, lies or turns over, which needs a seat that nobody brings, or the floor."""
+"""Leg lengths from the lower ankle to the hips (standing: 1.07); meters from the hips up to the neck (standing: 0.48).
+Below these, someone sits, kneels, lies or turns over, for which the scene has no seat."""
 
 FASTEST = 2.5
-"""Leg lengths a second, about 2 m/s: who runs is through the room at once."""
+"""Leg lengths per second, about 2 m/s: somebody who runs would leave the room at once."""
 
 WALKING = 0.4
-"""Meters a second: who is faster goes somewhere; who is slower stands, and turns to where they like to look."""
+"""Meters per second: faster people walk somewhere; slower ones stand and turn to where they prefer to look."""
 
 TURN_RATE = math.radians(150.0) / KEYS_PER_S
-"""Radians a key that people are turned at most to stay where they belong."""
+"""Radians per key: the fastest turn that steers a person."""
 
 TURN_SHARE, STANDING_TURN_SHARE = 0.3, 0.08
-"""Of the missing angle that is turned in one key, walking and standing."""
+"""Shares of the missing angle that are turned in one key, walking and standing."""
 
 ARRIVED = 0.35
-"""Meters from the place that someone walks to, at which another is chosen."""
+"""Meters from the goal of a walk at which the next goal is chosen."""
 
 _ANKLES = (BONE["LeftFoot"], BONE["RightFoot"])
 _GESTURES = (
@@ -60,12 +60,12 @@ _GESTURES = (
     "waving",
     "pointing",
 )
-"""Families on both feet: one passes into another without a step."""
+"""Families that stand on both feet: one blends into another without a step."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Some seconds of motion, `KEYS_PER_S` keys a second, free of place and direction.
+    """Some seconds of motion, `KEYS_PER_S` keys per second, independent of place and direction.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Stretch:
     turns : array (k,), float64
         From this key to the next: how far the hips turn to the person's left, radians.
     held : array (k,), bool
-        Whether whoever leads the person leaves the direction alone: who falls is not turned. Default: nowhere.
+        Whether steering must leave the direction alone, for example during a fall. Default: False everywhere.
     """
 
     rotations: Singles
@@ -102,14 +102,14 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Lane:
-    """Floor that belongs to one person: between two distances from the camera, as wide as a share of the view.
+    """A strip of floor for one person: between two distances from the camera, as wide as a share of the view.
 
     Parameters
     ----------
     near, far : float
-        Meters before the camera.
+        Meters in front of the camera.
     slope : float
-        Half of the width at 1 m.
+        Half the width at a distance of 1 m.
     """
 
     near: float
@@ -117,7 +117,7 @@ class Lane:
     slope: float
 
     def inside(self, x: float, z: float) -> tuple[float, float]:
-        """Return the place of the lane that is nearest in z, then in x; world space, the camera looks along -z."""
+        """Return the lane's nearest point, first in z, then in x; world space, the camera looks along -z."""
         z = min(max(z, -self.far), -self.near)
         half = self.slope * -z
         return min(max(x, -half), half), z
@@ -125,14 +125,14 @@ class Lane:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Where a person is and how, over time.
+    """The place and pose of a person over time.
 
     Parameters
     ----------
     rotations : array (k, 31, 3, 3), float32
     clearance : array (k,), float32
     places : array (k, 3), float64
-        x and z in world space, meters, and yaw in radians, without jumps.
+        x and z in world space, meters, and unwrapped yaw in radians.
     """
 
     rotations: Singles
@@ -146,7 +146,7 @@ class Trajectory:
         x, z, yaw = spline(self.places, key)[0].tolist()
         low = int(key[0])
         share = float(key[0]) - low
-        # straight from key to key: a curve would dip below the floor
+        # interpolated linearly, because a curve would dip below the floor
         clearance = (1 - share) * float(self.clearance[low]) + share * float(self.clearance[low + 1])
         return Pose(turned.astype(np.float32), clearance), x, z, yaw
 
@@ -154,7 +154,7 @@ class Trajectory:
 def spline(keys: npt.NDArray[np.floating], positions: Floats) -> Floats:
     """Return values (n, ...) between keys (k, ...), at positions (n,) from 0 to k - 1, on a smooth curve through them.
 
-    A uniform Catmull-Rom spline: it has no corners at the keys, where motion along straight lines would jerk.
+    A uniform Catmull-Rom spline: unlike linear interpolation it has no corners at the keys, where motion would jerk.
     """
     low = np.clip(np.floor(positions).astype(np.int64), 0, len(keys) - 1)
     t = (positions - low).reshape(-1, *[1] * (keys.ndim - 1))
@@ -163,9 +163,9 @@ def spline(keys: npt.NDArray[np.floating], positions: Floats) -> Floats:
 
 
 def nearest_rotations(matrices: Floats) -> Floats:
-    """Return the rotations (..., 3, 3) that are nearest to matrices: what is between rotations is none.
+    """Return the rotations (..., 3, 3) that are nearest to matrices, such as blends of rotations.
 
-    Between two rotations they lie on the shortest way from one to the other, as those of slerp do.
+    For blends of two rotations they lie on the shortest arc between them, as those of slerp do.
     """
     u, _, vt = np.linalg.svd(matrices)
     u[..., 2] *= np.linalg.det(u @ vt)[..., None]
@@ -173,14 +173,14 @@ def nearest_rotations(matrices: Floats) -> Floats:
 
 
 def clip_stretch(clip: Clip, *, names: NameMap = CMU_NAMES, start: float = 0.0, most_clearance: float = 0.2) -> Stretch:
-    """Return a clip as a stretch, or raise MocapError that says why it does not suit a person who walks about.
+    """Return a clip as a stretch, or raise MocapError if it does not show a person who walks or stands.
 
     Parameters
     ----------
     clip : Clip
     names : NameMap
     start : float
-        0 to 1: which part of a long clip to take.
+        0 to 1: the part of a long clip to take.
     most_clearance : float
         As `Config.mocap_clearance`.
     """
@@ -204,7 +204,7 @@ def clip_stretch(clip: Clip, *, names: NameMap = CMU_NAMES, start: float = 0.0, 
     places = spline(way, keys)
     step = np.diff(places, axis=0)
     cos, sin = np.cos(places[:-1, 2]), np.sin(places[:-1, 2])
-    # as the person sees it: left is (cos, -sin), forward (sin, cos)
+    # in the person's frame: left is (cos, -sin), forward (sin, cos)
     steps = np.stack((cos * step[:, 0] - sin * step[:, 1], sin * step[:, 0] + cos * step[:, 1]), axis=1)
     if np.percentile(np.hypot(*steps.T), 90) * KEYS_PER_S > FASTEST:
         raise MocapError(f"{clip.name}: someone runs")
@@ -220,7 +220,7 @@ def _check_upright(name: str, rotations: Floats) -> None:
 
 
 def walking_stretch(rng: np.random.Generator) -> Stretch:
-    """Draw some seconds of walking straight on; the foot that carries stays where it is."""
+    """Draw some seconds of walking straight ahead; the supporting foot stays in place."""
     cycle_s = rng.uniform(1.0, 1.3)
     n = round(rng.uniform(3.0, 6.0) * KEYS_PER_S) + 1
     angles = np.repeat(draw_angles(rng, "standing", np.zeros(1, dtype=np.int64)), n, axis=0)
@@ -244,7 +244,7 @@ def walking_stretch(rng: np.random.Generator) -> Stretch:
 
 
 def gesture_stretch(rng: np.random.Generator) -> Stretch:
-    """Draw some seconds on the spot: poses of the built-in families, one passing into the next."""
+    """Draw some seconds on the spot: poses of the built-in families, one blending into the next."""
     n_poses = int(rng.integers(4, 7))
     names = rng.choice(_GESTURES, n_poses)
     poses = np.stack([sample_poses(rng, 1, str(name))[0].pose.rotations for name in names])
@@ -268,7 +268,7 @@ def eased(share: Floats) -> Floats:
 
 
 def blended(first: Stretch, second: Stretch) -> Stretch:
-    """Return two stretches as one: the end of the first passes over into the start of the second."""
+    """Return two stretches as one: the end of the first blends into the start of the second."""
     n = BLEND_KEYS
     share = eased(np.arange(1, n + 1) / (n + 1))
 
@@ -292,17 +292,17 @@ def blended(first: Stretch, second: Stretch) -> Stretch:
 def join(
     draw: Callable[[int], Stretch], rng: np.random.Generator, lane: Lane, *, seconds: float, leg: float, facing: float
 ) -> Trajectory:
-    """Lead a person through a lane for some seconds; a longer trajectory begins with the same keys.
+    """Steer a person along a lane for some seconds; a longer trajectory begins with the same keys.
 
-    Who walks is turned, bit by bit, toward places on the other side of the lane, one after the other. Who stands turns
-    to `facing`. Nobody leaves the lane.
+    A walking person is turned gradually toward one goal after another, on alternating sides of the lane. A standing
+    person turns to `facing`. Nobody leaves the lane.
 
     Parameters
     ----------
     draw : callable
-        Returns the stretch of a number, from 0; each longer than `2 * BLEND_KEYS`.
+        Returns the stretch with a given number, from 0; each longer than `2 * BLEND_KEYS`.
     rng : Generator
-        For the places.
+        Draws the goals.
     lane : Lane
     seconds : float
     leg : float
@@ -310,10 +310,10 @@ def join(
     facing : float
         Yaw in radians: 0 faces the camera.
     """
-    n_keys = math.ceil(seconds * KEYS_PER_S) + 3  # a spline looks two keys ahead
+    n_keys = math.ceil(seconds * KEYS_PER_S) + 3  # the spline needs two keys ahead
     done: list[Stretch] = []
     last, n_done = draw(0), 0
-    while n_done < n_keys + KEYS_PER_S:  # the last stretch still changes at its end, and who walks looks a second ahead
+    while n_done < n_keys + KEYS_PER_S:  # one second more: the end still changes, and steering looks ahead
         n_kept = len(last) - BLEND_KEYS
         both = blended(last, draw(len(done) + 1))
         done.append(both.part(0, n_kept))
@@ -330,14 +330,14 @@ def join(
 
 
 def _lead(whole: Stretch, rng: np.random.Generator, lane: Lane, leg: float, facing: float, n_keys: int) -> Floats:
-    """Return x, z and yaw (n, 3) of the first keys."""
+    """Return x, z and yaw (n, 3) of the first `n_keys` keys."""
     places = np.empty((n_keys, 3))
     side = 1.0 if rng.random() < 0.5 else -1.0
     x, z = _spot(rng, lane, side)
     goal = _spot(rng, lane, -side)
     yaw = facing
     steps = leg * whole.steps
-    # what the next second brings, at every key
+    # the displacement over the next second, at every key
     sums = np.cumsum(np.concatenate((np.zeros((1, 2)), steps)), axis=0)
     ahead = sums[KEYS_PER_S : n_keys + KEYS_PER_S] - sums[:n_keys]
     for key in range(n_keys):
@@ -360,6 +360,6 @@ def _lead(whole: Stretch, rng: np.random.Generator, lane: Lane, leg: float, faci
 
 
 def _spot(rng: np.random.Generator, lane: Lane, side: float) -> tuple[float, float]:
-    """Draw a place in the outer half of one side of a lane: 1 right, -1 left of the camera's middle."""
+    """Draw a point in the outer half of one side of a lane: 1 is right, -1 left of the camera's axis."""
     z = -rng.uniform(lane.near, lane.far)
     return side * rng.uniform(0.5, 1.0) * lane.slope * -z, z

@@ -1,7 +1,7 @@
-"""What ranges of joint angles cannot say about pose families: the rhythm of a step, feet at rest, hands that touch.
+"""Rules of pose families that ranges of angles cannot express: the rhythm of a step, resting feet, touching hands.
 
-`families` names these functions; `sampling` calls them. Those that adjust change drawn angles (n, a) in place; those
-that check tell from joint positions (n, 31, 3) of the reference adult which candidates are good.
+`families` refers to these functions; `sampling` calls them. Those that adjust change drawn angles (n, a) in place.
+Those that check mark the valid candidates from joint positions (n, 31, 3) of the reference adult.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from synth.bodies import BONE
 from synth.poses.angles import COLUMN
 
 REACH, HOLD, TOUCH, KNEEL = 0.55, 0.17, 0.19, 0.1
-"""Meters: least from the neck to a reaching hand; most from knuckles to the other elbow, from knuckles to the head's
-joint, and from the lower knee down to the lower toes. The face is 0.11 in front of the head's joint."""
+"""Meters: least distance from the neck to a reaching hand; largest from the knuckles to the other elbow, from the
+knuckles to the head's joint, and from the lower knee down to the lower toes. The face is 0.11 in front of the head's
+joint."""
 
-# A step of level walking, degrees at every tenth of the cycle from heel strike on: the usual curves, rounded.
+# A step of level walking, degrees at every tenth of the cycle from heel strike on: rounded textbook curves.
 _GAIT = {
     "hip_flexion": (30, 25, 18, 8, -2, -10, -5, 12, 27, 32),
     "knee": (5, 18, 17, 10, 7, 12, 38, 60, 50, 18),
@@ -26,17 +27,17 @@ _GAIT = {
 
 
 def walk(angles: Floats, rng: np.random.Generator) -> None:
-    """Set legs and arms to a moment of a step: the legs half a cycle apart, each arm with the other side's leg."""
+    """Set legs and arms to a phase of a step: legs half a cycle apart, each arm in phase with the opposite leg."""
     phase, stride = rng.uniform(0, 1, len(angles)), rng.uniform(0.5, 1.3, len(angles))
     swing = rng.uniform(0.3, 1.4, len(angles))
     set_gait(angles, phase, stride, swing, (rng.uniform(5, 14, len(angles)), rng.uniform(5, 14, len(angles))))
 
 
 def set_gait(angles: Floats, phase: Floats, stride: Floats, swing: Floats, sideways: tuple[Floats, Floats]) -> None:
-    """Set legs and arms (n, a) to moments of a step.
+    """Set legs and arms (n, a) to phases of a step.
 
-    `phase` (n,) is a share of the cycle, from 0 to 1; `stride` and `swing` (n,) are shares of the usual swing of legs
-    and arms; `sideways` (n,) each is how far left and right arm hang from the body, in degrees.
+    `phase` (n,) is a fraction of the cycle, from 0 to 1; `stride` and `swing` (n,) scale the usual swing of legs and
+    arms; `sideways` holds the angles (n,) of left and right arm from the body, in degrees.
     """
     for side, other, outwards in (("l", 0.0, sideways[0]), ("r", 0.5, sideways[1])):
         for name, curve in _GAIT.items():
@@ -49,7 +50,7 @@ def set_gait(angles: Floats, phase: Floats, stride: Floats, swing: Floats, sidew
 
 
 def rest_feet(angles: Floats, rng: np.random.Generator) -> None:  # noqa: ARG001 (one signature for all)
-    """Bend the knees of bodies on their back until the feet are on the floor."""
+    """Bend the knees of bodies that lie on their back until the feet are on the floor."""
     tilt = angles[:, COLUMN["pelvis_tilt"]]
     for side in "lr":
         slope = angles[:, COLUMN[f"{side}.hip_flexion"]] - 90 - tilt  # of the thigh, up from the floor
@@ -62,7 +63,7 @@ def _distance(positions: Singles, a: str, b: str) -> Singles:
 
 
 def reaches(positions: Singles) -> npt.NDArray[np.bool_]:
-    """Whether a hand is far from the trunk, as seen from between the shoulders."""
+    """Whether a hand is far from the trunk, measured from the neck."""
     return np.maximum(_distance(positions, "LeftHand", "Neck"), _distance(positions, "RightHand", "Neck")) > REACH
 
 

@@ -1,8 +1,8 @@
-"""Built-in poses: samples the families, so that bodies can be posed without any motion capture.
+"""Built-in poses: samples the families, so that bodies can be posed without motion capture.
 
-Angles are drawn as `families` states; then knees and ankles adapt to the floor. Candidates in which limbs run through
-the body, that would fall over or that miss what the family is about are drawn again. Left and right change
-places at random.
+Angles are drawn from the ranges in `families`; then knees and ankles adapt to the floor. Candidates are drawn again if
+limbs penetrate the body, if they would fall over, or if they miss the point of the family. Left and right are swapped
+at random.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from synth.poses.kinematics import REFERENCE_HEADS, REFERENCE_LEG, heading, join
 __all__ = ["FAMILIES", "LIMITS", "FamilyPose", "sample_pose", "sample_poses", "seat_height"]
 
 SEAT_BELOW_HIP = 0.085
-"""Meters from the hip joints of the reference adult down to the seat under them."""
+"""Meters from the hip joints of the reference adult down to the seat."""
 
 FEWEST_CANDIDATES = 6
-"""Candidates drawn in one go even if fewer poses are missing: one more costs little, another round much."""
+"""Least number of candidates per draw: one more costs little, another round much."""
 
 MAX_ROUNDS = 500
-"""Every variant passes a tenth of its candidates or more: this is only reached if a family has been broken."""
+"""Every variant accepts a tenth of its candidates or more, so this is only reached if a family is broken."""
 
 RHYTHM, RHYTHM_START = 0.2, 50.0
-"""The collar bone rises by this share of what the arm is raised beyond 50 degrees (scapulohumeral rhythm)."""
+"""The collar bone rises by this share of the arm's elevation beyond 50 degrees (scapulohumeral rhythm)."""
 
 
 @dataclass(frozen=True, eq=False)
 class FamilyPose:
-    """A pose and what it needs around it.
+    """A pose and the support it needs.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class FamilyPose:
     family : str
         One of `FAMILIES`.
     needs_seat : bool
-        It sits: put something of `seat_height` under the hips.
+        The person sits: put a seat of `seat_height` under the hips.
     is_lying : bool
-        `foot_clearance` says nothing: put the lowest vertex of the body on the floor.
+        The person lies: ignore `foot_clearance` and put the lowest vertex of the body on the floor.
     """
 
     pose: Pose
@@ -79,7 +79,7 @@ def sample_poses(rng: np.random.Generator, n: int, family: str | None = None) ->
     rng : Generator
         The same state gives the same poses.
     n : int
-        How many.
+        Number of poses.
     family : str, optional
         One of `FAMILIES`; default: all of them, by their weights.
     """
@@ -100,7 +100,7 @@ def sample_poses(rng: np.random.Generator, n: int, family: str | None = None) ->
 
 
 def seat_height(pose: Pose, leg_length: float) -> float:
-    """Return the height in meters of a seat just under the hips of a sitting pose on a body of some leg length."""
+    """Return the height in meters of a seat just under the hips of a sitting pose, on a body of this leg length."""
     positions = joint_positions(pose.rotations[None])[0, :, 1]
     hips, feet = (positions[[BONE[f"Left{bone}"], BONE[f"Right{bone}"]]] for bone in ("UpLeg", "Foot"))
     height = hips.min() - feet.min() + REFERENCE_HEADS[BONE["LeftFoot"], 1] - SEAT_BELOW_HIP
@@ -110,7 +110,7 @@ def seat_height(pose: Pose, leg_length: float) -> float:
 def _sample_family(rng: np.random.Generator, n: int, name: str) -> Singles:
     """Draw rotations (n, 31, 3, 3) of one family."""
     family = FAMILIES[name]
-    # the variant is drawn once, so that those that often fail are not rarer
+    # each pose keeps its variant, so that variants that often fail do not become rarer
     variants = rng.integers(len(family.variants), size=n)
     rotations = np.empty((n, len(BONE), 3, 3), dtype=np.float32)
     missing = np.arange(n)
@@ -132,7 +132,7 @@ def _sample_family(rng: np.random.Generator, n: int, name: str) -> Singles:
 
 
 def draw_angles(rng: np.random.Generator, name: str, variants: npt.NDArray[np.int64]) -> Floats:
-    """Draw candidates: joint angles (n, a) in degrees, within their limits, of some variants (n,) of a family."""
+    """Draw candidates: joint angles (n, a) in degrees, within their limits, for variants (n,) of a family."""
     family = FAMILIES[name]
     low, high = (table[variants] for table in _range_tables(name))
     angles = low + (high - low) * rng.beta(2, 2, low.shape)
@@ -154,7 +154,7 @@ def _range_tables(name: str) -> tuple[Floats, Floats]:
     """Return the lowest and highest angles (v, a) of all variants of a family."""
     tables = np.zeros((2, len(FAMILIES[name].variants), len(ANGLE_NAMES)))
     for row, variant in enumerate(FAMILIES[name].variants):
-        # names with a side come last: they overrule those for both
+        # names with a side come last, so that they override those for both sides
         for angle, (low, high) in sorted({**RELAXED, **variant}.items(), key=lambda item: "." in item[0]):
             columns = [COLUMN[f"{side}.{angle}"] for side in "lr"] if angle in SIDED else [COLUMN[angle]]
             tables[0, row, columns], tables[1, row, columns] = low, high

@@ -1,6 +1,6 @@
 """What people do in rooms: carry things, sit behind desks, lie on beds and sofas, stand side by side.
 
-`composing` places people; this module adds what belongs to their activity.
+`composing` places people; this module adds the objects of their activity.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from synth.scene.skinning import PosedBody
 from synth.scene.stage import Person, PlacedPerson
 
 MOST_GAP = 0.05
-"""Meters between two who touch, at most, to a cell of the grid that finds where they meet."""
+"""Meters between two people who touch, at most: a cell of the grid that finds where they meet."""
 
 CELL, N_CELLS = 0.04, 128
 DESKS, DESK_TRIES = 3, 12
-"""How many desks are tried, each at so many distances."""
+"""Number of desks that are tried, and of distances for each."""
 
 _HANDS = tuple((JOINTS.index(f"hand_{s}"), JOINTS.index(f"elbow_{s}")) for s in "lr")
 _SPINE = JOINTS.index("spine")
 
 
 def lifted(posed: PosedBody, height: float) -> PosedBody:
-    """Return a posed body higher above the floor."""
+    """Return a posed body raised above the floor by `height` meters."""
     up = np.array([0.0, height, 0.0], dtype=np.float32)
     return PosedBody(posed.vertices + up, posed.joints + up, posed.bone_heads + up)
 
 
 def carried(rng: np.random.Generator, placed: PlacedPerson) -> PlacedPiece:
-    """Return something that a person carries: in or under a hand, before the chest, or on the back."""
+    """Return something that a person carries: in a hand, under an arm, in front of the chest, or on the back."""
     posed = placed.person.posed
     hand, elbow = _HANDS[int(rng.integers(2))]
     at, bent, spine = (posed.joints[i].tolist() for i in (hand, elbow, _SPINE))
@@ -69,7 +69,7 @@ def _hung_bag(rng: np.random.Generator, hand: list[float]) -> Thing:
 
 
 def _held(rng: np.random.Generator, hand: list[float], elbow: list[float]) -> Thing:
-    """Draw something at the end of a forearm: a ball, a stick, a bottle, anything."""
+    """Draw something at the end of a forearm: a ball, a stick, a bottle or a random object."""
     long = max(math.dist(hand, elbow), 1e-3)
     along = [(a - b) / long for a, b in zip(hand, elbow, strict=True)]
     size = between(rng, 0.04, 0.16)
@@ -87,7 +87,7 @@ def _held(rng: np.random.Generator, hand: list[float], elbow: list[float]) -> Th
 def behind_desk(
     rng: np.random.Generator, inventory: Inventory, placed: PlacedPerson, probes: Singles
 ) -> PlacedPiece | None:
-    """Return a desk, or for who stands a counter, before a person; None if arms or legs leave no room."""
+    """Return a desk in front of a person, or a counter if they stand; None if arms or legs leave no room."""
     is_high = placed.person.posed.joints[_SPINE, 1] > 0.9
     facing = 0.0 if rng.random() < 0.5 else math.pi
     for _ in range(DESKS):
@@ -103,7 +103,7 @@ def behind_desk(
 
 
 def bed_below(rng: np.random.Generator, placed: PlacedPerson) -> PlacedPiece:
-    """Return a bed or a sofa under somebody who lies, as high as the body's lowest point."""
+    """Return a bed or a sofa under a lying person, as high as the body's lowest point."""
     points = placed.vertices[:, [0, 2]].astype(np.float64)
     top = float(placed.vertices[:, 1].min()) - 0.025
     axes = np.linalg.svd(points[::11] - points[::11].mean(axis=0), full_matrices=False)[2]
@@ -117,7 +117,7 @@ def bed_below(rng: np.random.Generator, placed: PlacedPerson) -> PlacedPiece:
         box(0, 0.4 * top, 0, half_x, 0.4 * top, half_z),
         Shape(BALL, 0, top - 0.1, 0, half_x, 0.1, half_z, square=0.9, segments=16.0),
     ]
-    if rng.random() < 0.6:  # the back of a sofa
+    if rng.random() < 0.6:  # the backrest of a sofa
         side = -1 if rng.random() < 0.5 else 1
         tall = between(rng, 0.3, 0.45)
         shapes.append(
@@ -131,7 +131,7 @@ def bed_below(rng: np.random.Generator, placed: PlacedPerson) -> PlacedPiece:
 
 
 def beside(rng: np.random.Generator, person: Person, other: PlacedPerson) -> PlacedPerson:
-    """Return a person who stands so close to another that they touch, from any side, most often the left or right."""
+    """Return a person so close to another that they touch, on any side, most often to the left or right."""
     angle = math.pi / 2 * (1 if rng.random() < 0.5 else -1) + rng.normal(0.0, 0.5)
     yaw = other.yaw + rng.normal(0.0, 0.4)
     x, z = math.sin(angle), math.cos(angle)
@@ -141,14 +141,14 @@ def beside(rng: np.random.Generator, person: Person, other: PlacedPerson) -> Pla
 
 
 def contact(still: Singles, mover: Singles, x: float, z: float) -> float:
-    """Return how far points must move along (x, z) until none is beside or behind one that stays."""
+    """Return how far points must move along (x, z) until none is beside or behind a point that stays."""
     middle = still.mean(axis=0)
     return float(_contact(still, mover, middle.astype(np.float64), x, z))
 
 
 @kernel
 def _contact(still: Singles, mover: Singles, middle: Floats, x: float, z: float) -> float:
-    """Return the largest distance along (x, z) from a mover to one that stays, in one cell of height and side."""
+    """Return the largest distance along (x, z) from a moving to a staying point in one cell of height and side."""
     front = np.full((N_CELLS, N_CELLS), -np.inf)
     for i in range(len(still)):
         row, col = _cell(still[i], middle, x, z)
@@ -167,6 +167,6 @@ def _contact(still: Singles, mover: Singles, middle: Floats, x: float, z: float)
 
 @kernel
 def _cell(point: Singles, middle: Floats, x: float, z: float) -> tuple[int, int]:
-    """Return the cell of a point: its height, and how far it is to the side of the direction (x, z)."""
+    """Return the cell of a point: its height, and its distance to the side of the direction (x, z)."""
     aside = (point[0] - middle[0]) * z - (point[2] - middle[2]) * x
     return math.floor(point[1] / CELL), math.floor(aside / CELL) + N_CELLS // 2

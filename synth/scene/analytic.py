@@ -1,6 +1,6 @@
-"""Exact depth of planes, spheres and boxes: each pixel's ray meets each solid where algebra says.
+"""Exact depth of planes, spheres and boxes: the intersections of each pixel's ray with each solid.
 
-Small scenes only, in float64 and without noise: it makes the sample frames and judges renderers.
+For small scenes, in float64 and without noise: it makes the sample frames and is the reference for renderers.
 Everything is in camera space: x right, y down, z forward, meters.
 """
 
@@ -20,10 +20,10 @@ Vector = tuple[float, float, float] | Floats
 
 
 class Solid(Protocol):
-    """Something a ray can meet."""
+    """Anything a ray can hit."""
 
     def depths(self, rays: Floats) -> Floats:
-        """Return z (...) of the first meeting with each ray (..., 3), whose z is 1; inf where it misses."""
+        """Return z (...) of the first intersection with each ray (..., 3), whose z is 1; inf if it misses."""
         ...
 
 
@@ -52,7 +52,7 @@ class Sphere:
     def depths(self, rays: Floats) -> Floats:
         """See `Solid.depths`; the camera must be outside."""
         center = np.asarray(self.center, dtype=np.float64)
-        # |z ray - center|^2 = radius^2, the nearer root
+        # |z ray - center|^2 = radius^2, the smaller root
         a = (rays * rays).sum(axis=-1)
         b = rays @ center
         under_root = b * b - a * (center @ center - self.radius**2)
@@ -73,7 +73,8 @@ class Box:
         center = np.asarray(self.center, dtype=np.float64) @ self.axes
         half = np.asarray(self.half_size, dtype=np.float64)
         own_rays = rays @ self.axes
-        # between two parallel faces the ray is inside from `enter` to `leave`; inside the box where all three overlap
+        # the ray is between two parallel faces from `enter` to `leave`, and inside the box where all three intervals
+        # overlap
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = np.stack(((center - half) / own_rays, (center + half) / own_rays))
         enter, leave = np.nanmax(ends.min(axis=0), axis=-1), np.nanmin(ends.max(axis=0), axis=-1)
@@ -87,14 +88,14 @@ def camera_rays(camera: Camera) -> Floats:
 
 
 def cast(camera: Camera, solids: Sequence[Solid]) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return what each pixel sees.
+    """Return the depth and the solid that each pixel sees.
 
     Returns
     -------
     depth : array (rows, cols), float64
         z in meters; inf where there is nothing.
     solid : array (rows, cols), int64
-        Index of the nearest solid, the first of equals; -1 where there is nothing.
+        Index of the nearest solid, the first of equally near ones; -1 where there is nothing.
     """
     rays = camera_rays(camera)
     depth = np.full(camera.shape, np.inf)

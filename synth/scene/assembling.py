@@ -1,4 +1,4 @@
-"""Assembling: shapes moved, turned, fitted, and joined at random into things that have no name.
+"""Assembling: shapes moved, rotated, scaled, and joined at random into abstract objects.
 
 `items` and `things` are made with it.
 """
@@ -18,7 +18,7 @@ Draw = Callable[[np.random.Generator], Thing]
 
 STANDING = (0.25, 1.9)
 ON_TABLE = (0.08, 0.45)
-"""Meters: heights of random assemblies on the floor and on tables."""
+"""Meters: ranges of heights of random assemblies on the floor and on tables."""
 
 
 def moved(shapes: Rows, x: float, y: float, z: float, *, scale: float = 1.0) -> Thing:
@@ -33,13 +33,13 @@ def moved(shapes: Rows, x: float, y: float, z: float, *, scale: float = 1.0) -> 
 
 
 def turned(shapes: Rows, yaw: float) -> Thing:
-    """Return shapes, turned about the vertical."""
+    """Return shapes rotated about the vertical axis."""
     cos, sin = math.cos(yaw), math.sin(yaw)
     return [s._replace(x=cos * s.x + sin * s.z, z=cos * s.z - sin * s.x, yaw=s.yaw + yaw) for s in shapes]
 
 
 def random_shape(rng: np.random.Generator) -> Shape:
-    """Draw a solid of any form, about a meter large, around the origin."""
+    """Draw a random solid, about a meter large, around the origin."""
     kind = (BOX, LATHE, LATHE, BALL)[int(rng.integers(4))]
     half_x, half_y, half_z = np.exp(rng.normal(-1.1, 0.55, 3)).tolist()
     wild, tilt = rng.random(9).tolist(), rng.normal(0.0, 0.25, 2).tolist()
@@ -53,7 +53,7 @@ def random_shape(rng: np.random.Generator) -> Shape:
 
 
 def fitted(shapes: Rows, height: float, *, most_width: float = 1.2) -> Thing:
-    """Return shapes, scaled to a height, unless they get too wide, and put on the floor."""
+    """Return shapes scaled to a height, unless they get too wide, and placed on the floor."""
     around = bounds(rows_of(shapes))
     low, high = (around[:, 0] - around[:, 1]).min(axis=0), (around[:, 0] + around[:, 1]).max(axis=0)
     wide_x, tall, wide_z = (high - low).tolist()
@@ -63,7 +63,7 @@ def fitted(shapes: Rows, height: float, *, most_width: float = 1.2) -> Thing:
 
 
 def assembly(rng: np.random.Generator, heights: tuple[float, float] = STANDING) -> Thing:
-    """Draw a thing that has no name: solids joined at random, each at a side of one before it."""
+    """Draw an abstract object: solids joined at random, each on a side of an earlier one."""
     shapes = [random_shape(rng)]
     for _ in range(int(rng.integers(1, 7))):
         onto, new = shapes[int(rng.integers(len(shapes)))], random_shape(rng)

@@ -1,7 +1,7 @@
 """Scenes: people and furniture on a floor between walls, and a camera that looks at them.
 
 World space: meters, x to the camera's right, y up, z toward the camera (right-handed); the camera is above the origin
-and looks along -z. At yaw 0 a person faces the camera, the person's left on the camera's right.
+and looks along -z. At yaw 0 a person faces the camera, with their left on the camera's right.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from synth.scene.stage import PROBED_EVERY, Person, PlacedPerson, Scene, View
 __all__ = ["PROBED_EVERY", "VOXEL", "Person", "PlacedPerson", "Scene", "View", "compose", "is_sitting"]
 
 SEAT_GAP = 0.025
-"""Meters between a seat and who sits on it: a little more than `furniture.CLEARANCE`."""
+"""Meters between a seat and the sitting person: a little more than `furniture.CLEARANCE`."""
 
 LOWEST_SEAT = 0.2
-"""Meters: who sits lower, squats."""
+"""Meters: people who sit lower are squatting."""
 
 LOOKS_BEHIND = math.radians(65.0)
-"""A camera that is tilted further sees floor behind its own foot."""
+"""A camera tilted down further than this sees the floor behind its own base."""
 
 CAMERA_CLEARANCE = 0.35
-"""Meters around the camera that stay free."""
+"""Meters around the camera that are kept free."""
 
 VOXEL = 0.08
-"""Meters: people who share a cube of this size have run into each other."""
+"""Meters: two people with points in the same cube of this size have collided."""
 
 CLOSE_UP_SHARE, TABLE = 0.3, 0.75
-"""Of the cluttered rooms without anybody show a table from near; meters above the floor that the camera looks at."""
+"""Share of cluttered rooms without people that show a table close up; height in meters at which the camera points."""
 
 CEILING = (2.4, 3.2)
 TRIES = 8
-"""How often a place for a piece or a person is looked for before it is left out."""
+"""Tries to find a place for a piece or a person before it is left out."""
 
 _THIGHS = tuple((BONE[f"{side}UpLeg"], BONE[f"{side}Leg"]) for side in ("Left", "Right"))
 
@@ -58,7 +58,7 @@ def compose(
     people: Sequence[Person],
     inventory: Inventory | None = None,
 ) -> Scene:
-    """Draw a scene: where everyone stands, what stands around them, where the camera is.
+    """Draw a scene: where the people stand, what stands around them, where the camera is.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def compose(
     people : sequence of Person
         One or more, the main one first.
     inventory : Inventory, optional
-        What rooms are cluttered with; without it, none is.
+        The pool of clutter; without it, no room is cluttered.
     """
     main, view = _place_main(rng, config, camera, people[0])
     if inventory is not None and config.clutter_share > 0 and rng.random() < config.clutter_share:
@@ -91,7 +91,7 @@ def compose(
 def compose_empty(
     rng: np.random.Generator, config: Config, camera: Camera, person: Person, inventory: Inventory
 ) -> Scene:
-    """Draw a scene without anybody, and a camera that looks where a person might be."""
+    """Draw a scene without people, and a camera that points where a person might be."""
     _, view = _place_main(rng, config, camera, person)
     if config.clutter_share > 0 and rng.random() < config.clutter_share:
         is_close_up = rng.random() < CLOSE_UP_SHARE
@@ -112,8 +112,8 @@ def _compose_clutter(
     main: PlacedPerson,
     others: Sequence[Person],
 ) -> Scene:
-    """Draw a cluttered room around the main person, and what the people in it do."""
-    if main.person.activity in ("lean", "desk"):  # with their front to the camera, more or less
+    """Draw a cluttered room around the main person, and the activities of the people in it."""
+    if main.person.activity in ("lean", "desk"):  # roughly facing the camera
         main = replace(main, yaw=rng.normal(0.0, 0.6))
     is_leaning = main.person.activity == "lean"
     room = draw_room(rng, config, view, main.probes, leaning=main.yaw if is_leaning else None)
@@ -137,7 +137,7 @@ def _place_others(
     camera: Camera,
     room: Room | None = None,
 ) -> tuple[list[PlacedPerson], list[PlacedPiece]]:
-    """Return the main person and those of the others for whom there is a place, and the beds of who lies on one."""
+    """Return the main person, those others for whom there is a place, and the beds of people who lie on one."""
     everyone = [main]
     beds = [activities.bed_below(rng, main)] if main.person.activity == "bed" else []
     for other in others:
@@ -159,7 +159,7 @@ def _place_others(
 def _touching_spot(
     rng: np.random.Generator, person: Person, others: Sequence[PlacedPerson], room: Room | None
 ) -> PlacedPerson | None:
-    """Return the person beside one of the others, before the camera; None if there is no room."""
+    """Return the person touching one of the others, in front of the camera; None if there is no room."""
     for _ in range(TRIES):
         neighbor = others[int(rng.integers(len(others)))]
         placed = activities.beside(rng, person, neighbor)
@@ -177,7 +177,7 @@ def _seats(
     probes: Singles,
     beds: Sequence[PlacedPiece],
 ) -> list[PlacedPiece]:
-    """Return what people sit on, beside the beds."""
+    """Return what people sit on, besides the beds."""
     pieces: list[PlacedPiece] = []
     for person in everyone:
         if person.person.activity == "bed":
@@ -214,7 +214,7 @@ def _place_main(rng: np.random.Generator, config: Config, camera: Camera, person
 
 
 def _clipped_tilt(config: Config, wanted: float) -> float:
-    """Return the tilt nearest to the one that is wanted, in radians."""
+    """Return the tilt closest to the requested one within the limits of the configuration, in radians."""
     least, most = config.camera_tilt
     return min(max(wanted, math.radians(least)), math.radians(most))
 
@@ -227,7 +227,7 @@ def _free_spot(
     others: Sequence[PlacedPerson],
     room: Room | None = None,
 ) -> PlacedPerson | None:
-    """Return the person somewhere in view where nobody else is; None if there is no room."""
+    """Return the person at a free place within view; None if there is no room."""
     taken = np.concatenate([_voxels(p.probes) for p in others])
     half_width = camera.width / 2 / camera.fx
     for _ in range(TRIES):
@@ -241,14 +241,14 @@ def _free_spot(
 
 
 def _voxels(points: Singles) -> npt.NDArray[np.int64]:
-    """Return one number for each cube of `VOXEL` meters that holds a point."""
+    """Return one number for each cube of side `VOXEL` that contains a point."""
     cells = np.floor(points / VOXEL).astype(np.int64) + 512
     return np.unique((cells[:, 0] << 40) | (cells[:, 1] << 20) | cells[:, 2])
 
 
 def is_sitting(posed: PosedBody) -> bool:
-    """Tell whether a posed body sits: thighs about level, trunk up, hips neither on the floor nor standing."""
-    at = posed.bone_heads.tolist()  # a few numbers: quicker without arrays
+    """Tell whether a posed body sits: thighs about level, trunk upright, hips neither on the floor nor high."""
+    at = posed.bone_heads.tolist()  # a few numbers are faster without arrays
     for hip, knee in _THIGHS:
         if abs(at[knee][1] - at[hip][1]) > 0.55 * math.dist(at[knee], at[hip]):
             return False
@@ -259,7 +259,7 @@ def is_sitting(posed: PosedBody) -> bool:
 def _seat(
     rng: np.random.Generator, config: Config, placed: PlacedPerson, probes: Singles, others: Sequence[PlacedPiece]
 ) -> PlacedPiece | None:
-    """Return something under a person who sits, fitted to seat and back; None for others."""
+    """Return a seat under a person who sits, fitted to thighs and back; None for others."""
     if not is_sitting(placed.person.posed) or rng.random() > config.seat_share:
         return None
     return seat_under(rng, placed, probes, others)
@@ -268,7 +268,7 @@ def _seat(
 def seat_under(
     rng: np.random.Generator, placed: PlacedPerson, probes: Singles, others: Sequence[PlacedPiece]
 ) -> PlacedPiece | None:
-    """Return a seat that fits under somebody and touches neither probes nor other pieces; None if there is no room."""
+    """Return a seat that fits a person and touches neither probes nor other pieces; None if there is no room."""
     sitter = _sitter(placed.person.posed)
     if sitter.height < LOWEST_SEAT:
         return None
@@ -280,14 +280,14 @@ def seat_under(
 
 
 def _sitter(posed: PosedBody) -> Sitter:
-    """Return the room that a sitting body leaves for a seat."""
-    x, y, z = posed.vertices.T  # body space, the hips above the origin
+    """Return the space that a sitting body leaves for a seat."""
+    x, y, z = posed.vertices.T  # body space, with the hips above the origin
     is_middle = np.abs(x) < 0.3
     is_below = is_middle & (np.abs(z - 0.03) < 0.12)
     height = float(y[is_below].min()) - SEAT_GAP if is_below.any() else 0.0
     is_back = is_middle & (y > height + 0.1) & (y < height + 0.7) & (z < 0.05)
     reach = -float(z[is_back].min()) + SEAT_GAP if is_back.any() else 0.2
-    # legs and skirts that hang down through the plane of the seat end it
+    # the seat ends where legs or skirts hang through its plane
     hangs = is_middle & (z > 0.1) & (y < height + SEAT_GAP) & (y > height - 0.15)
     front = float(z[hangs].min()) - SEAT_GAP if hangs.any() else 0.35
     return Sitter(height, reach, min(front, 0.4))
@@ -303,7 +303,7 @@ def _furnish(
     *,
     is_between: bool,
 ) -> PlacedPiece | None:
-    """Return a piece of furniture where nobody and nothing is; between camera and main person if asked."""
+    """Return a piece of furniture at a free place; between camera and main person if `is_between`."""
     half_width = view.camera.width / 2 / view.camera.fx
     for _ in range(TRIES):
         kinds = LOW_KINDS if is_between else KINDS
@@ -317,7 +317,7 @@ def _furnish(
         else:
             distance = between(rng, 0.8, config.depth_limit)
             x, z = between(rng, -1.2, 1.2) * half_width * distance, -distance
-            # tall things that would hide the main person stand elsewhere
+            # tall pieces that would hide the main person are placed elsewhere
             hides = distance < -main.z and abs(x / distance + main.x / main.z) * distance < radius + 0.3
             if hides and high[1] > 0.5:
                 continue
@@ -329,7 +329,7 @@ def _furnish(
 
 
 def _walls(rng: np.random.Generator, config: Config, view: View, content: npt.NDArray[np.floating]) -> Floats:
-    """Return corners (n, 4, 3) of the floor and perhaps of walls and a ceiling around all content, points (n, 3)."""
+    """Return corners (n, 4, 3) of the floor, and possibly of walls and a ceiling around all content, points (n, 3)."""
     (low_x, _, low_z), (high_x, _, _) = content.min(axis=0).tolist(), content.max(axis=0).tolist()
     back = min(low_z, -1.0) - between(rng, 0.1, 1.8)
     left, right = min(low_x, -0.6) - 0.1, max(high_x, 0.6) + 0.1

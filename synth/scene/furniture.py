@@ -1,4 +1,4 @@
-"""Furniture as boxes: tables, chairs, sofas, shelves and crates, and where they stand.
+"""Furniture as boxes: tables, chairs, sofas, shelves and crates, and their placement.
 
 World space: meters, x to the camera's right, y up from the floor, z toward the camera (right-handed). A piece stands
 on the floor around its own origin and faces +z, as a person does.
@@ -19,9 +19,9 @@ from synth.scene import shapes as clutter_shapes
 Slab = tuple[tuple[float, float, float], tuple[float, float, float]]
 
 CLEARANCE = 0.02
-"""Meters that furniture keeps from skin."""
+"""Meters that furniture keeps away from skin."""
 
-# sides of a box, counter-clockwise seen from outside; its corners in the order of the bits (x, y, z)
+# sides of a box, counterclockwise when seen from outside; its corners in the order of the bits (x, y, z)
 _SIDES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
 _NO_SHAPES: Floats = np.empty((0, clutter_shapes.WIDTH))
 _BOX_FACES: Ints = np.array([t for a, b, c, d in _SIDES for t in ((a, b, c), (a, c, d))], dtype=np.int32)
@@ -39,7 +39,7 @@ class Piece:
     shapes : array (n, shapes.WIDTH), float64
         Other shapes, as in `shapes.Shape`.
     stretch : (float, float, float)
-        Times that the shapes, not the slabs, are larger along x, y and z.
+        Scale factors of the shapes, but not of the slabs, along x, y and z.
     """
 
     name: str
@@ -50,14 +50,14 @@ class Piece:
     @cached_property
     def boxes(self) -> Floats:
         """Array (n, 2, 3): center and half size of every box, and of a box around every other shape."""
-        flat = [number for center, half in self.slabs for number in (*center, *half)]  # quicker than nested tuples
+        flat = [number for center, half in self.slabs for number in (*center, *half)]  # faster than nested tuples
         slabs = np.array(flat, dtype=np.float64).reshape(-1, 2, 3)
         if not len(self.shapes):
             return slabs
         return np.concatenate([slabs, clutter_shapes.bounds(self.shapes) * self.stretch])
 
     def stretched(self, stretch: tuple[float, float, float]) -> Piece:
-        """Return a piece without slabs, stretched along its axes: quicker than to draw another."""
+        """Return a piece without slabs, scaled along its axes, which is faster than drawing another."""
         piece = Piece(self.name, (), self.shapes, stretch)
         piece.__dict__.update(boxes=self.boxes * stretch, extent=self.extent * stretch)
         return piece
@@ -70,7 +70,7 @@ class Piece:
         return extent
 
     def corners(self, x: float, z: float, yaw: float) -> Floats:
-        """Return the corners (8 n, 3) in world space of the boxes of the piece at (x, z), turned by `yaw`."""
+        """Return the corners (8 n, 3) in world space of the piece's boxes at (x, z), rotated by `yaw`."""
         corners = np.empty((8 * len(self.slabs), 3))
         _place_corners(self.boxes[: len(self.slabs)], x, z, float(np.cos(yaw)), float(np.sin(yaw)), corners)
         return corners
@@ -83,7 +83,7 @@ def box_faces(n: int) -> Ints:
 
 @kernel
 def _measure_extent(boxes: Floats, extent: Floats) -> None:
-    """Write the lowest and the highest corner of some boxes."""
+    """Write the lowest and the highest corner around some boxes."""
     extent[0], extent[1] = np.inf, -np.inf
     for k in range(len(boxes)):
         for axis in range(3):
@@ -94,7 +94,7 @@ def _measure_extent(boxes: Floats, extent: Floats) -> None:
 
 @kernel
 def _place_corners(boxes: Floats, x: float, z: float, cos: float, sin: float, corners: Floats) -> None:
-    """Write the corners of boxes, turned about y and moved to (x, z); they count in the order of the bits (x, y, z)."""
+    """Write the corners of boxes, rotated about y and moved to (x, z), in the order of the bits (x, y, z)."""
     for k in range(len(boxes)):
         for corner in range(8):
             own_x = boxes[k, 0, 0] + (boxes[k, 1, 0] if corner & 4 else -boxes[k, 1, 0])
@@ -107,7 +107,7 @@ def _place_corners(boxes: Floats, x: float, z: float, cos: float, sin: float, co
 
 @dataclass(frozen=True, eq=False)
 class PlacedPiece:
-    """A piece of furniture in the world, at (x, z), turned by `yaw` radians."""
+    """A piece of furniture in the world, at (x, z), rotated by `yaw` radians."""
 
     piece: Piece
     x: float
@@ -115,7 +115,7 @@ class PlacedPiece:
     yaw: float
 
     def touches(self, points: Singles) -> bool:
-        """Tell whether any of some points lies in the piece, or within `CLEARANCE` of it."""
+        """Tell whether any of some points lies in the piece or within `CLEARANCE` of it."""
         cos, sin = math.cos(self.yaw), math.sin(self.yaw)
         return bool(_any_inside(points, self.piece.boxes, self.x, self.z, cos, sin, CLEARANCE))
 
@@ -126,25 +126,25 @@ class PlacedPiece:
 
     @cached_property
     def footprint(self) -> Floats:
-        """Array (4, 2): corners of the floor it takes, in order, as (x, z)."""
+        """Array (4, 2): corners (x, z) of the area it covers, in order."""
         footprint = np.empty((4, 2))
         _take_floor(self.piece.extent, self.x, self.z, math.cos(self.yaw), math.sin(self.yaw), footprint)
         return footprint
 
     def meets(self, other: PlacedPiece) -> bool:
-        """Tell whether two pieces overlap and are as high above the floor: what hangs may be above what stands."""
+        """Tell whether two pieces overlap in area and in height: a hanging piece may be above a standing one."""
         (_, low, _), (_, high, _) = self.piece.extent.tolist()
         (_, other_low, _), (_, other_high, _) = other.piece.extent.tolist()
         return low < other_high and other_low < high and self.overlaps(other)
 
     def overlaps(self, other: PlacedPiece) -> bool:
-        """Tell whether two pieces stand on the same floor: no side of either keeps them apart."""
+        """Tell whether two pieces overlap when seen from above: no side of either separates them."""
         return not (_keeps_apart(self.footprint, other.footprint) or _keeps_apart(other.footprint, self.footprint))
 
 
 @kernel
 def _take_floor(extent: Floats, x: float, z: float, cos: float, sin: float, footprint: Floats) -> None:
-    """Write the corners, in order, of an extent (2, 3) seen from above, turned about y and moved to (x, z)."""
+    """Write the corners, in order, of an extent (2, 3) seen from above, rotated about y and moved to (x, z)."""
     for i in range(4):
         own_x = extent[1 if i == 1 or i == 2 else 0, 0]
         own_z = extent[i // 2, 2]
@@ -154,7 +154,7 @@ def _take_floor(extent: Floats, x: float, z: float, cos: float, sin: float, foot
 
 @kernel
 def _keeps_apart(mine: Floats, theirs: Floats) -> bool:
-    """Tell whether two rectangles (4, 2) lie on different sides of a line along a side of the first."""
+    """Tell whether a line along a side of the first rectangle (4, 2) separates it from the second."""
     for i in range(2):
         side_x, side_z = mine[i + 1, 0] - mine[i, 0], mine[i + 1, 1] - mine[i, 1]
         low, high, other_low, other_high = np.inf, -np.inf, np.inf, -np.inf
@@ -170,7 +170,7 @@ def _keeps_apart(mine: Floats, theirs: Floats) -> bool:
 
 @kernel
 def _any_inside(points: Singles, boxes: Floats, x: float, z: float, cos: float, sin: float, margin: float) -> bool:
-    """Tell whether a point (n, 3) lies in a box (m, 2, 3), center and half size, turned about y and moved to (x, z)."""
+    """Tell whether a point (n, 3) lies in a box (m, 2, 3), center and half size, rotated and moved to (x, z)."""
     for i in range(len(points)):
         east, up, south = points[i, 0] - x, points[i, 1], points[i, 2] - z
         own_x, own_z = cos * east - sin * south, sin * east + cos * south
@@ -185,12 +185,12 @@ def _any_inside(points: Singles, boxes: Floats, x: float, z: float, cos: float, 
 
 
 def between(rng: np.random.Generator, low: float, high: float) -> float:
-    """Draw what `rng.uniform(low, high)` draws, in a quarter of its time: a scene takes some fifty such numbers."""
+    """Draw as `rng.uniform(low, high)` does, four times as fast: a scene takes about fifty such numbers."""
     return low + (high - low) * rng.random()
 
 
 def turn_about_y(angle: float) -> Floats:
-    """Return the rotation about the vertical that turns +z toward +x."""
+    """Return the rotation about the vertical axis that turns +z toward +x."""
     cos, sin = float(np.cos(angle)), float(np.sin(angle))
     return np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
 
@@ -214,16 +214,16 @@ def table(rng: np.random.Generator) -> Piece:
 
 @dataclass(frozen=True)
 class Sitter:
-    """What a seat must fit: meters, relative to the point on the floor below the hips, facing +z.
+    """The dimensions a seat must fit: meters, relative to the point on the floor below the hips, facing +z.
 
     Parameters
     ----------
     height : float
-        Of the underside of the thighs.
+        Height of the underside of the thighs.
     reach : float
-        From the hips back to the back.
+        Distance from the hips to the back.
     front : float
-        From the hips forward to where the legs bend down.
+        Distance from the hips forward to where the legs bend down.
     """
 
     height: float
@@ -263,7 +263,7 @@ def stool(rng: np.random.Generator, sitter: Sitter | None = None) -> Piece:
 
 
 def pedestal(rng: np.random.Generator, sitter: Sitter | None = None) -> Piece:
-    """Draw a small seat on one leg, which leaves room for feet below and clothes around."""
+    """Draw a small seat on one leg, which leaves space for feet below and clothes around."""
     fit = sitter or _random_sitter(rng)
     half = between(rng, 0.10, 0.14)
     middle = min(fit.front, 0.1) - half
@@ -290,7 +290,7 @@ def sofa(rng: np.random.Generator, sitter: Sitter | None = None) -> Piece:
 
 
 def shelf(rng: np.random.Generator) -> Piece:
-    """Draw a book shelf, partly filled."""
+    """Draw a bookshelf, partly filled."""
     half_x, half_z, height = between(rng, 0.25, 0.6), between(rng, 0.12, 0.2), between(rng, 0.8, 2.1)
     n_boards = int(rng.integers(3, 6))
     slabs: list[Slab] = [((0, height / 2, -half_z + 0.01), (half_x, height / 2, 0.01))]
@@ -306,14 +306,14 @@ def shelf(rng: np.random.Generator) -> Piece:
 
 
 def crate(rng: np.random.Generator) -> Piece:
-    """Draw a box, a cabinet, a suitcase."""
+    """Draw a box, a cabinet or a suitcase."""
     half_x, half_z, height = between(rng, 0.12, 0.4), between(rng, 0.12, 0.35), between(rng, 0.2, 1.1)
     return Piece("crate", (((0, height / 2, 0), (half_x, height / 2, half_z)),))
 
 
 KINDS: tuple[Callable[[np.random.Generator], Piece], ...] = (table, table, chair, chair, sofa, shelf, crate)
-"""What stands in a room, as often as it is named."""
+"""Furniture of a room, in proportion to how often each is listed."""
 
 SEATS: tuple[Callable[[np.random.Generator, Sitter], Piece], ...] = (chair, chair, sofa, stool)
 LOW_KINDS: tuple[Callable[[np.random.Generator], Piece], ...] = (table, table, chair, crate)
-"""What may stand between the camera and a person."""
+"""Furniture that may stand between the camera and a person."""

@@ -1,7 +1,7 @@
-"""Things that hang: coats, curtains, windows and doors on walls, beams and lamps under ceilings.
+"""Hanging things: coats, curtains, windows and doors on walls, beams and lamps under ceilings.
 
-Those of walls have the wall at z = 0, the floor at y = 0 and their front toward +z. Those of ceilings have the ceiling
-at y = 0. `things` has what stands.
+Wall pieces have the wall at z = 0, the floor at y = 0 and their front toward +z. Ceiling pieces have the ceiling
+at y = 0. `things` has the standing ones.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def coat(rng: np.random.Generator) -> list[Shape]:
 
 
 def drape(rng: np.random.Generator, half_x: float) -> list[Shape]:
-    """Draw a jacket or towel that hangs over the origin, an edge of this half width: front, back and sleeves."""
+    """Draw a jacket or towel hung over an edge of half width `half_x` at the origin: front, back and sleeves."""
     long, wide = between(rng, 0.3, 0.7), half_x * between(rng, 0.8, 1.25)
     phase = 6.3 * rng.random()
     cloth = Shape(
@@ -75,7 +75,7 @@ def coats(rng: np.random.Generator) -> list[Shape]:
 
 
 def curtain(rng: np.random.Generator) -> list[Shape]:
-    """Draw one or two curtains with folds on a rail, down to the floor or not; perhaps held by a band."""
+    """Draw one or two curtains with folds on a rail, reaching the floor or not, possibly tied back."""
     top, low = between(rng, 1.9, 2.6), between(rng, 0.02, 0.9)
     half, wide, n = (top - low) / 2, between(rng, 0.2, 0.9), int(rng.integers(1, 3))
     shapes = [tube((-wide * n - 0.1, top + 0.03, 0.12), (wide * n + 0.1, top + 0.03, 0.12), 0.015)]
@@ -92,7 +92,7 @@ def curtain(rng: np.random.Generator) -> list[Shape]:
 
 
 def window(rng: np.random.Generator) -> list[Shape]:
-    """Draw a window, whose panes have no readings, with its frame and perhaps a sill with things or curtains."""
+    """Draw a window with its frame, possibly with a sill with things on it, or curtains; panes give no readings."""
     half_x, half_y = between(rng, 0.3, 1.0), between(rng, 0.3, 0.8)
     y = max(between(rng, 1.1, 1.7), half_y + 0.1)
     shapes = [box(0, y, 0.01, half_x, half_y, 0.008, lost=1.0)]
@@ -109,7 +109,7 @@ def window(rng: np.random.Generator) -> list[Shape]:
 
 
 def door(rng: np.random.Generator) -> list[Shape]:
-    """Draw a door frame with its door, closed, ajar or open, or with the dark of the next room."""
+    """Draw a door frame with its door, closed, ajar or open, or with the darkness of the next room."""
     half, top, deep = between(rng, 0.38, 0.5), between(rng, 1.95, 2.15), between(rng, 0.02, 0.08)
     shapes = [box(s * half, top / 2, deep, 0.05, top / 2, deep) for s in (-1, 1)]
     shapes.append(box(0, top, deep, half + 0.05, 0.05, deep))
@@ -137,7 +137,7 @@ def board(rng: np.random.Generator) -> list[Shape]:
 
 
 def cupboard(rng: np.random.Generator) -> list[Shape]:
-    """Draw cupboards on the wall, as over a kitchen counter, with a hood."""
+    """Draw wall cupboards, as above a kitchen counter, with a range hood."""
     n = int(rng.integers(1, 4))
     wide, half_y, deep, y = (
         between(rng, 0.2, 0.4),
@@ -179,7 +179,7 @@ def pipes(rng: np.random.Generator) -> list[Shape]:
 
 
 def recess(rng: np.random.Generator) -> list[Shape]:
-    """Draw a step of the wall: a chimney, a shaft, half a pillar."""
+    """Draw a projection of the wall: a chimney, a shaft, half a pillar."""
     half, deep = between(rng, 0.1, 0.5), between(rng, 0.05, 0.35)
     return [Shape(LATHE, 0, 1.7, deep / 2, half, 1.7, deep, square=float(rng.random() < 0.7), rings=2.0, segments=16.0)]
 
@@ -187,7 +187,7 @@ def recess(rng: np.random.Generator) -> list[Shape]:
 WALL_HANGINGS: tuple[Draw, ...] = (
     coats, coats, coats, curtain, curtain, window, window, door, door, board, board, cupboard, radiator, pipes, recess,
 )  # fmt: skip
-"""What hangs on walls, as often as it is named."""
+"""Things on walls, in proportion to how often each is listed."""
 
 
 def beam(rng: np.random.Generator) -> list[Shape]:
@@ -219,7 +219,7 @@ def hanging_lamp(rng: np.random.Generator) -> list[Shape]:
 
 
 def ceiling_light(rng: np.random.Generator) -> list[Shape]:
-    """Draw a flat lamp or a row of tubes; what shines has no readings."""
+    """Draw a flat lamp or a row of tubes; the lit part gives no readings."""
     half_x, half_z = between(rng, 0.1, 0.7), between(rng, 0.06, 0.3)
     lost = float(rng.random() < 0.6)
     if rng.random() < 0.3:
@@ -228,4 +228,4 @@ def ceiling_light(rng: np.random.Generator) -> list[Shape]:
 
 
 CEILING_HANGINGS: tuple[Draw, ...] = (beam, hanging_lamp, hanging_lamp, ceiling_light, ceiling_light)
-"""What hangs under ceilings, as often as it is named."""
+"""Things under ceilings, in proportion to how often each is listed."""

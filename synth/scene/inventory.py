@@ -1,6 +1,6 @@
-"""Inventory: the things that rooms are cluttered with, each drawn when it is first met.
+"""Inventory: the pool of things in cluttered rooms, each drawn on first use.
 
-Thing `k` depends on (seed, k) alone. To draw one takes as long as to place ten; each place stretches it anew.
+Thing `k` depends only on (seed, k). Drawing one takes as long as placing ten; each use stretches it differently.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ GROUPS: dict[str, tuple[Draw, ...]] = {
     "wall": WALL_HANGINGS,
     "ceiling": CEILING_HANGINGS,
 }
-"""What may be asked for, and the kinds of things that it may be."""
+"""The groups that can be requested, and the kinds of things in each."""
 
 STRETCH = (0.8, 1.25)
-"""Times that a thing is larger along each axis where it stands."""
+"""Range of the random scale factor along each axis."""
 
 
 class Inventory:
-    """Things to draw from.
+    """A pool of things.
 
     Parameters
     ----------
     seed : sequence of int
     n : int
-        How many there are in each group.
+        Number of things in each group.
     """
 
     def __init__(self, seed: tuple[int, ...], n: int) -> None:
@@ -42,7 +42,7 @@ class Inventory:
         self._made: dict[tuple[str, int], Piece] = {}
 
     def draw(self, rng: np.random.Generator, group: str) -> Piece:
-        """Draw a thing of a group, stretched."""
+        """Draw a thing of a group, stretched at random."""
         low, high = STRETCH
         number, *shares = rng.random(4).tolist()
         x, y, z = (low * (high / low) ** share for share in shares)
@@ -51,7 +51,7 @@ class Inventory:
         )
 
     def _thing(self, group: str, number: int) -> Piece:
-        # made twice by two threads, it is the same thing
+        # two threads may both make a thing, but they get the same one
         if (group, number) not in self._made:
             kinds = GROUPS[group]
             rng = np.random.default_rng([*self._seed, list(GROUPS).index(group), number])
@@ -61,5 +61,5 @@ class Inventory:
 
 
 def piece_of(name: str, shapes: list[Shape]) -> Piece:
-    """Return shapes as a piece."""
+    """Return shapes as a piece of furniture."""
     return Piece(name, (), rows_of(shapes))

@@ -1,6 +1,6 @@
-"""Items: what stands on tables, counters and shelves, drawn from the shapes of `shapes`.
+"""Items: things on tables, counters and shelves, built from the shapes of `shapes`.
 
-Each is a list of shapes in axes of its own: y up from what it stands on, its front toward +z.
+Each is a list of shapes in its own axes: y up from the surface it stands on, its front toward +z.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def plant(rng: np.random.Generator) -> Thing:
     for _ in range(n_stems):
         lean = rng.normal(0.0, 0.12, 2).tolist()
         shapes.append(tube((0, high, 0), (lean[0] * tall, 0.85 * tall, lean[1] * tall), 0.012 + 0.01 * tall, top=0.4))
-    start = between(rng, 0.0, 0.6)  # how far up the leaves begin
+    start = between(rng, 0.0, 0.6)  # height at which the leaves start
     for up, around, tilt, size in rng.random((n_leaves, 4)).tolist():
         half, yaw = reach * (0.2 + 0.3 * size), 2 * math.pi * around
         pitch = 0.3 + 1.5 * tilt
@@ -98,7 +98,7 @@ def books(rng: np.random.Generator) -> Thing:
 
 
 def monitor(rng: np.random.Generator) -> Thing:
-    """Draw a screen on a foot; its glass often has no readings."""
+    """Draw a screen on a stand; its glass often gives no readings."""
     half_x, half_y, up = between(rng, 0.18, 0.36), between(rng, 0.13, 0.22), between(rng, 0.06, 0.16)
     middle, pitch = up + half_y, -between(rng, -0.05, 0.25)
     glass = box(0, middle, 0.02, half_x - 0.015, half_y - 0.015, 0.006, pitch=pitch, lost=float(rng.random() < 0.5))
@@ -141,7 +141,7 @@ def fruit(rng: np.random.Generator) -> Thing:
 
 
 def package(rng: np.random.Generator) -> Thing:
-    """Draw a box that stands askew, perhaps with another upon it."""
+    """Draw a box at an angle, possibly with another on top."""
     half_x, half_y, half_z = (np.exp(rng.normal(-2.1, 0.45, 3))).tolist()
     shapes = [box(0, half_y, 0, half_x, half_y, half_z, yaw=3 * rng.random(), top=between(rng, 0.85, 1.05))]
     if rng.random() < 0.4:
@@ -152,12 +152,12 @@ def package(rng: np.random.Generator) -> Thing:
 
 
 def small_assembly(rng: np.random.Generator) -> Thing:
-    """Draw a thing without a name for a table."""
+    """Draw an abstract object for a table."""
     return assembly(rng, ON_TABLE)
 
 
 def small_plant(rng: np.random.Generator) -> Thing:
-    """Draw a plant for a table or a sill."""
+    """Draw a plant for a table or a windowsill."""
     return fitted(plant(rng), between(rng, 0.15, 0.5))
 
 
@@ -165,11 +165,11 @@ ITEMS: tuple[Draw, ...] = (
     bottle, bottle, cup, cup, books, books, monitor, monitor, laptop, desk_lamp, fruit, package, package, bag,
     small_assembly, small_assembly, small_assembly, small_plant,
 )  # fmt: skip
-"""What stands on tables, as often as it is named."""
+"""Items on tables, in proportion to how often each is listed."""
 
 
 def load(rng: np.random.Generator, half_x: float, half_z: float, height: float, n: int) -> Thing:
-    """Draw so many items on a surface."""
+    """Draw `n` items on a surface."""
     shapes: Thing = []
     for _ in range(n):
         item = ITEMS[int(rng.integers(len(ITEMS)))](rng)

@@ -1,12 +1,12 @@
-"""A z-buffer: triangle meshes become a picture of depth, body part, person and slant, on one core.
+"""A z-buffer: renders triangle meshes into images of depth, body part, person and slant, on one core.
 
-`skinning` makes the bodies and `composing` the rooms; `sensors` spoils what comes out. Everything is in camera space: x
-right, y down, z forward, meters. Pixels are (row, col) with their centers at integers.
+`skinning` makes the bodies and `composing` the rooms; `sensors` adds the errors of real cameras. Everything is in
+camera space: x right, y down, z forward, meters. Pixels are (row, col) with their centers at integers.
 
-A triangle covers a pixel where it covers its center. A center on an edge belongs to the triangle if the edge is a left
-or a top one, so that triangles which share an edge neither overlap nor leave a crack: each row's span is half open,
-its ends computed from the upper to the lower end of an edge, and so bit for bit the same for both triangles. In the
-picture 1/z is linear; the buffer keeps the largest 1/z and the face it came from, and the rest is looked up at the end.
+A triangle covers a pixel if it covers its center. A center on an edge belongs to the triangle if the edge is a left
+or a top one, so that triangles with a common edge neither overlap nor leave a gap. The ends of each row's half-open
+span are computed from the upper to the lower end of an edge, and so bit for bit the same for both triangles. 1/z is
+linear in image space; the buffer keeps the largest 1/z and its face, and everything else is looked up at the end.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from depthforest.frames import NO_PART, Camera
 from synth.bodies import Body
 
 MAX_COORDINATE = 1e6
-"""Meters, and pixels of a lens: beyond it lie only mistakes, and below it no product of the kernels overflows."""
+"""Meters, and pixels of a lens: anything larger is a mistake, and anything smaller cannot overflow in the kernels."""
 
 MIN_NEAR = 1e-3
 """Meters: the smallest near plane. Pixel coordinates grow with its inverse."""
 
 MAX_FACES = 2**31 - 1
-"""Of one picture: faces are counted in int32."""
+"""Largest number of faces of one image: they are counted in int32."""
 
 
 class MeshError(DepthForestError, ValueError):
-    """A mesh that contradicts itself, or a view that cannot be rendered."""
+    """A mesh with inconsistent arrays, or a view that cannot be rendered."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +44,16 @@ class Mesh:
     vertices : array (n, 3), float32
         x right, y down, z forward, meters.
     faces : array (m, 3), int32
-        Vertex indices, counter-clockwise seen from outside.
+        Vertex indices, counterclockwise when seen from outside.
     parts : array (m,), uint8, or int
         Label of every face, or one for all; 255 (`parts.NO_PART`) for furniture.
     person : int
-        1 to 255; 0 for what is nobody, whose parts must all be 255.
+        1 to 255; 0 for nobody, whose parts must all be 255.
     is_closed : bool
-        The faces enclose a solid, so that those that turn their back to the camera need not be drawn. Others are seen
-        from both sides.
+        The faces enclose a solid, so that back faces need not be drawn. The faces of other meshes are seen from both
+        sides.
     is_lost : bool
-        Black or shiny, or a window: sensors have no reading where it is the nearest. It has no labels.
+        Black or shiny, or a window: where it is the nearest surface, sensors have no reading. It has no labels.
     """
 
     vertices: Singles
@@ -89,18 +89,20 @@ class Mesh:
 
     @classmethod
     def of_body(cls, body: Body, vertices: Singles, person: int) -> Mesh:
-        """Return a posed body, whose faces and parts were checked when it was made: only the vertices are, here.
+        """Return the mesh of a posed body; only vertices are checked, because the body has checked faces and parts.
 
         Parameters
         ----------
         body : Body
         vertices : array (n, 3), float32
-            Of the body, in camera space.
+            Vertices of the body, in camera space.
         person : int
             1 to 255.
         """
         if vertices.shape != body.vertices.shape or vertices.dtype != np.float32:
-            raise MeshError(f"the body has vertices {body.vertices.shape}, got {vertices.dtype} {vertices.shape}")
+            raise MeshError(
+                f"expected vertices of the body's shape {body.vertices.shape}, got {vertices.dtype} {vertices.shape}"
+            )
         _check_vertices(vertices)
         _check_person(person)
         mesh = object.__new__(cls)
@@ -112,7 +114,7 @@ class Mesh:
 
 
 def _check_vertices(vertices: Singles) -> None:
-    # NaN is not below the bound either
+    # written so that NaN is rejected, too
     if vertices.size and not max(-float(vertices.min()), float(vertices.max())) <= MAX_COORDINATE:
         raise MeshError(f"a mesh's vertices must be finite and within {MAX_COORDINATE:g} m of the camera")
 
@@ -136,19 +138,19 @@ def _face_parts(parts: Bytes | int, n_faces: int) -> Bytes:
 
 @dataclass(frozen=True, eq=False)
 class Rendered:
-    """What a perfect camera sees.
+    """The ideal image of a scene.
 
     Parameters
     ----------
     depth : array (rows, cols), float32
-        z along the optical axis in meters; 0 = nothing, or something that gives no reading.
+        z along the optical axis in meters; 0 = nothing, or a surface that gives no reading.
     parts : array (rows, cols), uint8
         Label of the face; 255 = none.
     people : array (rows, cols), uint8
         Person of the mesh; 0 = nobody.
     facing : array (rows, cols), float32
-        Cosine of the angle between the ray and the face's normal, without its sign: 1 seen straight on, 0 from the
-        edge or where there is nothing.
+        |cos| of the angle between the ray and the face's normal: 1 seen head-on, 0 seen edge-on or where there is
+        nothing.
     """
 
     depth: Singles
@@ -158,9 +160,9 @@ class Rendered:
 
 
 class Canvas:
-    """Memory for pictures of one size, to be drawn on again and again; for one thread at a time.
+    """Memory for images of one size, drawn on repeatedly; for one thread at a time.
 
-    Fresh memory costs as much time as drawing a body. Whoever renders many frames keeps one canvas per thread.
+    Allocating memory takes as long as drawing a body, so code that renders many frames keeps one canvas per thread.
 
     Parameters
     ----------
@@ -182,7 +184,7 @@ class Canvas:
         self._screen = np.empty((0, 3))
 
     def join(self, meshes: Sequence[Mesh]) -> tuple[Singles, Ints, Floats]:
-        """Return all vertices, all faces as indices of these, and space for the projected vertices."""
+        """Return all vertices, all faces as indices into these, and space for the projected vertices."""
         n_vertices, n_faces = sum(len(mesh.vertices) for mesh in meshes), sum(len(mesh.faces) for mesh in meshes)
         if n_vertices > len(self._vertices):
             self._vertices, self._screen = np.empty((n_vertices, 3), dtype=np.float32), np.empty((n_vertices, 3))
@@ -205,9 +207,9 @@ def render(
     far: float = math.inf,
     canvas: Canvas | None = None,
 ) -> Rendered:
-    """Draw meshes.
+    """Render meshes.
 
-    The nearest face wins a pixel; of equals, the first. Faces without area are skipped.
+    The nearest face wins a pixel; among equally near faces, the first. Degenerate faces are skipped.
 
     Parameters
     ----------
@@ -215,9 +217,9 @@ def render(
         Without lens distortion.
     meshes : sequence of Mesh
     near, far : float
-        Only what lies between these depths, in meters, is seen; faces that cross `near` are cut there.
+        Only surfaces between these depths, in meters, are visible; faces that cross `near` are clipped.
     canvas : Canvas, optional
-        Of the camera's shape. The result then lives in it, until the next picture is drawn on it.
+        A canvas of the camera's shape. The result then lives in it until the next image is drawn on it.
     """
     _check_view(camera, meshes, near, far)
     if canvas is None:
@@ -254,12 +256,12 @@ def _check_view(camera: Camera, meshes: Sequence[Mesh], near: float, far: float)
         if not isinstance(mesh, Mesh):
             raise MeshError(f"meshes must be a sequence of Mesh, got {type(mesh).__name__} in it")
     if sum(len(mesh.faces) + len(mesh.vertices) for mesh in meshes) > MAX_FACES:
-        raise MeshError(f"the meshes are too large for one picture: at most {MAX_FACES} faces and vertices")
+        raise MeshError(f"the meshes are too large for one image: at most {MAX_FACES} faces and vertices")
 
 
 @kernel
 def _project(vertices: Singles, lens: Floats, screen: Floats) -> None:
-    """Write (col, row, 1/z) of every vertex; 1/z is 0 for those nearer than the near plane."""
+    """Write (col, row, 1/z) of every vertex; 1/z is 0 in front of the near plane."""
     fx, fy, cx, cy, near = lens[0], lens[1], lens[2], lens[3], lens[4]
     for i in range(len(vertices)):
         z = np.float64(vertices[i, 2])
@@ -279,7 +281,7 @@ def _rasterize(
     """Draw every face into the buffers of 1/z and of face indices."""
     clipped = np.empty((4, 3))
     for face in range(len(faces)):
-        # unsigned indices spare numba's test for negative ones, here and below
+        # unsigned indices avoid numba's test for negative ones, here and below
         a, b, c = np.uint32(faces[face, 0]), np.uint32(faces[face, 1]), np.uint32(faces[face, 2])
         aw, bw, cw = screen[a, 2], screen[b, 2], screen[c, 2]
         if aw > 0 and bw > 0 and cw > 0:
@@ -295,12 +297,12 @@ def _rasterize(
 
 @kernel
 def _may_be_seen(screen: Floats, a: int, b: int, c: int, is_closed: bool, shape: tuple[int, int]) -> bool:
-    """Return False for triangles that show their back, leave the picture or fall between the pixel centers."""
+    """Return False for back faces, triangles outside the image, and those that fall between pixel centers."""
     n_rows, n_cols = shape
     ax, bx, cx = screen[a, 0], screen[b, 0], screen[c, 0]
     ay, by, cy = screen[a, 1], screen[b, 1], screen[c, 1]
     if is_closed and (bx - ax) * (cy - ay) - (by - ay) * (cx - ax) >= 0:
-        return False  # clockwise in the picture, whose rows go down: its back
+        return False  # clockwise in an image whose rows go down: a back face
     first_row, end_row = np.ceil(max(min(ay, by, cy), 0.0)), np.ceil(min(max(ay, by, cy), np.float64(n_rows)))
     first_col, end_col = np.ceil(max(min(ax, bx, cx), 0.0)), np.ceil(min(max(ax, bx, cx), np.float64(n_cols)))
     return bool(first_row < end_row and first_col < end_col)
@@ -308,9 +310,9 @@ def _may_be_seen(screen: Floats, a: int, b: int, c: int, is_closed: bool, shape:
 
 @kernel
 def _clip(vertices: Singles, screen: Floats, a: int, b: int, c: int, lens: Floats, clipped: Floats) -> int:
-    """Write (col, row, 1/z) of the corners of a face that lie in front of the near plane; return how many: 3 or 4.
+    """Write (col, row, 1/z) of the corners of a face beyond the near plane after clipping; return how many: 3 or 4.
 
-    The corner between two vertices is computed from the one in front, so that both faces of an edge get the same.
+    A corner between two vertices is computed from the one beyond the plane, so that both faces of an edge agree.
     """
     fx, fy, cx, cy, near = lens[0], lens[1], lens[2], lens[3], lens[4]
     corners = (a, b, c, a)
@@ -354,7 +356,7 @@ def _fill(screen: Floats, a: int, b: int, c: int, face: np.int32, inverse: Singl
         return
     w_by_col = ((mw - tw) * bdy - (bw - tw) * mdy) / twice_area
     w_by_row = ((bw - tw) * mdx - (mw - tw) * bdx) / twice_area
-    # in a sliver the slopes are wild, but 1/z never leaves the range of its corners
+    # in a sliver the slopes are inaccurate, so 1/z is clamped to the range of its corners
     w_low, w_high = min(tw, mw, bw), max(tw, mw, bw)
 
     # from the first pixel center at or below the top to the last one above the bottom
@@ -368,7 +370,7 @@ def _fill(screen: Floats, a: int, b: int, c: int, face: np.int32, inverse: Singl
             continue
         w_of_row = tw + (row - ty) * w_by_row - tx * w_by_col
         for col in range(np.uint64(left), np.uint64(right)):
-            # selections instead of a branch: this loop is compiled to vector instructions
+            # selections instead of a branch, so that this loop is vectorized
             w = np.float32(min(max(w_of_row + col * w_by_col, w_low), w_high))
             is_nearer = w > inverse[row, col]
             inverse[row, col] = w if is_nearer else inverse[row, col]
@@ -379,7 +381,7 @@ def _fill(screen: Floats, a: int, b: int, c: int, face: np.int32, inverse: Singl
 def _look_up_depth(
     inverse: Singles, hits: Ints, vertices: Singles, faces: Ints, lens: Floats, depth: Singles, facing: Singles
 ) -> None:
-    """Write depth, and the cosine between ray and normal: the distance of the face's plane over that of the point."""
+    """Write depth and the cosine between ray and normal: the distance of the face's plane over that of the point."""
     n_rows, n_cols = hits.shape
     fx, fy, cx, cy = lens[0], lens[1], lens[2], lens[3]
     x_squares = np.empty(n_cols, dtype=np.float32)
@@ -395,7 +397,7 @@ def _look_up_depth(
                 if face >= 0:
                     plane_distance = _plane_distance(vertices, faces[face, 0], faces[face, 1], faces[face, 2])
             facing[row, col] = plane_distance
-        # vector instructions again
+        # this loop is vectorized, too
         y_square_plus_one = np.float32(((row - cy) / fy) ** 2 + 1)
         for col in range(n_cols):
             w = inverse[row, col]

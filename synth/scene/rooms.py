@@ -1,6 +1,6 @@
-"""Cluttered rooms: walls that stand askew to the camera, and what stands and hangs between them.
+"""Cluttered rooms: walls at an angle to the camera, and what stands and hangs between them.
 
-`inventory` has what there is; this module finds places for it that are in view, where nobody is.
+`inventory` supplies the things; this module finds places for them within view and away from people.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ from synth.scene.stage import PlacedPerson, View
 
 CEILING = (2.3, 3.2)
 WALL_CLEARANCE = 0.45
-"""Meters from the camera to the walls, at least."""
+"""Least distance, in meters, from the camera to the walls."""
 
 NEAR_CLEARANCE = 0.3
-"""Meters from the camera to clutter, at least."""
+"""Least distance, in meters, from the camera to clutter."""
 
 SLANT = 0.5
-"""Standard deviation, in radians, of the angle between the back wall and the picture."""
+"""Standard deviation, in radians, of the angle between the back wall and the image plane."""
 
 CLOSE_UP_SHARE, NEAR_SHARE = 0.2, 0.25
-"""Of the rooms have a full table right before the camera; of what stands anywhere is cut by the border."""
+"""Share of rooms with a full table close to the camera; share of standing things that are cut off by the border."""
 
 TRIES = 5
 REACH = 13.0
-"""Meters that walls, floor and ceiling extend."""
+"""Size in meters of walls, floor and ceiling."""
 
 
 @dataclass(frozen=True)
 class Wall:
-    """A wall: its inward side faces `yaw`, and the camera is `distance` meters before it."""
+    """A wall: its inner side faces `yaw`, and the camera is `distance` meters in front of it."""
 
     yaw: float
     distance: float
 
     @cached_property
     def inward(self) -> tuple[float, float]:
-        """Its normal as (x, z)."""
+        """Its inward normal (x, z)."""
         return math.sin(self.yaw), math.cos(self.yaw)
 
     def depth_of(self, points: Floats | Singles) -> float:
-        """Return how far the outermost of some points (n, 3) is before the wall; negative if it is behind."""
+        """Return the distance of the points (n, 3) from the wall, of the closest one; negative if it is behind."""
         x, z = self.inward
         return float((points[:, 0] * x + points[:, 2] * z).min()) + self.distance
 
     def hit(self, slope: float) -> float:
-        """Return how far away, along -z, a ray (slope, -1) from the camera meets the wall; inf if never."""
+        """Return how far away, along -z, a ray (slope, -1) from the camera hits the wall; inf if never."""
         x, z = self.inward
         toward = z - slope * x
         return self.distance / toward if toward > 1e-6 else math.inf
 
     def corners(self, height: float) -> list[tuple[float, float, float]]:
-        """Return the corners of its quad."""
+        """Return the corners of the wall's quad."""
         (x, z), (along_x, along_z) = self.inward, (math.cos(self.yaw), -math.sin(self.yaw))
         ends = [(-self.distance * x + s * along_x, -self.distance * z + s * along_z) for s in (-REACH, REACH)]
         (ax, az), (bx, bz) = ends
@@ -71,7 +71,7 @@ class Wall:
 
 @dataclass(frozen=True)
 class Room:
-    """Walls, those that there are, and the height of the ceiling; without walls there is none."""
+    """The walls of a room and the height of its ceiling, which it has only if it has walls."""
 
     walls: tuple[Wall, ...]
     ceiling: float
@@ -97,11 +97,11 @@ def draw_room(
     Parameters
     ----------
     leaning : float, optional
-        Yaw of somebody among the points whose back is at the wall; the wall is then there.
+        Yaw of a person among the points who leans against a wall; this wall then exists.
     """
     slant = min(max(rng.normal(0.0, SLANT), -1.1), 1.1)
     backed = -1
-    if leaning is not None:  # which of back, left and right wall is behind them
+    if leaning is not None:  # find which of back, left and right wall is behind them
         backed = 0 if abs(leaning) < math.pi / 4 else 1 if leaning > 0 else 2
         slant = leaning - (0.0, math.pi / 2, -math.pi / 2)[backed]
     is_corridor = leaning is None and rng.random() < 0.12
@@ -122,7 +122,7 @@ def draw_room(
 
 
 def _widths(config: Config, wall: int, is_corridor: bool) -> tuple[float, float]:
-    """Return from where to where the back (0) or a side wall is, if nobody needs more room."""
+    """Return the range of distances of the back wall (0) or a side wall, if nobody needs more room."""
     if is_corridor:
         return (3.0, config.depth_limit + 2) if wall == 0 else (0.5, 1.1)
     return (1.3, config.depth_limit + 1) if wall == 0 else (0.6, 3.5)
@@ -141,7 +141,7 @@ class Furnisher:
     people : sequence of PlacedPerson
         The main one first; nobody in an empty room.
     pieces : sequence of PlacedPiece
-        What is there already.
+        Pieces that are already there.
     """
 
     def __init__(
@@ -163,13 +163,13 @@ class Furnisher:
         self._walls = np.array([(*wall.inward, wall.distance) for wall in room.walls]).reshape(-1, 3)
         self._circles = [_circle(person) for person in people]
         main = people[0] if people else None
-        # the height of the camera and the direction of who must be seen
+        # the height of the camera and the direction of the person who must stay visible
         self._eye = np.array([view.height, main.x, main.z] if main else [view.height, 0.0, 0.0])
         for piece in pieces:
             self._add(piece)
 
     def furnish(self, *, is_close_up: bool = False) -> list[PlacedPiece]:
-        """Return all pieces, those that were there and the clutter; a close-up has a full table before the camera."""
+        """Return all pieces, old ones and new clutter; a close-up has a full table in front of the camera."""
         rng, config = self.rng, self.config
         blocks = rng.random() < config.blocked_share
         if is_close_up or rng.random() < CLOSE_UP_SHARE:
@@ -192,7 +192,7 @@ class Furnisher:
         rng, piece = self.rng, self.inventory.draw(self.rng, group)
         if self.config.lost_share == 0 or rng.random() >= self.config.lost_share:
             return piece
-        # all of it, or the parts that shine
+        # the whole piece, or the parts that shine
         rows = piece.shapes.copy()
         lost = np.ones(len(rows)) if rng.random() < 0.25 else (rng.random(len(rows)) < 0.5).astype(float)
         rows[:, COLUMN["lost"]] = np.maximum(rows[:, COLUMN["lost"]], lost)
@@ -205,7 +205,7 @@ class Furnisher:
         self.pieces.append(placed)
 
     def _keep(self, placed: PlacedPiece, *, may_hide: bool = False, is_at_wall: bool = False) -> bool:
-        """Keep a piece if there is room for it."""
+        """Add a piece if there is room for it."""
         n = len(self.pieces)
         heights = placed.piece.extent[:, 1]
         walls = self._walls[:0] if is_at_wall else self._walls
@@ -222,12 +222,12 @@ class Furnisher:
         return True
 
     def _chances(self) -> list[list[float]]:
-        """Draw the numbers of all tries at once: three from 0 to 1."""
+        """Draw the random numbers of all tries at once: three from 0 to 1 for each."""
         chances: list[list[float]] = self.rng.random((TRIES, 3)).tolist()
         return chances
 
     def _close_up(self) -> None:
-        """Put a full table before the camera, if the camera is above it."""
+        """Put a full table in front of the camera, if the camera is above it."""
         table = self._draw("desk")
         for far, aside, turn in self._chances():
             placed = PlacedPiece(table, 0.8 * aside - 0.4, -0.6 - 0.7 * far, 1.6 * turn - 0.8)
@@ -244,7 +244,7 @@ class Furnisher:
                 return
 
     def _stand(self) -> None:
-        """Put something anywhere on the floor, at times near where the border of the picture cuts it."""
+        """Put something anywhere on the floor, sometimes where the border of the image cuts it off."""
         piece, is_near = self._draw("standing"), self.rng.random() < NEAR_SHARE
         for far, aside, turn in self._chances():
             slope = (2.4 * aside - 1.2) * self.half_width
@@ -256,7 +256,7 @@ class Furnisher:
                 return
 
     def _at_wall(self, aside: float) -> tuple[float, float, float] | None:
-        """Return (x, z, yaw) of a place at the foot of a wall that is in view, from a number from 0 to 1."""
+        """Return (x, z, yaw) of a visible place at the foot of a wall; `aside` selects it, from 0 to 1."""
         slope = (2.3 * aside - 1.15) * self.half_width
         distance, yaw = min((wall.hit(slope), wall.yaw) for wall in self.room.walls)
         if not 0.4 < distance < self.config.depth_limit + 2:
@@ -282,7 +282,7 @@ class Furnisher:
                 return
 
     def _hang_high(self) -> None:
-        """Hang something under the ceiling."""
+        """Hang something from the ceiling."""
         piece = _raised(self._draw("ceiling"), self.room.ceiling)
         for far, aside, turn in self._chances():
             distance = 0.8 + min(3.7, self.config.depth_limit - 0.8) * far
@@ -293,7 +293,7 @@ class Furnisher:
 
 
 def _raised(piece: Piece, height: float) -> Piece:
-    """Return a piece, not stretched in height, that hangs under a ceiling."""
+    """Return a piece that hangs from a ceiling, without its stretch in height."""
     rows = piece.shapes.copy()
     rows[:, COLUMN["y"]] += height
     return dataclasses.replace(piece, shapes=rows)
@@ -309,18 +309,18 @@ def _circle(person: PlacedPerson) -> tuple[float, float, float]:
 def _fits(
     footprint: Floats, heights: Floats, others: Floats, other_heights: Floats, walls: Floats, eye: Floats
 ) -> bool:
-    """Tell whether a piece keeps off the camera, the walls, other pieces and the view of the main person.
+    """Tell whether a piece stays clear of the camera, the walls, other pieces and the view of the main person.
 
     Parameters
     ----------
     footprint, heights : array (4, 2), (2,)
         Corners on the floor, lowest and highest point.
     others, other_heights : array (n, 4, 2), (n, 2)
-        Of what is there.
+        Footprints and heights of the other pieces.
     walls : array (m, 3)
-        Normal and distance.
+        Inward normals and distances.
     eye : array (1,) or (3,)
-        Height of the camera; and x and z of the main person, if the piece must not hide them.
+        Height of the camera; followed by x and z of the main person if the piece must not hide them.
     """
     low, high = heights[0], heights[1]
     is_level = low < eye[0] + NEAR_CLEARANCE and high > eye[0] - NEAR_CLEARANCE
@@ -342,7 +342,7 @@ def _fits(
 
 @kernel
 def _is_before(footprint: Floats, x: float, z: float) -> bool:
-    """Tell whether a footprint is nearer than a person and within 0.25 m of the line of sight to them."""
+    """Tell whether a footprint is closer than a person and within 0.25 m of the line of sight to them."""
     low, high, nearest = np.inf, -np.inf, np.inf
     for i in range(4):
         distance = max(-footprint[i, 1], 0.05)
@@ -353,7 +353,7 @@ def _is_before(footprint: Floats, x: float, z: float) -> bool:
 
 @kernel
 def _distance_to_origin(corners: Floats) -> float:
-    """Return how far a convex polygon (4, 2) is from the origin; 0 if it holds it."""
+    """Return the distance of a convex polygon (4, 2) from the origin; 0 if it contains the origin."""
     least, n_left = np.inf, 0
     for i in range(4):
         ax, az = corners[i, 0], corners[i, 1]

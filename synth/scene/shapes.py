@@ -1,9 +1,9 @@
-"""Shapes of clutter: boxes, lathed and ball-like solids, and sheets of cloth, each a row of numbers.
+"""Shapes of clutter: boxes, lathed and ball-like solids, and sheets of cloth, each as a row of numbers.
 
-A room has some hundreds of shapes; rows of numbers are quick to draw, turn and move, and become triangles only once,
-where the camera is known. `items`, `things` and `hangings` draw them; `stage` meshes them.
+A room has some hundreds of shapes. Rows of numbers are fast to draw, rotate and move; they become triangles only once,
+when the camera is known. `items`, `things` and `hangings` draw them; `stage` turns them into meshes.
 
-Own axes of a shape: y along it from -half_y to half_y, its cross-section in x and z. It is turned by roll about z,
+Axes of a shape: y along its axis from -half_y to half_y, its cross-section in x and z. It is rotated by roll about z,
 pitch about x and yaw about y, in this order, and moved to (x, y, z).
 """
 
@@ -34,7 +34,7 @@ class Shape(NamedTuple):
     half_x, half_y, half_z : float
         Half sizes. Of a sheet, half_z is the depth of its folds.
     yaw, pitch, roll : float
-        How it is turned.
+        Rotation.
     bottom, top : float
         Radius at the lower and the upper end, as a share of the half sizes.
     bulge, wave, n_waves : float
@@ -42,11 +42,12 @@ class Shape(NamedTuple):
     square : float
         0 for a round cross-section, 1 for one that is nearly a rectangle; balls become cushions.
     bend, arch : float
-        Meters that the axis leaves the straight line: at the top, and in the middle. To x; of a sheet, to z.
+        Meters by which the axis deviates from a straight line, at the top and in the middle: along x; of a sheet, along
+        z.
     fold, n_folds, phase : float
-        Folds along the axis, deeper below than above: depth and number around the axis, or across a sheet.
+        Folds along the axis, deeper at the bottom: depth and number around the axis, or across a sheet.
     rings, segments : float
-        How fine the mesh is: along the axis and around it.
+        Resolution of the mesh along the axis and around it.
     lost : float
         1 if it is black or shiny, so that a sensor has no reading there.
     """
@@ -79,7 +80,7 @@ class Shape(NamedTuple):
 
 WIDTH = len(Shape._fields)
 COLUMN = {name: i for i, name in enumerate(Shape._fields)}
-"""Column of every number in an array of shapes."""
+"""Column of each field in an array of shapes."""
 
 _X, _Y, _Z, _HALF_X, _HALF_Y, _HALF_Z = (COLUMN[n] for n in ("x", "y", "z", "half_x", "half_y", "half_z"))
 _YAW, _PITCH, _ROLL, _BOTTOM, _TOP = (COLUMN[n] for n in ("yaw", "pitch", "roll", "bottom", "top"))
@@ -94,16 +95,16 @@ def box(
     x: float, y: float, z: float, half_x: float, half_y: float, half_z: float, *, yaw: float = 0.0, pitch: float = 0.0,
     roll: float = 0.0, top: float = 1.0, lost: float = 0.0,
 ) -> Shape:  # fmt: skip
-    """Return a box, whose upper side may be smaller or larger than its lower one."""
+    """Return a box, whose top may be smaller or larger than its bottom."""
     return Shape(BOX, x, y, z, half_x, half_y, half_z, yaw, pitch, roll, top=top, lost=lost)
 
 
 def tube(start: Sequence[float], end: Sequence[float], radius: float, *, top: float = 1.0, arch: float = 0.0) -> Shape:
-    """Return a thin tube from one point to another, in an arch if asked for."""
+    """Return a thin tube from one point to another, possibly arched."""
     dx, dy, dz = end[0] - start[0], end[1] - start[1], end[2] - start[2]
     level = math.hypot(dx, dz)
     half = max(math.hypot(level, dy) / 2, 1e-3)
-    # y goes to the direction: first down from the vertical, then about it
+    # rotate y to the direction: first down from the vertical, then about it
     return Shape(
         LATHE, (start[0] + end[0]) / 2, (start[1] + end[1]) / 2, (start[2] + end[2]) / 2, radius, half, radius,
         yaw=math.atan2(dx, dz), pitch=math.atan2(level, dy), top=top, arch=arch, rings=6.0 if arch else 2.0,
@@ -113,7 +114,7 @@ def tube(start: Sequence[float], end: Sequence[float], radius: float, *, top: fl
 
 def rows_of(shapes: Rows) -> Floats:
     """Return shapes as an array (n, WIDTH)."""
-    flat = [number for shape in shapes for number in shape]  # quicker than nested tuples
+    flat = [number for shape in shapes for number in shape]  # faster than nested tuples
     return np.array(flat, dtype=np.float64).reshape(-1, WIDTH)
 
 
@@ -127,17 +128,17 @@ def bounds(rows: Floats) -> Floats:
 def mesh_shapes(
     rows: Floats, owners: npt.NDArray[np.int64], places: Floats, rotation: Floats, shift: Floats
 ) -> tuple[Singles, Ints]:
-    """Return vertices (n, 3) and faces (m, 3), outward side out.
+    """Return vertices (n, 3) and faces (m, 3), oriented outward.
 
     Parameters
     ----------
     rows : array (n, WIDTH)
     owners : array (n,), int64
-        Which of the places each shape belongs to.
+        The place of each shape, as an index of `places`.
     places : array (m, 6)
-        Stretch along x, y and z, then x, z and yaw: shapes are stretched, turned about the vertical and moved so.
+        Scale factors along x, y and z, then x, z and yaw: shapes are scaled, rotated about the vertical and moved.
     rotation, shift : array (3, 3), (3,)
-        From the world to the space of the vertices.
+        From world space to the space of the vertices.
     """
     n_vertices, n_faces = _count(rows)
     vertices, faces = np.empty((n_vertices, 3), dtype=np.float32), np.empty((n_faces, 3), dtype=np.int32)
@@ -148,12 +149,12 @@ def mesh_shapes(
 def find_seen(
     rows: Floats, owners: npt.NDArray[np.int64], places: Floats, rotation: Floats, shift: Floats, slopes: Floats
 ) -> Bools:
-    """Return which shapes may be seen by a camera that `rotation` and `shift` lead to.
+    """Return a mask of the shapes that a camera with this `rotation` and `shift` may see.
 
     Parameters
     ----------
     slopes : array (4,)
-        x / z at the left and right border of the picture, y / z at the upper and lower one.
+        x / z at the left and right border of the image, y / z at the upper and lower one.
     """
     is_seen = np.empty(len(rows), dtype=np.bool_)
     _find_seen(rows, owners, places, np.ascontiguousarray(rotation), np.ascontiguousarray(shift), slopes, is_seen)
@@ -162,7 +163,7 @@ def find_seen(
 
 @kernel
 def _count(rows: Floats) -> tuple[int, int]:
-    """Return how many vertices and faces some shapes have."""
+    """Return the number of vertices and of faces of some shapes."""
     n_vertices, n_faces = 0, 0
     for i in range(len(rows)):
         kind, rings, segments = int(rows[i, 0]), int(rows[i, _RINGS]), int(rows[i, _SEGMENTS])
@@ -191,7 +192,7 @@ def _turn(row: Floats, turn: Floats) -> None:
 
 @kernel
 def _bound(rows: Floats, boxes: Floats) -> None:
-    """Write center and half size of a box around every shape; exact for boxes, with some room around the others."""
+    """Write center and half size of a box around every shape: exact for boxes, with some margin for others."""
     turn = np.empty((3, 3))
     half = np.empty(3)
     for i in range(len(rows)):
@@ -220,13 +221,13 @@ def _radius(row: Floats, t: float) -> float:
 
 @kernel
 def _bow(row: Floats, t: float) -> float:
-    """Return how far the axis is off its straight line."""
+    """Return the deviation of the axis from a straight line."""
     return float(row[_BEND] * t * t + 4 * row[_ARCH] * t * (1 - t))
 
 
 @kernel
 def _flatten(value: float, square: float) -> float:
-    """Return a cosine or sine, pushed outwards: the curve becomes a rectangle with rounded corners."""
+    """Return a cosine or sine pushed outward, so that a circle becomes a rectangle with rounded corners."""
     if square <= 0:
         return value
     return math.copysign(abs(value) ** (1 - 0.85 * square), value)
@@ -234,14 +235,14 @@ def _flatten(value: float, square: float) -> float:
 
 @kernel
 def _put(own_x: float, own_y: float, own_z: float, turn: Floats, shift: Floats, vertex: Singles) -> None:
-    """Write a point of a shape, turned and moved; `turn` goes to the axes of the picture already."""
+    """Write a point of a shape, rotated and moved; `turn` already leads to camera axes."""
     for k in range(3):
         vertex[k] = turn[k, 0] * own_x + turn[k, 1] * own_y + turn[k, 2] * own_z + shift[k]
 
 
 @kernel
 def _place(place: Floats, rotation: Floats, shift: Floats, move: Floats) -> None:
-    """Write the move (3, 4), a matrix and a shift, from the axes of a piece through the world to the camera."""
+    """Write the transform (3, 4), a matrix and a shift, from the axes of a piece through the world to the camera."""
     cos, sin = math.cos(place[5]), math.sin(place[5])
     for k in range(3):
         east, up, south = rotation[k, 0], rotation[k, 1], rotation[k, 2]
@@ -261,7 +262,7 @@ def _find_seen(
     slopes: Floats,
     is_seen: Bools,
 ) -> None:
-    """Write whether a ball around each shape reaches into the view."""
+    """Write whether the bounding sphere of each shape reaches into the view."""
     move, at = np.empty((3, 4)), np.empty(3)
     tilts = np.sqrt(1 + slopes * slopes)
     for i in range(len(rows)):

@@ -1,7 +1,7 @@
 """Linear blend skinning: a `Body` and a `Pose` become the posed surface, with its joints, standing on the floor.
 
-`body` defines what comes in; `rendering` draws what goes out, once the scene has moved it into camera space. All is
-in body space (`skeleton`): meters, x to the person's left, y up, z forward.
+`body` defines the input; `rendering` draws the result, once the scene has moved it into camera space. Everything is in
+body space (`skeleton`): meters, x to the person's left, y up, z forward.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from synth.bodies import BONE, N_BONES, PARENTS, Body, BodyError, Pose
 Ground = Literal["feet", "lowest"]
 
 FOOT_BONES: tuple[int, ...] = tuple(BONE[name] for name in ("LeftFoot", "LeftToeBase", "RightFoot", "RightToeBase"))
-"""Ankles and balls of the feet: the bones that find the floor."""
+"""Ankles and balls of the feet: the bones that determine the floor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +41,10 @@ class PosedBody:
 
 
 def pose_body(body: Body, pose: Pose, *, ground: Ground = "feet") -> PosedBody:
-    """Turn every bone of a body as a pose says, and put the body on the floor.
+    """Rotate every bone of a body by a pose, and put the body on the floor.
 
     With G(b) = pose.rotations[b] @ body.to_t_pose[b], the heads of the bones are p(child) = p(parent) + G(parent)
-    (head(child) - head(parent)), and a vertex x goes to the sum over its bones of weight (G(b) (x - head(b)) + p(b)).
+    (head(child) - head(parent)), and a vertex x moves to the sum over its bones of weight (G(b) (x - head(b)) + p(b)).
     A joint moves with the one bone that carries it.
 
     Parameters
@@ -52,10 +52,10 @@ def pose_body(body: Body, pose: Pose, *, ground: Ground = "feet") -> PosedBody:
     body : Body
     pose : Pose
     ground : "feet" or "lowest"
-        How high the body ends up. "feet": each ankle and ball of a foot (`FOOT_BONES`) is as high above the floor as
-        it rises over its height in the rest pose, whose soles are at y = 0; the smallest of these four rises becomes
-        ``pose.foot_clearance * body.leg_length``. A flat foot so stands with its sole on the floor. "lowest": the
-        lowest vertex lies at y = 0, whatever the clearance: for bodies that lie, kneel or sit on the floor.
+        The height of the body. "feet": each ankle and ball of a foot (`FOOT_BONES`) has a rise, its height above the
+        floor minus its height in the rest pose, whose soles are at y = 0; the smallest of these four rises becomes
+        ``pose.foot_clearance * body.leg_length``. So the sole of a flat foot stands on the floor. "lowest": the lowest
+        vertex is at y = 0, whatever the clearance: for bodies that lie, kneel or sit on the floor.
 
     Returns
     -------
@@ -94,9 +94,9 @@ def _place_bones(
     heads: Floats,
     moves: Singles,
 ) -> None:
-    """Write the posed head of every bone, and its move as a matrix (3, 4): turn and then shift, from rest to pose.
+    """Write the posed head of every bone, and its transform (3, 4) from rest to pose: a rotation and a shift.
 
-    Hips stay where they rest. Parents come before their children.
+    The hips stay in their rest position. Parents come before their children.
     """
     turns = np.empty(to_t_pose.shape)
     for bone in range(len(parents)):
@@ -125,7 +125,7 @@ def _place_bones(
 
 @kernel
 def _carry(rest: Singles, bones: npt.NDArray[np.uint8], moves: Singles, points: Singles) -> None:
-    """Write every point moved by its one bone."""
+    """Write every point moved by its bone."""
     for i in range(len(rest)):
         m = moves[bones[i]]
         for k in range(3):
@@ -140,7 +140,7 @@ def _skin(
     moves: Singles,
     vertices: Singles,
 ) -> None:
-    """Write every vertex moved by the weighted mean of its bones' moves."""
+    """Write every vertex moved by the weighted mean of its bones' transforms."""
     for vertex in range(len(rest)):
         x, y, z = rest[vertex, 0], rest[vertex, 1], rest[vertex, 2]
         new_x = new_y = new_z = np.float32(0)

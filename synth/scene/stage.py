@@ -1,7 +1,7 @@
-"""What a scene is made of: people and pieces in the world, the walls around them and the camera before them.
+"""The parts of a scene: people and pieces in the world, the walls around them and the camera in front of them.
 
 World space: meters, x to the camera's right, y up, z toward the camera (right-handed); the camera is above the origin
-and looks along -z. At yaw 0 a person faces the camera, the person's left on the camera's right. `composing` draws
+and looks along -z. At yaw 0 a person faces the camera, with their left on the camera's right. `composing` draws
 scenes.
 """
 
@@ -22,19 +22,19 @@ from synth.scene.shapes import COLUMN, SHEET, find_seen, mesh_shapes
 from synth.scene.skinning import PosedBody
 
 PROBED_EVERY = 5
-"""One vertex in so many is tested for collisions; a body has one every 1 to 2 cm."""
+"""One vertex in this many is tested for collisions; a body has one every 1 to 2 cm."""
 
 
 @dataclass(frozen=True, eq=False)
 class Person:
-    """A posed body before it has a place: its parts come from `body`, its shape from `posed`.
+    """A posed body without a place: its parts come from `body`, its shape from `posed`.
 
     Parameters
     ----------
     body : Body
     posed : PosedBody
     activity : str
-        One of `config.ACTIVITIES`, or empty: what surroundings the person gets.
+        One of `config.ACTIVITIES`, or empty: determines the person's surroundings.
     """
 
     body: Body
@@ -42,13 +42,13 @@ class Person:
     activity: str = ""
 
     def placed(self, x: float, z: float, yaw: float) -> PlacedPerson:
-        """Return the person at (x, z), turned by `yaw`."""
+        """Return the person at (x, z), rotated by `yaw`."""
         return PlacedPerson(self, x, z, yaw)
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedPerson:
-    """A person in the world, at (x, z), turned by `yaw` radians."""
+    """A person in the world, at (x, z), rotated by `yaw` radians."""
 
     person: Person
     x: float
@@ -67,7 +67,7 @@ class PlacedPerson:
 
     @cached_property
     def probes(self) -> Singles:
-        """Some of the vertices, for tests of collision."""
+        """Some of the vertices, for collision tests."""
         return moved(self.person.posed.vertices[::PROBED_EVERY], *self.move)
 
     @cached_property
@@ -98,13 +98,13 @@ class View:
         """World axes to camera axes, (3, 3)."""
         (ct, st), (cr, sr) = ((float(np.cos(a)), float(np.sin(a))) for a in (self.tilt, self.roll))
         tilt = np.array([[1, 0, 0], [0, ct, -st], [0, st, ct]])
-        # the camera turned clockwise sees the world turned counter-clockwise
+        # a camera turned clockwise sees the world turned counterclockwise
         roll = np.array([[cr, sr, 0], [-sr, cr, 0], [0, 0, 1]])
         return np.asarray(roll @ tilt @ np.diag([1.0, -1.0, -1.0]))
 
     @cached_property
     def slopes(self) -> Floats:
-        """Array (4,): x / z at the left and the right border of the picture, y / z at the upper and the lower one."""
+        """Array (4,): x / z at the left and the right border of the image, y / z at the upper and the lower one."""
         camera = self.camera
         left, right = (-1 - camera.cx) / camera.fx, (camera.width - camera.cx) / camera.fx
         return np.array([left, right, (-1 - camera.cy) / camera.fy, (camera.height - camera.cy) / camera.fy])
@@ -116,13 +116,13 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What the camera looks at.
+    """The people, pieces and walls that a camera sees.
 
     Parameters
     ----------
     view : View
     people : tuple of PlacedPerson
-        The main one first.
+        The main person first.
     pieces : tuple of PlacedPiece
         Furniture.
     walls : array (n, 4, 3), float64
@@ -138,7 +138,7 @@ class Scene:
         """Return everything in camera space; person ids count from 1."""
         found = []
         for i, placed in enumerate(self.people, start=1):
-            # from body space to camera space in one go
+            # straight from body space to camera space
             turn, shift = placed.move
             surface = moved(placed.person.posed.vertices, self.view.rotation @ turn, self.view.to_camera(shift))
             found.append(Mesh.of_body(placed.person.body, surface, i))
@@ -151,7 +151,7 @@ class Scene:
         return found + self._clutter()
 
     def _clutter(self) -> list[Mesh]:
-        """Return the shapes of all pieces: the solid, the open and those without readings."""
+        """Return the shapes of all pieces as three meshes: solids, open surfaces, and those without readings."""
         pieces = [placed for placed in self.pieces if len(placed.piece.shapes)]
         if not pieces:
             return []
@@ -184,7 +184,7 @@ def _room_faces(n_boxes: int, n_walls: int) -> npt.NDArray[np.int32]:
 
 
 def moved(points: Singles, rotation: Floats, translation: Floats) -> Singles:
-    """Return points (n, 3), turned and moved."""
+    """Return points (n, 3), rotated and moved."""
     out = np.empty((len(points), 3), dtype=np.float32)
     _move(np.ascontiguousarray(points), rotation.astype(np.float32), translation.astype(np.float32), out)
     return out
@@ -200,7 +200,7 @@ def _move(points: Singles, rotation: Singles, translation: Singles, out: Singles
 
 @kernel
 def _measure_points(points: Singles, extent: Singles) -> None:
-    """Write the lowest and the highest corner of the box around points."""
+    """Write the lowest and the highest corner of the bounding box of points."""
     extent[0], extent[1] = np.inf, -np.inf
     for i in range(len(points)):
         for axis in range(3):

@@ -1,8 +1,7 @@
-"""Things that stand on floors: drawn from the shapes of `shapes`, tables and shelves with `items` on them.
+"""Things that stand on floors, built from the shapes of `shapes`; tables and shelves have `items` on them.
 
-Each is a list of shapes in axes of its own: y up from the floor,
-its front toward +z. `hangings` has what hangs on walls
-and ceilings, and the cloth; `inventory` keeps what was drawn.
+Each is a list of shapes in its own axes: y up from the floor, its front toward +z. `hangings` has the things on walls
+and ceilings, and the cloth; `inventory` keeps those that were drawn.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def floor_lamp(rng: np.random.Generator) -> Thing:
 
 
 def office_chair(rng: np.random.Generator) -> Thing:
-    """Draw a swivel chair, perhaps with arms or a jacket over its back."""
+    """Draw a swivel chair, possibly with arms or a jacket over its back."""
     seat, wide = between(rng, 0.42, 0.55), between(rng, 0.21, 0.27)
     back, n_feet = between(rng, 0.2, 0.38), 5
     shapes = [
@@ -60,7 +59,7 @@ def office_chair(rng: np.random.Generator) -> Thing:
 
 
 def plain_chair(rng: np.random.Generator) -> Thing:
-    """Draw a chair with a back of slats, staves or a board, perhaps with a jacket over it."""
+    """Draw a chair with a back of slats, spindles or a board, possibly with a jacket over it."""
     seat, wide, deep = between(rng, 0.4, 0.5), between(rng, 0.19, 0.25), between(rng, 0.19, 0.24)
     tall, lean, leg = between(rng, 0.32, 0.6), between(rng, 0.0, 0.12), between(rng, 0.014, 0.025)
     shapes = [box(0, seat, 0, wide, between(rng, 0.012, 0.04), deep)]
@@ -87,7 +86,7 @@ def plain_chair(rng: np.random.Generator) -> Thing:
 
 
 def soft_sofa(rng: np.random.Generator) -> Thing:
-    """Draw a rounded armchair or sofa with cushions, perhaps a blanket."""
+    """Draw a rounded armchair or sofa with cushions, possibly with a blanket."""
     wide, deep = between(rng, 0.35, 1.1), between(rng, 0.35, 0.48)
     seat, back, thick = between(rng, 0.36, 0.48), between(rng, 0.3, 0.5), between(rng, 0.08, 0.14)
     round_ = between(rng, 0.3, 0.9)
@@ -148,7 +147,7 @@ def desk(rng: np.random.Generator, *, is_full: bool = False) -> Thing:
     half_x, half_z = between(rng, 0.35, 1.0), between(rng, 0.28, 0.5)
     thick, leg = between(rng, 0.01, 0.03), between(rng, 0.018, 0.04)
     shapes: Thing = []
-    if rng.random() < 0.3:  # on one foot
+    if rng.random() < 0.3:  # on one leg
         half_x = half_z = between(rng, 0.3, 0.6)
         shapes.append(Shape(LATHE, 0, height - thick, 0, half_x, thick, half_z, rings=2.0, segments=18.0))
         shapes.append(Shape(LATHE, 0, height / 2, 0, 0.2, height / 2, 0.2, top=0.3, bulge=-0.6, rings=6.0))
@@ -188,7 +187,7 @@ def rack(rng: np.random.Generator) -> Thing:
 
 
 def bed(rng: np.random.Generator) -> Thing:
-    """Draw a bed with pillows and a blanket; its long side along z."""
+    """Draw a bed with pillows and a blanket, its long side along z."""
     half_x, half_z, height = between(rng, 0.45, 0.9), between(rng, 0.95, 1.05), between(rng, 0.35, 0.55)
     shapes = [
         Shape(BALL, 0, height - 0.12, 0, half_x, 0.14, half_z, square=0.9, segments=16.0),
@@ -230,7 +229,7 @@ def pillar(rng: np.random.Generator) -> Thing:
 
 
 def coat_stand(rng: np.random.Generator) -> Thing:
-    """Draw a pole with coats and hats, the likest of all to people."""
+    """Draw a pole with coats and hats, the thing that most resembles a person."""
     tall = between(rng, 1.5, 1.9)
     shapes = [tube((0, 0, 0), (0, tall, 0), 0.02), Shape(LATHE, 0, 0.02, 0, 0.2, 0.02, 0.2, rings=2.0)]
     for yaw in (6.3 * rng.random(3)[: int(rng.integers(1, 4))]).tolist():
@@ -259,7 +258,7 @@ def leaning_board(rng: np.random.Generator) -> Thing:
 
 
 def boxes(rng: np.random.Generator) -> Thing:
-    """Draw cartons piled up askew."""
+    """Draw a crooked stack of cartons."""
     shapes: Thing = []
     up = 0.0
     for _ in range(int(rng.integers(1, 5))):
@@ -275,9 +274,9 @@ STANDINGS: tuple[Draw, ...] = (
     plain_chair,
     soft_sofa, heap, bag, desk, desk, counter, rack, bed, stairs, pillar, coat_stand, leaning_board, boxes,
 )  # fmt: skip
-"""What stands on floors, as often as it is named."""
+"""Things on floors, in proportion to how often each is listed."""
 
 DESKS: tuple[Draw, ...] = (partial(desk, is_full=True),)
 COUNTERS: tuple[Draw, ...] = (counter,)
 LOWS: tuple[Draw, ...] = (desk, plain_chair, office_chair, bag, heap, boxes)
-"""What may stand between the camera and a person."""
+"""Things that may stand between the camera and a person."""

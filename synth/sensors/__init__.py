@@ -1,6 +1,6 @@
-"""What real cameras make of exact depth: structured light, time of flight, stereo.
+"""Models of real depth cameras: structured light, time of flight, stereo.
 
-Exact depth and labels in, readings with noise, holes and shadows out. Other rooms may use `sense` and `find_sensor`. A
+Exact depth and labels in; readings with noise, holes and shadows out. Other rooms may use `sense` and `find_sensor`. A
 new sensor is an entry in `devices` and, if it works differently, a model in `models`.
 
 Modules, from the ground up:

@@ -1,8 +1,8 @@
-"""The depth cameras that can be imitated: four kinds of sensors with their parameters, and real devices by name.
+"""The simulated depth cameras: four kinds of sensors with their parameters, and real devices by name.
 
-Parameters in pixels are pixels of the sensor itself, whose focal length is `focal_px`: a picture of another size gets
-the same errors in meters. Figures without a source are chosen by eye, beside real frames where there are any (Kinect
-v1). `models` does what they say. This module does not import numba.
+Parameters in pixels refer to pixels of the sensor itself, whose focal length is `focal_px`: an image of another size
+gets the same errors in meters. Values without a source were chosen by eye, next to real frames where available (Kinect
+v1). `models` implements them. This module does not import numba.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from dataclasses import dataclass, fields
 from depthforest.base import UsageError, is_finite, is_number
 
 NEAREST_M = 0.001
-"""Meters; what is nearer is taken for nothing."""
+"""Meters; anything nearer counts as no surface."""
 FURTHEST_M = 65.534
-"""Meters that 16 bits of millimeters hold; 65535 means "no reading" to some drivers."""
+"""Largest depth, in meters, that fits 16 bits of millimeters; 65535 means "no reading" to some drivers."""
 
 
 class SensorError(UsageError):
-    """A sensor that does not exist or cannot work, or pictures that do not fit together."""
+    """An unknown or invalid sensor, or images that do not fit together."""
 
 
 @dataclass(frozen=True)
 class _Sensor:
-    """Working range of any sensor, in meters: readings outside are holes."""
+    """Working range of a sensor, in meters: readings outside are holes."""
 
     near_m: float
     far_m: float
@@ -43,27 +43,25 @@ class _Sensor:
             if field.name in POSITIVE and value == 0:
                 raise SensorError(f"{kind}.{field.name} must be above 0, got {value!r}")
             if field.name.endswith("_share") and value > 1:
-                raise SensorError(f"{kind}.{field.name} is a share from 0 to 1, got {value!r}")
+                raise SensorError(f"{kind}.{field.name} must be a share from 0 to 1, got {value!r}")
             if field.name.endswith("_px") and field.name not in POSITIVE and value > MAX_WINDOW_PX:
-                raise SensorError(f"{kind}.{field.name} is at most {MAX_WINDOW_PX} pixels, got {value!r}")
+                raise SensorError(f"{kind}.{field.name} must be at most {MAX_WINDOW_PX} pixels, got {value!r}")
             if field.name.endswith("_m") and abs(float(value)) > FURTHEST_M:
-                raise SensorError(f"{kind}.{field.name} is at most {FURTHEST_M} meters, got {value!r}")
+                raise SensorError(f"{kind}.{field.name} must be at most {FURTHEST_M} meters, got {value!r}")
         if not 0 <= self.near_m < self.far_m <= FURTHEST_M:
-            raise SensorError(
-                f"a sensor's range is 0 <= near_m < far_m <= {FURTHEST_M}, got {self.near_m} and {self.far_m}"
-            )
+            raise SensorError(f"a sensor needs 0 <= near_m < far_m <= {FURTHEST_M}, got {self.near_m} and {self.far_m}")
 
 
 SIGNED = ("projector_x_m", "imager_x_m", "noise_center_m")
 POSITIVE = ("focal_px", "baseline_m", "levels_per_px", "jump_px", "jump_share", "flat_size_px")
 MAX_WINDOW_PX = 64
 MAX_SCALE = 16.0
-"""Times the focal length of a camera may exceed the sensor's: windows grow with it."""
+"""Largest ratio of a camera's focal length to the sensor's: windows grow with it."""
 
 
 @dataclass(frozen=True)
 class Ideal(_Sensor):
-    """No error but rounding to whole millimeters."""
+    """No error except rounding to whole millimeters."""
 
     near_m: float = 0.0
     far_m: float = FURTHEST_M
@@ -71,47 +69,48 @@ class Ideal(_Sensor):
 
 @dataclass(frozen=True)
 class StructuredLight(_Sensor):
-    """A projected dot pattern, matched in windows of an infrared picture: Kinect v1, Xtion.
+    """A projected dot pattern, matched in windows of an infrared image: Kinect v1, Xtion.
 
-    The projector is to the right of the imager, seen from behind the device, so that the shadow of everything falls to
-    its *left* in an unmirrored picture, `focal * 0.075 * (1 / z_near - 1 / z_far)` pixels wide. Real frames show it: to
-    the left of a fist at 0.76 m before a body at 1.25 m it is mostly 16 to 24 pixels wide, geometry says 20.
+    The projector is to the right of the imager, seen from behind the device, so that everything casts its shadow to
+    its *left* in an unmirrored image, `focal * 0.075 * (1 / z_near - 1 / z_far)` pixels wide. Real frames agree: to
+    the left of a fist at 0.76 m in front of a body at 1.25 m the shadow is mostly 16 to 24 pixels wide; the formula
+    gives 20.
 
-    Depth that the driver has registered to the color camera, 25 mm from the imager toward the projector, has 50 mm of
-    the baseline in its left shadow and 25 mm in a right one: "kinect_v1_registered". In a real registered cloud the two
-    are 16 to 26 and 11 to 18 pixels wide, geometry says 24 and 13.
+    If the driver has registered depth to the color camera, 25 mm from the imager toward the projector, 50 mm of the
+    baseline cause the left shadow and 25 mm a right one: "kinect_v1_registered". In a real registered cloud the two
+    are 16 to 26 and 11 to 18 pixels wide; the formula gives 24 and 13.
     """
 
     near_m: float = 0.5  # the drivers' default range
     far_m: float = 4.5
-    focal_px: float = 580.0  # of the infrared imager, 640 pixels wide
+    focal_px: float = 580.0  # of the infrared imager, which is 640 pixels wide
     baseline_m: float = 0.075  # from imager to projector: a pixel of disparity at 1 m is 23 mm
-    projector_x_m: float = 0.075  # to the right of the viewpoint of the picture; below 0: to the left
-    imager_x_m: float = 0.0  # the same of the imager; 0: the picture is the imager's own
-    levels_per_px: float = 8.0  # steps of disparity in a pixel; all depths of the real frames fit 1/8 px at 0.992 f b
+    projector_x_m: float = 0.075  # to the right of the image's viewpoint; negative: to the left
+    imager_x_m: float = 0.0  # likewise of the imager; 0: the image is the imager's own
+    levels_per_px: float = 8.0  # disparity steps per pixel; all depths of the real frames fit 1/8 px at 0.992 f b
     # Standard deviation of depth on a flat wall, rounding included: base + gain (z - center)^2 meters.
     noise_base_m: float = 0.0012
     noise_gain: float = 0.0019
     noise_center_m: float = 0.4
-    # The noise is blobs of the size of the correlation window. Window and grain are fitted to the autocorrelation of
-    # the real frames and of a real wall at 3.5 m.
+    # The noise consists of blobs of the size of the correlation window. Window and grain were fitted to the
+    # autocorrelation of the real frames and of a real wall at 3.5 m.
     noise_width_px: float = 8.0
     noise_height_px: float = 9.0
-    noise_grain_share: float = 0.1  # of the variance is a pixel's own
-    jump_px: float = 1.5  # neighbors differ more in disparity: an edge
-    wander_px: float = 1.5  # how far, one standard deviation, patches of an edge stray
-    support_share: float = 0.3  # of the window that must lie on one surface, or fingers and tips are lost
-    support_spread: float = 0.08  # one standard deviation from patch to patch, as the next
-    grazing_cos: float = 0.174  # cos 80 degrees: half of a surface so steep is holes, nearly all beyond 85
+    noise_grain_share: float = 0.1  # share of the variance that is independent for each pixel
+    jump_px: float = 1.5  # neighbors that differ more in disparity form an edge
+    wander_px: float = 1.5  # standard deviation of the displacement of patches of an edge
+    support_share: float = 0.3  # share of the window that must lie on one surface; below it, fingers and tips are lost
+    support_spread: float = 0.08  # standard deviation from patch to patch, like grazing_spread
+    grazing_cos: float = 0.174  # cos 80 degrees: a surface this steep is half holes, one beyond 85 nearly all
     grazing_spread: float = 0.035
-    speckle_share: float = 0.0005  # of all pixels are holes without any reason: 0.0002 to 0.004 in the real frames
+    speckle_share: float = 0.0005  # share of pixels that are random holes: 0.0002 to 0.004 in the real frames
 
 
 @dataclass(frozen=True)
 class TimeOfFlight(_Sensor):
-    """Modulated light, timed pixel by pixel: Kinect v2, Azure Kinect.
+    """Modulated light, timed in every pixel: Kinect v2, Azure Kinect.
 
-    Amplitude is |cos| / z^2, that is, 1 for a surface that faces the camera at 1 m.
+    The amplitude is |cos| / z^2: 1 for a surface that faces the camera at 1 m.
     """
 
     near_m: float = 0.5
@@ -124,37 +123,37 @@ class TimeOfFlight(_Sensor):
     noise_window_px: float = 1.5  # nearly independent pixels
     least_amplitude: float = 0.015  # below it, no reading: 72 degrees at 4.5 m
     least_amplitude_spread: float = 0.004
-    jump_share: float = 0.03  # of z between neighbors: an edge
-    flying_share: float = 0.45  # of the pixels on both sides of an edge read a mixture of both depths
-    dropped_share: float = 0.25  # of them read nothing
-    multipath_gain: float = 0.3  # of the hollow that is added to the depth
-    multipath_limit_m: float = 0.05  # deepest hollow that counts
-    multipath_reach_m: float = 0.12  # half size of the surroundings that shine into a corner
+    jump_share: float = 0.03  # neighbors that differ by more than this share of z form an edge
+    flying_share: float = 0.45  # share of the pixels on both sides of an edge that read a mixture of both depths
+    dropped_share: float = 0.25  # share of these that read nothing
+    multipath_gain: float = 0.3  # share of the depth of a hollow that is added to the reading
+    multipath_limit_m: float = 0.05  # deepest hollow that is considered
+    multipath_reach_m: float = 0.12  # half width of the area that reflects light into a corner
 
 
 @dataclass(frozen=True)
 class Stereo(_Sensor):
     """Two imagers, matched in blocks: RealSense D400.
 
-    The picture is the left imager's. What the right one does not see has no reading: a shadow to the left of
-    everything, and a band at the left border that is the wider, the nearer the scene.
+    The image is that of the left imager. What the right imager does not see has no reading: a shadow to the left of
+    everything, and a band along the left border that widens as the scene gets closer.
     """
 
     near_m: float = 0.3
     far_m: float = 6.0
     focal_px: float = 425.0  # D435 at 848 pixels; nominal, as the camera preset
     baseline_m: float = 0.050  # D435, nominal
-    levels_per_px: float = 32.0  # chosen; finer than the noise
+    levels_per_px: float = 32.0  # a choice: finer than the noise
     noise_px: float = 0.08  # of disparity: 15 mm at 2 m, growing with z^2
-    noise_window_px: float = 7.0  # size of the blotches
+    noise_window_px: float = 7.0  # width of the noise blobs
     jump_px: float = 1.0
-    fatten_px: float = 2.0  # how far near surfaces grow over far ones, more or less
-    edge_window_px: float = 5.0  # the block that melts edges
+    fatten_px: float = 2.0  # mean growth of near surfaces over far ones
+    edge_window_px: float = 5.0  # the block that smooths edges
     grazing_cos: float = 0.12
-    flat_share: float = 0.15  # of the scene has hardly any texture,
-    flat_hole_share: float = 0.2  # of which this is holes
+    flat_share: float = 0.15  # share of the scene with hardly any texture,
+    flat_hole_share: float = 0.2  # and the share of that which is holes
     speckle_share: float = 0.002
-    flat_size_px: float = 32.0  # size of patches of like texture
+    flat_size_px: float = 32.0  # size of patches of similar texture
     is_band_cut: bool = True
 
 
@@ -176,11 +175,11 @@ SENSORS: dict[str, Sensor] = {
 
 
 def find_sensor(sensor: Sensor | str) -> Sensor:
-    """Return the sensor of a name, or the parameters themselves."""
+    """Return the sensor with this name, or the parameters themselves."""
     if isinstance(sensor, str):
         if sensor not in SENSORS:
             raise SensorError(f"no sensor is called {sensor!r}; sensors: {', '.join(SENSORS)}")
         return SENSORS[sensor]
     if not isinstance(sensor, Sensor):
-        raise SensorError(f"a sensor is a name ({', '.join(SENSORS)}) or its parameters, got {type(sensor).__name__}")
+        raise SensorError(f"sensor must be a name ({', '.join(SENSORS)}) or parameters, got {type(sensor).__name__}")
     return sensor

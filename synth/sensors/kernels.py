@@ -1,7 +1,7 @@
-"""Kernels of the sensor models: correlated noise, shadows, and where each pixel's reading comes from.
+"""Kernels of the sensor models: correlated noise, shadows, and the source of each pixel's reading.
 
 Serial, without checks: `sensors.sense` validates everything. Disparity is in pixels of the sensor itself, 0 = nothing;
-`shift` turns it into columns of the given camera. A `source` is the flat index of the pixel whose surface a reading
+`shift` converts it to columns of the given camera. A `source` is the flat index of the pixel whose surface a reading
 shows. Only +, -, *, / and square roots are used, so that the same seed gives the same bytes on every machine.
 """
 
@@ -20,21 +20,21 @@ from synth.sensors.noise import LOW_16, SHIFT_16
 Indices = npt.NDArray[np.int32]
 
 MOST_STRAY = 2.0
-"""Standard deviations; more would tear single pixels off an edge."""
+"""Standard deviations; a larger displacement would tear single pixels off an edge."""
 GROWTH_SPREAD = 0.5
-"""Standard deviation of how far stereo's edges grow, as a share of the mean: they are ragged in patches."""
+"""Standard deviation of the growth of stereo's edges, as a share of the mean: edges are ragged in patches."""
 
 
 @kernel
 def _measure_facing(depth: Singles, intrinsics: Floats, out: Singles) -> None:
-    """Write |cos| between surface normal and ray; `intrinsics` holds fx, fy, cx, cy. 1 where nothing is.
+    """Write |cos| between surface normal and ray, 1 where there is no surface; `intrinsics` holds fx, fy, cx, cy.
 
-    Of the two steps to opposite neighbors the smaller counts, because the larger may cross an edge.
+    Of the differences to two opposite neighbors the smaller is used, because the larger may cross an edge.
     """
     rows, cols = depth.shape
     fx, fy = np.float32(intrinsics[0]), np.float32(intrinsics[1])
     cx, cy = np.float32(intrinsics[2]), np.float32(intrinsics[3])
-    # nothing lies a great step away, so that the loop below needs no branches and runs in vectors
+    # missing neighbors count as very far away, so that the loop below has no branches and is vectorized
     far, one, least, most = np.float32(1e4), np.float32(1), np.float32(NEAREST_M), np.float32(FURTHEST_M)
     padded = np.full((rows + 2, cols + 2), far, dtype=np.float32)
     for row in range(rows):
@@ -51,7 +51,7 @@ def _measure_facing(depth: Singles, intrinsics: Floats, out: Singles) -> None:
             dx = fx * (left if abs(left) < abs(right) else right)
             dy = fy * (up if abs(up) < abs(down) else down)
             x = (np.float32(col) - cx) / fx
-            # normal = (-dx, -dy, z + x dx + y dy), ray = (x, y, 1): their product is z
+            # normal = (-dx, -dy, z + x dx + y dy), ray = (x, y, 1): their dot product is z
             nz = z + x * dx + y * dy
             cos = z / np.sqrt((dx * dx + dy * dy + nz * nz) * (x * x + y * y + one))
             cosines[col] = cos if z < far else one
@@ -59,7 +59,7 @@ def _measure_facing(depth: Singles, intrinsics: Floats, out: Singles) -> None:
 
 @kernel
 def _to_disparity(depth: Singles, focal_baseline: float, out: Singles) -> None:
-    """Write focal_baseline / z; 0 where nothing is (0, negative, NaN, or what no depth picture holds)."""
+    """Write focal_baseline / z; 0 where there is no surface (0, negative, NaN, or beyond any depth image)."""
     rows, cols = depth.shape
     for row in range(rows):
         for col in range(cols):
@@ -69,16 +69,16 @@ def _to_disparity(depth: Singles, focal_baseline: float, out: Singles) -> None:
 
 @kernel
 def _cast_shadow(disparity: Singles, shift: float, margin: float, is_cut: bool, out: Singles) -> None:
-    """Set `out` to 0 where a second eye or projector, displaced along x, does not see what the first one sees.
+    """Set `out` to 0 where a second imager or projector, displaced along x, does not see what the first one sees.
 
-    The other's column of a pixel is col - shift * disparity, so that a positive shift puts it to the right. A pixel is
-    in shadow where something nearer by more than `margin` lies in the same column of the other. With `is_cut`, columns
-    outside the other's picture are not seen either.
+    The second one's column of a pixel is col - shift * disparity, so that a positive shift puts it to the right. A
+    pixel is in shadow if something nearer by more than `margin` is in the same column of the second one. With `is_cut`,
+    columns outside its image are shadow, too.
     """
     rows, cols = disparity.shape
     end = 3 * cols
-    nearest = np.empty(end, dtype=np.float32)  # what the other sees, one picture further to either side
-    columns = np.empty(cols, dtype=np.int32)  # of the other, counted from the first of `nearest`; -1 and `end` are off
+    nearest = np.empty(end, dtype=np.float32)  # what the second one sees, one image width beyond each side
+    columns = np.empty(cols, dtype=np.int32)  # of the second one, as indices of `nearest`; -1 and `end` are outside
     places = np.empty(cols)
     for col in range(cols):
         places[col] = col
@@ -93,10 +93,10 @@ def _cast_shadow(disparity: Singles, shift: float, margin: float, is_cut: bool, 
             d, last = line[col], columns[col]
             if d > 0:
                 if 0 <= last < end:
-                    here = np.uint32(last)  # unsigned indices spare numba's test for negative ones
+                    here = np.uint32(last)  # unsigned indices avoid numba's test for negative ones
                     nearest[here] = max(nearest[here], d)
                 if last > previous + 1 and before > 0 and abs(d - before) <= margin:
-                    # one surface: no gap between neighbors that spread
+                    # the same surface: fill the gap between neighbors that moved apart
                     for gap in range(previous + 1, min(last, np.int32(end))):
                         nearest[gap] = max(nearest[gap], d)
             before, previous = d, last
@@ -113,10 +113,10 @@ def _cast_shadow(disparity: Singles, shift: float, margin: float, is_cut: bool, 
 def _match_pattern(
     lit: Singles, facing: Singles, noise: Singles, rule: Floats, matched: Singles, source: Indices
 ) -> None:
-    """Write the disparity that structured light finds at each pixel, 0 for a hole, and the pixel it belongs to.
+    """Write the disparity that structured light measures at each pixel, 0 for a hole, and the pixel it comes from.
 
-    `rule`: size of a jump, sideways displacement at edges (px), half window width and height (px), smallest share of
-    the window on one surface and its spread, cosine at which surfaces are lost and its spread, speckle threshold.
+    `rule`: size of a jump, sideways displacement at edges (px), half window width and height (px), least share of the
+    window on one surface and its spread, cosine below which surfaces are lost and its spread, speckle threshold.
     """
     rows, cols = lit.shape
     jump, wander = np.float32(rule[0]), rule[1]
@@ -128,7 +128,7 @@ def _match_pattern(
         line, above, below = lit[row], lit[max(row - half_y, 0)], lit[min(row + half_y, rows - 1)]
         padded[:half_x], padded[half_x + cols :] = line[0], line[cols - 1]
         padded[half_x : half_x + cols] = line
-        # first all pixels as if there were no edge, without branches: vector instructions
+        # first all pixels as if there were no edges, without branches, so that the loop is vectorized
         for col in range(cols):
             d, blob = line[col], noise[1, row, col]
             is_edge[col] = (
@@ -143,7 +143,7 @@ def _match_pattern(
         for col in range(cols):
             if not is_edge[col]:
                 continue
-            # the window slides over the edge: in patches it locks on to what lies a little aside
+            # where the window straddles an edge, patches of it match something slightly to the side
             d, blob = line[col], noise[1, row, col]
             far_col = col - cols // 2 if col >= cols // 2 else col + cols - cols // 2  # independent noise
             aside_x = wander * min(max(blob, -MOST_STRAY), MOST_STRAY)
@@ -170,10 +170,10 @@ def _match_pattern(
 
 @kernel
 def _quantize(disparity: Singles, noise: Singles, law: Floats, out: Singles) -> None:
-    """Write depth in meters of noisy disparities in steps of 1 / levels px; 0 for holes.
+    """Write the depth in meters of noisy disparities quantized to 1 / levels px; 0 for holes.
 
-    `law`: focal length times baseline, levels, and a, b, c of the standard deviation a + b (z - c)^2 in meters. That is
-    the spread of what comes out: rounding has its share, and the noise has the rest.
+    `law`: focal length times baseline, levels, and a, b, c of the standard deviation a + b (z - c)^2 in meters. This is
+    the spread of the result: rounding causes part of it, and the noise supplies the rest.
     """
     rows, cols = disparity.shape
     focal_baseline, levels = np.float32(law[0]), np.float32(law[1])
@@ -200,7 +200,7 @@ def _raise_to(line: Singles, out: Singles) -> None:
 
 @kernel
 def _dilate(image: Singles, reach: int, out: Singles) -> None:
-    """Write the largest value of the square window that reaches `reach` pixels to each side."""
+    """Write the maximum over the square window that extends `reach` pixels to each side."""
     rows, cols = image.shape
     wide = image.copy()
     for row in range(rows):
@@ -218,7 +218,7 @@ def _dilate(image: Singles, reach: int, out: Singles) -> None:
 
 @kernel
 def _hollow(here, before, after, limit):  # type: ignore[no-untyped-def]  # inlined: meters
-    """Return by how much a point lies behind the middle of two others of its surface, at most `limit`."""
+    """Return how far a point lies behind the midpoint of two others of its surface, at most `limit`."""
     if not (before > 0 and after > 0) or abs(before - here) > 4 * limit or abs(after - here) > 4 * limit:
         return 0.0
     return min(max(here - 0.5 * (np.float64(before) + np.float64(after)), 0.0), limit)
@@ -228,9 +228,9 @@ def _hollow(here, before, after, limit):  # type: ignore[no-untyped-def]  # inli
 def _time_light(
     depth: Singles, facing: Singles, noise: Singles, seed: np.uint64, rule: Floats, out: Singles, source: Indices
 ) -> None:
-    """Write the depth in meters that time of flight reads, 0 for a hole, and the pixel whose surface it is nearer to.
+    """Write the depth in meters that time of flight measures, 0 for a hole, and the pixel with the closest surface.
 
-    `rule`: jump as a share of z; share of edge pixels that mix, and that drop out; smallest amplitude and its spread;
+    `rule`: jump as a share of z; shares of edge pixels that mix, and that drop out; least amplitude and its spread;
     a, b of the standard deviation a + b z^2 / cos; multipath gain, its deepest hollow and its reach (m times fx).
     """
     rows, cols = depth.shape
@@ -254,7 +254,7 @@ def _time_light(
                 other, at = np.float64(depth[row + 1, col]), here + cols
             is_edge = abs(other - z) > jump * z
             reach = int(reach_px / z)
-            # light that came by way of the nearer surroundings arrives late
+            # light that is reflected by nearer surroundings arrives late
             late = 0.0
             if reach <= col < cols - reach:
                 late = _hollow(z, depth[row, col - reach], depth[row, col + reach], rule[8])
@@ -267,12 +267,12 @@ def _time_light(
             if cos < weakest * squared:
                 continue
             if is_edge:
-                bits = mix(np.uint64(here) * GOLDEN ^ seed)  # two uniform numbers that no other pixel shares
+                bits = mix(np.uint64(here) * GOLDEN ^ seed)  # two uniform numbers of this pixel's own
                 chance = np.float64(bits & LOW_16) / 65536
                 if chance < dropped_share:
                     continue
                 if chance < dropped_share + mixed_share and NEAREST_M <= other <= FURTHEST_M:
-                    # up to half the pixel looks past the edge; the nearer surface sends more light back
+                    # up to half the pixel sees past the edge; the nearer surface reflects more light
                     part = np.float64((bits >> SHIFT_16) & LOW_16) / 131072
                     mine, its = (1 - part) / squared, part / (other * other)
                     mixed = (mine * z + its * other) / (mine + its)
@@ -292,9 +292,10 @@ def _fatten(
     out: Singles,
     source: Indices,
 ) -> None:
-    """Write the closest pixel that is nearer by a jump, where one lies within the growth there, else the pixel's own.
+    """Write the closest pixel that is nearer by a jump and within the growth there, or else the pixel itself.
 
-    The growth varies with the noise, up to twice `growth_px`; `largest` is the `_dilate` of that window.
+    The growth varies with the noise, up to twice `growth_px`; `largest` is the `_dilate` of `disparity` over that
+    window.
     """
     rows, cols = disparity.shape
     for row in range(rows):
@@ -317,7 +318,7 @@ def _fatten(
 
 @kernel
 def _melt_edges(fat: Singles, fat_source: Indices, is_edge: Bools, reach: int, out: Singles, source: Indices) -> None:
-    """Write at edges the mean over the window, and the source of that pixel of it which comes nearest to the mean."""
+    """Write at edges the mean over the window, and the source of the pixel in it that is closest to this mean."""
     rows, cols = fat.shape
     for row in range(rows):
         for col in range(cols):
@@ -351,8 +352,8 @@ def _melt_edges(fat: Singles, fat_source: Indices, is_edge: Bools, reach: int, o
 def _drop_flat(texture: Singles, noise: Singles, cell_px: float, rule: Floats, out: Singles) -> None:
     """Set `out` to 0 in speckles where a random texture (a coarse lattice, 0 to 1) is weak.
 
-    `rule`: texture below which matching fails, and the noise above which it does so there; the noise above which it
-    fails anywhere.
+    `rule`: texture below which matching may fail, the noise above which it then does fail, and the noise above which
+    it fails anywhere.
     """
     rows, cols = out.shape
     for row in range(rows):
@@ -386,10 +387,10 @@ def _deliver(
     near, far = np.float32(span[0]), np.float32(span[1])
     for i in range(depth.size):
         z = depth[i]
-        # by way of int32, which has vector instructions
+        # via int32, which has vector instructions
         depth_mm[i] = np.uint16(np.int32(np.float64(z) * 1000 + 0.5)) if near <= z <= far else np.uint16(0)
     for i in range(depth.size):
-        at = np.uint32(source[i])  # unsigned indices spare numba's test for negative ones
+        at = np.uint32(source[i])  # unsigned indices avoid numba's test for negative ones
         is_read = depth_mm[i] > 0
         out_parts[i] = parts[at] if is_read else np.uint8(NO_PART)
         out_people[i] = people[at] if is_read else np.uint8(0)

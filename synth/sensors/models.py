@@ -1,7 +1,7 @@
-"""The sensor models step by step: each turns ideal depth into readings and where they came from.
+"""The sensor models step by step: each turns ideal depth into readings and the sources of the readings.
 
-`devices` has their parameters, `sensing` checks everything; `kernels` does the work, with random fields of
-`noise`. A reading is in meters, 0 = hole; a source is the flat index of the pixel whose surface the reading shows.
+`devices` holds their parameters, `sensing` checks everything, `kernels` does the work with random fields of `noise`. A
+reading is in meters, 0 = hole; a source is the flat index of the pixel whose surface the reading shows.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from synth.sensors.kernels import Indices
 
 @dataclass(frozen=True, eq=False)
 class Sensed:
-    """What a sensor delivers, with the labels of what its readings show.
+    """The output of a sensor, with the labels of what its readings show.
 
     Parameters
     ----------
     depth_mm : array (rows, cols), uint16
         Millimeters; 0 = no reading.
     parts : array (rows, cols), uint8
-        Part of the surface that the reading came from; 255 for no person and for no reading.
+        Part of the surface that the reading came from; 255 for no person or no reading.
     people : array (rows, cols), uint8
-        Person likewise; 0 for nobody and for no reading.
+        Person that the reading came from; 0 for nobody or no reading.
     """
 
     depth_mm: npt.NDArray[np.uint16]
@@ -42,7 +42,7 @@ class Sensed:
 
 
 def measure_facing(depth: Singles, camera: Camera) -> Singles:
-    """Return |cos| between surface normal and ray, from the depth of neighbors."""
+    """Return |cos| between surface normal and ray, computed from the depth of neighbors."""
     facing = np.empty_like(depth)
     kernels._measure_facing(depth, np.array([camera.fx, camera.fy, camera.cx, camera.cy]), facing)
     return facing
@@ -79,7 +79,7 @@ def sense_structured_light(
             _threshold(sensor.speckle_share),
         ]
     )
-    matched, source = disparity, np.empty(depth.shape, dtype=np.int32)  # in the memory of what is done with
+    matched, source = disparity, np.empty(depth.shape, dtype=np.int32)  # reuses memory that is no longer needed
     kernels._match_pattern(lit, facing, noise, rule, matched, source)
     law = np.array(
         [focal_baseline, sensor.levels_per_px, sensor.noise_base_m, sensor.noise_gain, sensor.noise_center_m]
@@ -125,7 +125,7 @@ def sense_stereo(
     window = sensor.noise_window_px * scale
     noise_fields._fill_noise(seed, window, window, 0.0, noise)
     disparity, fat, melted = (np.empty_like(depth) for _ in range(3))
-    largest, smallest = np.empty_like(depth), np.empty_like(depth)  # the smallest with its sign changed
+    largest, smallest = np.empty_like(depth), np.empty_like(depth)  # the smallest is kept negated
     fat_source, source = np.empty(depth.shape, dtype=np.int32), np.empty(depth.shape, dtype=np.int32)
     kernels._to_disparity(depth, focal_baseline, disparity)
     growth = sensor.fatten_px * scale
@@ -136,7 +136,7 @@ def sense_stereo(
     kernels._dilate(-fat, reach, smallest)
     kernels._melt_edges(fat, fat_source, largest + smallest > sensor.jump_px, reach, melted, source)
     kernels._cast_shadow(fat, scale, max(sensor.jump_px, 1 / scale), sensor.is_band_cut, melted)
-    # a grown edge shows the rim of a surface, which is steep, in place of one that need not be
+    # a grown edge shows the rim of a surface, which is steep, in place of a surface that may not be
     melted[~(np.maximum(facing, facing.ravel()[source]) >= sensor.grazing_cos)] = 0
     cell = max(sensor.flat_size_px * scale, 1.0)
     texture = np.empty((int(depth.shape[0] / cell) + 2, int(depth.shape[1] / cell) + 2), dtype=np.float32)
@@ -151,7 +151,7 @@ def sense_stereo(
 
 @lru_cache(maxsize=64)
 def _threshold(share: float) -> float:
-    """Return the value that this share of the noise exceeds."""
+    """Return the threshold that this share of the noise exceeds."""
     return NormalDist().inv_cdf(1 - share) if 0 < share < 1 else math.inf if share == 0 else -math.inf
 
 

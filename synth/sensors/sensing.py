@@ -1,4 +1,4 @@
-"""What real depth cameras make of an ideal depth map: `sense` checks its input and runs the model of the sensor.
+"""What real depth cameras measure of an ideal depth map: `sense` checks its input and runs the model of the sensor.
 
 The sensors and their parameters are in `devices`, the models in `models`.
 """
@@ -24,10 +24,10 @@ def sense(
     rng: np.random.Generator,
     facing: npt.NDArray[np.float32] | None = None,
 ) -> Sensed:
-    """Return what a sensor sees of an ideal depth map.
+    """Return what a sensor measures of an ideal depth map.
 
-    Labels follow the depth: where an edge frays, a pixel that reads the background is nobody's, and one that reads the
-    person carries the label of the place it reads. A pixel without a reading has no label.
+    Labels follow the readings: where an edge frays, a pixel that reads the background is nobody's, and one that reads
+    the person has the label of the surface it reads. A pixel without a reading has no label.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def sense(
     parts, people : array (rows, cols), uint8
         Labels, 255 = no part; person ids, 0 = nobody.
     camera : Camera
-        Of these pictures, without distortion.
+        The camera of these images, without distortion.
     sensor : str or sensor
         A name of `SENSORS`, or parameters of your own.
     rng : numpy Generator
@@ -72,7 +72,7 @@ def _check_pictures(depth: object, parts: object, people: object, camera: object
     if not isinstance(camera, Camera):
         raise SensorError(f"camera must be a Camera, got {type(camera).__name__}; try Camera.parse")
     if camera.distortion:
-        raise SensorError("sensors take a camera without distortion; pass camera.without_distortion()")
+        raise SensorError("sensors need a camera without distortion; pass camera.without_distortion()")
     pictures = [("depth", depth, np.float32), ("parts", parts, np.uint8), ("people", people, np.uint8)]
     if facing is not None:
         pictures.append(("facing", facing, np.float32))

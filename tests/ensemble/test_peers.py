@@ -331,7 +331,7 @@ def test_stacking_with_a_class_of_few_rows(member):
     model = StackingClassifier([("a", member)]).fit(X, y)
     assert model.classes_.tolist() == ["a", "b", "c"]
     y[1:3] = "a"
-    with pytest.warns(DepthForestWarning, match="fold 0 of cv trains without class 'c': its members cannot say it"):
+    with pytest.warns(DepthForestWarning, match="fold 0 of cv trains without class 'c': its members cannot predict it"):
         model = StackingClassifier([("a", member)]).fit(X, y)
     assert np.isfinite(model.transform(X)).all()
     assert model.predict_proba(X).shape == (200, 3)

@@ -190,7 +190,7 @@ def test_visible_joints_lie_just_behind_their_parts(sensor):
 
 def test_a_scene_that_cannot_be_seen_warns():
     config = Config(camera="kinect_v1@40x30", n_bodies=1, n_poses=64, camera_tilt=(-80.0, -80.0), near_share=0.0)
-    with pytest.warns(DepthForestWarning, match="the main person never covered 0.008 of the picture; adjust distance"):
+    with pytest.warns(DepthForestWarning, match="the main person never covered 0.008 of the image; adjust distance"):
         Generator(config, seed=1)[0]
 
 

@@ -1,18 +1,18 @@
-"""AdaBoost: members fitted to reweighted rows, and a variant over a fixed pool of members.
+"""AdaBoost: members fitted to reweighted rows, and variants for regression and for a fixed pool of classifiers.
 
-A table, classes and any weak classifier come in; `AdaBoostClassifier`, `AdaBoostPoolClassifier` and
-`AdaBoostRegressor` go out, and only they are for others.
+A table, a target and any weak learner come in; `AdaBoostClassifier`, `AdaBoostPoolClassifier` and `AdaBoostRegressor`
+go out. Other rooms may use only these.
 
 Modules, from the ground up:
 
-- `rounds`: the arithmetic of a round: weights of members and rows. It knows no estimator.
-- `votes`: weighted votes, after all rounds or after each. The values are scikit-learn's.
-- `store`: what a file holds beside our own trees: votes, errors, bound, seeds, parameters. Drawn rows may lack classes
-  and categories, so trees are rewritten in terms of all that the members know together; their answers stay the same.
-- `estimator`: `AdaBoostClassifier`: members fitted one after another, made as those of `bagging`, on weights or on
-  drawn rows.
-- `regression`: `AdaBoostRegressor`: the same for numbers, on drawn rows; the answer is a weighted median.
-- `pool`: `AdaBoostPoolClassifier`: each round takes the best member of a fixed, named pool.
+- `rounds`: the arithmetic of a round: weights of members and rows. It knows nothing of estimators.
+- `votes`: weighted votes, after all rounds or after each. The values equal scikit-learn's.
+- `store`: the contents of a file besides our own trees: votes, errors, bound, seeds, parameters. Drawn rows may lack
+  classes and categories, so trees are rewritten to use those of all members together; predictions do not change.
+- `estimator`: `AdaBoostClassifier`: members fitted one after another on weighted or on drawn rows, using `bagging`'s
+  functions for one member.
+- `regression`: `AdaBoostRegressor`: the same for regression, on drawn rows; predictions are weighted medians.
+- `pool`: `AdaBoostPoolClassifier`: each round chooses the best member of a fixed, named pool.
 """
 
 import lazy_loader

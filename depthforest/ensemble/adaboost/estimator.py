@@ -1,7 +1,7 @@
-"""AdaBoost: members fitted one after another, each on rows weighted by what those before it had wrong.
+"""AdaBoost: members fitted one after another, each on rows weighted by the errors of those before it.
 
-The arithmetic is `rounds`, the answers are `votes`, a member is made by `bagging.members`; `pool`
-chooses members instead of fitting them.
+`rounds` does the arithmetic, `votes` the predictions; `bagging.members` makes a member. `pool` chooses members instead
+of fitting them.
 """
 
 from __future__ import annotations
@@ -66,39 +66,39 @@ from depthforest.ensemble.tree import (
 AUTO = "auto"
 
 MAX_TRIES = 10
-"""Members that are fitted in a round, by other seeds, until one is better than chance: an unlucky draw ends no run."""
+"""Members fitted per round, with new seeds, until one is better than chance: an unlucky draw does not end a run."""
 
 
 class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseEstimator):  # type: ignore[misc]
-    """AdaBoost over any weak classifier: SAMME for K classes (Zhu et al. 2009), which for two is Freund and Schapire's.
+    """AdaBoost over any weak classifier: SAMME for K classes (Zhu et al. 2009); for two it is Freund and Schapire's.
 
-    Round by round a member is fitted on weighted rows. With its weighted error e it votes with the weight
-    z = ln((1-e)/e) + ln(K-1), and the rows that it has right lose weight by the factor exp(-z); then the weights are
-    scaled to a sum of one.
+    Each round fits a member on weighted rows. With its weighted error e it votes with the weight
+    z = ln((1-e)/e) + ln(K-1), and the weights of correctly classified rows are multiplied by exp(-z); then the weights
+    are scaled to sum to 1.
 
-    - e = 0: the member would weigh infinitely much. It gets one more than all before it together, so that it decides
-      every row, and fitting stops. A first member without error is the whole ensemble, of weight 1.
-    - e >= 1 - 1/K (1/2 for two classes): the member is no better than a guess. It is left out, and fitting stops.
-      Where chance is in it (drawn rows, or a `random_state` of the member's own), up to ten are fitted by other seeds
-      before that. If it is the first member, `fit` raises an error.
+    - e = 0: the weight would be infinite. The member gets one more than the sum of all weights before it, so that it
+      decides every row, and fitting stops. A first member without error is the whole ensemble, with weight 1.
+    - e >= 1 - 1/K (1/2 for two classes): the member is no better than a guess. It is discarded, and fitting stops.
+      If it is random (drawn rows, or a `random_state` of its own), up to ten members with other seeds are tried
+      first. If it is the first member, `fit` raises an error.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Copied for each member; None for a stump, `DecisionTreeClassifier(max_depth=1)`. It sees classes as numbers
+        Cloned for each member; None for a stump, `DecisionTreeClassifier(max_depth=1)`. It sees classes as numbers
         0 ... n_classes - 1.
     n_estimators : int, default=50
-        Rounds at most.
+        Largest number of rounds.
     learning_rate : float, default=1.0
-        Factor of the members' weights, above 0; with smaller ones more rounds are needed.
+        Factor of the members' weights, above 0; smaller values need more rounds.
     resample : {'auto', True, False}, default='auto'
-        How a member gets the weights. False: as `sample_weight`, which it must take; they sum to as much as those of
-        `fit`, or to the number of rows. True: by as many rows as there are, drawn with replacement in proportion to
-        the weights. 'auto': True for what takes no `sample_weight`, such as nearest neighbors and pipelines.
+        How a member gets the weights. False: as `sample_weight`, which it must support; they sum to the total weight
+        passed to `fit`, or to the number of rows. True: as n rows drawn with replacement in proportion to the weights.
+        'auto': True for estimators without `sample_weight`, such as nearest neighbors and pipelines.
     form : {'odds', 'exponential'}, default='odds'
-        Which textbook's figures `estimator_weights_` has. 'odds': z, as above and in scikit-learn. 'exponential', the
-        stagewise minimum of exp(-y H): for two classes alpha = z / 2, and rows are multiplied by exp(-alpha y h); for
-        K classes (K-1)^2 / K z. After normalizing both are the same: no answer differs.
+        Convention of `estimator_weights_`. 'odds': z, as above and in scikit-learn. 'exponential', the stagewise
+        minimum of exp(-y H): for two classes alpha = z / 2, and rows are multiplied by exp(-alpha y h); for
+        K classes (K-1)^2 / K z. After normalization both are the same, so predictions do not differ.
     weight_history : bool, default=False
         Keep the weights of the rows in each round, for plots: n_estimators * n_samples * 8 bytes.
     random_state : int, RandomState instance or None, default=None
@@ -111,17 +111,17 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
     estimators_ : list of classifiers
         The members, one for each round; their classes are numbers, positions in `classes_`.
     estimator_ : classifier
-        What was copied for each member.
+        The template of the members.
     estimator_weights_ : ndarray of shape (n_rounds,), float64
-        Weights of their votes, in the given form, with the learning rate.
+        Weights of their votes, in the chosen form, including the learning rate.
     estimator_errors_ : ndarray of shape (n_rounds,), float64
-        Their errors on the weighted rows of their round.
+        Weighted errors of the members in their rounds.
     error_bound_ : ndarray of shape (n_rounds,), float64
-        For two classes: the training error after each round is at most this.
+        For two classes: an upper bound on the training error after each round.
     weight_history_ : ndarray of shape (n_rounds, n_samples), float64
-        With `weight_history`: weights of the rows in each round; every round sums to one.
+        With `weight_history`: weights of the rows in each round; every round sums to 1.
     feature_importances_ : ndarray of shape (n_features,), float64
-        Where the members have it: their mean by weight.
+        If the members have it: their weighted mean.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted.
     n_classes_ : int
@@ -137,7 +137,7 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
     """
 
     _layout = ADABOOST
-    _framed: bool  # members were fitted with frames
+    _framed: bool  # whether members were fitted with frames
 
     def __init__(
         self,
@@ -169,19 +169,19 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
             Members get a DataFrame as a DataFrame. Missing values are allowed where the member allows them.
         y : array-like of shape (n_samples,)
             Classes of any type, at least two.
-        sample_weight : array-like of shape (n_samples,) or a number for all, default=None
+        sample_weight : array-like of shape (n_samples,) or a number, default=None
             Weights of the first round. Rows of weight zero count as absent.
 
         Returns
         -------
         self : AdaBoostClassifier
-            When interrupted (KeyboardInterrupt, or an error in a member) the members that are finished stay: the
-            ensemble predicts with them.
+            If interrupted (KeyboardInterrupt, or an error in a member), the finished members stay: the ensemble
+            predicts with them.
         """
         check_boosting(self)
         template = checked_template(self._template(), kind="classifier", owner=type(self).__name__)
         is_drawn = self._draws_rows(template)
-        self.estimators_ = []  # before anything of the last fit is overwritten: what fails from here leaves no mixture
+        self.estimators_ = []  # an error from here on leaves no mixture of two fits
         self._framed = is_frame(X)
         table, y = checked_training_table(self, X, y, reset=True, finite=refuses_missing(template))
         classes, codes = class_codes(table, y, None, owner=type(self).__name__)
@@ -198,18 +198,18 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
         """Return whether members get drawn rows instead of weights."""
         if not (is_flag(self.resample) or self.resample == AUTO):
             raise UsageError(f"resample must be 'auto', True or False, got {self.resample!r}")
-        # by the signature also where metadata routing is on: these weights are ours, nobody has to ask for them
+        # by the signature even if metadata routing is on: these weights are our own, so no request is needed
         is_weighable = has_fit_parameter(template, "sample_weight") or takes_weights(template)
         if self.resample == AUTO:
             return not is_weighable
         if not self.resample and not is_weighable:
             raise UsageError(
-                f"{type(template).__name__} takes no sample_weight: let its rows be drawn by weight (resample=True)"
+                f"{type(template).__name__} takes no sample_weight: draw its rows by weight (resample=True)"
             )
         return bool(self.resample)
 
     def _boost(self, setup: MemberSetup, weights: Floats, rows: Indices | None, n_samples: int) -> None:
-        """Fit members until the rounds are over; keep what there is also when interrupted."""
+        """Fit members until the rounds are over; keep the finished ones if interrupted."""
         rounds = Ledger(
             weights,
             n_classes=self.n_classes_,
@@ -226,7 +226,7 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
             self._keep_books(rounds, rows, n_samples)
 
     def _rounds(self, setup: MemberSetup, rounds: Ledger, first: Floats) -> Iterator[Any]:
-        """Yield the member of each round; `first` are the weights that the first one gets, as they were given."""
+        """Yield the member of each round; `first` are the weights of the first round, as given."""
         seeds = member_seeds(self.random_state, self.n_estimators * MAX_TRIES).reshape(-1, MAX_TRIES)
         for index, own in enumerate(seeds):
             member, wrong = _best_member(setup, rounds, first, index, own)
@@ -245,7 +245,7 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
         return (_answers(member, table) for member in self.estimators_)
 
     def _all_votes(self, X: Any) -> tuple[Floats, float]:
-        """Return the weights of votes; trees of one table's columns are walked together, with votes in their leaves."""
+        """Return the weights of votes; trees on the same columns are walked together, with votes in their leaves."""
         first = self.estimators_[0]
         if not all(type(m) is DecisionTreeClassifier and m.categories_ is first.categories_ for m in self.estimators_):
             return super()._all_votes(X)
@@ -255,7 +255,7 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
         return Walk.of(trees).sums(table), sum(self.estimator_weights_.tolist())
 
     def save(self, path: str | Path) -> None:
-        """Write an ensemble of our own trees to a file that `depthforest.ensemble.load` reads; equal ones, equal bytes.
+        """Write an ensemble of our own trees to a file for `depthforest.ensemble.load`; equal ensembles, equal bytes.
 
         Parameters
         ----------
@@ -263,9 +263,9 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
 
         Notes
         -----
-        Members must be `DecisionTreeClassifier` of this package, as the default stumps are. `verbose` is not stored,
-        nor is `weight_history_`, as long as the training table. Members that are loaded know the classes and
-        categories of all members: where rows were drawn, that may be more than they had seen.
+        Members must be `DecisionTreeClassifier` of this package, as the default stumps are. `verbose` and
+        `weight_history_`, which is as long as the training table, are not stored. Loaded members know the classes and
+        categories of all members: if rows were drawn, these may be more than they had seen.
         """
         save_trees(self, path)
 
@@ -294,7 +294,7 @@ class AdaBoostClassifier(MemberSequence, MetaEstimatorMixin, BoostedVotes, BaseE
 def member_setup(
     template: Any, table: Any, truth: npt.NDArray[Any], weights: Floats, n_classes: int, *, is_drawn: bool
 ) -> MemberSetup:
-    """Return what all members are fitted with; `weights` are those of the first round, others come round by round."""
+    """Return the inputs of all members' fits; `weights` are those of the first round, later ones come per round."""
     n_samples, n_features = table.shape
     plan = DrawPlan(
         n_samples=n_samples,
@@ -322,19 +322,19 @@ def member_setup(
 
 
 def _coded(template: Any, table: Any, weights: Floats) -> Any:
-    """Return the table binned once for trees of our own, whose rounds would spend most of their time on it."""
+    """Return the table binned once if members are our own trees, whose rounds would spend most of their time on it."""
     return CodedTable.of(template, table, weights) if type(template) is DecisionTreeClassifier else table
 
 
 def _best_member(setup: MemberSetup, rounds: Ledger, first: Floats, index: int, seeds: Seeds) -> tuple[Any, Flags]:
-    """Return the member of a round and what it has wrong: the first that is better than chance, or the last."""
+    """Return the member of a round and a mask of its errors: the first that is better than chance, or the last."""
     if setup.plan.replace:
         setup = replace(setup, plan=replace(setup.plan, weights=rounds.weights))
     else:
-        # the first as they are: whole numbers stay whole, and a member of one round is the learner by itself
+        # the first weights are passed as given: whole numbers stay whole, and one round equals the member alone
         setup = replace(setup, weights=rounds.weights * first.sum() if rounds.errors else first)
         if not any(name.endswith("random_state") for name in setup.template.get_params()):
-            seeds = seeds[:1]  # it would learn the same again
+            seeds = seeds[:1]  # another fit would be the same
     for seed in seeds.tolist():
         member = fitted_member(setup, (index, seed))
         wrong = _answers(member, setup.X) != setup.y
@@ -344,7 +344,7 @@ def _best_member(setup: MemberSetup, rounds: Ledger, first: Floats, index: int, 
 
 
 def _voting_tree(member: DecisionTreeClassifier, weight: float, n_classes: int) -> Tree:
-    """Return a member's tree whose leaves hold the weight of its vote, for the class that they vote for."""
+    """Return a member's tree whose leaves hold the weight of its vote for the class they predict."""
     leaves = np.flatnonzero(member.tree_.is_leaf)
     child = member.tree_.child.copy()
     winners = member.classes_[member.tree_.values[child[leaves]].argmax(axis=1)]
@@ -362,7 +362,7 @@ def _answers(member: Any, table: Any) -> Indices:
 
 
 def check_boosting(estimator: Any) -> None:
-    """Check the parameters that say how rounds go."""
+    """Check the parameters of the rounds."""
     whole("n_estimators", estimator.n_estimators, 1)
     if number("learning_rate", estimator.learning_rate, 0) == 0:
         raise UsageError("learning_rate must be above 0, got 0: no member would have a vote")
@@ -374,14 +374,14 @@ def check_boosting(estimator: Any) -> None:
 
 
 def check_two_classes(classes: npt.NDArray[Any], *, owner: str) -> None:
-    """Refuse a y of one class: there is no error to boost."""
+    """Refuse a y of one class, which leaves no error to boost."""
     if len(classes) < 2:
         got = f"one class, {plain(classes[0])!r}" if len(classes) else "no rows"
         raise UsageError(f"{owner} needs at least two classes in y, got {got}")
 
 
 def first_weights(sample_weight: Any, n_samples: int) -> tuple[Floats, Indices | None]:
-    """Return the weights above zero, and the rows that have them; None for all rows."""
+    """Return the weights above zero and their rows; None for all rows."""
     if sample_weight is None:
         return np.ones(n_samples), None
     weights = checked_weights(sample_weight, n_samples)
@@ -390,8 +390,8 @@ def first_weights(sample_weight: Any, n_samples: int) -> tuple[Floats, Indices |
 
 
 def too_weak(estimator: Any, error: float, n_classes: int) -> str:
-    """Return the message about a first member that is no better than chance."""
+    """Return the message for a first member that is no better than chance."""
     return (
-        f"the first {type(estimator).__name__} has {100 * error:.3g} % of the weight wrong, no better than a guess "
+        f"the first {type(estimator).__name__} is wrong on {100 * error:.3g} % of the weight, no better than a guess "
         f"among {n_classes} classes ({100 * chance_error(n_classes):.3g} %): give it more freedom or choose another"
     )

@@ -1,7 +1,7 @@
-"""AdaBoost over a fixed pool: every round takes the classifier of the pool that is best on the weights as they are.
+"""AdaBoost over a fixed pool: every round chooses the classifier of the pool with the least weighted error.
 
-Members are named, as in `voting` and `stacking`, and are fitted once or not at all. The arithmetic is `rounds`,
-the answers are `votes`.
+Members are named, as in `voting` and `stacking`, and are fitted once or not at all. `rounds` does the arithmetic,
+`votes` the predictions.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from depthforest.ensemble.fitting import (
 class AdaBoostPoolClassifier(BoostedVotes, NamedMembers):
     """AdaBoost that chooses from a fixed pool: each round takes the member with the least weighted error.
 
-    A member may be chosen again, though not at once: after its round it is wrong on exactly 1 - 1/K of the weight
-    (with the learning rate 1). Weights of members and rows, and what happens at the errors 0 and 1 - 1/K, are as in
-    `AdaBoostClassifier`; of equal members the first is taken. Rounds cost almost nothing, since nothing is fitted in
-    them.
+    A member may be chosen again, but not at once: after its round it is wrong on exactly 1 - 1/K of the weight
+    (for learning rate 1). Weights of members and rows, and the cases of errors 0 and 1 - 1/K, are as in
+    `AdaBoostClassifier`; among equally good members the first is chosen. Rounds take almost no time, because nothing is
+    fitted in them.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ class AdaBoostPoolClassifier(BoostedVotes, NamedMembers):
         The pool: classifiers with their names; 'drop' instead of an estimator leaves it out. Clones are fitted once,
         on the class codes 0 .. n_classes - 1.
     n_estimators : int, default=50
-        Rounds at most.
+        Largest number of rounds.
     learning_rate : float, default=1.0
         Factor of the members' weights, above 0.
     form : {'odds', 'exponential'}, default='odds'
-        Which textbook's figures `estimator_weights_` has, as in `AdaBoostClassifier`.
+        Convention of `estimator_weights_`, as in `AdaBoostClassifier`.
     cv : None, int, splitter, list of folds or 'prefit', default=None
-        Which answers of the members the rounds judge. None: on the rows that they were fitted on, as in the textbooks;
-        a member that knows these by heart is then taken at once, and alone. Folds: on rows that they have not seen.
-        'prefit': of fitted members, which are taken as they are, on X.
+        The rows on which the members' answers are evaluated. None: those they were fitted on, as in the textbooks; a
+        member that has memorized them is then chosen at once, and alone. Folds: rows they have not seen. 'prefit':
+        the rows of X, for members that are already fitted.
     weight_history : bool, default=False
         Keep the weights of the rows in each round, for plots: n_estimators * n_samples * 8 bytes.
     n_jobs : int or None, default=None
@@ -62,13 +62,13 @@ class AdaBoostPoolClassifier(BoostedVotes, NamedMembers):
     Attributes
     ----------
     estimators_ : list of fitted classifiers
-        The member of each round; the same object again where it was chosen again.
+        The member of each round; the same object again if it was chosen again.
     chosen_ : list of str
         Their names.
     named_estimators_ : Bunch
         The whole pool, by name.
     estimator_weights_, estimator_errors_, error_bound_, weight_history_, feature_importances_
-        By rounds, as in `AdaBoostClassifier`. With folds the bound is for the votes of members on rows unseen by them.
+        By round, as in `AdaBoostClassifier`. With folds, the bound holds for the votes of members on unseen rows.
     classes_ : ndarray of shape (n_classes,)
     n_classes_ : int
     n_features_in_, feature_names_in_
@@ -99,7 +99,7 @@ class AdaBoostPoolClassifier(BoostedVotes, NamedMembers):
     # ------------------------------------------------------------------ fitting
 
     def fit(self, X: Any, y: Any, groups: Any = None, **fit_params: Any) -> Self:
-        """Fit the pool once and choose from it, round by round.
+        """Fit the pool once and choose from it in each round.
 
         Parameters
         ----------
@@ -108,9 +108,9 @@ class AdaBoostPoolClassifier(BoostedVotes, NamedMembers):
         y : array-like (n,)
             Labels, of at least two classes.
         groups : array-like (n,), optional
-            Rows of one group stay in one fold; used where `cv` makes folds.
+            Rows of one group stay in one fold; used if `cv` makes folds.
         **fit_params
-            `sample_weight` goes to every member and is the weight of the rows in the first round; with metadata
+            `sample_weight` goes to every member and gives the rows' weights in the first round; with metadata
             routing, anything that members request.
 
         Returns
@@ -141,7 +141,7 @@ class AdaBoostPoolClassifier(BoostedVotes, NamedMembers):
     def _choose(
         self, members: list[Member], pool: list[Any], answers: list[Answers], codes: Codes, sample_weight: Any
     ) -> None:
-        """Take the best member of the pool in each round, by what their answers (n,) have wrong."""
+        """Choose the best member of the pool in each round, by the errors of their answers (n,)."""
         self.estimators_ = []
         weights, rows = first_weights(sample_weight, len(codes))
         names = [name for name, _ in members]
@@ -177,14 +177,14 @@ class AdaBoostPoolClassifier(BoostedVotes, NamedMembers):
 
     def _votes(self, X: Any) -> Iterator[npt.NDArray[np.intp]]:
         self._check_features(X, reset=False)
-        asked: dict[str, Codes] = {}  # each is asked once, however often it was chosen
+        asked: dict[str, Codes] = {}  # each member predicts once, however often it was chosen
         for name, member in zip(self.chosen_, self.estimators_, strict=True):
             if name not in asked:
                 asked[name] = self._codes(name, np.asarray(member.predict(X)))
             yield asked[name]
 
     def transform(self, X: Any) -> Codes:
-        """Return what every member of the pool answers, as class codes (n, n_members).
+        """Return the answer of every member of the pool as class codes (n, n_members).
 
         Parameters
         ----------

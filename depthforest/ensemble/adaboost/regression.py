@@ -1,4 +1,4 @@
-"""AdaBoost of numbers: AdaBoost.R2 (Drucker 1997), members fitted on rows that are drawn by weight, their median."""
+"""AdaBoost for regression: AdaBoost.R2 (Drucker 1997), members fitted on rows drawn by weight, weighted medians."""
 
 from __future__ import annotations
 
@@ -33,28 +33,27 @@ from depthforest.ensemble.tree import DecisionTreeRegressor
 LOSSES = ("linear", "square", "exponential")
 
 CHANCE = 0.5
-"""Of the mean loss: a member beyond it would weigh nothing, or less."""
+"""Largest mean loss of a member: beyond it, its weight would be zero or negative."""
 
 
 class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """AdaBoost of numbers over any regressor: AdaBoost.R2 (Drucker 1997).
+    """AdaBoost for regression over any regressor: AdaBoost.R2 (Drucker 1997).
 
-    Round by round a member is fitted on as many rows as there are, drawn with replacement in proportion to their
-    weights. A row's loss L is the size of its residual over the largest one, and e the mean loss by weight. The member
-    weighs ln((1-e)/e), and the weights of rows are multiplied by (e/(1-e))^(1-L). The answer is the weighted median of
-    the members.
+    Each round fits a member on n rows, drawn with replacement in proportion to their weights. A row's loss L is its
+    absolute residual relative to the largest one, and e is the weighted mean loss. The member's weight is ln((1-e)/e),
+    and the weights of rows are multiplied by (e/(1-e))^(1-L). Predictions are the weighted median of the members.
 
-    - e = 0: the member is right on all rows, and fitting stops; it gets weight 1.
-    - e >= 1/2: the member is left out and fitting stops. The first member stays.
+    - e = 0: the member fits all rows exactly. It gets weight 1, and fitting stops.
+    - e >= 1/2: the member is discarded and fitting stops. The first member stays.
 
     Parameters
     ----------
     estimator : regressor, default=None
-        Copied for each member; None for `DecisionTreeRegressor(max_depth=3)`.
+        Cloned for each member; None for `DecisionTreeRegressor(max_depth=3)`.
     n_estimators : int, default=50
-        Rounds at most.
+        Largest number of rounds.
     learning_rate : float, default=1.0
-        Factor of the members' weights, and exponent of what rows are multiplied by; above 0.
+        Factor of the members' weights, and exponent of the rows' factors; above 0.
     loss : {'linear', 'square', 'exponential'}, default='linear'
         L, L^2, or 1 - exp(-L).
     random_state : int, RandomState instance, Generator or None, default=None
@@ -67,11 +66,11 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Base
     estimators_ : list of regressors
         The members, one for each round.
     estimator_ : regressor
-        What was copied for each member.
+        The template of the members.
     estimator_weights_, estimator_errors_ : ndarray of shape (n_rounds,), float64
-        Their weights, and their mean losses on the weighted rows of their round.
+        Their weights, and their weighted mean losses in their rounds.
     feature_importances_ : ndarray of shape (n_features,), float64
-        Where the members have it: their mean by weight.
+        If the members have it: their weighted mean.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -105,18 +104,18 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Base
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
             Members get a DataFrame as a DataFrame. Missing values are allowed where the member allows them.
         y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,) or a number for all, default=None
+        sample_weight : array-like of shape (n_samples,) or a number, default=None
             Weights of the first round. Rows of weight zero count as absent.
 
         Returns
         -------
         self : AdaBoostRegressor
-            When interrupted (KeyboardInterrupt, or an error in a member) the members that are finished stay: the
-            ensemble predicts with them.
+            If interrupted (KeyboardInterrupt, or an error in a member), the finished members stay: the ensemble
+            predicts with them.
         """
         self._check_parameters()
         template = checked_template(self._template(), kind="regressor", owner=type(self).__name__)
-        self.estimators_: list[Any] = []  # what fails from here leaves no mixture with the last fit
+        self.estimators_: list[Any] = []  # an error from here on leaves no mixture of two fits
         self._framed = is_frame(X)
         table, y = checked_training_table(self, X, y, reset=True, finite=refuses_missing(template))
         targets = numbers(table, y, owner=type(self).__name__)
@@ -145,7 +144,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Base
             raise UsageError(f"verbose must be a whole number, above 0 for a progress bar; got {self.verbose!r}")
 
     def _rounds(self, setup: MemberSetup, weights: Floats, books: list[tuple[float, float]]) -> Iterator[Any]:
-        """Yield the member of each round, after its weight and error are in the books."""
+        """Yield the member of each round, after its weight and error were appended to `books`."""
         for index, seed in enumerate(member_seeds(self.random_state, self.n_estimators).tolist()):
             drawn = replace(setup, plan=replace(setup.plan, weights=weights))
             member = fitted_member(drawn, (index, seed))
@@ -163,7 +162,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Base
             weights /= weights.sum()
 
     def _medians(self, X: Any) -> Iterator[Floats]:
-        """Yield what the members say of all rows together, after each of them."""
+        """Yield the combined prediction for all rows after each member."""
         check_is_fitted(self)
         table = checked_table(self, X, framed=self._framed)
         answers: list[Floats] = []
@@ -172,7 +171,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Base
             yield _weighted_median(np.stack(answers, axis=1), self.estimator_weights_[:n])
 
     def predict(self, X: Any) -> Floats:
-        """Return the weighted median of what the members say, (n_samples,) float64: the lower of two in the middle.
+        """Return the weighted median of the members' predictions, (n_samples,) float64; the lower one of two middles.
 
         Parameters
         ----------
@@ -196,7 +195,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Base
 
     @property
     def feature_importances_(self) -> Floats:
-        """Mean importance of each column over the members by their weights, (n_features,); where all have it."""
+        """Weighted mean importance of each column over the members, (n_features,); only if all members have it."""
         check_is_fitted(self)
         return weighed_importances(self.estimators_, self.estimator_weights_)
 
@@ -216,7 +215,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Base
 
 
 def _losses(sizes: Floats, kind: str) -> Floats:
-    """Return the loss of every row, from 0 to 1, from the sizes of residuals."""
+    """Return the loss of every row, from 0 to 1, from the absolute residuals."""
     largest = float(sizes.max())
     shares = sizes / largest if largest > 0 else sizes
     if kind == "square":
@@ -225,7 +224,7 @@ def _losses(sizes: Floats, kind: str) -> Floats:
 
 
 def _weighted_median(answers: Floats, weights: Floats) -> Floats:
-    """Return for each row the least answer of (n, n_members) that has half of the weight at or below it."""
+    """Return for each row the least answer of (n, n_members) with half of the weight at or below it."""
     order = np.argsort(answers, axis=1, kind="stable")
     reached = np.cumsum(weights[order], axis=1)
     place = (reached >= 0.5 * reached[:, -1:]).argmax(axis=1)

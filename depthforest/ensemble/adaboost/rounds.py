@@ -1,7 +1,7 @@
-"""The arithmetic of AdaBoost, round by round: what a member weighs and how the weights of the rows change.
+"""The arithmetic of AdaBoost, round by round: the weight of a member and the change of the rows' weights.
 
-K classes (SAMME, Zhu et al. 2009), of which two are Freund and Schapire's case. Nothing here knows an estimator:
-`adaboost` fits members, `pool` chooses them, and both keep their books here.
+K classes (SAMME, Zhu et al. 2009), which for two are Freund and Schapire's case. Nothing here knows estimators:
+`estimator` fits members, `pool` chooses them, and both record their rounds in a `Ledger`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Flags = Bools
 FORMS = ("odds", "exponential")
 
 ROUNDING = 1e-10
-"""Errors this close are equal: more than sums of weights are rounded by.
+"""Errors this close are equal: more than the rounding of sums of weights.
 
-A member that is asked again at once has the error of chance, but for rounding. It would weigh 4e-10, next to nothing.
+A member evaluated again right after its round has the error of chance except for rounding; its weight would be 4e-10.
 """
 
 
@@ -29,70 +29,70 @@ def chance_error(n_classes: int) -> float:
 
 
 def check_form(form: object) -> str:
-    """Return the form, if it is one."""
+    """Return the form after checking it."""
     if form not in FORMS:
         raise UsageError(f"form must be one of {', '.join(map(repr, FORMS))}, got {form!r}")
     return str(form)
 
 
 def form_scale(form: str, n_classes: int) -> float:
-    """Return what a member weighs in this form, where it weighs 1 in the form of the odds: (K-1)^2/K, or 1."""
+    """Return a member's weight in this form if it has weight 1 in the odds form: (K-1)^2/K, or 1."""
     return (n_classes - 1) ** 2 / n_classes if form == "exponential" else 1.0
 
 
 def log_odds(error: float, n_classes: int) -> float:
-    """Return ln((1-e)/e) + ln(K-1), for 0 < e < 1; above 0 for what is better than chance."""
+    """Return ln((1-e)/e) + ln(K-1), for 0 < e < 1; above 0 if better than chance."""
     return math.log1p(-error) - math.log(error) + math.log(n_classes - 1)
 
 
 LEAST_WEIGHT = float(np.finfo(np.float64).eps)
-"""Of a row that has weight, as in scikit-learn: high learning rates take weights down by many powers of ten a round."""
+"""Least weight of a row with weight, as in scikit-learn: high learning rates shrink weights by many powers of ten."""
 
 
 def reweighted(weights: Floats, wrong: Flags, member_weight: float, *, form: str, n_classes: int) -> Floats:
-    """Return the weights of the rows (n,) for the next round, summing to one.
+    """Return the weights of the rows (n,) for the next round, summing to 1.
 
     Parameters
     ----------
     weights : (n,) float64
-        Of this round.
+        Weights in this round.
     wrong : (n,) bool
-        Rows that the member has wrong, at least one of them with a weight.
+        Rows on which the member is wrong, at least one of them with a weight.
     member_weight : float
-        Its weight in this form, z or beta.
+        The member's weight in this form, z or beta.
     form : {'odds', 'exponential'}
-        By the odds: right rows times exp(-z), which for two classes is e/(1-e). Exponential: rows times
-        exp(-y.g beta / K) with the codes of Zhu et al., so right ones times exp(-beta / (K-1)) and wrong ones times
+        'odds': correct rows times exp(-z), which for two classes is e/(1-e). 'exponential': rows times
+        exp(-y.g beta / K) with the codes of Zhu et al., so correct ones times exp(-beta / (K-1)) and wrong ones times
         exp(beta / (K-1)^2); for two classes exp(-alpha y h).
     n_classes : int
-        K.
+        Number of classes, K.
     """
     if form == "exponential":
         on_right, on_wrong = -member_weight / (n_classes - 1), member_weight / (n_classes - 1) ** 2
     else:
         on_right, on_wrong = -member_weight, 0.0
-    # both less the larger, which normalizing takes out again: a huge learning rate overflows nothing
+    # both exponents minus the larger one, which normalization cancels: a huge learning rate cannot overflow
     updated = np.where(wrong, weights, weights * math.exp(on_right - on_wrong))
     updated = np.asarray(updated / updated.sum())
     vanishes = (updated < LEAST_WEIGHT) & (weights > 0.0)
-    if vanishes.any():  # a member that has such rows wrong would look perfect
+    if vanishes.any():  # a member that is wrong only on such rows would look perfect
         updated[vanishes] = LEAST_WEIGHT
         updated /= updated.sum()
     return updated
 
 
 class Ledger:
-    """The books of a run: the weights of the rows now, and the errors and weights of the members so far.
+    """The record of a run: the current weights of the rows, and the errors and weights of the members so far.
 
     Parameters
     ----------
     weights : (n,) float64
-        Of the rows in the first round; they are scaled to a sum of one.
+        Weights of the rows in the first round; scaled to sum to 1.
     n_classes : int
     learning_rate : float
     form : {'odds', 'exponential'}
     keeps_history : bool
-        Whether the weights of all rounds are kept.
+        Whether to keep the weights of all rounds.
     """
 
     def __init__(
@@ -107,23 +107,23 @@ class Ledger:
         self.history: list[Floats] | None = [] if keeps_history else None
 
     def error(self, wrong: Flags) -> float:
-        """Return the share of the weight on rows that are wrong."""
+        """Return the share of the weight on wrong rows."""
         return float(self.weights[wrong].sum())
 
     def is_chance(self, error: float) -> bool:
-        """Return whether a member of this error is no better than a guess."""
+        """Return whether a member with this error is no better than a guess."""
         return error >= chance_error(self.n_classes) - ROUNDING
 
     @property
     def is_perfect(self) -> bool:
-        """Whether the last member has nothing wrong: no weight can change any more."""
+        """Whether the last member has no error: the weights cannot change any more."""
         return bool(self.errors) and self.errors[-1] == 0.0
 
     def take(self, wrong: Flags) -> None:
-        """Enter a member that is better than chance, and go on to the weights of the next round.
+        """Record a member that is better than chance, and update the weights for the next round.
 
-        A member without error would weigh infinitely much. It gets one more (in units of the odds) than all before it
-        together: that decides every row as infinity would.
+        The weight of a member without error would be infinite. It gets one more (in units of the odds) than the sum of
+        all weights before it, which decides every row just as infinity would.
         """
         error = self.error(wrong)
         scale = form_scale(self.form, self.n_classes)
@@ -140,10 +140,10 @@ class Ledger:
 
 
 def error_bounds(errors: Floats, member_weights: Floats, *, form: str) -> Floats:
-    """Return the bound on the training error of two classes after each round, (n_rounds,) float64.
+    """Return an upper bound on the training error for two classes after each round, (n_rounds,) float64.
 
-    The product of Z = (1-e) exp(-alpha) + e exp(alpha), which is the mean of exp(-y H) after the round. With the
-    learning rate 1 it is 2 sqrt(e (1-e)); with an error of 0 it is 0.
+    It is the product of Z = (1-e) exp(-alpha) + e exp(alpha), which is the mean of exp(-y H) after the round. For
+    learning rate 1, Z is 2 sqrt(e (1-e)); for an error of 0 it is 0.
     """
     alphas = member_weights * (form_scale("exponential", 2) / form_scale(form, 2))
     with np.errstate(over="ignore", invalid="ignore"):  # a huge learning rate: no bound

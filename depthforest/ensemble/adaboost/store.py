@@ -1,7 +1,7 @@
-"""AdaBoost files: what the file of an AdaBoost of our own trees holds beside these: votes, errors, what was copied.
+"""AdaBoost files: the contents besides the trees: votes, errors, seeds, the template of the members.
 
-`tree.store` writes and reads the trees; `adaboost` calls these. Members are fitted by themselves, and drawn rows may
-lack some classes and categories: a file has every tree in terms of all that the members know together.
+`tree.store` writes and reads the trees; `estimator` calls these functions. Members are fitted independently, and drawn
+rows may lack classes and categories, so a file stores every tree with the classes and categories of all members.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ ADABOOST_COLUMNS = {
     "estimator_errors": Column("float64", ("trees",)),
     "error_bound": Column("float64", ("bounds",)),
 }
-"""By round. `seeds` are each member's `random_state`; there are bounds for two classes only."""
+"""Columns by round. `seeds` are the members' `random_state`; bounds exist for two classes only."""
 
 OF_ADABOOST = ("framed", "member")
-"""Keys of `fitted`."""
+"""Keys of the metadata `fitted`."""
 
 WORD_BITS = 32
 
@@ -52,7 +52,7 @@ Array = npt.NDArray[Any]
 
 
 def pack_member(name: str, member: Any) -> dict[str, Any]:
-    """Return the parameters of an unfitted tree as a JSON object; UsageError where it is anything else."""
+    """Return the parameters of an unfitted tree as a JSON object; UsageError for anything else."""
     if type(member) is not DecisionTreeClassifier:
         raise UsageError(
             f"a file can hold only None or a DecisionTreeClassifier of depthforest.ensemble as {name}, got "
@@ -62,7 +62,7 @@ def pack_member(name: str, member: Any) -> dict[str, Any]:
 
 
 def unpack_member(name: str, content: Any) -> DecisionTreeClassifier:
-    """Return the unfitted tree of what `pack_member` made."""
+    """Return the unfitted tree that `pack_member` stored."""
     try:
         return DecisionTreeClassifier(**unpack_parameters(content, DecisionTreeClassifier))
     except ModelError as error:
@@ -87,15 +87,15 @@ def check_members(estimator: Any) -> None:
         if type(member) is not DecisionTreeClassifier:
             kind = f"{type(member).__module__}.{type(member).__name__}"
             raise UsageError(
-                "AdaBoost can be saved where its members are DecisionTreeClassifier of depthforest.ensemble, got "
+                "AdaBoost can only be saved if its members are DecisionTreeClassifier of depthforest.ensemble, got "
                 f"{kind}: files hold no code; use pickle"
             )
 
 
 def trees_in_shared_terms(estimator: Any) -> tuple[list[Tree], dict[int, Array]]:
-    """Return the members' trees in terms of the ensemble's classes and of all categories, and these by column.
+    """Return the members' trees with the classes and categories of the ensemble, and these categories by column.
 
-    What a tree answers stays: classes that it does not know have no share, categories go where missing values do.
+    Predictions do not change: unknown classes have no share, and unknown categories follow the missing values.
     """
     members = estimator.estimators_
     categories = {
@@ -109,7 +109,7 @@ def trees_in_shared_terms(estimator: Any) -> tuple[list[Tree], dict[int, Array]]
 
 
 def _union(column: int, lists: Sequence[Array]) -> Array:
-    """Return the categories of a column that members know together, ascending."""
+    """Return the union of the members' categories of a column, ascending."""
     if all(np.array_equal(lists[0], other) for other in lists):
         return lists[0]
     union = np.unique(np.concatenate([known for known in lists if len(known)]))
@@ -123,7 +123,7 @@ def _union(column: int, lists: Sequence[Array]) -> Array:
 
 
 def _with_classes(tree: Tree, classes: npt.NDArray[np.intp], n_classes: int) -> Tree:
-    """Return a tree of some classes, given by their numbers, as one of all classes."""
+    """Return a tree that has some of the classes (their codes) as a tree of all classes."""
     n_own = len(classes)
     if n_own == n_classes:
         return tree
@@ -136,7 +136,7 @@ def _with_classes(tree: Tree, classes: npt.NDArray[np.intp], n_classes: int) -> 
 
 
 def _with_categories(tree: Tree, own: Mapping[int, Array], shared: Mapping[int, Array]) -> Tree:
-    """Return a tree of its own categories as one of all categories."""
+    """Return a tree of its own categories as a tree of all categories."""
     if all(len(own[column]) == len(shared[column]) for column in shared):
         return tree
     bits = np.arange(MASK_WORDS * WORD_BITS)
@@ -153,7 +153,7 @@ def _with_categories(tree: Tree, own: Mapping[int, Array], shared: Mapping[int, 
 
 
 def pack_adaboost(estimator: Any, columns: Columns) -> dict[str, Any]:
-    """Add the columns of an AdaBoost, and return what else is known of it."""
+    """Add the columns of an AdaBoost, and return its other fitted values."""
     bound = estimator._error_bound
     seeds = [whole("random_state of a member", member.random_state, 0, MAX_SEED) for member in estimator.estimators_]
     columns.update(
@@ -162,7 +162,7 @@ def pack_adaboost(estimator: Any, columns: Columns) -> dict[str, Any]:
         estimator_errors=np.asarray(estimator.estimator_errors_, dtype=np.float64),
         error_bound=np.empty(0) if bound is None else np.asarray(bound, dtype=np.float64),
     )
-    _check(len(seeds), estimator.n_classes_, columns)  # as a reader will, so that what is written can be read
+    _check(len(seeds), estimator.n_classes_, columns)  # as when loading, so that every saved file can be loaded
     return {"framed": bool(estimator._framed), "member": pack_member("estimator_", estimator.estimator_)}
 
 
@@ -172,7 +172,7 @@ def pack_adaboost(estimator: Any, columns: Columns) -> dict[str, Any]:
 def unpack_adaboost(
     estimator: Any, trees: list[Tree], categories: dict[int, Array], fitted: dict[str, Any], columns: Columns
 ) -> None:
-    """Set the members of an AdaBoost and what it knows of them."""
+    """Set the members of an AdaBoost and its fitted values."""
     n_classes = len(estimator.classes_)
     _check(len(trees), n_classes, columns)
     if not isinstance(fitted["framed"], bool):
@@ -204,7 +204,7 @@ def _member(estimator: Any, seed: int, tree: Tree, categories: dict[int, Array])
 
 
 def _check(n_trees: int, n_classes: int, columns: Columns) -> None:
-    """Raise ModelError unless there are figures of every tree, such as rounds give them."""
+    """Raise ModelError unless the columns have a valid value for every tree."""
     seeds, weights, errors, bound = (columns[name] for name in ADABOOST_COLUMNS)
     if n_classes < 2:
         raise ModelError(f"AdaBoost has at least two classes, got {n_classes}")
@@ -215,7 +215,7 @@ def _check(n_trees: int, n_classes: int, columns: Columns) -> None:
         )
     if (seeds < 0).any():
         raise ModelError(f"seeds must be whole numbers from 0, got {shown(seeds.tolist())}")
-    if not ((weights > 0) & (weights <= LARGEST)).all():  # sums of votes stay finite; NaN is not > either
+    if not ((weights > 0) & (weights <= LARGEST)).all():  # sums of votes stay finite; False for NaN
         raise ModelError(f"estimator_weights must be numbers above 0, up to {LARGEST:g}; got {shown(weights.tolist())}")
     most = chance_error(n_classes)
     if not ((errors >= 0) & (errors < most)).all() or not errors[:-1].all():
@@ -224,7 +224,7 @@ def _check(n_trees: int, n_classes: int, columns: Columns) -> None:
             f"{shown(errors.tolist())}"
         )
     n_bounds = n_trees if n_classes == 2 else 0
-    if len(bound) != n_bounds or (bound < 0).any():  # NaN: a huge learning rate, no bound
+    if len(bound) != n_bounds or (bound < 0).any():  # NaN: no bound, because of a huge learning rate
         raise ModelError(
             f"error_bound must be {n_bounds} numbers from 0 for {n_classes} classes and {n_trees} trees; got "
             f"{shown(bound.tolist())}"

@@ -1,6 +1,6 @@
-"""What boosted members answer together: weighted votes, after all rounds or after each. Base of the AdaBoost classes.
+"""Weighted votes of boosted members, after all rounds or after each. Base of the AdaBoost classifiers.
 
-The values are scikit-learn's, so that one class can take the place of the other.
+The values equal scikit-learn's, so that one class can replace the other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from depthforest.ensemble.fitting import Indices
 
 
 def weighed_importances(members: list[Any], weights: Floats) -> Floats:
-    """Return the mean importance of each column over the members by their weights, (n_features,)."""
+    """Return the weighted mean importance of each column over the members, (n_features,)."""
     without = [member for member in members if not hasattr(member, "feature_importances_")]
     if without:
         raise AttributeError(f"a member has no feature_importances_: {type(without[0]).__name__}")
@@ -30,9 +30,9 @@ def weighed_importances(members: list[Any], weights: Floats) -> Floats:
 
 
 class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
-    """Answers of an ensemble that has `estimators_`, `estimator_weights_` and `classes_`.
+    """Predictions of an ensemble with `estimators_`, `estimator_weights_` and `classes_`.
 
-    A subclass says by `_votes` what the member of each round answers.
+    A subclass implements `_votes`, the answer of each round's member.
     """
 
     form: str
@@ -44,12 +44,12 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
     n_classes_: int
 
     def _votes(self, X: Any) -> Iterator[npt.NDArray[np.intp]]:
-        """Yield the class that the member of each round votes for, as its number, (n_samples,); checks X."""
+        """Yield the class that each round's member votes for, as its code, (n_samples,); checks X."""
         raise NotImplementedError
 
     def _keep_books(self, rounds: Ledger, rows: Indices | None, n_samples: int) -> None:
-        """Keep the figures of the members there are, from a run on these of the training rows (None for all)."""
-        n = len(self.estimators_)  # an interruption may have come between a round's figures and its member
+        """Store the figures of the finished members, from a run on these training rows (None for all)."""
+        n = len(self.estimators_)  # an interruption may fall between a round's figures and its member
         self.estimator_weights_ = np.array(rounds.member_weights[:n])
         self.estimator_errors_ = np.array(rounds.errors[:n])
         is_bounded = self.n_classes_ == 2
@@ -60,9 +60,9 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
         if rounds.history is not None:
             self.weight_history_ = np.zeros((n, n_samples))
             for kept in self.weight_history_:
-                kept[slice(None) if rows is None else rows] = rounds.history.pop(0)  # never all of it twice
+                kept[slice(None) if rows is None else rows] = rounds.history.pop(0)  # never two copies of all of it
 
-    # ------------------------------------------------------------------ answers after each round
+    # ------------------------------------------------------------------ predictions after each round
 
     def staged_decision_function(self, X: Any) -> Iterator[Floats]:
         """Yield `decision_function(X)` after each round.
@@ -76,7 +76,7 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
             yield self._decision(votes / total)
 
     def _staged_votes(self, X: Any) -> Iterator[tuple[Floats, float]]:
-        """Yield the weight of the votes for each class, (n_samples, n_classes), and of all; written anew each round."""
+        """Yield the weight of the votes for each class, (n_samples, n_classes), and of all; overwritten each round."""
         sums: Floats | None = None
         total = 0.0
         for votes, weight in zip(self._votes(X), self.estimator_weights_, strict=True):
@@ -87,7 +87,7 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
             yield sums, total
 
     def _all_votes(self, X: Any) -> tuple[Floats, float]:
-        """Return what `_staged_votes` has at the end."""
+        """Return the last value of `_staged_votes`."""
         *_, last = self._staged_votes(X)
         return last
 
@@ -108,7 +108,7 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
             yield self._probabilities(decision)
 
     def staged_score(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[float]:
-        """Yield the share of right answers after each round.
+        """Yield the accuracy after each round.
 
         Parameters
         ----------
@@ -120,10 +120,10 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
         for labels in self.staged_predict(X):
             yield float(accuracy_score(y, labels, sample_weight=sample_weight))
 
-    # ------------------------------------------------------------------ answers after the last round
+    # ------------------------------------------------------------------ predictions after the last round
 
     def decision_function(self, X: Any) -> Floats:
-        """Return how clear the vote is, float64.
+        """Return the margin of the vote, float64.
 
         Parameters
         ----------
@@ -133,14 +133,14 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
         -------
         (n_samples,) for two classes, else (n_samples, n_classes)
             With S_k the share of the members' weight that votes for class k: 2 (S_1 - S_0), from -2 to 2, above 0 for
-            the second class; or (K S_k - 1) / (K - 1) for each of K classes, at most 1, each row summing to 0.
+            the second class; or (K S_k - 1) / (K - 1) for each of K classes, at most 1, with rows that sum to 0.
         """
         check_is_fitted(self)
         votes, total = self._all_votes(X)
         return self._decision(votes / total)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class with the most weight of votes for each row, (n_samples,); the first of equals.
+        """Return the class with the largest weight of votes for each row, (n_samples,); the first if equal.
 
         Parameters
         ----------
@@ -151,8 +151,8 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities, (n_samples, n_classes) float64: the softmax of the decision values over K - 1.
 
-        As in scikit-learn they are in the right order, but far too close to each other, since the decision values are
-        shares: calibrate them (scikit-learn's `CalibratedClassifierCV`) before they are taken for frequencies.
+        As in scikit-learn they are in the right order but far too close to each other, because the decision values are
+        shares: calibrate them (scikit-learn's `CalibratedClassifierCV`) before using them as frequencies.
 
         Parameters
         ----------
@@ -173,13 +173,13 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
             decision = np.stack([-decision, decision], axis=1) / 2
         return np.asarray(softmax(decision / (self.n_classes_ - 1), axis=1))
 
-    # ------------------------------------------------------------------ what the rounds tell
+    # ------------------------------------------------------------------ figures of the rounds
 
     @property
     def error_bound_(self) -> Floats:
-        """Bound on the training error after each round, (n_rounds,) float64: for two classes only.
+        """Upper bound on the training error after each round, (n_rounds,) float64; for two classes only.
 
-        The product of 2 sqrt(e (1-e)); with a learning rate other than 1 that of (1-e) exp(-alpha) + e exp(alpha). With
+        The product of 2 sqrt(e (1-e)); for a learning rate other than 1, of (1-e) exp(-alpha) + e exp(alpha). With
         `sample_weight` it bounds the weighted error.
         """
         check_is_fitted(self)
@@ -189,7 +189,7 @@ class BoostedVotes(ClassifierMixin):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> Floats:
-        """Mean importance of each column over the members by their weights, (n_features,); where all have it."""
+        """Weighted mean importance of each column over the members, (n_features,); only if all members have it."""
         check_is_fitted(self)
         return weighed_importances(self.estimators_, self.estimator_weights_)
 

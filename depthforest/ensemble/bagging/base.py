@@ -1,7 +1,7 @@
-"""The engine of ensembles whose members differ by what is drawn for them; `diverse` makes a classifier and a regressor.
+"""The engine of ensembles whose members differ by random draws; `diverse` derives a classifier and a regressor from it.
 
-It checks parameters and data, fits the members in parallel, averages their answers and judges them out of bag. `draws`
-says what a member gets, `members` fits and asks one.
+It checks parameters and data, fits the members in parallel, averages their answers and evaluates them out of bag.
+`draws` determines what a member gets; `members` fits and queries one member.
 """
 
 from __future__ import annotations
@@ -54,16 +54,17 @@ from depthforest.ensemble.fitting import (
 )
 
 BAYESIAN = "bayesian"
-"""The way of `bootstrap` that weighs rows at random in place of drawing some."""
+"""The value of `bootstrap` that gives rows random weights instead of drawing them."""
 
-# unless the caller has chosen a backend: an answer is quick, and processes would be sent all the members
+# unless the caller has chosen a backend: predictions are fast, and processes would have to receive all the members
 _in_threads = partial(parallel_config, prefer="threads")
 
 
 class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """What the classifier and the regressor share; use one of these.
+    """Base class of the classifier and the regressor; use one of these.
 
-    A subclass has parameters for some of the ways to make members differ. The ways that it leaves out are off, as here.
+    A subclass has parameters for some of the ways to make members differ. The ways without a parameter are off, as
+    here.
     """
 
     estimator: Any = None
@@ -82,11 +83,11 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
     random_state: Any = None
     verbose: int = 0
 
-    _framed: bool  # members were fitted with frames
+    _framed: bool  # whether members were fitted with frames
 
-    # what `diverse` fills in
-    _kind: str  # of the members: classifier or regressor
-    _predictions: tuple[str, ...]  # names of the methods that ask the members
+    # set by `diverse`
+    _kind: str  # kind of members: classifier or regressor
+    _predictions: tuple[str, ...]  # names of the methods that query the members
 
     @staticmethod
     def _default_member() -> Any:
@@ -96,7 +97,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         raise NotImplementedError
 
     def _class_counts(self) -> tuple[int, ...]:
-        """Return how many classes each target has; none for numbers."""
+        """Return the number of classes of each target; empty for regression."""
         return ()
 
     def _answer(self) -> MemberAnswer:
@@ -112,11 +113,11 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
-        """Fit the members, each on what is drawn for it.
+        """Fit the members, each on its own draws.
 
-        A member that takes `sample_weight` gets a row that was drawn k times once, with the weight k, and a row of
-        weight 0 of every class that was not drawn, as in scikit-learn: it then knows all classes. (Not with noise,
-        which is drawn for each row anew.)
+        A member that takes `sample_weight` gets a row that was drawn k times once, with the weight k, and one row of
+        weight 0 of every class that was not drawn, as in scikit-learn, so that it knows all classes. (Not with noise,
+        which is drawn independently for each row.)
 
         Parameters
         ----------
@@ -124,18 +125,18 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
             Members get the rows and columns of a DataFrame as a DataFrame. Missing values are allowed where the member
             allows them.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Classes of any type, or numbers; several targets where the members take them.
-        sample_weight : array-like of shape (n_samples,) or a number for all, default=None
-            Rows of weight zero count as absent. With `bootstrap` rows are drawn in proportion to their weights,
-            whatever the member; without it the member gets the weights of its rows, and must take them.
+            Classes of any type, or numbers; several targets if the members support them.
+        sample_weight : array-like of shape (n_samples,) or a number, default=None
+            Rows of weight zero count as absent. With `bootstrap`, rows are drawn in proportion to their weights,
+            whatever the member; without it, the member gets the weights of its rows and must support them.
         **fit_params
-            Passed to the members' `fit` by metadata routing; what has a value for each row is cut to the member's rows.
+            Passed to the members' `fit` by metadata routing; values for each row are reduced to the member's rows.
 
         Returns
         -------
         self : estimator
-            When interrupted (KeyboardInterrupt, or an error in a member) the members that are finished stay: the
-            ensemble predicts with them, and with `warm_start=True` the next `fit` goes on after them.
+            If interrupted (KeyboardInterrupt, or an error in a member), the finished members stay: the ensemble
+            predicts with them, and with `warm_start=True` the next `fit` continues after them.
         """
         self._check_parameters()
         template = checked_template(self._template(), kind=self._kind, owner=type(self).__name__)
@@ -147,7 +148,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
             raise UsageError(
                 "warm_start=True continues with the same data: X was a DataFrame in one fit and not in the other"
             )
-        if not goes_on:  # before anything of the last fit is overwritten: what fails from here on leaves no mixture
+        if not goes_on:  # an error from here on leaves no mixture of two fits
             self.estimators_: list[Any] = []
             self._recipes: list[tuple[DrawPlan, int]] = []
             self._framed = is_frame(X)
@@ -193,23 +194,23 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         n_rows = resolved_count("max_samples", self.max_samples, n_usable)
         if not self.bootstrap and n_rows > n_usable:
             raise UsageError(
-                f"max_samples must be at most {n_usable}, the rows there are, got {self.max_samples}: "
+                f"max_samples must be at most {n_usable}, the number of rows, got {self.max_samples}: "
                 "draw fewer, or with replacement (bootstrap=True)"
             )
         is_drawn = self.bootstrap and not self._is_bayesian
         leaves_rows_out = is_drawn or n_rows < n_usable
         if self.oob_score and not leaves_rows_out:
             raise UsageError(
-                "oob_score=True needs rows that a member has not seen, and here every member sees all of them: "
+                "oob_score=True needs rows that a member has not seen, but here every member sees all rows: "
                 "set bootstrap=True or max_samples below the number of rows, or use cross-validation"
             )
         n_columns = resolved_count("max_features", self.max_features, n_features)
         if not self.bootstrap_features and n_columns > n_features:
             raise UsageError(
-                f"max_features must be at most {n_features}, the columns there are, got {self.max_features}"
+                f"max_features must be at most {n_features}, the number of columns, got {self.max_features}"
             )
         if weights is not None and np.ptp(weights) == 0.0:
-            weights = None  # equal weights draw what no weights draw
+            weights = None  # equal weights give the same draws as no weights
         return DrawPlan(
             n_samples=n_samples,
             n_features=n_features,
@@ -231,7 +232,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         if is_weighed and not takes_weights(template):
             raise UsageError(
                 f"{type(template).__name__} takes no sample_weight: draw rows by weight (bootstrap=True)"
-                + (", or let it ask: set_fit_request(sample_weight=True)" if is_routing() else "")
+                + (", or request it: set_fit_request(sample_weight=True)" if is_routing() else "")
             )
         return MemberSetup(
             template=template,
@@ -244,7 +245,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
             output_sigma=self.smear * target_spread(y, weights) if self.smear else None,
             n_classes=self._class_counts(),
             weights=None if self.bootstrap else weights,
-            # noise is drawn for each row anew, also for those that are drawn twice
+            # noise is drawn independently for each row, also for rows that are drawn twice
             is_counted=plan.replace and takes_weights(template) and not (self.noise or self.flip or self.smear),
             metadata=metadata,
         )
@@ -277,7 +278,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         return not (draws_data or changes_data or starts_at_random or setup.distributions is not None)
 
     def _fit_members(self, setup: MemberSetup) -> None:
-        del self._recipes[len(self.estimators_) :]  # of a member that was interrupted at the last moment
+        del self._recipes[len(self.estimators_) :]  # of a member that was interrupted at the very end
         seeds = [int(seed) for seed in member_seeds(self.random_state, self.n_estimators)]
         items = list(enumerate(seeds))[len(self.estimators_) :]
         fitted = in_parallel(partial(fitted_member, setup), items, n_jobs=self.n_jobs)
@@ -287,7 +288,8 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
                 self._recipes.append((setup.plan, seed))
                 self.estimators_.append(member)
         finally:
-            # joblib warns of work that an interruption leaves undone; where warnings are errors that must not hide it
+            # joblib warns of work left undone by an interruption; if warnings are errors, they would hide the
+            # interruption
             with suppress(UserWarning), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 fitted.close()  # type: ignore[attr-defined]
@@ -296,7 +298,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         n_samples = setup.plan.n_samples
         if any(plan.n_samples != n_samples or plan.n_rows is None for plan, _ in self._recipes):
             raise UsageError(
-                "oob_score=True with warm_start=True needs all members from the same rows, drawn for each: "
+                "oob_score=True with warm_start=True needs members that were all drawn from the same rows: "
                 "fit again with warm_start=False"
             )
         items = zip(self.estimators_, self._member_columns(), self.estimators_samples_, strict=True)
@@ -331,7 +333,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
 
     @staticmethod
     def _out_of_bag_loss(y: Any, total: Floats, n_answers: Floats, weights: Floats | None, measure: Any) -> float:
-        """Return a measure of the mean answers over the rows that have one; nan where these have no weight."""
+        """Return a measure of the mean answers over the rows that have one; nan if these have no weight."""
         known = np.flatnonzero(n_answers if weights is None else n_answers * weights)
         if not known.size:
             return float("nan")
@@ -346,10 +348,10 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         ask = partial(answer_of, ask_by or self._answer(), table, metadata)
         total: Floats | None = None
         with _in_threads():
-            # in the order of the members, whatever n_jobs: sums of floats depend on their order
+            # in the order of the members, whatever `n_jobs`: the rounding of a sum depends on its order
             for answer in in_parallel(ask, items, n_jobs=self.n_jobs):
                 total = answer if total is None else total + answer
-        assert total is not None  # fitted means at least one member
+        assert total is not None  # a fitted ensemble has at least one member
         return total / len(self.estimators_)
 
     def _member_columns(self) -> Iterator[Indices | None]:
@@ -357,21 +359,21 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
 
     @property
     def estimators_samples_(self) -> list[Indices]:
-        """Rows that each member was fitted on, a list of (n_rows,) intp; drawn again at each call, not stored."""
+        """Rows that each member was fitted on, list of (n_rows,) intp; drawn again at each access, not stored."""
         check_is_fitted(self)
         drawn = [(plan, plan.rows(seed)) for plan, seed in self._recipes[: len(self.estimators_)]]
         return [np.arange(plan.n_samples) if rows is None else rows for plan, rows in drawn]
 
     @property
     def estimators_features_(self) -> list[Indices]:
-        """Columns that each member was fitted on, a list of (n_columns,) intp; drawn again at each call, not stored."""
+        """Columns that each member was fitted on, list of (n_columns,) intp; drawn again at each access, not stored."""
         check_is_fitted(self)
         drawn = [(plan, plan.columns(seed)) for plan, seed in self._recipes[: len(self.estimators_)]]
         return [np.arange(plan.n_features) if columns is None else columns for plan, columns in drawn]
 
     @property
     def feature_importances_(self) -> Floats:
-        """Mean importance of each column over the members, (n_features,); where all have it."""
+        """Mean importance of each column over the members, (n_features,); only if all members have it."""
         check_is_fitted(self)
         sums = np.zeros(self.n_features_in_)
         for member, columns in zip(self.estimators_, self.estimators_features_, strict=True):
@@ -382,7 +384,7 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         return bool(getattr(self, "estimators_", None))
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return what is routed where: `sample_weight` stays here, the rest goes to the members."""
+        """Return the metadata routing: `sample_weight` is used here, everything else goes to the members."""
         member = self._template()
         asked = "predict_proba" if self._kind == "classifier" and hasattr(member, "predict_proba") else "predict"
         mapping = MethodMapping().add(caller="fit", callee="fit")
@@ -391,13 +393,13 @@ class DiverseEnsemble(MemberSequence, MetaEstimatorMixin, BaseEstimator):  # typ
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=member, method_mapping=mapping)
 
     def _routed(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what of `params` goes to a member's method."""
+        """Return the part of `params` that goes to a member's method."""
         if not params:
             return {}
         if not is_routing():
             raise UsageError(
-                f"{method} got {', '.join(sorted(params))}: to pass more than sample_weight to the members "
-                "switch metadata routing on, sklearn.set_config(enable_metadata_routing=True)"
+                f"{method} got {', '.join(sorted(params))}: to pass anything but sample_weight to the members, "
+                "enable metadata routing: sklearn.set_config(enable_metadata_routing=True)"
             )
         routed = process_routing(self, method, **params).estimator
         return {name: value for values in routed.values() for name, value in values.items()}

@@ -1,7 +1,7 @@
-"""Ensembles of any estimator whose members differ by what is drawn for them, as a classifier and as a regressor.
+"""Ensembles of any estimator whose members differ by random draws, as a classifier and as a regressor.
 
-Rows, columns, noise on the inputs, noise on the outputs, learning parameters: each can be drawn for each member, in any
-combination. The engine is `base`; `bagging` has the presets with names of their own.
+Rows, columns, noise on the inputs, noise on the outputs, learning parameters: any combination of them can be drawn for
+each member. The engine is `base`; `variants` has presets under well-known names.
 """
 
 from __future__ import annotations
@@ -35,37 +35,37 @@ from depthforest.ensemble.fitting import (
 
 
 def _members_decide(ensemble: Any) -> bool:
-    """Tell whether the members, or what they would be copied from, have decision values."""
+    """Tell whether the members, or the template if there are none yet, have decision values."""
     known = getattr(ensemble, "estimators_", None) or [ensemble._template()]
     getattr(known[0], "decision_function")  # noqa: B009 - the member's own message
     return True
 
 
 class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: ignore[misc]
-    """Classifier that averages members of one kind, made to differ by what is drawn for each.
+    """Classifier that averages members of one kind, made to differ by random draws.
 
-    The probabilities of the members are averaged; where a member has no `predict_proba`, all of them vote and the
-    probabilities are shares of votes. As it stands this is bagging; every other way adds to it, and
-    `bootstrap=False` takes the drawing of rows away.
+    The probabilities of the members are averaged; if a member has no `predict_proba`, all members vote and the
+    probabilities are shares of votes. The defaults are bagging. Every other parameter adds a source of diversity, and
+    `bootstrap=False` removes the drawing of rows.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Copied for each member; None for a `DecisionTreeClassifier`. It sees classes as numbers 0 ... n_classes - 1.
+        Cloned for each member; None for a `DecisionTreeClassifier`. It sees classes as numbers 0 ... n_classes - 1.
     n_estimators : int, default=10
         Number of members.
     max_samples : int, float or None, default=None
-        Rows that a member gets: a number, a share of the rows, or None for as many as there are.
+        Rows that a member gets: a number, a share of the rows, or None for their number.
     bootstrap : bool or "bayesian", default=True
-        Draw rows with replacement. False: without, which with `max_samples=None` draws no rows at all. "bayesian": all
-        rows, weighed at random by a Dirichlet distribution; the member must take `sample_weight`.
+        Draw rows with replacement. False: without replacement; with `max_samples=None` every member then gets all rows.
+        "bayesian": all rows with random weights from a Dirichlet distribution; the member must support `sample_weight`.
     max_features : int or float, default=1.0
         Columns that a member gets: a number, or a share of the columns.
     bootstrap_features : bool, default=False
         Draw columns with replacement.
     noise : float, default=0.0
-        Standard deviation of normal noise on every column that a member learns from, in standard deviations of the
-        column. Columns of a DataFrame that hold no numbers stay as they are, and so do missing values.
+        Standard deviation of normal noise added to every column that a member learns from, in standard deviations of
+        the column. Non-numeric columns of a DataFrame and missing values are unchanged.
     flip : float, default=0.0
         Share of a member's rows whose labels are shuffled among them: each class keeps its exact number of rows. A row
         of class i becomes class j with probability flip * p_j, so a share flip * (1 - sum p_c^2) of the labels changes.
@@ -73,7 +73,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
         Parameters of the member that are drawn for each, as for scikit-learn's `ParameterSampler`: lists of values, or
         distributions with `rvs`.
     oob_score : bool, default=False
-        Judge each row by the members that have not seen it. Needs `bootstrap` or fewer rows than there are.
+        Score each row with the members that have not seen it. Needs `bootstrap` or `max_samples` below all rows.
     warm_start : bool, default=False
         Keep the members of the last `fit` and add to them up to `n_estimators`.
     n_jobs : int, default=None
@@ -90,7 +90,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
     estimators_samples_, estimators_features_ : lists of ndarray, intp
         Rows and columns that each was fitted on.
     estimator_ : classifier
-        What was copied for each member.
+        The template of the members.
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted; with several targets a list of these.
     n_classes_ : int or list of int
@@ -98,7 +98,7 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
     n_outputs_ : int
         Number of targets.
     feature_importances_ : ndarray of shape (n_features,), float64
-        Mean over the members, where all have it.
+        Mean over the members, if all have it.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes), float64
         Out-of-bag probabilities; nan for a row that every member has seen. With several targets (n_samples, most
         classes, n_outputs), as in forests.
@@ -147,16 +147,16 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
         self.verbose = verbose
 
     def predict(self, X: Any, **params: Any) -> npt.NDArray[Any]:
-        """Return the class of highest mean probability (most votes) of each row, of equals the first.
+        """Return the class with the highest mean probability (or most votes) of each row, the first if equal.
 
-        The shape is (n_samples,), with several targets (n_samples, n_outputs).
+        The shape is (n_samples,); with several targets (n_samples, n_outputs).
         """
         return best_classes(self._mean_answer(X, "predict", params), self.classes_)
 
     def predict_proba(self, X: Any, **params: Any) -> Any:
         """Return mean probabilities (shares of votes), (n_samples, n_classes) float64, in the order of `classes_`.
 
-        With several targets it is a list of these.
+        With several targets, the result is a list of such arrays.
         """
         return shares_by_target(self._mean_answer(X, "predict_proba", params), self.classes_)
 
@@ -166,12 +166,12 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
 
     @available_if(_members_decide)
     def decision_function(self, X: Any, **params: Any) -> Floats:
-        """Return the mean decision value of the members, (n_samples,) or (n_samples, n_classes); where they have it."""
+        """Return the mean decision value of the members, (n_samples,) or (n_samples, n_classes), if they have it."""
         return self._mean_answer(X, "decision_function", params, decided_values)
 
     @staticmethod
     def _default_member() -> Any:
-        # here, because members of other libraries need no compiled trees
+        # imported here, because members of other libraries need no compiled trees
         from depthforest.ensemble.tree import DecisionTreeClassifier
 
         return DecisionTreeClassifier()
@@ -209,35 +209,35 @@ class DiverseEnsembleClassifier(ClassifierMixin, DiverseEnsemble):  # type: igno
 
 
 class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore[misc]
-    """Regressor that averages members of one kind, made to differ by what is drawn for each.
+    """Regressor that averages members of one kind, made to differ by random draws.
 
-    As it stands this is bagging; every other way adds to it, and `bootstrap=False` takes the drawing of rows away.
+    The defaults are bagging. Every other parameter adds a source of diversity; `bootstrap=False` removes the row draws.
 
     Parameters
     ----------
     estimator : regressor, default=None
-        Copied for each member; None for a `DecisionTreeRegressor`.
+        Cloned for each member; None for a `DecisionTreeRegressor`.
     n_estimators : int, default=10
         Number of members.
     max_samples : int, float or None, default=None
-        Rows that a member gets: a number, a share of the rows, or None for as many as there are.
+        Rows that a member gets: a number, a share of the rows, or None for their number.
     bootstrap : bool or "bayesian", default=True
-        Draw rows with replacement. False: without, which with `max_samples=None` draws no rows at all. "bayesian": all
-        rows, weighed at random by a Dirichlet distribution; the member must take `sample_weight`.
+        Draw rows with replacement. False: without replacement; with `max_samples=None` every member then gets all rows.
+        "bayesian": all rows with random weights from a Dirichlet distribution; the member must support `sample_weight`.
     max_features : int or float, default=1.0
         Columns that a member gets: a number, or a share of the columns.
     bootstrap_features : bool, default=False
         Draw columns with replacement.
     noise : float, default=0.0
-        Standard deviation of normal noise on every column that a member learns from, in standard deviations of the
-        column. Columns of a DataFrame that hold no numbers stay as they are, and so do missing values.
+        Standard deviation of normal noise added to every column that a member learns from, in standard deviations of
+        the column. Non-numeric columns of a DataFrame and missing values are unchanged.
     smear : float, default=0.0
-        Standard deviation of normal noise on the target that a member learns, in standard deviations of the target.
+        Standard deviation of normal noise added to the target of a member, in standard deviations of the target.
     param_distributions : mapping or sequence of mappings, default=None
         Parameters of the member that are drawn for each, as for scikit-learn's `ParameterSampler`: lists of values, or
         distributions with `rvs`.
     oob_score : bool, default=False
-        Judge each row by the members that have not seen it. Needs `bootstrap` or fewer rows than there are.
+        Score each row with the members that have not seen it. Needs `bootstrap` or `max_samples` below all rows.
     warm_start : bool, default=False
         Keep the members of the last `fit` and add to them up to `n_estimators`.
     n_jobs : int, default=None
@@ -254,11 +254,11 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
     estimators_samples_, estimators_features_ : lists of ndarray, intp
         Rows and columns that each was fitted on.
     estimator_ : regressor
-        What was copied for each member.
+        The template of the members.
     n_outputs_ : int
         Number of targets.
     feature_importances_ : ndarray of shape (n_features,), float64
-        Mean over the members, where all have it.
+        Mean over the members, if all have it.
     oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs), float64
         Out-of-bag predictions; nan for a row that every member has seen.
     oob_score_ : float
@@ -309,7 +309,7 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
 
     @staticmethod
     def _default_member() -> Any:
-        # here, because members of other libraries need no compiled trees
+        # imported here, because members of other libraries need no compiled trees
         from depthforest.ensemble.tree import DecisionTreeRegressor
 
         return DecisionTreeRegressor()
@@ -326,7 +326,7 @@ class DiverseEnsembleRegressor(RegressorMixin, DiverseEnsemble):  # type: ignore
         return float(mean_squared_error(y, mean, sample_weight=weights))
 
     def _quality(self, y: npt.NDArray[Any], mean: Floats, weights: Floats | None) -> float:
-        # R^2 of a single row is not defined
+        # R^2 of a single row is undefined
         return float(r2_score(y, mean, sample_weight=weights)) if len(y) > 1 else float("nan")
 
     def _keep_out_of_bag(self, mean: Floats) -> None:

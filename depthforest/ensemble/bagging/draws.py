@@ -1,8 +1,8 @@
-"""What is drawn for a member of a diverse ensemble: rows, columns, noise on inputs and outputs, learning parameters.
+"""The draws of a member of a diverse ensemble: rows, columns, noise on inputs and outputs, learning parameters.
 
-Each is a pure function of a `DrawPlan` or of arrays and of the member's own seed. Every kind of draw has a stream of
-random numbers of its own: to add noise leaves the rows that are drawn as they were, and the rows can be drawn again
-later, for the out-of-bag score, without being stored. `members` puts a member together from these.
+Each is a pure function of a `DrawPlan` or of arrays and of the member's own seed. Every kind of draw has its own stream
+of random numbers, so adding noise does not change which rows are drawn. Rows can be drawn again later, for the
+out-of-bag score, without being stored. `members` makes a member from these.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ParameterDistributions = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class Stream(IntEnum):
-    """The kinds of draws; their numbers fix the random numbers that each gets, so new ones are added at the end."""
+    """The kinds of draws. The number of a kind selects its random numbers, so new kinds are added at the end."""
 
     ROWS = 0
     COLUMNS = 1
@@ -37,24 +37,24 @@ class Stream(IntEnum):
 
 
 def random_numbers(seed: int, stream: Stream) -> Any:
-    """Return the generator (RandomState) of one kind of draws of the member with this seed."""
+    """Return the random generator (RandomState) for one kind of draw of the member with this seed."""
     return check_random_state(int(member_seeds(int(seed), len(Stream))[stream]))
 
 
 @dataclass(frozen=True, eq=False)
 class DrawPlan:
-    """How rows and columns are drawn: the parameters of a fit after they have met its data.
+    """How rows and columns are drawn: the parameters of a fit, resolved for its data.
 
     Attributes
     ----------
     n_samples, n_features : int
         Size of X.
-    n_rows : int or None
+    Rows that a member gets; None for all, once each.
         Rows that a member gets; None for all, each once.
     replace : bool
         Whether a row can be drawn more than once.
     weights : ndarray of shape (n_samples,), float64, or None
-        Sample weights. Rows of weight zero are never drawn. With `replace` a row is drawn in proportion to its weight.
+        Sample weights. Rows of weight zero are never drawn. With `replace`, a row is drawn in proportion to its weight.
     n_columns : int or None
         Columns that a member gets; None for all.
     replace_columns : bool
@@ -75,15 +75,15 @@ class DrawPlan:
     def row_weights(self, seed: int) -> Floats:
         """Return the weights that a member gets for the rows of X, (n_samples,) float64, with a mean of 1.
 
-        They are Dirichlet-distributed (Rubin's Bayesian bootstrap, 1981), with the sample weights as parameters: a row
-        of weight 2 gets what two rows would together.
+        They have a Dirichlet distribution (Rubin's Bayesian bootstrap, 1981) with the sample weights as parameters: a
+        row of weight 2 gets the weight of two rows together.
         """
         rng = random_numbers(seed, Stream.ROWS)
         drawn = rng.gamma(1.0 if self.weights is None else self.weights, size=self.n_samples)
         return np.asarray(drawn * (len(drawn) / drawn.sum()))
 
     def rows(self, seed: int) -> Indices | None:
-        """Return the rows of a member in the order of X, (n_rows,) intp; None where it gets X as it is."""
+        """Return the rows of a member in the order of X, (n_rows,) intp; None if it gets X as it is."""
         usable = None if self.weights is None or self.weights.all() else np.flatnonzero(self.weights)
         if self.n_rows is None:
             return usable
@@ -97,7 +97,7 @@ class DrawPlan:
         return np.sort(drawn).astype(np.intp)
 
     def columns(self, seed: int) -> Indices | None:
-        """Return the columns of a member in the order of X, (n_columns,) intp; None where it gets all of them."""
+        """Return the columns of a member in the order of X, (n_columns,) intp; None if it gets all of them."""
         if self.n_columns is None:
             return None
         rng = random_numbers(seed, Stream.COLUMNS)
@@ -108,7 +108,7 @@ class DrawPlan:
 def column_spread(X: Any, weights: Floats | None) -> Floats:
     """Return the standard deviation of each column, (n_features,) float64, over its finite values.
 
-    A column of a frame that holds no numbers (text, categories, truth values) gets 0.
+    A non-numeric column of a frame (text, categories, booleans) gets 0.
     """
     if is_frame(X):
         return np.array([_spread(_numbers(X.iloc[:, j]), weights) for j in range(X.shape[1])])
@@ -140,7 +140,7 @@ def _spread(values: Floats, weights: Floats | None) -> float:
 
 
 def noisy_inputs(X: Any, sigma: Floats, seed: int) -> Any:
-    """Return a copy of X plus normal noise of standard deviation `sigma` (n_features,) in each column."""
+    """Return a copy of X with normal noise of standard deviation `sigma` (n_features,) added to each column."""
     rng = random_numbers(seed, Stream.INPUTS)
     if not is_frame(X):
         values = np.array(X, dtype=X.dtype if X.dtype.kind == "f" else np.float64)
@@ -157,8 +157,8 @@ def flipped_labels(labels: npt.NDArray[Any], flip: float, seed: int) -> npt.NDAr
 
     m = round(flip * n) of the n rows are drawn without replacement, and their labels are shuffled among them. A row of
     class i then becomes class j in proportion to p_j, as in Breiman's output flipping: P(j | i) = w p_j, here with
-    w = (m - 1) / (n - 1), near `flip`. In the mean n w (1 - sum p_c^2) labels change. His labels are drawn one by one
-    and keep the proportions in the mean only; these keep every count.
+    w = (m - 1) / (n - 1), close to `flip`. On average n w (1 - sum p_c^2) labels change. Breiman draws labels one by
+    one, which keeps the proportions only on average; the shuffle keeps every count.
     """
     rng = random_numbers(seed, Stream.OUTPUTS)
     chosen = rng.permutation(len(labels))[: round(flip * len(labels))]
@@ -168,7 +168,7 @@ def flipped_labels(labels: npt.NDArray[Any], flip: float, seed: int) -> npt.NDAr
 
 
 def smeared_targets(y: Floats, sigma: Floats, seed: int) -> Floats:
-    """Return y of shape (n,) or (n, n_outputs) plus normal noise of standard deviation `sigma`, () or (n_outputs,)."""
+    """Return y, (n,) or (n, n_outputs), plus normal noise of standard deviation `sigma`, () or (n_outputs,)."""
     return np.asarray(y + sigma * random_numbers(seed, Stream.OUTPUTS).standard_normal(y.shape))
 
 
@@ -180,12 +180,12 @@ def target_spread(y: Floats, weights: Floats | None) -> Floats:
 
 
 def drawn_member(template: Any, distributions: ParameterDistributions | None, seed: int) -> Any:
-    """Return an unfitted copy of the template with its own drawn parameters and its own `random_state`, also inside."""
+    """Return an unfitted clone of the template with drawn parameters and its own seeds, also in nested estimators."""
     member = clone(template)
     if distributions is not None:
         rng = random_numbers(seed, Stream.PARAMETERS)
         drawn = next(iter(ParameterSampler(distributions, n_iter=1, random_state=rng)))
-        # copied: a drawn value may be an estimator, which members must not share
+        # cloned, because a drawn value may be an estimator, which members must not share
         member.set_params(**{name: clone(value, safe=False) for name, value in drawn.items()})
     rng = random_numbers(seed, Stream.START)
     names = [name for name in member.get_params() if name == "random_state" or name.endswith("__random_state")]

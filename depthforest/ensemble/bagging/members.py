@@ -1,6 +1,6 @@
-"""One member of a diverse ensemble: made and fitted on what was drawn for it, asked for votes or values.
+"""One member of a diverse ensemble: made and fitted on its draws, queried for votes or values.
 
-`diverse` runs these functions for all members, in other processes where `n_jobs` says so; `draws` says what each gets.
+`base` runs these functions for all members, possibly in other processes; `draws` determines what each member gets.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from depthforest.ensemble.fitting import Indices, cut, cut_metadata
 
 @dataclass(frozen=True, eq=False)
 class MemberSetup:
-    """What all members are fitted with; each draws its own part of it.
+    """The inputs of the fit of all members; each draws its own part of them.
 
     Attributes
     ----------
     template : estimator
-        Copied for each member.
+        Cloned for each member.
     X, y : frame, array or sparse matrix; array of shape (n_samples,) or (n_samples, n_outputs)
         All the data; classes as numbers 0 ... n_classes - 1.
     plan : DrawPlan
         Which rows and columns a member gets.
     distributions : mapping, sequence of mappings, or None
-        Parameters that are drawn.
+        The parameters to draw.
     input_sigma : ndarray of shape (n_features,), float64, or None
         Standard deviation of the noise on each column.
     flip : float
@@ -50,13 +50,13 @@ class MemberSetup:
     output_sigma : ndarray of shape () or (n_outputs,), float64, or None
         Standard deviation of the noise on the target.
     n_classes : tuple of int
-        Number of classes of each target; none for numbers.
+        Number of classes of each target; empty for regression.
     weights : ndarray of shape (n_samples,), float64, or None
-        Weights that a member gets for its rows; None where they went into the draw of rows, or there are none.
+        Weights of the rows for the members; None if they went into the draw of rows, or there are none.
     is_counted : bool
         Whether a member gets a row that was drawn k times once, with the weight k.
     metadata : mapping
-        What metadata routing sends to a member's `fit`.
+        The metadata routed to a member's `fit`.
     """
 
     template: Any
@@ -73,9 +73,9 @@ class MemberSetup:
     metadata: Mapping[str, Any]
 
     def counted_rows(self, drawn: Indices) -> tuple[Indices, Floats]:
-        """Return the rows that were drawn, each once, and how often; then a row of every other class, with 0.
+        """Return the distinct rows drawn and how often each was drawn; then one row of every other class, with 0.
 
-        A member that needs all classes then knows them, and one that was not drawn still weighs nothing.
+        A member that needs all classes then knows them, and the additional rows have no weight.
         """
         rows, counts = np.unique(drawn, return_counts=True)
         found = set()
@@ -87,7 +87,7 @@ class MemberSetup:
 
 
 def fitted_member(setup: MemberSetup, numbered_seed: tuple[int, int]) -> Any:
-    """Return the member with this number and seed, fitted; an error of its `fit` says which member it was."""
+    """Return the member with this number and seed, fitted; an error of its `fit` names the member."""
     number, seed = numbered_seed
     rows, columns = setup.plan.rows(seed), setup.plan.columns(seed)
     counts = None
@@ -115,15 +115,15 @@ def fitted_member(setup: MemberSetup, numbered_seed: tuple[int, int]) -> Any:
         n_known = len(np.unique(y))
         if len(setup.n_classes) == 1 and n_known < setup.n_classes[0]:
             error.add_note(
-                f"its rows are of {n_known} of the {setup.n_classes[0]} classes: a learner that needs all of them "
+                f"its rows have {n_known} of the {setup.n_classes[0]} classes: an estimator that needs all of them "
                 "needs more rows of the rare ones, or bootstrap=False"
             )
         raise
-    return member  # not what `fit` returns, which may be nothing
+    return member  # not the result of `fit`, which may be None
 
 
 def checked_template(estimator: Any, *, kind: str, owner: str) -> Any:
-    """Return a copy of the estimator if it can be a member; `kind` is classifier or regressor."""
+    """Return a clone of the estimator after checking that it can be a member; `kind` is classifier or regressor."""
     if isinstance(estimator, type):
         raise UsageError(
             f"estimator must be an object, got the class {estimator.__name__}: write {estimator.__name__}()"
@@ -137,35 +137,35 @@ def checked_template(estimator: Any, *, kind: str, owner: str) -> Any:
 
 
 def refuses_missing(estimator: Any) -> bool:
-    """Return whether X must be finite. Only a plain estimator's tags tell: a pipeline may begin with an imputer."""
+    """Return whether X must be finite. Only plain estimators' tags tell: a pipeline may start with an imputer."""
     is_plain = not any("__" in name for name in estimator.get_params())
     return is_plain and hasattr(estimator, "__sklearn_tags__") and not get_tags(estimator).input_tags.allow_nan
 
 
 def is_routing() -> bool:
-    """Return whether scikit-learn's metadata routing is switched on."""
+    """Return whether scikit-learn's metadata routing is enabled."""
     return bool(get_config()["enable_metadata_routing"])
 
 
 def takes_weights(estimator: Any) -> bool:
-    """Return whether `fit` takes `sample_weight`: by its request where routing is on, else by its signature."""
+    """Return whether `fit` takes `sample_weight`: by its metadata request if routing is on, else by its signature."""
     if is_routing():
         return bool(get_routing_for_object(estimator).consumes("fit", ["sample_weight"]))
     return bool(has_fit_parameter(estimator, "sample_weight"))
 
 
 class MemberAnswer(Protocol):
-    """How a member is asked: the numbers that the ensemble averages."""
+    """A way to query a member: returns the numbers that the ensemble averages."""
 
     def __call__(self, member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
-        """Return an array of one row for each row of X."""
+        """Return an array with one row for each row of X."""
 
 
 @dataclass(frozen=True)
 class ClassVotes:
-    """The answer of a classifier: probabilities in the order of the ensemble's classes, or (hard) one vote.
+    """The answer of a classifier: probabilities in the order of the ensemble's classes, or (hard) a vote.
 
-    `n_classes` are those of each target.
+    `n_classes` holds the number of classes of each target.
     """
 
     n_classes: tuple[int, ...]
@@ -174,7 +174,7 @@ class ClassVotes:
     def __call__(self, member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
         """Return an array of shape (n_samples, n_classes), float64; 0 for a class that the member never saw.
 
-        The classes of several targets stand side by side.
+        The classes of several targets are concatenated.
         """
         n_rows, is_one = X.shape[0], len(self.n_classes) == 1
         votes = [np.zeros((n_rows, n)) for n in self.n_classes]
@@ -186,7 +186,7 @@ class ClassVotes:
             shares, classes = member.predict_proba(X, **metadata), member.classes_
             if not is_one and not isinstance(shares, list):
                 raise UsageError(
-                    f"{type(member).__name__} gives no probabilities by target, only an array: take a member whose "
+                    f"{type(member).__name__} returns one array for all targets: use a member whose "
                     "predict_proba returns a list with an array for each target, as trees do"
                 )
             if is_one:
@@ -202,14 +202,14 @@ def decided_values(member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
 
 
 def predicted_values(member: Any, X: Any, metadata: Mapping[str, Any]) -> Floats:
-    """Return the answer of a regressor, (n_samples,) or (n_samples, n_outputs) float64."""
+    """Return the predictions of a regressor, (n_samples,) or (n_samples, n_outputs) float64."""
     return np.asarray(member.predict(X, **metadata), dtype=np.float64)
 
 
 def answer_of(
     ask: MemberAnswer, X: Any, metadata: Mapping[str, Any], member_and_columns: tuple[Any, Indices | None]
 ) -> Floats:
-    """Return the answer of a member for X, of which it sees its own columns."""
+    """Return the answer of a member for X, restricted to the member's columns."""
     member, columns = member_and_columns
     return ask(member, cut(X, None, columns), metadata)
 
@@ -217,7 +217,7 @@ def answer_of(
 def unseen_answer(
     ask: MemberAnswer, X: Any, member_columns_rows: tuple[Any, Indices | None, Indices]
 ) -> tuple[Indices, Floats | None]:
-    """Return the rows that a member was not fitted on, and its answer for them (None where there are no such rows)."""
+    """Return the rows that a member was not fitted on, and its answer for them (None if there are none)."""
     member, columns, rows = member_columns_rows
     is_unseen = np.ones(X.shape[0], dtype=np.bool_)
     is_unseen[rows] = False

@@ -1,4 +1,4 @@
-"""A linear member that draws its parameters from their posterior: an ensemble of it shows what the data leave open."""
+"""A linear member whose parameters are a posterior draw: an ensemble of it shows the uncertainty of the fit."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from depthforest.ensemble.fitting import is_flag, number
 class BayesianLinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Bayesian linear regression whose coefficients are one draw from their posterior.
 
-    y = b + X w + noise of variance s^2, with the priors w ~ N(0, s^2 / prior_precision), b flat, and s^2 as 1 / s^2. A
-    fit draws s^2, then w, then b. In a `DiverseEnsembleRegressor` every member draws anew: their mean is the posterior
-    mean, and how they spread is what the data leave open.
+    y = b + X w + noise of variance s^2, with the priors w ~ N(0, s^2 / prior_precision), b flat, and s^2 proportional
+    to 1 / s^2. A fit draws s^2, then w, then b. In a `DiverseEnsembleRegressor` every member is an independent draw:
+    their mean approximates the posterior mean, and their spread is the posterior uncertainty.
 
     Parameters
     ----------
     prior_precision : float, default=1.0
-        Of coefficients, over that of the noise; as `alpha` of scikit-learn's `Ridge`. Columns should be of like scale.
+        Prior precision of the coefficients relative to that of the noise; as `alpha` of scikit-learn's `Ridge`. Columns
+        should have similar scales.
     sample : bool, default=True
-        False: the posterior mean, which is ridge regression.
+        Draw from the posterior. False: use the posterior mean, which is ridge regression.
     random_state : int, RandomState instance or None, default=None
-        Of the draw.
+        Seed of the draw.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,), float64
     intercept_, noise_variance_ : float
-        Drawn as well; without `sample` the means (the variance's where it has one, with more than three rows).
+        Drawn as well; without `sample`, their means (that of the variance exists with more than three rows).
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -74,7 +75,7 @@ class BayesianLinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         moments = apart.T @ (weights[:, None] * apart) + precision * np.eye(x.shape[1])
         factor = cho_factor(moments, lower=True)
         mean = cho_solve(factor, apart.T @ (weights * rest))
-        # of the inverse gamma distribution of the variance; the intercept has taken one row
+        # shape of the inverse gamma distribution of the variance; the intercept uses up one row
         shape = max((total - 1.0) / 2.0, 0.5)
         scale = 0.5 * float(weights @ (rest - apart @ mean) ** 2 + precision * mean @ mean)
         if self.sample:
@@ -91,7 +92,7 @@ class BayesianLinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Return the mean of y by these coefficients, (n,) float64."""
+        """Return the mean of y for these coefficients, (n,) float64."""
         check_is_fitted(self)
         x = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(x @ self.coef_ + self.intercept_)

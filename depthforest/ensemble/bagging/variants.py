@@ -1,6 +1,6 @@
-"""Presets of `diverse` under the names they are known by: bagging, random subspaces, output flipping, output smearing.
+"""Presets of `diverse` under well-known names: bagging, random subspaces, output flipping, output smearing.
 
-Each is a `DiverseEnsemble*` with the parameters of one way to make members differ; what it leaves out is off.
+Each is a `DiverseEnsemble*` with the parameters of one way to make members differ; all others are off.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from depthforest.ensemble.bagging.diverse import DiverseEnsembleClassifier, Dive
 class BaggingClassifier(DiverseEnsembleClassifier):
     """Bagging: each member learns from rows drawn with replacement (Breiman 1996).
 
-    The parameters are those of scikit-learn's class of this name, and with columns drawn too they are random patches. A
-    bootstrap of n of n rows holds 1 - (1 - 1/n)^n, about 63.2 %, of them; the rest judges the member (`oob_score`).
+    The parameters are those of scikit-learn's class of this name; if columns are drawn too, this is random patches. A
+    bootstrap of n of n rows contains 1 - (1 - 1/n)^n, about 63.2 %, of them; `oob_score` evaluates with the rest.
 
     Parameters
     ----------
     estimator, n_estimators, max_samples, max_features, bootstrap, bootstrap_features, oob_score, warm_start, n_jobs, \
 random_state, verbose
-        As in `DiverseEnsembleClassifier`, where the fitted attributes are described too.
+        As in `DiverseEnsembleClassifier`, which also describes the fitted attributes.
     """
 
     def __init__(
@@ -54,14 +54,14 @@ random_state, verbose
 class BaggingRegressor(DiverseEnsembleRegressor):
     """Bagging: each member learns from rows drawn with replacement (Breiman 1996).
 
-    The parameters are those of scikit-learn's class of this name, and with columns drawn too they are random patches. A
-    bootstrap of n of n rows holds 1 - (1 - 1/n)^n, about 63.2 %, of them; the rest judges the member (`oob_score`).
+    The parameters are those of scikit-learn's class of this name; if columns are drawn too, this is random patches. A
+    bootstrap of n of n rows contains 1 - (1 - 1/n)^n, about 63.2 %, of them; `oob_score` evaluates with the rest.
 
     Parameters
     ----------
     estimator, n_estimators, max_samples, max_features, bootstrap, bootstrap_features, oob_score, warm_start, n_jobs, \
 random_state, verbose
-        As in `DiverseEnsembleRegressor`, where the fitted attributes are described too.
+        As in `DiverseEnsembleRegressor`, which also describes the fitted attributes.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class RandomSubspaceClassifier(DiverseEnsembleClassifier):
     max_features : int or float, default=0.5
         Columns that a member gets: a number, or a share of the columns.
     estimator, n_estimators, warm_start, n_jobs, random_state, verbose
-        As in `DiverseEnsembleClassifier`, where the fitted attributes are described too.
+        As in `DiverseEnsembleClassifier`, which also describes the fitted attributes.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class RandomSubspaceRegressor(DiverseEnsembleRegressor):
     max_features : int or float, default=0.5
         Columns that a member gets: a number, or a share of the columns.
     estimator, n_estimators, warm_start, n_jobs, random_state, verbose
-        As in `DiverseEnsembleRegressor`, where the fitted attributes are described too.
+        As in `DiverseEnsembleRegressor`, which also describes the fitted attributes.
     """
 
     def __init__(
@@ -155,12 +155,12 @@ class RandomSubspaceRegressor(DiverseEnsembleRegressor):
 
 
 class OutputFlippingClassifier(DiverseEnsembleClassifier):
-    """Output flipping: each member learns labels of which some have changed class (Breiman 2000).
+    """Output flipping: each member learns labels of which some were changed to another class (Breiman 2000).
 
-    Of n rows round(flip * n) are drawn for each member, and their labels are shuffled among them: every class keeps its
-    exact number of rows. A row of class i becomes class j with probability flip * p_j (p_j: share of class j), which is
-    Breiman's rule; a share of flip * (1 - sum p_c^2) of the labels changes. A member that can learn wrong labels by
-    heart does so, each its own: many are needed to average that away.
+    For each member, round(flip * n) of n rows are drawn and their labels are shuffled among them, so every class keeps
+    its exact number of rows. A row of class i becomes class j with probability flip * p_j (p_j: share of class j),
+    which is Breiman's rule; a share of flip * (1 - sum p_c^2) of the labels changes. A member that can memorize wrong
+    labels does so, each its own, and many members are needed to average that away.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class OutputFlippingClassifier(DiverseEnsembleClassifier):
     flip : float, default=0.4
         Share of the labels that are shuffled, from 0 to 1.
     estimator, warm_start, n_jobs, random_state, verbose
-        As in `DiverseEnsembleClassifier`, where the fitted attributes are described too.
+        As in `DiverseEnsembleClassifier`, which also describes the fitted attributes.
     """
 
     def __init__(
@@ -195,8 +195,8 @@ class OutputFlippingClassifier(DiverseEnsembleClassifier):
 class OutputSmearingRegressor(DiverseEnsembleRegressor):
     """Output smearing: each member learns the target plus its own normal noise (Breiman 2000).
 
-    A member learns y + smear * s * z with z from N(0, 1) for each row, s the standard deviation of y. A member
-    that can learn the noise by heart does so, each its own: many are needed to average that away.
+    A member learns y + smear * s * z with z from N(0, 1) for each row and s the standard deviation of y. A member that
+    can memorize noise does so, each its own, and many members are needed to average that away.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class OutputSmearingRegressor(DiverseEnsembleRegressor):
     smear : float, default=1.0
         Standard deviation of the noise, in standard deviations of the target.
     estimator, warm_start, n_jobs, random_state, verbose
-        As in `DiverseEnsembleRegressor`, where the fitted attributes are described too.
+        As in `DiverseEnsembleRegressor`, which also describes the fitted attributes.
     """
 
     def __init__(

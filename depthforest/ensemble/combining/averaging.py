@@ -25,20 +25,20 @@ from depthforest.ensemble.fitting import numbers
 
 
 class AveragingRegressor(RegressorMixin, NamedMembers):  # type: ignore[misc]
-    """Regressor that predicts the weighted mean of its members: sum of w_i h_i(x), w_i >= 0, sum one.
+    """Regressor that predicts the weighted mean of its members: sum of w_i h_i(x), with w_i >= 0 summing to 1.
 
     Parameters
     ----------
     estimators : list of (str, estimator)
         Members with their names; 'drop' instead of an estimator leaves it out. Clones are fitted.
     weights : None, array-like (n_members,), 'validation' or 'fitted', default=None
-        Equal (the simple mean); given (not negative, scaled to sum to one); from validation, 1 / mean squared error on
-        held-out rows; or fitted by constrained least squares on the held-out rows: not negative, sum one, least squared
-        error of the mean, so that members that err alike share their weight.
+        None: equal (the simple mean). Numbers: nonnegative, scaled to sum to 1. 'validation': 1 / mean squared error on
+        held-out rows. 'fitted': the nonnegative weights with sum 1 that minimize the squared error of the mean on the
+        held-out rows, so that members with similar errors share their weight.
     cv : None, int, splitter, list of folds or 'prefit', default=None
-        Folds by which held-out predictions for `weights` are made: None for 5 (grouped, if `fit` gets `groups`). They
-        are not shuffled: pass KFold(5, shuffle=True, random_state=0) for rows in an order. 'prefit' takes fitted
-        members as they are; X and y of `fit` are then the held-out rows and must not be what members were fitted on.
+        Folds of the held-out predictions for `weights`: None for 5 (grouped, if `fit` gets `groups`). They are not
+        shuffled: pass KFold(5, shuffle=True, random_state=0) if the rows are sorted. 'prefit' takes fitted members as
+        they are; X and y of `fit` are then the held-out rows and must not be what the members were fitted on.
     n_jobs : int or None, default=None
         Members fitted at once; the result is the same for any number.
     verbose : int or bool, default=False
@@ -48,7 +48,7 @@ class AveragingRegressor(RegressorMixin, NamedMembers):  # type: ignore[misc]
     ----------
     estimators_ : list of fitted members, without the dropped ones
     named_estimators_ : Bunch, the same by name
-    weights_ : ndarray (n_kept,) float64, sum one
+    weights_ : ndarray (n_kept,) float64, summing to 1
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -78,9 +78,9 @@ class AveragingRegressor(RegressorMixin, NamedMembers):  # type: ignore[misc]
         y : array-like (n,)
             Targets.
         groups : array-like (n,), optional
-            Rows of one group stay in one fold; used where `weights` are found by folds.
+            Rows of one group stay in one fold; used if `weights` come from folds.
         **fit_params
-            `sample_weight` goes to every member and counts in finding weights; with metadata routing, anything that
+            `sample_weight` goes to every member and is used in finding weights; with metadata routing, anything that
             members request.
 
         Returns
@@ -122,7 +122,7 @@ class AveragingRegressor(RegressorMixin, NamedMembers):  # type: ignore[misc]
         ----------
         X : array-like, sparse matrix or frame (n, n_features)
         """
-        # through _asked, not transform: set_output may make that a frame
+        # not through `transform`, whose result `set_output` may turn into a frame
         return np.stack([answer.ravel() for answer in self._asked("predict", X)], axis=1) @ self.weights_
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
@@ -138,7 +138,7 @@ class AveragingRegressor(RegressorMixin, NamedMembers):  # type: ignore[misc]
 
 
 class VotingRegressor(AveragingRegressor):
-    """`AveragingRegressor` under the name that scikit-learn has for it.
+    """`AveragingRegressor` under scikit-learn's name.
 
     Parameters and attributes are those of `AveragingRegressor`.
     """

@@ -1,8 +1,7 @@
-"""Named members of a combination: their list, their parameters, and who gets which metadata.
+"""Named members of a combination: their list, their parameters, and the routing of metadata.
 
-`voting`, `averaging` and `stacking` are built on `NamedMembers`. Members are anybody's estimators by scikit-learn's
-conventions; `fitting.members` fits them and makes their out-of-fold predictions, `fitting.targets` checks what they are
-fitted to.
+`voting`, `averaging` and `stacking` are built on `NamedMembers`. Members are any estimators that follow scikit-learn's
+conventions; `fitting.members` fits them and makes their out-of-fold predictions, `fitting.targets` checks the targets.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ DROPPED = "drop"
 
 
 def is_dropped(estimator: Any) -> bool:
-    """Return whether a member is switched off, by the word 'drop' in its place."""
+    """Return whether a member was dropped: the string 'drop' takes its place."""
     return isinstance(estimator, str) and estimator == DROPPED
 
 
 def routing_enabled() -> bool:
-    """Return whether scikit-learn's metadata routing is switched on."""
+    """Return whether scikit-learn's metadata routing is enabled."""
     return bool(get_config()["enable_metadata_routing"])
 
 
@@ -53,10 +52,10 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs: int | None
     verbose: int
 
-    # `groups` goes to the splitter (get_metadata_routing says so): no request of the combination itself
+    # `groups` goes to the splitter (see get_metadata_routing); the combination itself does not request it
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"groups": UNUSED}
 
-    # ------------------------------------------------------------------ parameters, members' own among them
+    # ------------------------------------------------------------------ parameters, including those of members
 
     @property
     def named_estimators(self) -> Bunch:
@@ -64,7 +63,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return Bunch(**dict(self.estimators))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; with `deep` the members by name and their parameters as `name__parameter`."""
+        """Return the parameters; with `deep` also the members by name, and their parameters as `name__parameter`."""
         params: dict[str, Any] = dict(super().get_params(deep=deep))
         if deep:
             for name, estimator in self._pairs():
@@ -85,7 +84,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _pairs(self) -> list[Member]:
-        """Return (name, estimator) of what looks like a member: `estimators` may not have been checked yet."""
+        """Return (name, estimator) of all entries that look like a member: `estimators` may be unchecked yet."""
         members = self.estimators if isinstance(self.estimators, list | tuple) else []
         return [tuple(m) for m in members if isinstance(m, list | tuple) and len(m) == 2 and isinstance(m[0], str)]
 
@@ -100,7 +99,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(given, list | tuple) or not given:
             raise UsageError(f"estimators must be a list of (name, estimator) with at least one member, got {given!r}")
         if len(self._pairs()) != len(given):
-            raise UsageError("estimators must be a list of pairs (name, estimator), each name a text")
+            raise UsageError("estimators must be a list of pairs (name, estimator), each name a string")
         self._check_names([name for name, _ in given])
         members = [(name, estimator) for name, estimator in given if not is_dropped(estimator)]
         if not members:
@@ -115,7 +114,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _check_names(self, names: Sequence[str]) -> None:
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
-            raise UsageError(f"the names of members must differ, these come more than once: {', '.join(repeated)}")
+            raise UsageError(f"the names of members must differ; these occur more than once: {', '.join(repeated)}")
         own = set(self.get_params(deep=False))
         wrong = [name for name in names if not name or "__" in name or name in own]
         if wrong:
@@ -129,13 +128,13 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return isinstance(self.cv, str) and self.cv == PREFIT
 
     def _kept_names(self) -> list[str]:
-        """Return the names of the fitted members, whatever `estimators` has become since."""
+        """Return the names of the fitted members, even if `estimators` has changed since."""
         return [name for name, estimator in self.named_estimators_.items() if not is_dropped(estimator)]
 
     # ------------------------------------------------------------------ fitting
 
     def _check_features(self, X: Any, *, reset: bool) -> None:
-        """Note or compare the number and the names of features; X itself goes to the members as it came."""
+        """Store or check the number and the names of features; X itself goes to the members unchanged."""
         is_flat = getattr(X, "ndim", 2) == 1 and getattr(getattr(X, "dtype", None), "kind", "O") in "biufc"
         if is_flat and not reset:
             raise UsageError(
@@ -144,7 +143,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, reset=reset, skip_check_array=True)
 
     def _routed(self, X: Any, groups: Any, fit_params: Params) -> Bunch:
-        """Return who gets what: `[name].fit` for members, `cv.split` for the splitter, also `final_estimator.fit`."""
+        """Return the routed metadata: `[name].fit` of members, `cv.split` of the splitter, `final_estimator.fit`."""
         given = {key: value for key, value in {**fit_params, "groups": groups}.items() if value is not None}
         if is_number(given.get("sample_weight")):
             given["sample_weight"] = np.full(_num_samples(X), float(given["sample_weight"]))
@@ -155,7 +154,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         unknown = sorted(set(given) - {"sample_weight", "groups"})
         if unknown:
             raise UsageError(
-                f"fit takes sample_weight and groups, got {', '.join(unknown)}; for more switch on metadata routing:"
+                f"fit takes sample_weight and groups, got {', '.join(unknown)}; for more, enable metadata routing:"
                 " sklearn.set_config(enable_metadata_routing=True)"
             )
         weight = {key: value for key, value in given.items() if key == "sample_weight"}
@@ -173,7 +172,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         labels: npt.NDArray[Any] | None,
     ) -> list[npt.NDArray[Any]]:
-        """Return what members say about rows they have not seen: out of fold, or of X where they are pre-fitted.
+        """Return the members' predictions of unseen rows: out of fold, or of all X if they are prefitted.
 
         `labels` names the class codes y; None for a regressor.
         """
@@ -194,20 +193,20 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _fit_members(self, members: list[Member], X: Any, y: npt.NDArray[Any], routed: Bunch) -> list[Any]:
-        """Return the fitted members: clones fitted here in parallel, or those given where they are pre-fitted."""
+        """Return the fitted members: clones fitted here in parallel, or the given ones if they are prefitted."""
         if self._is_prefit:
             return [estimator for _, estimator in members]
         fit_params = {name: dict(routed[name].fit) for name, _ in members}
         return fit_members(members, X, y, fit_params=fit_params, n_jobs=self.n_jobs, verbose=int(self.verbose))
 
     def _keep_members(self, members: list[Member], fitted: list[Any]) -> None:
-        """Store the fitted members, by position without the dropped ones and by name with them."""
+        """Store the fitted members: by position without dropped ones, and by name with them."""
         self.estimators_ = fitted
         by_name = dict(zip([name for name, _ in members], fitted, strict=True))
         self.named_estimators_ = Bunch(**{name: by_name.get(name, DROPPED) for name, _ in self.estimators})
 
     def _asked(self, method: str, X: Any) -> list[npt.NDArray[Any]]:
-        """Return what each fitted member says by `method` on X, after checking its features."""
+        """Return the result of `method` of each fitted member for X, after checking its features."""
         check_is_fitted(self)
         self._check_features(X, reset=False)
         return [np.asarray(getattr(member, method)(X)) for member in self.estimators_]
@@ -215,8 +214,8 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------ scikit-learn's protocols
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return where metadata of `fit` go: to members that request them, and `groups` to the splitter of `cv`."""
-        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)  # what `score` takes
+        """Return the routing of `fit` metadata: to members that request them, and `groups` to the splitter of `cv`."""
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)  # for `score`
         to_fit = MethodMapping().add(caller="fit", callee="fit")
         for name, estimator in self._pairs():
             if not is_dropped(estimator):
@@ -228,7 +227,7 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []  # `transform` gives what members say, not X
+        tags.transformer_tags.preserves_dtype = []  # `transform` returns predictions, not X
         kept = [estimator for _, estimator in self._pairs() if not is_dropped(estimator)]
         for trait in ("sparse", "allow_nan", "pairwise"):
             setattr(tags.input_tags, trait, bool(kept) and all(has_trait(estimator, trait) for estimator in kept))
@@ -236,10 +235,10 @@ class NamedMembers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def has_trait(estimator: Any, trait: str) -> bool:
-    """Return whether an estimator's input tags say that it takes such data: 'sparse', 'allow_nan', 'pairwise'."""
+    """Return whether an estimator's input tags have a trait: 'sparse', 'allow_nan', 'pairwise'."""
     try:
         return bool(getattr(get_tags(estimator).input_tags, trait))
-    except (AttributeError, TypeError):  # no estimator at all: `fit` says so, the tags must not
+    except (AttributeError, TypeError):  # not an estimator: `fit` raises the error, tags must not
         return False
 
 
@@ -253,7 +252,7 @@ def _check_kind(name: str, estimator: Any, only: str) -> None:
 
 
 class NotFittedMemberError(UsageError, NotFittedError):  # type: ignore[misc]
-    """A member that should be fitted and is not: scikit-learn's type of it."""
+    """A member that should be fitted but is not; also scikit-learn's NotFittedError."""
 
 
 def _check_prefit(name: str, estimator: Any) -> None:

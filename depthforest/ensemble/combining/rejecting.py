@@ -1,4 +1,4 @@
-"""Rejecting what has no majority: the rule, and what it costs and brings as a curve. `voting` uses both."""
+"""Rejecting rows without a majority: the rule, and the curve of what it gains and loses. `voting` uses both."""
 
 from __future__ import annotations
 
@@ -12,37 +12,39 @@ import numpy.typing as npt
 from depthforest.base import Bools, Floats, UsageError, is_number
 from depthforest.ensemble.fitting import plain
 
-# which kinds of NumPy type a reject label may have beside each kind of class label, so that one array holds both
+# kinds of NumPy type of a reject label that are allowed for each kind of class label, so that one array holds both
 _FITTING_KINDS = {"i": "iu", "u": "iu", "f": "iuf", "U": "U", "O": "U", "S": "S"}
 
 SHARE_DECIMALS = 12
-"""Shares are rounded to so many decimals: equal votes stay equal whatever the order of their sum, so that ties go to
-the first class and half of the votes is no majority."""
+"""Shares are rounded to this many decimals: equal votes stay equal whatever the order of summation, so that ties go to
+the first class and half of the votes is not a majority."""
 
 
 def rounded_shares(shares: Floats) -> Floats:
-    """Return shares of votes (n, n_classes) as they are compared with each other and with a majority."""
+    """Return shares of votes (n, n_classes), rounded so that they can be compared with each other and a majority."""
     return np.round(shares, SHARE_DECIMALS)
 
 
 def is_rejected(shares: Floats, majority: float) -> Bools:
     """Tell for each row of rounded shares (n, n_classes) whether the winner has at most `majority` of all votes."""
-    return np.asarray(shares.max(axis=1) <= np.round(majority, SHARE_DECIMALS))  # so that 2 / 3 is two votes of three
+    return np.asarray(
+        shares.max(axis=1) <= np.round(majority, SHARE_DECIMALS)
+    )  # so that 2 / 3 is two votes out of three
 
 
 @dataclass(frozen=True)
 class RejectCurve:
-    """What is rejected and how accurate the rest is, for every relevant majority.
+    """Share of rejected rows and accuracy on the rest, for every relevant majority.
 
     Attributes
     ----------
     majority : ndarray (n_points,) float64
-        Share of the votes that the winner must exceed; ascending from 0 (nothing is rejected). Set as `majority` it
-        gives the point's predictions.
+        Share of the votes that the winner must exceed; ascending from 0 (nothing is rejected). Setting `majority` to
+        it gives the predictions of this point.
     rejected : ndarray (n_points,) float64
         Share of rows rejected; ascending.
     accuracy : ndarray (n_points,) float64
-        Share of right ones among the rows that are kept.
+        Accuracy on the rows that are kept.
     """
 
     majority: Floats
@@ -57,11 +59,11 @@ class RejectCurve:
         path : str or Path, optional
             Where to save the figure, as for `analysis.Report.plot`.
         ax : Axes, optional
-            What to draw into; a new figure by default.
+            Axes to draw into; a new figure by default.
         """
         import matplotlib.pyplot as plt
 
-        if ax is None and hasattr(path, "plot"):  # axes came first in earlier versions
+        if ax is None and hasattr(path, "plot"):  # earlier versions had the axes first
             path, ax = None, path
         if ax is None:
             _, ax = plt.subplots(layout="constrained")
@@ -84,12 +86,12 @@ def reject_curve(share: Floats, right: Bools, sample_weight: Floats | None = Non
     right : ndarray (n,) bool
         Whether the winner is the true class.
     sample_weight : ndarray (n,) float64, optional
-        What each row counts.
+        Weight of each row.
 
     Returns
     -------
     RejectCurve
-        One point for no rejection, then one for each share that occurs but the largest, at which nothing would be left.
+        One point without rejection, then one for each distinct share except the largest, which would reject all rows.
     """
     weight = np.ones(len(share)) if sample_weight is None else sample_weight
     if not weight.sum() > 0:
@@ -98,7 +100,7 @@ def reject_curve(share: Floats, right: Bools, sample_weight: Floats | None = Non
     levels, level = np.unique(share[counted], return_inverse=True)
     rows = np.bincount(level, weights=weight[counted])
     hits = np.bincount(level, weights=(weight * right)[counted])
-    kept = np.cumsum(rows[::-1])[::-1]  # rows of this level and above
+    kept = np.cumsum(rows[::-1])[::-1]  # rows of this share and above
     kept_hits = np.cumsum(hits[::-1])[::-1]
     return RejectCurve(
         majority=np.concatenate([[0.0], levels[:-1]]),
@@ -108,7 +110,7 @@ def reject_curve(share: Floats, right: Bools, sample_weight: Floats | None = Non
 
 
 def with_rejects(labels: npt.NDArray[Any], rejected: Bools, reject_label: Any) -> npt.NDArray[Any]:
-    """Return the labels, (n,), with `reject_label` where `rejected`; the type widens where it must."""
+    """Return the labels, (n,), with `reject_label` where `rejected`; the type widens if necessary."""
     mark = np.asarray(reject_label)
     out = labels.astype(np.result_type(labels.dtype, mark.dtype))
     out[rejected] = reject_label
@@ -116,7 +118,7 @@ def with_rejects(labels: npt.NDArray[Any], rejected: Bools, reject_label: Any) -
 
 
 def check_reject_label(reject_label: Any, classes: npt.NDArray[Any]) -> None:
-    """Check that a reject label is of the classes' type, so that one array holds both, and is none of them."""
+    """Check that a reject label has the classes' type, so that one array holds both, and is not a class."""
     mark = np.asarray(reject_label)
     kind = classes.dtype.kind
     if mark.ndim or mark.dtype.kind not in _FITTING_KINDS.get(kind, "") or (mark.dtype.kind == "f" and mark != mark):
@@ -124,7 +126,7 @@ def check_reject_label(reject_label: Any, classes: npt.NDArray[Any]) -> None:
             f"reject_label must be of the classes' type (such as {plain(classes[0])!r}), got {reject_label!r}"
         )
     if (classes == reject_label).any():
-        raise UsageError(f"reject_label must be none of the classes, got {reject_label!r}; choose another")
+        raise UsageError(f"reject_label must not be one of the classes, got {reject_label!r}; choose another")
 
 
 def check_majority(majority: Any) -> None:

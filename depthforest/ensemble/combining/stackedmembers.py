@@ -1,6 +1,6 @@
-"""What both stackings share: members' answers become the columns that the meta learner is fitted on.
+"""Common base of both stackings: members' answers become the columns that the meta learner is fitted on.
 
-Between `members` and `stacking`.
+Built on `members`; `stacking` is built on it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from depthforest.ensemble.fitting import Answers, fit_named, side_by_side
 
 
 class StackedMembers(NamedMembers):
-    """What both stackings share: members' answers become the columns that the meta learner is fitted on."""
+    """Common base of both stackings: members' answers become the columns that the meta learner is fitted on."""
 
     final_estimator: Any
     passthrough: bool
@@ -38,7 +38,7 @@ class StackedMembers(NamedMembers):
     # ------------------------------------------------------------------ fitting
 
     def _checked_final(self, kind: str, is_kind: Callable[[Any], bool]) -> Any:
-        """Return the meta learner to fit, after checking that it is one."""
+        """Return the meta learner to fit, after checking its kind."""
         final = self._default_final_estimator() if self.final_estimator is None else self.final_estimator
         has_both = all(hasattr(final, method) for method in ("fit", "predict"))
         if isinstance(final, type) or not has_both or not is_kind(final):
@@ -55,9 +55,9 @@ class StackedMembers(NamedMembers):
         return [self._columns(name, answer, method) for name, answer, method in named]
 
     def _with_features(self, z: Sequence[Floats], X: Any) -> Any:
-        """Return the members' columns, followed by the original features where they are passed through.
+        """Return the members' columns, followed by the original features with `passthrough`.
 
-        A pandas frame stays one, as its columns may be of different types, categories among them.
+        A pandas frame stays one, because its columns may have different types, such as categories.
         """
         if not self.passthrough:
             return np.hstack(z)
@@ -70,7 +70,7 @@ class StackedMembers(NamedMembers):
             return pd.concat([columns, X], axis=1)
         return np.hstack([*z, np.asarray(X)])
 
-    # ------------------------------------------------------------------ using
+    # ------------------------------------------------------------------ prediction
 
     def _stacked(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -79,9 +79,9 @@ class StackedMembers(NamedMembers):
         return self._with_features(self._all_columns([side_by_side(getattr(m, how)(X)) for m, how in asked]), X)
 
     def transform(self, X: Any) -> Any:
-        """Return what the meta learner sees: every member's columns, then X itself with `passthrough`.
+        """Return the input of the meta learner: every member's columns, then X itself with `passthrough`.
 
-        Rows that members were fitted on come out better than members are: only rows they have not seen are fair.
+        Members look better than they are on rows they were fitted on; only unseen rows give a fair picture.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class StackedMembers(NamedMembers):
         return getattr(self.final_estimator_, method)(z, **params)  # type: ignore[no-any-return]
 
     def _final_offers(self, method: str) -> None:
-        """Raise AttributeError, which to scikit-learn says that a method is missing, unless the meta learner has it."""
+        """Raise AttributeError, which tells scikit-learn that a method is missing, unless the meta learner has it."""
         final = getattr(self, "final_estimator_", self.final_estimator)
         if final is not None and not hasattr(final, method):
             raise AttributeError(
@@ -108,12 +108,12 @@ class StackedMembers(NamedMembers):
             )
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Return the names of the columns of `transform`: classname_NAME, numbered where a member has several.
+        """Return the names of the columns of `transform`: classname_NAME, numbered if a member has several.
 
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of the features that `passthrough` appends; by default those seen in `fit`, or x0, x1, ...
+            Names of the features that `passthrough` appends; default: those seen in `fit`, or x0, x1, ...
         """
         check_is_fitted(self)
         appended = self._input_names(input_features) if self.passthrough else []
@@ -140,7 +140,7 @@ class StackedMembers(NamedMembers):
     # ------------------------------------------------------------------ scikit-learn's protocols
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return where metadata go: from `fit` to members, splitter and meta learner, from `predict` to the last."""
+        """Return the metadata routing: from `fit` to members, splitter and meta learner, from `predict` to the last."""
         router = super().get_metadata_routing()
         final = getattr(self, "final_estimator_", self.final_estimator)
         mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="predict", callee="predict")
@@ -150,7 +150,7 @@ class StackedMembers(NamedMembers):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = tags.input_tags.pairwise and not self.passthrough
-        if self.passthrough:  # then the meta learner meets the features too
+        if self.passthrough:  # then the meta learner sees the features, too
             final = self._default_final_estimator() if self.final_estimator is None else self.final_estimator
             tags.input_tags.sparse = tags.input_tags.sparse and has_trait(final, "sparse")
             tags.input_tags.allow_nan = tags.input_tags.allow_nan and has_trait(final, "allow_nan")

@@ -1,6 +1,6 @@
-"""Stacking: a meta learner that is fitted on the out-of-fold predictions of members of any kind.
+"""Stacking: a meta learner fitted on the out-of-fold predictions of members of any kind.
 
-Built on `stackedmembers`; the folds and the predictions are made by `folds` and `fitting.members`.
+Built on `stackedmembers`; `fitting.folds` and `fitting.members` make the folds and the predictions.
 """
 
 from __future__ import annotations
@@ -25,43 +25,43 @@ from depthforest.ensemble.fitting import (
     shared_classes,
 )
 
-# what 'auto' asks a member by: the first that it has
+# methods that 'auto' tries, in this order
 _AUTO = ("predict_proba", "decision_function", "predict")
-# Inverse penalty of the default meta learner. Probabilities lie within 0 and 1, so that scikit-learn's 1.0 holds their
-# coefficients too small: accuracy against the best member on breast cancer, 30 seeds: C=1 -0.0053 +- 0.0013, 3 -0.0022,
-# 10 -0.0012 +- 0.0010, 50 -0.0032; on wine all within noise.
+# Inverse penalty of the default meta learner. Probabilities lie within 0 and 1, so scikit-learn's 1.0 shrinks their
+# coefficients too much: accuracy minus that of the best member on breast cancer, 30 seeds: C=1 -0.0053 +- 0.0013,
+# 3 -0.0022, 10 -0.0012 +- 0.0010, 50 -0.0032; on wine all within noise.
 META_C = 10.0
-# steps for the default meta learner: scikit-learn's 100 are too few where original features are passed through
+# iterations of the default meta learner: scikit-learn's 100 are too few with passed-through features
 META_STEPS = 1000
 
 
 class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
     """Classifier fitted on its members' out-of-fold answers.
 
-    Every row i is predicted by members that were fitted without its fold, z_i = (h_1(x_i), ..., h_T(x_i)); the meta
-    learner is fitted on (z_i, y_i). For new rows the members, fitted on all rows, answer, and the meta learner decides.
-    Layers: a StackingClassifier as `final_estimator`, or as a member.
+    Every row i is predicted by members that were fitted without its fold, z_i = (h_1(x_i), ..., h_T(x_i)), and the meta
+    learner is fitted on (z_i, y_i). For new rows, members fitted on all rows make z, and the meta learner predicts.
+    More layers: use a StackingClassifier as `final_estimator` or as a member.
 
     Parameters
     ----------
     estimators : list of (str, estimator)
         Members with their names; 'drop' instead of an estimator leaves it out. Clones are fitted on the class codes
-        0 .. n_classes - 1. A regressor may be one; it is fitted to the codes.
+        0 .. n_classes - 1. A member may be a regressor, which is fitted to the codes.
     final_estimator : classifier, default=None
         The meta learner; None for logistic regression (C=10).
     cv : None, int, splitter, list of folds or 'prefit', default=None
-        Folds of the out-of-fold answers: None for 5; a number is stratified, and grouped too if `fit` gets `groups`.
-        Every row must be held out once. Where a fold trains without a class its members give that class the probability
-        0, and there is a warning. 'prefit' takes fitted members as they are; X and y of `fit` then train the meta
-        learner only and must not be what members were fitted on.
+        Folds of the out-of-fold answers: None for 5; a number is stratified, and also grouped if `fit` gets `groups`.
+        Every row must be held out once. If a fold trains without a class, its members give that class the probability
+        0, with a warning. 'prefit' takes fitted members as they are; X and y of `fit` then train only the meta learner
+        and must not be what the members were fitted on.
     stack_method : {'auto', 'predict_proba', 'decision_function', 'predict'}, default='auto'
-        Method of the members to use. 'auto': the first of these that a member has. Probabilities are one
-        column for each class (for two classes, that of the second). Labels ('predict') are one column for each class
-        that holds 1 for the label and 0 elsewhere (for two classes, that of the second), as codes would mean an order.
+        Method of the members to call. 'auto': the first of these that a member has. Probabilities become one
+        column for each class (for two classes, that of the second). Labels ('predict') are one-hot encoded (for two
+        classes, the column of the second), because codes would imply an order.
     n_jobs : int or None, default=None
-        Fits at once, over members and folds; the result is the same for any number.
+        Number of parallel fits over members and folds; the result is the same for any number.
     passthrough : bool, default=False
-        Whether the meta learner sees the original features too.
+        Whether the meta learner also sees the original features.
     verbose : int or bool, default=0
         Above 0: progress bars.
 
@@ -106,9 +106,9 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         X : array-like, sparse matrix or frame (n, n_features)
             Passed to the members unchanged.
         y : array-like (n,) or (n, n_targets)
-            Labels; several targets must each be 0 or 1, and the meta learner must take them.
+            Labels; with several targets each must be 0 or 1, and the meta learner must support them.
         groups : array-like (n,), optional
-            Rows of one group stay in one fold: it goes to the splitter. (A stacking inside this one gets it by metadata
+            Rows of one group stay in one fold: passed to the splitter. (A stacking inside this one gets it by metadata
             routing only.)
         **fit_params
             `sample_weight` goes to every member and to the meta learner; with metadata routing, anything they request.
@@ -145,7 +145,7 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
     def _fit_targets(
         self, members: Any, final: Any, methods: list[str], X: Any, targets: tuple[list[Any], Any], routed: Any
     ) -> StackingClassifier:
-        """Fit to several targets of two classes: members answer with a column for each."""
+        """Fit to several binary targets: each member has a column for each."""
         codes = targets[1]
         classes: Any = targets[0]
         self._check_features(X, reset=True)
@@ -186,7 +186,7 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
         ----------
         X : array-like, sparse matrix or frame (n, n_features)
         **predict_params
-            Go to the meta learner's `predict`.
+            Passed to the meta learner's `predict`.
         """
         codes = self._final_answer("predict", X, predict_params)
         numbers_of = np.asarray(codes, dtype=np.int64)
@@ -196,13 +196,13 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
 
     @property
     def predict_proba(self) -> Callable[[Any], Floats]:
-        """The meta learner's probabilities: predict_proba(X) -> (n, n_classes); where it has them."""
+        """The meta learner's probabilities: predict_proba(X) -> (n, n_classes); only if it has them."""
         self._final_offers("predict_proba")
         return lambda X: self._final_answer("predict_proba", X, {})
 
     @property
     def decision_function(self) -> Callable[[Any], Floats]:
-        """The meta learner's scores: decision_function(X) -> (n,) or (n, n_classes); where it has them."""
+        """The meta learner's scores: decision_function(X) -> (n,) or (n, n_classes); only if it has them."""
         self._final_offers("decision_function")
         return lambda X: self._final_answer("decision_function", X, {})
 
@@ -210,10 +210,9 @@ class StackingClassifier(ClassifierMixin, StackedMembers):  # type: ignore[misc]
 class StackingRegressor(RegressorMixin, StackedMembers):  # type: ignore[misc]
     """Regressor fitted on its members' out-of-fold predictions.
 
-    Every row i is predicted by members that were fitted without its fold, z_i = (h_1(x_i), ..., h_T(x_i)); the meta
-    learner is fitted on (z_i, y_i). For new rows the members, fitted on all rows, predict, and the meta learner
-    decides.
-    Layers: a StackingRegressor as `final_estimator`, or as a member.
+    Every row i is predicted by members that were fitted without its fold, z_i = (h_1(x_i), ..., h_T(x_i)), and the meta
+    learner is fitted on (z_i, y_i). For new rows, members fitted on all rows make z, and the meta learner predicts.
+    More layers: use a StackingRegressor as `final_estimator` or as a member.
 
     Parameters
     ----------
@@ -223,13 +222,13 @@ class StackingRegressor(RegressorMixin, StackedMembers):  # type: ignore[misc]
         The meta learner; None for ridge regression with a cross-validated penalty.
     cv : None, int, splitter, list of folds or 'prefit', default=None
         Folds of the out-of-fold predictions: None for 5, grouped if `fit` gets `groups`. They are not shuffled: pass
-        KFold(5, shuffle=True, random_state=0) for rows in an order. Every row must be held out once. 'prefit' takes
-        fitted members as they are; X and y of `fit` then train the meta learner only and must not be what members were
-        fitted on.
+        KFold(5, shuffle=True, random_state=0) if the rows are sorted. Every row must be held out once. 'prefit' takes
+        fitted members as they are; X and y of `fit` then train only the meta learner and must not be what the members
+        were fitted on.
     n_jobs : int or None, default=None
-        Fits at once, over members and folds; the result is the same for any number.
+        Number of parallel fits over members and folds; the result is the same for any number.
     passthrough : bool, default=False
-        Whether the meta learner sees the original features too.
+        Whether the meta learner also sees the original features.
     verbose : int or bool, default=0
         Above 0: progress bars.
 
@@ -272,7 +271,7 @@ class StackingRegressor(RegressorMixin, StackedMembers):  # type: ignore[misc]
         y : array-like (n,)
             Targets.
         groups : array-like (n,), optional
-            Rows of one group stay in one fold: it goes to the splitter. (A stacking inside this one gets it by metadata
+            Rows of one group stay in one fold: passed to the splitter. (A stacking inside this one gets it by metadata
             routing only.)
         **fit_params
             `sample_weight` goes to every member and to the meta learner; with metadata routing, anything they request.
@@ -304,6 +303,6 @@ class StackingRegressor(RegressorMixin, StackedMembers):  # type: ignore[misc]
         ----------
         X : array-like, sparse matrix or frame (n, n_features)
         **predict_params
-            Go to the meta learner's `predict`; with `return_std` and the like, what it returns is returned.
+            Passed to the meta learner's `predict`; with `return_std` and the like, its result is returned as it is.
         """
         return self._final_answer("predict", X, predict_params)

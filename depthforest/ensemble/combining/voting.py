@@ -1,4 +1,4 @@
-"""Voting: classifiers of any kind combined by their votes, their probabilities or votes weighted by confidence.
+"""Voting: classifiers of any kind combined by votes, probabilities, or votes weighted by confidence.
 
 Built on `members`; weights come from `weighting`, the reject rule and its curve from `rejecting`.
 """
@@ -35,22 +35,22 @@ from depthforest.ensemble.fitting import Answers, Member, check_code_classes, cl
 
 Codes = Longs
 
-# voting -> what members are asked by
+# voting -> the method of the members to call
 _METHODS = {"hard": "predict", "soft": "predict_proba", "confidence": "predict_proba"}
 
 
 class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
-    """Classifier that lets its members vote: plurality, majority or reject, weighted, soft, or by their confidence.
+    """Classifier whose members vote: plurality, majority or reject, weighted, soft, or by confidence.
 
-    With weights w_i (sum one) and a member's vote h_i(x), a class c gets the share
+    With weights w_i (summing to 1) and the vote h_i(x) of each member, a class c gets the share
 
     - `hard`: sum of w_i over members with h_i(x) = c;
     - `soft`: sum of w_i p_i(c | x);
     - `confidence`: sum of w_i q_i(x) over members with h_i(x) = c, divided by the sum over all members, where
-      q_i(x) = max over c of p_i(c | x) is the member's own confidence (for a tree the purity of the leaf), reached
-      at h_i(x).
+      q_i(x) = max over c of p_i(c | x) is the member's own confidence in its vote h_i(x) (for a tree the purity of the
+      leaf).
 
-    The largest share wins, the first class of equal ones.
+    The largest share wins; the first class if several are equal.
 
     Parameters
     ----------
@@ -58,24 +58,24 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         Members with their names; 'drop' instead of an estimator leaves it out. Clones are fitted on the class codes
         0 .. n_classes - 1.
     voting : {'hard', 'soft', 'confidence'}, default='hard'
-        How a member's answer counts. 'soft' and 'confidence' ask for probabilities, which every member must have.
+        How members are combined. 'soft' and 'confidence' need probabilities, which every member must have.
     weights : None, array-like (n_members,), 'validation' or 'fitted', default=None
-        Equal; given (not negative, scaled to sum to one); from the accuracy on held-out rows (log-odds against chance);
-        or fitted to the held-out rows: not negative, sum one, least squared error of the shares (the Brier score), so
-        that members that err alike share their weight.
+        None: equal. Numbers: nonnegative, scaled to sum to 1. 'validation': from the accuracy on held-out rows
+        (log-odds relative to chance). 'fitted': the nonnegative weights with sum 1 that minimize the squared error of
+        the shares (the Brier score) on the held-out rows, so that members with similar errors share their weight.
     reject_label : label or None, default=None
-        Predicted where the winner has no majority; None never rejects. Must be of the classes' type and none of them.
+        Predicted if the winner has no majority; None never rejects. Must have the classes' type and not be a class.
         `score` counts rejected rows as wrong; `reject_curve` shows both sides.
     majority : float, default=0.5
-        Share of the votes that the winner must exceed, not to be rejected.
+        Share of the votes that the winner must exceed to be accepted.
     cv : None, int, splitter, list of folds or 'prefit', default=None
-        Folds by which held-out predictions for `weights` are made: None for 5, stratified (grouped, if `fit` gets
-        `groups`). 'prefit' takes fitted members as they are; X and y of `fit` are then the held-out rows and must not
-        be what members were fitted on.
+        Folds of the held-out predictions for `weights`: None for 5, stratified (grouped, if `fit` gets `groups`).
+        'prefit' takes fitted members as they are; X and y of `fit` are then the held-out rows and must not be what the
+        members were fitted on.
     n_jobs : int or None, default=None
         Members fitted at once; the result is the same for any number.
     flatten_transform : bool, default=True
-        Shape of what `transform` gives by probabilities: (n, n_members * n_classes), or (n_members, n, n_classes).
+        Shape of the probabilities that `transform` returns: (n, n_members * n_classes), or (n_members, n, n_classes).
     verbose : int or bool, default=False
         Above 0: progress bars.
 
@@ -84,7 +84,7 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
     estimators_ : list of fitted members, without the dropped ones
     named_estimators_ : Bunch, the same by name
     classes_ : ndarray (n_classes,)
-    weights_ : ndarray (n_kept,) float64, sum one
+    weights_ : ndarray (n_kept,) float64, summing to 1
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -124,9 +124,9 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         y : array-like (n,)
             Labels.
         groups : array-like (n,), optional
-            Rows of one group stay in one fold; used where `weights` are found by folds.
+            Rows of one group stay in one fold; used if `weights` come from folds.
         **fit_params
-            `sample_weight` goes to every member and counts in finding weights; with metadata routing, anything that
+            `sample_weight` goes to every member and is used in finding weights; with metadata routing, anything that
             members request.
 
         Returns
@@ -168,12 +168,12 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         without = [f"{name!r} ({type(m).__name__})" for name, m in members if not hasattr(m, method)]
         if without:
             raise UsageError(
-                f"voting={self.voting!r} asks every member by {method}, these have none: {', '.join(without)};"
+                f"voting={self.voting!r} needs members with {method}, which these lack: {', '.join(without)};"
                 " use voting='hard' or other members"
             )
 
     def _found_weights(self, answers: Sequence[Answers], codes: Codes, sample_weight: Floats | None) -> Floats:
-        """Return weights by the members' answers on held-out rows with the class codes (n,)."""
+        """Return weights from the members' answers on held-out rows with the class codes (n,)."""
         ballots = [self._ballot(name, answer) for name, answer in zip(self._kept_names(), answers, strict=True)]
         n_classes = len(self.classes_)
         if self.weights == FITTED:
@@ -186,13 +186,13 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
     # ------------------------------------------------------------------ counting
 
     def _ballot(self, name: str, answer: Answers) -> Floats:
-        """Return what a member's answer gives to each class, (n, n_classes) float64, before its weight."""
+        """Return the votes of a member's answer for each class, (n, n_classes) float64, before weighting."""
         n_classes = len(self.classes_)
         if self.voting == "hard":
             return np.eye(n_classes)[codes_of(answer.ravel(), self._member_classes, what=f"member {name!r} voted for")]
         if answer.shape != (len(answer), n_classes):
             raise UsageError(
-                f"member {name!r} must give probabilities of shape (n, {n_classes}), gave shape {answer.shape}"
+                f"member {name!r} must return probabilities of shape (n, {n_classes}), got shape {answer.shape}"
             )
         if self.voting == "soft":
             return answer.astype(np.float64)
@@ -202,7 +202,7 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         return ballot
 
     def vote_shares(self, X: Any) -> Floats:
-        """Return each class's share of the votes, (n, n_classes) float64: every row sums to one.
+        """Return each class's share of the votes, (n, n_classes) float64; every row sums to 1.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         return rounded_shares(shares)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class with the largest share for each row, (n,), or `reject_label` where it has no majority.
+        """Return the class with the largest share for each row, (n,), or `reject_label` if it has no majority.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
     # ------------------------------------------------------------------ as a transformer
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
-        """Return every member's answer: class codes (n, n_members), or probabilities by `flatten_transform`.
+        """Return every member's answer: class codes (n, n_members), or probabilities shaped by `flatten_transform`.
 
         Parameters
         ----------
@@ -275,7 +275,7 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         return np.hstack(answers) if self.flatten_transform else np.stack(answers)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """Return the names of the columns of `transform`: votingclassifier_NAME, by probabilities with the class code.
+        """Return the names of the columns of `transform`: votingclassifier_NAME; probabilities add the class code.
 
         Parameters
         ----------
@@ -287,6 +287,6 @@ class VotingClassifier(ClassifierMixin, NamedMembers):  # type: ignore[misc]
         if self.voting == "hard":
             return np.asarray([f"{prefix}_{name}" for name in self._kept_names()], dtype=object)
         if not self.flatten_transform:
-            raise UsageError("flatten_transform=False gives no columns to name; use flatten_transform=True")
+            raise UsageError("flatten_transform=False has no columns to name; use flatten_transform=True")
         codes = range(len(self.classes_))
         return np.asarray([f"{prefix}_{name}{code}" for name in self._kept_names() for code in codes], dtype=object)

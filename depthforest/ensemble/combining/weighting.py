@@ -1,6 +1,6 @@
-"""How the weights of members are found: given, from validation, or fitted by constrained least squares.
+"""Weights of members: given, from validation, or fitted by constrained least squares.
 
-All weights are >= 0 and sum to one. `voting` and `averaging` bring the held-out predictions these are found by.
+All weights are >= 0 and sum to 1. `voting` and `averaging` supply the held-out predictions.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ VALIDATION = "validation"
 FITTED = "fitted"
 FOUND = (VALIDATION, FITTED)  # weights that need held-out predictions
 
-# Share of the best member's mean squared error that is added to each one's own: it makes the solution unique, so equal
-# members get equal weights in any order. Small enough to change no weight that the data fix.
+# Share of the best member's mean squared error that is added to each member's own: it makes the solution unique, so
+# that identical members get equal weights in any order. Small enough not to change weights that the data determine.
 RIDGE = 1e-6
-# Mean squared errors below this share of the largest count as it: a perfect member gets nearly all, none divides by 0.
+# Mean squared errors are at least this share of the largest: a perfect member gets nearly all weight without 1 / 0.
 ERROR_FLOOR = 1e-12
 
 
 def is_found(weights: Any) -> bool:
-    """Return whether weights are to be found by held-out predictions, after checking the word."""
+    """Return whether weights are to be found from held-out predictions, after checking the name of the method."""
     if isinstance(weights, str):
         if weights not in FOUND:
             raise UsageError(f"weights must be None, numbers, '{VALIDATION}' or '{FITTED}', got {weights!r}")
@@ -34,12 +34,12 @@ def is_found(weights: Any) -> bool:
 
 
 def given_weights(weights: Any, kept: Sequence[bool]) -> Floats:
-    """Return given weights of the members that are kept, scaled to sum to one.
+    """Return given weights of the members that are kept, scaled to sum to 1.
 
     Parameters
     ----------
     weights : None or array-like (n_members,)
-        One for each member, dropped ones among them; None for equal weights.
+        One for each member, including dropped ones; None for equal weights.
     kept : sequence of bool, length n_members
         Which members are not dropped.
 
@@ -59,28 +59,28 @@ def given_weights(weights: Any, kept: Sequence[bool]) -> Floats:
         raise UsageError(f"weights must be finite and not negative, got {values.tolist()}")
     values = values[np.asarray(kept, dtype=bool)]
     if values.sum() <= 0:
-        raise UsageError("weights must add up to more than 0, those of the members that are kept are all 0")
+        raise UsageError("weights must add up to more than 0, but those of the members that are kept are all 0")
     return np.asarray(values / values.sum())
 
 
 def accuracy_weights(right: Bools, n_classes: int, sample_weight: Floats | None = None) -> Floats:
-    """Return weights from validation accuracy: the log-odds against chance, which are best for independent voters.
+    """Return weights from validation accuracy: log-odds relative to chance, which are optimal for independent voters.
 
-    w_i = ln(p_i (K - 1) / (1 - p_i)) with p_i = (right answers + 1) / (rows + K), so that no p is 0 or 1; members that
-    are no better than chance get 0, and if none is, all get the same.
+    w_i = ln(p_i (K - 1) / (1 - p_i)) with p_i = (correct answers + 1) / (rows + K), so that no p is 0 or 1. Members
+    that are no better than chance get 0; if none is better, all get the same weight.
 
     Parameters
     ----------
     right : ndarray (n_rows, n_members) bool
-        Whether a member was right on a row that it has not seen.
+        Whether a member was right on a row that it had not seen.
     n_classes : int
-        K.
+        Number of classes, K.
     sample_weight : ndarray (n_rows,) float64, optional
 
     Returns
     -------
     ndarray (n_members,) float64
-        Sum to one.
+        Weights that sum to 1.
     """
     n, n_members = right.shape
     if n_classes < 2:
@@ -90,18 +90,18 @@ def accuracy_weights(right: Bools, n_classes: int, sample_weight: Floats | None 
 
 
 def error_weights(errors: Floats, sample_weight: Floats | None = None) -> Floats:
-    """Return weights from validation error: 1 / mean squared error, which is best for independent unbiased members.
+    """Return weights from validation error: 1 / mean squared error, optimal for independent unbiased members.
 
     Parameters
     ----------
     errors : ndarray (n_rows, n_members) float64
-        Prediction minus target on rows that the member has not seen.
+        Prediction minus target on rows that the member had not seen.
     sample_weight : ndarray (n_rows,) float64, optional
 
     Returns
     -------
     ndarray (n_members,) float64
-        Sum to one.
+        Weights that sum to 1.
     """
     mean_squares = _row_shares(len(errors), sample_weight) @ errors**2
     if mean_squares.max() == 0:
@@ -110,30 +110,31 @@ def error_weights(errors: Floats, sample_weight: Floats | None = None) -> Floats
 
 
 def least_squares_weights(errors: Floats, sample_weight: Floats | None = None) -> Floats:
-    """Return the weights whose combination has the least squared error: w >= 0, sum one.
+    """Return the weights whose combination has the least squared error: w >= 0, summing to 1.
 
-    As the weights sum to one, the error of the combination is the combination of the errors E, so what is minimized is
-    the mean of (E w)^2 = w' C w: C holds the members' mean squared errors and, off the diagonal, how they err together,
-    so members that err alike share their weight. The sum is no penalty but exact: non-negative least squares of the
-    stacked rows [E; 1 ... 1] u = [0; 1] has its solution in the direction of the wanted w, whatever the scale of E.
+    Because the weights sum to 1, the error of the combination is the combination of the errors E. The function
+    minimizes the mean of (E w)^2 = w' C w. C holds the members' mean squared errors and, off the diagonal, the mean
+    products of their errors, so that members with similar errors share their weight. The sum is not a penalty but
+    exact: the non-negative least squares solution of the stacked rows [E; 1 ... 1] u = [0; 1] is proportional to w,
+    whatever the scale of E.
 
     Parameters
     ----------
     errors : ndarray (n_rows, n_members) float64
-        Prediction minus target on rows that the member has not seen.
+        Prediction minus target on rows that the member had not seen.
     sample_weight : ndarray (n_rows,) float64, optional
 
     Returns
     -------
     ndarray (n_members,) float64
-        Sum to one.
+        Weights that sum to 1.
     """
     n, n_members = errors.shape
     scaled = errors * np.sqrt(_row_shares(n, sample_weight))[:, None]
     sizes = np.sqrt((scaled**2).sum(axis=0))
-    if sizes.min() == 0:  # perfect members need no others
+    if sizes.min() == 0:  # perfect members share all the weight
         return _normalized((sizes == 0).astype(np.float64))
-    triangle = np.linalg.qr(scaled / sizes.min(), mode="r")  # the same sums of squares in at most n_members rows
+    triangle = np.linalg.qr(scaled / sizes.min(), mode="r")  # the same sums of squares in n_members rows at most
     rows = np.vstack([triangle, np.sqrt(RIDGE) * np.eye(n_members), np.ones(n_members)])
     wanted = np.zeros(len(rows))
     wanted[-1] = 1.0
@@ -141,7 +142,7 @@ def least_squares_weights(errors: Floats, sample_weight: Floats | None = None) -
 
 
 def _row_shares(n: int, sample_weight: Floats | None) -> Floats:
-    """Return what each row counts, (n,), summing to one."""
+    """Return the weight of each row, (n,), summing to 1."""
     if sample_weight is None:
         return np.full(n, 1.0 / n)
     if sample_weight.sum() <= 0:

@@ -1,6 +1,6 @@
-"""Folds that cannot leak: every row is held out once, by members that have seen neither it nor its group.
+"""Folds without leaks: every row is held out once, by members that have seen neither it nor its group.
 
-`members` predicts by them; `members` asks here who wants `groups`.
+`members` makes predictions with these folds.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from depthforest.base import DepthForestWarning, Longs, UsageError, is_whole
 Rows = Longs
 Fold = tuple[Rows, Rows]
 
-# the word for members that are fitted already: what they are asked about is data they have not seen
+# value of `cv` for members that are already fitted: the data passed to `fit` is new to them
 PREFIT = "prefit"
 DEFAULT_FOLDS = 5  # as scikit-learn's cv=None
 
 
 def plain(label: Any) -> Any:
-    """Return a label as Python writes it, without NumPy's type around it: for messages."""
+    """Return a label without its NumPy type, for messages."""
     return label.item() if isinstance(label, np.generic) else label
 
 
 def routing_splitter(cv: Any, *, classifier: bool) -> Any:
-    """Return the splitter that tells metadata routing who wants `groups`.
+    """Return the splitter that tells metadata routing whether `cv` uses `groups`.
 
-    A number of folds becomes grouped ones if groups come, and ready folds are checked by them: both want them. The
-    folds themselves are not touched, as a generator gives them only once.
+    A number of folds becomes grouped folds if groups are passed, and given folds are checked with them, so both use
+    `groups`. The folds themselves are not read, because a generator yields them only once.
     """
     return cv if hasattr(cv, "split") else _counted_splitter(DEFAULT_FOLDS, classifier=classifier, grouped=True)
 
 
 def _fold_count(cv: Any) -> int | None:
-    """Return how many folds a plain `cv` asks for; None where it is a splitter or a list of folds."""
+    """Return the number of folds if `cv` is one or None; None if it is a splitter or a list of folds."""
     if cv is None:
         return DEFAULT_FOLDS
     return int(cv) if is_whole(cv) else None
@@ -56,7 +56,7 @@ def make_folds(cv: Any, X: Any, y: npt.NDArray[Any], *, groups: Any, labels: npt
     Parameters
     ----------
     cv
-        None for 5 folds, a number of folds, a splitter of scikit-learn's kind, or a list of (train, test) rows. A
+        None for 5 folds, a number of folds, a scikit-learn splitter, or a list of (train, test) rows. A
         number means stratified folds for a classifier; with `groups` it means grouped ones.
     X
         The data, n rows of any kind.
@@ -102,7 +102,7 @@ def _splitter(cv: Any, y: npt.NDArray[Any], *, grouped: bool, labels: npt.NDArra
 
 
 def _as_rows(index: npt.NDArray[Any], n: int) -> Rows:
-    """Return a fold's side as row numbers: splitters may give masks."""
+    """Return one side of a fold as row numbers: splitters may yield masks."""
     rows = np.flatnonzero(index) if index.dtype == bool and len(index) == n else index
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or (len(rows) and (rows.min() < 0 or rows.max() >= n)):
         raise UsageError(f"cv must give row numbers between 0 and {n - 1}, got an array of {index.dtype}")
@@ -114,7 +114,7 @@ def _check_partition(folds: Sequence[Fold], n: int) -> None:
         seen = np.intersect1d(train, test)
         if len(seen):
             raise UsageError(
-                f"cv leaks: fold {number} trains on {len(seen)} of the rows that it holds out (row {seen[0]} is one)"
+                f"cv leaks: fold {number} trains on {len(seen)} of the rows that it holds out (such as row {seen[0]})"
             )
     times = np.bincount(np.concatenate([test for _, test in folds]), minlength=n) if folds else np.zeros(n, np.int64)
     wrong = np.flatnonzero(times != 1)
@@ -141,8 +141,8 @@ def _warn_of_training_classes(folds: Sequence[Fold], y: npt.NDArray[Any], labels
         missing = np.setdiff1d(present, y[train])
         if len(missing):
             warnings.warn(
-                f"fold {number} of cv trains without class {plain(labels[missing[0]])!r}: its members cannot say it; "
-                "use fewer or stratified folds, or drop the class",
+                f"fold {number} of cv trains without class {plain(labels[missing[0]])!r}: its members cannot predict "
+                "it; use fewer or stratified folds, or drop the class",
                 DepthForestWarning,
                 stacklevel=5,
             )

@@ -1,4 +1,4 @@
-"""Interaction constraints: which columns may stand together on a path from the root of a tree."""
+"""Interaction constraints: which columns may occur together on a path from the root of a tree."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ PAIRWISE, SINGLE = "pairwise", "no_interactions"
 
 
 def groups_of(estimator: Any) -> Bytes:
-    """Return which columns each group holds, (n_groups, n_features) uint8; no groups without constraints.
+    """Return a mask of the columns of each group, (n_groups, n_features) uint8; no groups without constraints.
 
-    `interaction_cst` is None, "pairwise", "no_interactions", or groups of numbers or names of columns. As in
-    scikit-learn columns that no group names are a group together.
+    `interaction_cst` is None, "pairwise", "no_interactions", or groups of column numbers or names. As in scikit-learn,
+    the columns that are in no group form one more group.
     """
     wanted, n_features = estimator.interaction_cst, estimator.n_features_in_
     if wanted is None:

@@ -1,4 +1,4 @@
-"""Fitting of many members: how many jobs, their seeds, work in parallel, its progress. Every ensemble uses these."""
+"""Fitting of many members, for all ensembles: number of jobs, seeds, parallel work and its progress."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ MAX_SEED = np.iinfo(np.int32).max
 
 
 def job_count(n_jobs: int | None, *, in_threads: bool = False) -> int:
-    """Return how many jobs run at once: scikit-learn's meaning, None for 1 (or joblib's setting), -1 for all cores.
+    """Return how many jobs run at once, as in scikit-learn: None for 1 (or joblib's setting), -1 for all cores.
 
-    `in_threads` says that they will be threads: a worker process of `multiprocessing` may have these, where joblib by
-    itself would count 1, with a warning that no more processes can be started.
+    With `in_threads` the jobs will be threads. A worker process of `multiprocessing` may start those, although joblib
+    would return 1 there and warn that no more processes can be started.
     """
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         raise UsageError(f"n_jobs must be None or a whole number other than 0 (-1 for all cores), got {n_jobs!r}")
@@ -37,9 +37,9 @@ def job_count(n_jobs: int | None, *, in_threads: bool = False) -> int:
 
 
 def member_seeds(random_state: Any, n: int) -> Seeds:
-    """Return a seed for each member, (n,) int64: the first ones are the same for every n, so that more can follow.
+    """Return a seed for each member, (n,) int64; the first ones do not depend on n, so that more can follow.
 
-    `random_state` is None, a whole number, or numpy's RandomState or Generator, which goes on to other numbers.
+    `random_state` is None, a whole number, or numpy's RandomState or Generator, which advances with each call.
     """
     if isinstance(random_state, np.random.Generator):
         return random_state.integers(MAX_SEED, size=n, dtype=np.int64)
@@ -47,28 +47,28 @@ def member_seeds(random_state: Any, n: int) -> Seeds:
 
 
 def is_on_cluster() -> bool:
-    """Tell whether joblib's jobs go to a Dask cluster (`joblib.parallel_config("dask")`); trees go there too."""
+    """Tell whether joblib runs on a Dask cluster (`joblib.parallel_config("dask")`); trees then run there, too."""
     return type(get_active_backend()[0]).__name__ == "DaskDistributedBackend"
 
 
 def in_parallel(function: Callable[[_T], _R], items: Iterable[_T], *, n_jobs: int | None = None) -> Iterator[_R]:
-    """Yield `function(item)` in order, computed by joblib: for members that may be anybody's estimators.
+    """Yield `function(item)` in order, computed by joblib: for members of any library.
 
-    joblib's own settings (`joblib.parallel_config`) and scikit-learn's (`config_context`) reach the workers. Members
-    that are compiled here go over `depthforest.base.threads` instead, without processes.
+    Settings of joblib (`joblib.parallel_config`) and scikit-learn (`config_context`) reach the workers. Our own
+    compiled members use `depthforest.base.threads` instead, without processes.
     """
     n = job_count(n_jobs)
     if n == 1:
         yield from map(function, items)
     else:
-        # joblib's processes by multiprocessing give all results at once
+        # joblib's multiprocessing backend returns all results at once
         is_lazy = getattr(get_active_backend()[0], "supports_return_generator", False)
         calls = (delayed(function)(item) for item in items)
         yield from Parallel(n_jobs=n, return_as="generator" if is_lazy else "list")(calls)
 
 
 def shown(results: Iterable[_R], *, n: int, title: str, verbose: int) -> Iterator[_R]:
-    """Yield what comes, with a progress bar on standard error where `verbose` is above 0."""
+    """Yield the results, with a progress bar on standard error if `verbose` is above 0."""
     if verbose <= 0:
         yield from results
         return

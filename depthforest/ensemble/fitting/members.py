@@ -1,7 +1,7 @@
-"""Members at work: fitted in parallel on everything, or fold by fold to predict what they were not fitted on.
+"""Fitting of members: in parallel on all rows, or fold by fold to predict rows that they were not fitted on.
 
-`stacking` trains its meta learner on the out-of-fold predictions, `voting` and `averaging` find weights by them, all
-through `members`; the folds are those of `folds`. An error carries the name of the member it came from.
+`stacking` trains its meta learner on out-of-fold predictions; `voting` and `averaging` optimize their weights on them.
+The folds come from `folds`. An error names the member that raised it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Answers = npt.NDArray[Any]
 
 
 class MemberTypeError(UsageError, TypeError):
-    """A member's TypeError with the member's name: callers that expect the one type get it."""
+    """A member's TypeError with the member's name; callers that expect a TypeError still catch it."""
 
 
 @dataclass(frozen=True)
 class _FitTask:
-    """One member to fit: what a worker gets."""
+    """The fit of one member, as sent to a worker."""
 
     name: str
     estimator: Any
@@ -43,7 +43,7 @@ class _FitTask:
 
 @dataclass(frozen=True)
 class _FoldTask:
-    """One member on one fold; rows are cut by the worker, so that all share the memory of X."""
+    """The fit of one member on one fold; the worker selects the rows, so that all tasks share the memory of X."""
 
     member: _FitTask
     method: str
@@ -53,21 +53,21 @@ class _FoldTask:
 
 
 def fit_named(name: str, estimator: Any, X: Any, y: npt.NDArray[Any], params: Params) -> Any:
-    """Return a fitted clone of the estimator; what goes wrong is raised with its name in front."""
+    """Return a fitted clone of the estimator; an error is raised again with `name` in front."""
     member = clone(estimator)
     try:
         member.fit(X, y, **params)
     except Exception as error:
-        message = " ".join(str(error).split()) or type(error).__name__  # other libraries break their lines
+        message = " ".join(str(error).split()) or type(error).__name__  # other libraries' may have several lines
         kind = MemberTypeError if isinstance(error, TypeError) else UsageError
         if kind is MemberTypeError and "unexpected keyword argument 'sample_weight'" in message:
             message = f"Underlying estimator {type(estimator).__name__} does not support sample weights."
         raise kind(f"{name} ({type(estimator).__name__}) failed to fit: {message}") from error
-    return member  # not what `fit` returns, which may be nothing
+    return member  # not the result of `fit`, which may be None
 
 
 def side_by_side(answer: Any) -> Answers:
-    """Return a member's answer as one array; of several targets, each of two classes, the share of the second."""
+    """Return a member's answer as one array; for several binary targets, the shares of the second classes."""
     if not isinstance(answer, list):
         return np.asarray(answer)
     return np.hstack([own[:, 1:] if own.shape[1] == 2 else own for own in answer])
@@ -78,9 +78,9 @@ def _fit_member(task: _FitTask) -> Any:
 
 
 def _predict_fold(task: _FoldTask) -> Answers:
-    """Return what a clone of the member, fitted on the training rows, says about the held-out ones."""
+    """Return the predictions of a clone of the member, fitted on the training rows, for the held-out rows."""
     whole = task.member
-    X, y = _safe_split(whole.estimator, whole.X, whole.y, task.train)  # cuts frames, sparse matrices, kernels too
+    X, y = _safe_split(whole.estimator, whole.X, whole.y, task.train)  # handles frames, sparse matrices, kernels too
     params = _check_method_params(whole.X, whole.params, task.train)
     fitted = _fit_member(_FitTask(whole.name, whole.estimator, X, y, params))
     held_out, _ = _safe_split(whole.estimator, whole.X, None, task.test, task.train)
@@ -92,7 +92,7 @@ def _predict_fold(task: _FoldTask) -> Answers:
 
 
 def _with_all_classes(answer: Answers, known: Answers, n_classes: int, *, is_share: bool) -> Answers:
-    """Return a column for each class: one that the fold did not train on has the probability 0, or the row's least."""
+    """Return a column for each class; one missing from the fold gets probability 0, or the row's lowest value."""
     if answer.ndim == 1:  # decision values of two classes
         answer = np.stack((-answer, answer), axis=1)
     least = np.zeros(len(answer)) if is_share else answer.min(axis=1)
@@ -110,7 +110,7 @@ def fit_members(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> list[Any]:
-    """Return fitted clones of the members, (name, estimator) each, in their order."""
+    """Return fitted clones of the members, (name, estimator) pairs, in their order."""
     tasks = [_FitTask(name, estimator, X, y, fit_params[name]) for name, estimator in members]
     results = in_parallel(_fit_member, tasks, n_jobs=n_jobs)
     return list(shown(results, n=len(tasks), title="members", verbose=verbose))
@@ -134,22 +134,22 @@ def out_of_fold(
     ----------
     members : sequence of (name, estimator)
     methods : sequence of str
-        What to ask each member by: 'predict', 'predict_proba' or 'decision_function'.
+        The method of each member to call: 'predict', 'predict_proba' or 'decision_function'.
     X, y
         n rows and their targets.
     folds : sequence of (train rows, held-out rows)
-        From `make_folds`: the held-out rows make up all rows.
+        From `make_folds`; together, the held-out rows are all rows.
     fit_params : mapping
-        For each name what its `fit` gets; values with n rows are cut like X.
+        For each name, the arguments of its `fit`; values with n rows are indexed like X.
     n_classes : int, optional
-        y are class codes below this: members of a fold that lacks some still answer for all.
+        y are class codes below this; members of a fold without some class still return a column for it.
 
     Returns
     -------
     list of ndarray (n,) or (n, columns)
         One for each member.
     """
-    X = indexable(X)[0]  # what cannot be cut by rows, such as COO matrices, becomes what can
+    X = indexable(X)[0]  # converts what has no row indexing, such as COO matrices
     tasks = [
         _FoldTask(_FitTask(name, estimator, X, y, fit_params[name]), method, train, test, n_classes)
         for (name, estimator), method in zip(members, methods, strict=True)

@@ -1,4 +1,4 @@
-"""Monotonic constraints: which columns may only raise, or only lower, what is predicted."""
+"""Monotonic constraints: columns that may only raise, or only lower, the prediction."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from depthforest.base import Ints, UsageError
 
 
 def directions_of(estimator: Any, n_outputs: int) -> Ints:
-    """Return the direction of every column, (n_features,) int32: 1 up, -1 down, 0 free.
+    """Return the direction of every column, (n_features,) int32: 1 increasing, -1 decreasing, 0 unconstrained.
 
-    `monotonic_cst` is None, a list of these numbers for all columns, or a dict from names of columns to them.
+    `monotonic_cst` is None, a list of these numbers for all columns, or a dict from column names to them.
     """
     wanted, n_features = estimator.monotonic_cst, estimator.n_features_in_
     if wanted is None:
@@ -32,7 +32,7 @@ def directions_of(estimator: Any, n_outputs: int) -> Ints:
     if directions.shape != (n_features,) or not np.isin(directions, (-1, 0, 1)).all():
         raise UsageError(f"monotonic_cst must be -1, 0 or 1 for each of {n_features} columns, got {wanted!r}")
     if n_outputs > 1 and directions.any():
-        raise UsageError("monotonic_cst needs one output: two classes, or numbers")
+        raise UsageError("monotonic_cst needs a single output: two classes or one regression target")
     both = np.flatnonzero((directions != 0) & estimator.is_categorical_)
     if len(both):
         raise UsageError(f"monotonic_cst cannot order the categories of column {both[0]}")

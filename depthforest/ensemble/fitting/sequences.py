@@ -1,4 +1,4 @@
-"""Sequences: an ensemble as the list of its members, which can be counted, picked by number and gone through."""
+"""Sequences: an ensemble as the sequence of its members: length, indexing, iteration."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 class MemberSequence:
-    """Base of ensembles that have their fitted members in `estimators_`."""
+    """Base of ensembles with fitted members in `estimators_`."""
 
     estimators_: Any
 
     def __bool__(self) -> bool:
-        return True  # also before it is fitted: `estimator or default` asks whether there is one
+        return True  # even if not fitted, so that `estimator or default` works
 
     def __len__(self) -> int:
         return len(getattr(self, "estimators_", ()))

@@ -1,7 +1,7 @@
-"""Shares of classes, and what follows from them, for one target a row or several.
+"""Shares of classes, and the classes they imply, for one target or several.
 
-With several targets `classes` is a list with the classes of each, and shares stand side by side, target after target.
-`starts` says where each begins, and how many numbers there are; it is empty for one target.
+With several targets, `classes` is a list with the classes of each, and the shares of all targets are concatenated.
+`starts` holds the first column of each target, and then their total number; it is empty for one target.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Classes = Labels | list[Labels]
 
 
 def coded_classes(labels: Labels) -> tuple[Any, Ints]:
-    """Return the classes in their order, and the class of every row as a number, (n,); with several targets (n, T)."""
+    """Return the sorted classes and the code of every row's class, (n,); with several targets (n, T)."""
     if labels.ndim == 1:
         classes, codes = np.unique(labels, return_inverse=True)
         return classes, codes.astype(np.int32)
@@ -28,28 +28,28 @@ def coded_classes(labels: Labels) -> tuple[Any, Ints]:
 
 
 def same_classes(some: Classes, others: Classes) -> bool:
-    """Tell whether classes are the same, of all targets."""
+    """Tell whether two sets of classes are equal, for all targets."""
     lists = [own if isinstance(own, list) else [own] for own in (some, others)]
     return len(lists[0]) == len(lists[1]) and all(map(np.array_equal, *lists))
 
 
 def starts_of(sizes: list[int]) -> tuple[int, ...]:
-    """Return the starts of targets with so many numbers each; none for one target."""
+    """Return `starts` for targets with these numbers of classes; empty for one target."""
     return tuple(accumulate(sizes, initial=0)) if len(sizes) > 1 else ()
 
 
 def class_starts(classes: Classes) -> tuple[int, ...]:
-    """Return the starts of targets with these classes; none for one target."""
+    """Return `starts` for targets with these classes; empty for one target."""
     return starts_of([len(own) for own in classes]) if isinstance(classes, list) else ()
 
 
 def class_count(classes: Classes) -> Any:
-    """Return how many classes there are, a list with several targets."""
+    """Return the number of classes; a list with several targets."""
     return [len(own) for own in classes] if isinstance(classes, list) else len(classes)
 
 
 def shares_by_target(shares: Floats, classes: Classes) -> Any:
-    """Return shares of classes, (n, n_classes); with several targets a list of these."""
+    """Return shares of classes, (n, n_classes); with several targets a list of such arrays."""
     if not isinstance(classes, list):
         return shares
     return [shares[:, first:end] for first, end in pairwise(class_starts(classes))]
@@ -72,20 +72,20 @@ def logarithms(shares: Any) -> Any:
 
 
 def best_codes(shares: Floats, starts: tuple[int, ...]) -> npt.NDArray[np.intp]:
-    """Return the number of the class with the largest share, of equals the first: (n,), or (n, T)."""
+    """Return the code of the class with the largest share, the first if equal: (n,), or (n, T)."""
     if not starts:
         return np.asarray(shares.argmax(axis=1))
     return np.stack([shares[:, first:end].argmax(axis=1) for first, end in pairwise(starts)], axis=1)
 
 
 def best_classes(shares: Floats, classes: Classes) -> Labels:
-    """Return the class with the largest share, of equals the first: (n,), or (n, T)."""
+    """Return the class with the largest share, the first if equal: (n,), or (n, T)."""
     codes = best_codes(shares, class_starts(classes))
     return labels_of(codes, classes)
 
 
 def labels_of(codes: npt.NDArray[Any], classes: Classes) -> Labels:
-    """Return the classes with these numbers, (n,), or (n, T)."""
+    """Return the classes with these codes, (n,), or (n, T)."""
     if not isinstance(classes, list):
         return np.asarray(classes.take(codes))
     columns = [own.take(codes[:, t]) for t, own in enumerate(classes)]

@@ -1,7 +1,7 @@
-"""Rows and columns of what users pass as X: arrays, sparse matrices, pandas frames. What is drawn is taken from these.
+"""Rows and columns of the X that users pass: arrays, sparse matrices, pandas frames; members get subsets of them.
 
-A frame stays a frame, so that a member sees columns with their names and types; everything else becomes an array or a
-CSR or CSC matrix. The checks are scikit-learn's, in its words.
+A frame stays a frame, so that a member sees column names and types; everything else becomes an array or a CSR or CSC
+matrix. The checks are scikit-learn's, with its messages.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from depthforest.base import Floats, UsageError, is_number
 Indices = npt.NDArray[np.intp]
 
 LARGEST_TOTAL = 1e100
-"""Of weights: squares of their sums, times squares of targets up to 1e50, are finite, and so are their inverses."""
+"""Of weights: squares of sums up to this, times squares of targets up to 1e50, are finite; so are their inverses."""
 
 _ARRAY_CHECKS = {"accept_sparse": ["csr", "csc"], "dtype": None}
 
 
 def is_frame(X: Any) -> bool:
-    """Return whether X is a table of named columns as pandas makes them."""
+    """Return whether X is a table of named columns like a pandas frame."""
     return hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2
 
 
 def checked_training_table(estimator: Any, X: Any, y: Any, *, reset: bool, finite: bool) -> tuple[Any, Any]:
-    """Return X as a frame, array or sparse matrix and y as an array, of the same length; checks or sets the columns.
+    """Return X as a frame, array or sparse matrix and y as an array of the same length; check or set the columns.
 
-    `finite` asks for an array of finite values: a row that is drawn for no member would hide a missing value.
+    `finite` requires finite values in all of X, because a missing value in a row that no member draws would go
+    unnoticed.
     """
     if issparse(y):
         raise UsageError("y must be an array, got a sparse matrix: pass y.toarray()")
@@ -51,7 +52,7 @@ def checked_training_table(estimator: Any, X: Any, y: Any, *, reset: bool, finit
 
 
 def _check_cells(X: Any) -> None:
-    """Refuse cells of an object array that hold several values: no member may be the one that draws such a row."""
+    """Refuse cells of an object array that hold several values, even in rows that no member draws."""
     if X.dtype == object and not issparse(X):
         for kind in {type(cell) for cell in X.flat}:
             if issubclass(kind, Collection) and not issubclass(kind, str | bytes):
@@ -59,7 +60,7 @@ def _check_cells(X: Any) -> None:
 
 
 def checked_table(estimator: Any, X: Any, *, framed: bool) -> Any:
-    """Return X to predict for; `framed` says that the members were fitted with frames, so they get a frame."""
+    """Return a checked X for prediction; if `framed`, members were fitted with frames, so they get a frame."""
     if is_frame(X) and framed:
         validate_data(estimator, X, reset=False, skip_check_array=True)
         if not len(X):
@@ -67,17 +68,17 @@ def checked_table(estimator: Any, X: Any, *, framed: bool) -> Any:
         return X
     table = validate_data(estimator, X, reset=False, ensure_all_finite=False, **_ARRAY_CHECKS)
     if framed and not issparse(table):
-        # the ensemble has warned of the missing names: its members need not warn again, each on its own
+        # the ensemble has warned of missing names, so its members need not repeat the warning
         try:
             from pandas import DataFrame
-        except ImportError:  # a loaded ensemble, where there are no frames
+        except ImportError:  # pandas may be missing where a model was loaded
             return table
         return DataFrame(table, columns=getattr(estimator, "feature_names_in_", None))
     return table
 
 
 def checked_weights(sample_weight: Any, n_samples: int) -> Floats:
-    """Return the weights, (n_samples,) float64: none negative, not all zero."""
+    """Return the weights, (n_samples,) float64, after checking that none is negative and not all are zero."""
     if is_number(sample_weight):
         sample_weight = np.full(n_samples, float(sample_weight))
     weights = np.asarray(check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"))
@@ -91,7 +92,7 @@ def checked_weights(sample_weight: Any, n_samples: int) -> Floats:
 
 
 def check_total(name: str, weights: Floats) -> Floats:
-    """Return weights if their sum, and products with it, stay within what numbers can hold."""
+    """Return weights after checking that their sum, and products with it, neither overflow nor vanish."""
     with np.errstate(over="ignore"):
         total = float(weights.sum())
     if total > LARGEST_TOTAL or 0 < total < 1 / LARGEST_TOTAL:
@@ -103,7 +104,7 @@ def check_total(name: str, weights: Floats) -> Floats:
 
 
 def cut(X: Any, rows: Indices | None, columns: Indices | None) -> Any:
-    """Return some rows and columns of X, as the same kind of table; None for all."""
+    """Return some rows and columns of X as the same kind of table; None means all."""
     if is_frame(X):
         part = X if rows is None else X.iloc[rows]
         return part if columns is None else part.iloc[:, columns]
@@ -112,7 +113,7 @@ def cut(X: Any, rows: Indices | None, columns: Indices | None) -> Any:
 
 
 def cut_metadata(metadata: Mapping[str, Any], rows: Indices | None, n_samples: int) -> dict[str, Any]:
-    """Return routed metadata with the same rows: what has a length of `n_samples` is by row, the rest stays whole."""
+    """Return routed metadata for the same rows: values of length `n_samples` are per row, others are unchanged."""
     if rows is None:
         return dict(metadata)
     return {name: _cut_values(value, rows, n_samples) for name, value in metadata.items()}

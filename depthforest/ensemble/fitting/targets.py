@@ -1,6 +1,6 @@
-"""What combinations are fitted to: class codes or numbers, checked; and the classes that members know.
+"""Targets of combined members: class codes or numbers, checked; and the classes that members know.
 
-Members fitted here learn the codes 0 .. n_classes - 1 (XGBoost takes nothing else); pre-fitted ones keep their labels.
+Members fitted here learn the codes 0 .. n_classes - 1 (XGBoost accepts nothing else); prefitted ones keep their labels.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from depthforest.ensemble.fitting.folds import plain
 Labels = npt.NDArray[Any]
 Codes = Longs
 
-SHOWN_CLASSES = 6  # of each side, in messages
+SHOWN_CLASSES = 6  # shown in messages
 
 
 class SeveralTargetsError(UsageError, NotImplementedError):
-    """More than one target a row: scikit-learn's type of it."""
+    """More than one target per row; also a NotImplementedError, as scikit-learn expects."""
 
 
 def class_codes(X: Any, y: Any, known: Labels | None, *, owner: str) -> tuple[Labels, Codes]:
@@ -35,7 +35,7 @@ def class_codes(X: Any, y: Any, known: Labels | None, *, owner: str) -> tuple[La
     X, y
         n rows and their labels.
     known : ndarray (n_classes,) or None
-        The classes that pre-fitted members know; None takes those of y.
+        The classes that prefitted members know; None takes those of y.
     owner : str
         Name of the estimator, for messages.
 
@@ -55,7 +55,7 @@ def class_codes(X: Any, y: Any, known: Labels | None, *, owner: str) -> tuple[La
 
 
 def label_codes(X: Any, y: Any, *, owner: str) -> tuple[list[Labels], Codes] | None:
-    """Return the classes of each of several targets with two classes, and the codes (n, n_targets); None for one."""
+    """Return the classes of each of several binary targets, and the codes (n, n_targets); None for one target."""
     if y is None or getattr(y, "ndim", 1) != 2 or y.shape[1] < 2:
         return None
     if type_of_target(y) != "multilabel-indicator":
@@ -66,11 +66,11 @@ def label_codes(X: Any, y: Any, *, owner: str) -> tuple[list[Labels], Codes] | N
 
 
 def codes_of(labels: Labels, classes: Labels, *, what: str) -> Codes:
-    """Return the position of every label in `classes` (sorted); `what` opens the message about a stranger."""
+    """Return the position of every label in the sorted `classes`; `what` begins the message about an unknown label."""
     try:
         codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
         strange = np.flatnonzero(classes[codes] != labels)
-    except TypeError:  # numbers against texts
+    except TypeError:  # comparing numbers with strings
         codes, strange = np.zeros(len(labels), np.int64), np.arange(len(labels))
     if len(strange):
         raise UsageError(f"{what} {plain(labels[strange[0]])!r}, which is none of the classes {_listed(classes)}")
@@ -95,7 +95,7 @@ def _one_per_row(X: Any, y: Any, owner: str) -> npt.NDArray[Any]:
 
 
 def shared_classes(names: Sequence[str], members: Sequence[Any]) -> Labels:
-    """Return the classes that pre-fitted members know, which must be the same."""
+    """Return the classes of prefitted members after checking that all members know the same."""
     known = [_known_classes(name, member) for name, member in zip(names, members, strict=True)]
     for name, classes in zip(names, known, strict=True):
         if not np.array_equal(classes, known[0]):
@@ -107,7 +107,7 @@ def shared_classes(names: Sequence[str], members: Sequence[Any]) -> Labels:
 
 
 def check_code_classes(names: Sequence[str], members: Sequence[Any], classes: Labels) -> None:
-    """Check that members fitted here know every class by its code."""
+    """Raise unless members fitted here know every class by its code."""
     for name, member in zip(names, members, strict=True):
         known = np.asarray(getattr(member, "classes_", np.arange(len(classes))))
         if not np.array_equal(known, np.arange(len(classes))):

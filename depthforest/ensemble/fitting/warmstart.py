@@ -1,4 +1,4 @@
-"""Warm start: which members of the last fit another one keeps, and whether it may add to them."""
+"""Warm start: which members of the last fit a new one keeps, and whether it may add to them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from depthforest.ensemble.fitting.jobs import Seeds, member_seeds
 
 
 def kept_members(estimator: Any, name: str) -> list[Any]:
-    """Return the members of the last fit, the attribute of this name, if a warm start keeps them; a new list."""
+    """Return the members of the last fit (the attribute `name`) if a warm start keeps them, or else a new list."""
     return list(getattr(estimator, name, ())) if estimator.warm_start else []
 
 
 def check_count(n_wanted: int, n_kept: int, what: str) -> None:
-    """Raise unless a fit keeps all of the trees, rounds or members that there are."""
+    """Raise if a fit wants fewer trees, rounds or members than it would keep."""
     if n_wanted < n_kept:
         raise UsageError(
             f"n_estimators={n_wanted} is less than the {n_kept} {what} that warm_start keeps; raise it, or set "
@@ -25,21 +25,21 @@ def check_count(n_wanted: int, n_kept: int, what: str) -> None:
 
 
 def known_values(estimator: Any) -> list[Any]:
-    """Return what trees mean by numbers of classes and categories: other trees must mean the same to join them."""
+    """Return the classes and categories behind the codes in trees: trees can only be added if these are the same."""
     categories = {column: values.tolist() for column, values in estimator.categories_.items()}
     return [[str(c) for c in getattr(estimator, "classes_", ())], categories]
 
 
 def check_same(before: Any, now: Any, what: str) -> None:
-    """Raise unless the members that are kept were fitted on the same as new ones would be."""
+    """Raise unless kept members were fitted on the same `what` as new ones would be."""
     if before != now:
         raise UsageError(f"warm_start needs the same {what} as before; set warm_start=False to start anew")
 
 
 def continued_seeds(kept: Seeds | None, random_state: Any, n: int) -> Seeds:
-    """Return at least n seeds: those that are kept, and after them those that follow from `random_state`.
+    """Return at least n seeds: the kept ones, then those that follow from `random_state`.
 
-    Members keep their seeds, whatever `random_state` is now: they tell what was drawn.
+    Members keep their seeds whatever `random_state` is now, because their draws are repeated from them.
     """
     if kept is None:
         return member_seeds(random_state, n)

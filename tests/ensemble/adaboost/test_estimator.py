@@ -280,7 +280,7 @@ def test_a_first_member_no_better_than_chance_is_one_clear_line():
     model = told([[0, 1, 2, 3, 4, 5]])
     with pytest.raises(
         UsageError,
-        match=r"^the first Told has 60 % of the weight wrong, no better than a guess among 2 classes \(50 %\): give",
+        match=r"^the first Told is wrong on 60 % of the weight, no better than a guess among 2 classes \(50 %\): give",
     ):
         model.fit(X, y)
     with pytest.raises(sklearn.exceptions.NotFittedError):
@@ -334,7 +334,7 @@ def test_one_class_is_refused():
         ({"estimator": GaussianNB}, "estimator must be an object, got the class GaussianNB: write GaussianNB()"),
         (
             {"estimator": KNeighborsClassifier(), "resample": False},
-            "KNeighborsClassifier takes no sample_weight: let its rows be drawn by weight (resample=True)",
+            "KNeighborsClassifier takes no sample_weight: draw its rows by weight (resample=True)",
         ),
     ],
 )

@@ -132,7 +132,7 @@ def test_no_member_better_than_chance_is_one_clear_line():
     labels = np.arange(8) % 2
     with pytest.raises(
         UsageError,
-        match=r"^of the pool, the first Voter has 100 % of the weight wrong, no better than a guess among 2 ",
+        match=r"^of the pool, the first Voter is wrong on 100 % of the weight, no better than a guess among 2 ",
     ):
         AdaBoostPoolClassifier(voters([1 - labels], [0, 1]), cv="prefit").fit(row_numbers(8), labels)
 

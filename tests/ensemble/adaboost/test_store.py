@@ -306,7 +306,7 @@ def test_other_members_cannot_be_saved(member, tmp_path):
     x, y = rows()
     model = AdaBoostClassifier(member, n_estimators=2, random_state=0).fit(x, y)
     line = (
-        "AdaBoost can be saved where its members are DecisionTreeClassifier of depthforest.ensemble, got "
+        "AdaBoost can only be saved if its members are DecisionTreeClassifier of depthforest.ensemble, got "
         f"{type(member).__module__}.{type(member).__name__}: files hold no code; use pickle"
     )
     with pytest.raises(UsageError, match=f"^{re.escape(line)}$"):

@@ -114,7 +114,9 @@ def test_warm_start_refuses_other_data_and_fewer_members():
         ensemble.fit(pd.DataFrame(X), Y)
     assert len(ensemble.fit(X[:40], Y[:40]).estimators_) == 5
     ensemble.set_params(n_estimators=6, oob_score=True)
-    with pytest.raises(UsageError, match=r"needs all members from the same rows.*fit again with warm_start=False"):
+    with pytest.raises(
+        UsageError, match=r"needs members that were all drawn from the same.*fit again with warm_start=False"
+    ):
         ensemble.fit(X, Y)
 
 
@@ -267,7 +269,7 @@ def test_out_of_bag_also_for_samples_without_replacement():
 
 
 def test_out_of_bag_without_unseen_rows_is_an_error():
-    with pytest.raises(UsageError, match=r"every member sees all of them: set bootstrap=True or max_samples below"):
+    with pytest.raises(UsageError, match=r"every member sees all rows: set bootstrap=True or max_samples below"):
         diverse(bootstrap=False, max_features=2, oob_score=True).fit(X, Y)
     with pytest.raises(UsageError, match=r"every member has seen every row: use more members, or cross-validation"):
         diverse(n_estimators=1, max_samples=5000, oob_score=True).fit(X[::10], Y[::10])
@@ -406,9 +408,9 @@ def test_metadata_without_routing_is_an_error():
         ({"max_samples": 0}, r"max_samples must be a whole number from 1 or a share above 0 .*, got 0"),
         ({"max_samples": 1.5}, r"max_samples must be .* a share above 0 and up to 1\.0, got 1\.5"),
         ({"max_samples": "half"}, r"max_samples must be .*, got 'half'"),
-        ({"max_samples": 51, "bootstrap": False}, r"max_samples must be at most 50, the rows there are, got 51: draw"),
+        ({"max_samples": 51, "bootstrap": False}, r"max_samples must be at most 50, the number of rows, got 51: draw"),
         ({"max_features": None}, r"max_features must be .*, got None"),
-        ({"max_features": 5}, r"max_features must be at most 4, the columns there are, got 5"),
+        ({"max_features": 5}, r"max_features must be at most 4, the number of columns, got 5"),
         ({"bootstrap": 1}, r"bootstrap must be True, False or 'bayesian', got 1"),
         ({"oob_score": "yes"}, r"oob_score must be True or False, got 'yes'"),
         ({"noise": -0.1}, r"noise must be a number from 0, got -0\.1"),

@@ -128,7 +128,7 @@ def test_several_targets_with_members_that_lack_classes_or_probabilities():
     network = DiverseEnsembleClassifier(MLPClassifier(max_iter=1), n_estimators=1, bootstrap=False)
     with pytest.warns(ConvergenceWarning):
         network.fit(x, several(int)[1][:, ::2])
-    with pytest.raises(UsageError, match="MLPClassifier gives no probabilities by target, only an array: take"):
+    with pytest.raises(UsageError, match="MLPClassifier returns one array for all targets: use"):
         network.predict(x)
 
 

@@ -102,7 +102,7 @@ def test_an_error_says_that_classes_are_missing():
     seed = next(seed for seed in range(50) if 1 not in picky.plan.rows(seed))
     with pytest.raises(ValueError, match="class") as caught:
         members.fitted_member(picky, (2, seed))
-    assert "its rows are of 1 of the 2 classes: a learner that needs all of them" in caught.value.__notes__[1]
+    assert "its rows have 1 of the 2 classes: an estimator that needs all of them" in caught.value.__notes__[1]
 
 
 def test_what_can_be_a_member():

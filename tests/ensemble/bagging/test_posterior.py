@@ -54,7 +54,7 @@ def test_members_of_classes_get_every_row_weighed():
     [
         ({"bootstrap": "bayes"}, "bootstrap must be True, False or 'bayesian', got 'bayes'"),
         ({"bootstrap": "bayesian", "max_samples": 0.5}, "max_samples must be None, got 0.5"),
-        ({"bootstrap": "bayesian", "oob_score": True}, "every member sees all of them"),
+        ({"bootstrap": "bayesian", "oob_score": True}, "every member sees all rows"),
         ({"bootstrap": "bayesian", "estimator": KNeighborsClassifier()}, "KNeighborsClassifier takes no sample_weight"),
     ],
     ids=str,

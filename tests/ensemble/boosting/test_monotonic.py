@@ -111,7 +111,7 @@ def test_constraints_that_are_refused(wanted, text):
 
 def test_more_classes_and_categories_have_no_direction():
     x, y = np.arange(12.0).reshape(6, 2) % 5, [0, 1, 2, 0, 1, 2]
-    with pytest.raises(UsageError, match="monotonic_cst needs one output: two classes, or numbers"):
+    with pytest.raises(UsageError, match="monotonic_cst needs a single output: two classes or one regression target"):
         NewtonBoostingClassifier(monotonic_cst=[1, 0]).fit(x, y)
     with pytest.raises(UsageError, match="monotonic_cst cannot order the categories of column 1"):
         NewtonBoostingRegressor(monotonic_cst=[0, 1], categorical_features=[1]).fit(x, y)

@@ -113,10 +113,10 @@ def test_kernels_are_cut_by_rows_and_columns(blobs):
     [
         ([], r"estimators must be a list of \(name, estimator\) with at least one member, got \[\]"),
         (None, r"estimators must be a list of \(name, estimator\) with at least one member, got None"),
-        ([Ridge()], r"estimators must be a list of pairs \(name, estimator\), each name a text"),
-        ([(1, Ridge())], r"estimators must be a list of pairs \(name, estimator\), each name a text"),
+        ([Ridge()], r"estimators must be a list of pairs \(name, estimator\), each name a string"),
+        ([(1, Ridge())], r"estimators must be a list of pairs \(name, estimator\), each name a string"),
         ([("a", "drop")], "All estimators are dropped. At least one of `estimators` must be an estimator"),
-        ([("a", "drop"), ("b", "drop"), ("a", "drop")], "names of members must differ, these come more than once: a"),
+        ([("a", "drop"), ("b", "drop"), ("a", "drop")], "names of members must differ; these occur more than once: a"),
         ([("a__b", "drop")], "a member's name must not be empty, hold '__' or be a parameter of .*, got 'a__b'"),
         ([("", "drop")], "a member's name must not be empty, .*, got ''"),
         ([("n_jobs", "drop")], "or be a parameter of .*, got 'n_jobs'"),

@@ -75,7 +75,7 @@ def test_a_reject_label_fits_whole(labels, mark, dtype):
         (["a", "b"], -1, r"reject_label must be of the classes' type \(such as 'a'\), got -1"),
         ([False, True], -1, "reject_label must be of the classes' type"),
         ([1, 2], [-1], "reject_label must be of the classes' type"),
-        ([1, 2], 2, "reject_label must be none of the classes, got 2; choose another"),
+        ([1, 2], 2, "reject_label must not be one of the classes, got 2; choose another"),
     ],
 )
 def test_reject_labels_that_cannot_be(classes, mark, message):

@@ -255,7 +255,7 @@ def test_transform_of_probabilities_may_stay_a_block(blobs):
     model = VotingClassifier(_trees(), voting="soft", flatten_transform=False).fit(X, y)
     assert model.transform(X).shape == (3, len(X), 3)
     np.testing.assert_allclose(model.transform(X).mean(axis=0), model.predict_proba(X), atol=1e-11)
-    with pytest.raises(UsageError, match="flatten_transform=False gives no columns to name"):
+    with pytest.raises(UsageError, match="flatten_transform=False has no columns to name"):
         model.get_feature_names_out()
 
 
@@ -283,7 +283,7 @@ def test_members_of_other_libraries(blobs):
 def test_members_without_probabilities_are_named(blobs, voting):
     members = [("line", RidgeClassifier()), ("tree", DecisionTreeClassifier()), ("voter", Voter([0], [0, 1]))]
     message = (
-        rf"voting='{voting}' asks every member by predict_proba, these have none: 'line' \(RidgeClassifier\),"
+        rf"voting='{voting}' needs members with predict_proba, which these lack: 'line' \(RidgeClassifier\),"
         r" 'voter' \(Voter\); use voting='hard' or other members"
     )
     with pytest.raises(UsageError, match=message):
@@ -307,7 +307,7 @@ def test_votes_are_no_probabilities(blobs, voting):
         ({"weights": [0, 0, 0]}, "weights must add up to more than 0"),
         ({"weights": "best"}, "weights must be None, numbers, 'validation' or 'fitted', got 'best'"),
         ({"reject_label": 0}, r"reject_label must be of the classes' type \(such as 'ant'\), got 0"),
-        ({"reject_label": "bee"}, "reject_label must be none of the classes, got 'bee'"),
+        ({"reject_label": "bee"}, "reject_label must not be one of the classes, got 'bee'"),
         ({"majority": 1.0}, "majority must be a share of the votes"),
         ({"n_jobs": 0}, "n_jobs must be None or a whole number other than 0"),
         ({"weights": "fitted", "cv": 1}, "cv must be at least 2 folds, got 1"),
@@ -329,6 +329,6 @@ def test_probabilities_of_a_wrong_shape_are_named():
     members = [("odd", Scripted([[0.5, 0.3, 0.2]] * 2, ["a", "b"]))]
     model = VotingClassifier(members, voting="soft", cv="prefit").fit(row_numbers(2), ["a", "b"])
     with pytest.raises(
-        UsageError, match=r"member 'odd' must give probabilities of shape \(n, 2\), gave shape \(2, 3\)"
+        UsageError, match=r"member 'odd' must return probabilities of shape \(n, 2\), got shape \(2, 3\)"
     ):
         model.predict(row_numbers(2))

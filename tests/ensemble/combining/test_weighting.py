@@ -138,7 +138,7 @@ def test_given_weights_are_scaled_and_skip_dropped_members():
         ([1, -1, 1], r"weights must be finite and not negative, got \[1.0, -1.0, 1.0\]"),
         ([1, float("nan"), 1], r"weights must be finite and not negative"),
         ([1, float("inf"), 1], r"weights must be finite and not negative"),
-        ([0, 1, 0], r"weights must add up to more than 0, those of the members that are kept are all 0"),
+        ([0, 1, 0], r"weights must add up to more than 0, but those of the members that are kept are all 0"),
         (["a", "b", "c"], r"weights must be numbers, one for each member"),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_planted_leak_is_caught():
     train = np.arange(12)
     leaky = [(train, np.arange(6)), (train[:6], np.arange(6, 12))]
     with pytest.raises(
-        UsageError, match="cv leaks: fold 0 trains on 6 of the rows that it holds out \\(row 0 is one\\)"
+        UsageError, match="cv leaks: fold 0 trains on 6 of the rows that it holds out \\(such as row 0\\)"
     ):
         make_folds(leaky, X, Y, groups=None, labels=LABELS)
 
@@ -100,7 +100,7 @@ def test_folds_that_cannot_be(cv, labels, message):
 
 def test_a_fold_that_trains_without_a_class():
     y = np.repeat(np.arange(3), 4)
-    with pytest.warns(DepthForestWarning, match="fold 0 of cv trains without class 'ant': its members cannot say it;"):
+    with pytest.warns(DepthForestWarning, match="fold 0 of cv trains without class 'ant': its members cannot predict"):
         make_folds(KFold(3), X, y, groups=None, labels=LABELS)
 
 

@@ -164,7 +164,7 @@ def test_a_body_is_drawn_as_its_mesh_and_its_vertices_are_checked(body):
         assert np.array_equal(getattr(quick, name), getattr(slow, name))
         assert not getattr(quick, name).flags.writeable
     assert (quick.person, quick.is_closed) == (2, True)
-    with pytest.raises(MeshError, match=r"the body has vertices .* got float32"):
+    with pytest.raises(MeshError, match=r"expected vertices of the body's shape .* got float32"):
         Mesh.of_body(body, vertices[1:], 1)
     with pytest.raises(MeshError, match="got float64"):
         Mesh.of_body(body, vertices.astype(np.float64), 1)

@@ -486,7 +486,7 @@ def test_own_parameters_are_taken() -> None:
     ("change", "words"),
     [
         ({"sensor": "kinect"}, "no sensor is called 'kinect'; sensors: ideal, kinect_v1"),
-        ({"sensor": 3}, "a sensor is a name"),
+        ({"sensor": 3}, "sensor must be a name"),
         ({"depth": np.ones((240, 320))}, "depth must be an array of float32, got float64"),
         ({"depth": [[1.0]]}, "depth must be an array of float32, got list"),
         ({"depth": np.ones((10, 10), np.float32)}, "depth must have the camera's shape (240, 320), got (10, 10)"),
@@ -514,15 +514,15 @@ def test_bad_input_is_one_clear_line(change: dict[str, Any], words: str) -> None
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Ideal(near_m=2.0, far_m=1.0), "range is 0 <= near_m < far_m"),
-        (lambda: Ideal(far_m=70.0), "far_m is at most 65.534 meters, got 70.0"),
+        (lambda: Ideal(near_m=2.0, far_m=1.0), "a sensor needs 0 <= near_m < far_m"),
+        (lambda: Ideal(far_m=70.0), "far_m must be at most 65.534 meters, got 70.0"),
         (lambda: StructuredLight(baseline_m=0.0), "baseline_m must be above 0"),
         (lambda: StructuredLight(noise_gain=float("nan")), "noise_gain must be finite and not negative"),
-        (lambda: StructuredLight(speckle_share=1.5), "speckle_share is a share from 0 to 1"),
-        (lambda: StructuredLight(noise_width_px=1e9), "noise_width_px is at most"),
-        (lambda: Stereo(fatten_px=1e6), "fatten_px is at most"),
+        (lambda: StructuredLight(speckle_share=1.5), "speckle_share must be a share from 0 to 1"),
+        (lambda: StructuredLight(noise_width_px=1e9), "noise_width_px must be at most"),
+        (lambda: Stereo(fatten_px=1e6), "fatten_px must be at most"),
         (lambda: TimeOfFlight(focal_px="wide"), "focal_px must be a number, got 'wide'"),  # type: ignore[arg-type]
-        (lambda: TimeOfFlight(multipath_reach_m=1e300), "multipath_reach_m is at most"),
+        (lambda: TimeOfFlight(multipath_reach_m=1e300), "multipath_reach_m must be at most"),
         (lambda: Stereo(is_band_cut=2), "is_band_cut must be True or False, got 2"),  # type: ignore[arg-type]
         (lambda: Stereo(fatten_px=-1.0), "fatten_px must be finite and not negative"),
     ],
