@@ -10,6 +10,7 @@ Modules, from the ground up:
 - `looking`: a frame in, its people, parts and joints out, with the time that each stage took.
 - `lines`: the command line and the lines of Python that do what the page shows.
 - `protocol`: what the page may ask for, checked, and how frames are packed for it. No path ever comes from the page.
+- `uploads`: the temporary folder of a server; what a killed one left is removed by the next.
 - `viewer`: what all open pages share: the source, the models, the thread that labels.
 - `session`: one open page: where it is, whether it plays, what it uploaded.
 - `server`: who may come in, the few routes, and the page itself, from `static/`.
