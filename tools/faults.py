@@ -105,7 +105,7 @@ their bytes; of JSON everything but the times."""
 RECIPE = """name = "small"
 [steps.frames]
 do = "synth"
-frames = 6
+frames = 24
 seed = 2
 camera = "kinect_v1@80x60"
 [steps.grown]
