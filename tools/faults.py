@@ -10,11 +10,15 @@ half written, must be there. And once each: a limit of file size (a full disk), 
 missing, that goes away; a second run at the same time; SIGTERM; an output that nobody reads. Each must end with the
 expected bytes or with exit code other than 0 and one line that begins with `depthforest: error:`; never with a
 traceback, `internal:`, or a file that is cut. Exit code 1 if anything else came, with one line for each.
+
+`view` is a server: while it runs, its page is visited, a frame is uploaded, and the joints are fetched, which stand for
+what a command writes. What it keeps in the temporary folder must be gone when it has ended, or after its next run.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -22,10 +26,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SECONDS = 600.0
 """Until a command is taken for one that hangs."""
@@ -59,6 +67,8 @@ NUMBERS = ("--trees", "2", "--depth", "6", "--candidates", "40", "--pixels-per-f
 LEAVES = ("--leaves", "2000", "--rounds", "0")
 CONTEXT = ("--trees", "1", "--depth", "4", "--candidates", "40", "--min-pixels", "20")
 VIEWS = ("left.json", "right.json")
+SMALL = (*NUMBERS[:2], "--depth", "4", *NUMBERS[4:], "--judges", "5", "--judge-leaves", "8")
+COMPARED = ("--rounds", "2", "--only", "decision-tree,random-forest,depth-forest", "--pixels", "400", "--probes", "10")
 CASES = {
     "label": Case(("label", "depth", "-o", "out", *FAST, "--write", "parts,overlay,joints,json"), ("out",)),
     "train": Case(("train", "--data", "data", "-o", "m.safetensors", *NUMBERS), ("m.safetensors",), ("--resume",)),
@@ -79,10 +89,44 @@ CASES = {
     "fit-context": Case(("fit-context", "body31", "--data", "data", "-o", "fc.safetensors"), ("fc.safetensors",)),
     "calibrate": Case(("calibrate", *VIEWS, "-o", "found.json"), ("found.json",)),
     "fuse": Case(("fuse", *VIEWS, "--cameras", "cameras.json", "-o", "fused.json"), ("fused.json",)),
+    "fit-convention": Case(("fit-convention", "left.json", "marks.json", "-o", "own.json"), ("own.json",)),
+    "train-people": Case(
+        ("train-people", *["--data", "data"] * 4, "--body", FAST[1], *SMALL, "-o", "p.safetensors"),
+        ("p.safetensors",), ("--resume",),
+    ),
+    "compare": Case(("compare", "--data", "data", *COMPARED, "-o", "compared"), ("compared",)),
+    "recipe": Case(("train", "--recipe", "small.recipe.toml", "-o", "r.safetensors"), ("r.safetensors", "r.md")),
+    "view": Case(("view", "depth", *FAST, "--no-open"), ("tmp",)),
 }  # fmt: skip
-TIMED = ("evaluate", "demo", "record")
+TIMED = ("evaluate", "demo", "record", "compare")
 """Cases whose files hold times that were measured, or a random number (Matroska): that they are there is looked at, not
-their bytes."""
+their bytes; of JSON everything but the times."""
+
+RECIPE = """name = "small"
+[steps.frames]
+do = "synth"
+frames = 24
+seed = 2
+camera = "kinect_v1@80x60"
+[steps.grown]
+do = "train"
+config = "small.train.toml"
+data = ["frames"]
+[steps.fitted]
+do = "fit-leaves"
+model = "grown"
+leaves = 500
+rounds = 0
+data = ["frames"]
+[steps.joints]
+do = "fit-joints"
+model = "fitted"
+data = ["frames"]
+[steps.confidence]
+do = "fit-confidence"
+model = "joints"
+data = ["frames"]
+"""
 
 
 def prepare(folder: Path) -> None:
@@ -98,11 +142,14 @@ def prepare(folder: Path) -> None:
         nodes = "".join(f"{i * 7 - 20} {i} -{i} {3 * i} {100 - i - number}\n" for i in range(7))
         (folder / name).write_text(f"3\n{nodes}" + "".join(f"{i * 3}\n" for i in range(8)))
     import_pcl([folder / "a.tree"]).save(folder / "small.safetensors")
+    (folder / "small.recipe.toml").write_text(RECIPE)
+    pairs = zip(NUMBERS[::2], NUMBERS[1::2], strict=True)
+    (folder / "small.train.toml").write_text("".join(f"{key[2:].replace('-', '_')} = {n}\n" for key, n in pairs))
     _write_views(folder)
 
 
 def _write_views(folder: Path) -> None:
-    """Write the joints of one who walks in a circle, as two cameras see them, and where the cameras stand."""
+    """Write the joints of one who walks in a circle, as two cameras see them, where the cameras stand, and marks."""
     import numpy as np
 
     from depthforest.frames import JOINTS, Joint
@@ -121,6 +168,8 @@ def _write_views(folder: Path) -> None:
             frames.append(FrameJoints(f"{number}", people, number / 30))
         write_joints(folder / f"{camera.name}.json", frames)
     CameraRig((left, right)).save(folder / "cameras.json")
+    marks = {str(n): {"head": (body[0] + (np.sin(n / 15), 0.1, 2.5 + np.cos(n / 15))).tolist()} for n in range(9)}
+    (folder / "marks.json").write_text(json.dumps(marks))
 
 
 class Place:
@@ -137,6 +186,7 @@ class Place:
         self.name, self.case = name, CASES[name]
         self.folder = inputs.parent / name
         shutil.copytree(inputs, self.folder)
+        self.clear()
         self.run()  # compiles what it needs, which no later run does
         self.clear()
         began = time.monotonic()
@@ -150,16 +200,28 @@ class Place:
         """Return the command with more words."""
         return [sys.executable, "-m", "depthforest", *self.case.words, *more]
 
-    def run(self, *more: str, start: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
+    def begin(self, *more: str, folder: Path | None = None, **how: Any) -> subprocess.Popen[str]:
+        """Start it, in its own folder or in another one."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | how
+        return subprocess.Popen(self.command(*more), cwd=folder or self.folder, text=True, **pipes)
+
+    def end(self, child: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+        """Wait until it has ended."""
+        out, err = child.communicate(timeout=SECONDS)
+        return subprocess.CompletedProcess(child.args, child.returncode, out, err)
+
+    def run(self, *more: str, **how: Any) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
-        return subprocess.run(
-            self.command(*more), cwd=self.folder, capture_output=True, text=True, check=False, timeout=SECONDS,
-            preexec_fn=start,
-        )  # fmt: skip
+        with self.begin(*more, **how) as child:
+            try:
+                return self.end(child)
+            finally:
+                child.kill()
 
     def clear(self) -> None:
         """Remove what it wrote, and what it keeps to go on from."""
-        for name in (*self.case.outputs, *(f"{output}.checkpoint" for output in self.case.outputs)):
+        kept = [f"{output}.{ending}" for output in self.case.outputs for ending in ("checkpoint", "steps")]
+        for name in (*self.case.outputs, *kept):
             path = self.folder / name
             if path.is_dir():
                 shutil.rmtree(path)
@@ -181,16 +243,108 @@ class Place:
         found = self.written()
         if set(found) != set(self.expected):
             return f"other files: {sorted(set(found) ^ set(self.expected))[:3]}"
-        changed = [name for name in found if found[name] != self.expected[name]]
-        return "" if self.name in TIMED or not changed else f"other bytes: {changed[:3]}"
+        changed = [name for name in found if self.judged(name, found) != self.judged(name, self.expected)]
+        return f"other bytes: {changed[:3]}" if changed else ""
+
+    def judged(self, name: str, files: dict[str, bytes]) -> object:
+        """Return of a file what is the same in every run."""
+        if self.name not in TIMED:
+            return files[name]
+        return _untimed(json.loads(files[name])) if name.endswith(".json") else None
+
+
+def _untimed(content: Any) -> Any:
+    """Return JSON without the times in it."""
+    if isinstance(content, dict):
+        timed = ("seconds", "ms", "speed", "per_second")
+        return {key: _untimed(value) for key, value in content.items() if not key.endswith(timed)}
+    return [_untimed(value) for value in content] if isinstance(content, list) else content
+
+
+class ServerPlace(Place):
+    """A place for `view`, which ends when it was visited: what a visitor gets stands for what a command writes."""
+
+    def begin(self, *more: str, folder: Path | None = None, **how: Any) -> subprocess.Popen[str]:
+        """Start it with a temporary folder of its own, and visit it from a thread."""
+        place = folder or self.folder
+        (place / "tmp").mkdir(exist_ok=True)
+        said = place.parent / f"{self.name}.{time.monotonic_ns()}"
+        with said.open("w") as file:
+            how = {"stdout": file, "env": os.environ | {"TMPDIR": str(place / "tmp")}} | how
+            child = super().begin(*more, folder=folder, **how)
+        self._visits = {**getattr(self, "_visits", {}), child.pid: {}}
+        visiting = threading.Thread(target=self._visit, args=(child, said, self._visits[child.pid]), daemon=True)
+        visiting.start()
+        return child
+
+    def end(self, child: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+        """Wait until it was visited and has ended; what was refused counts as its error."""
+        done = super().end(child)
+        got = self._visits[child.pid]
+        if done.returncode in (0, 130) and "joints" in got:
+            self._received = got["joints"]
+            return subprocess.CompletedProcess(done.args, 0, done.stdout, done.stderr)
+        return subprocess.CompletedProcess(
+            done.args, done.returncode or 1, done.stdout, done.stderr + got.get("error", "")
+        )
+
+    def clear(self) -> None:
+        """Forget what came."""
+        super().clear()
+        self._received = b""
+
+    def written(self) -> dict[str, bytes]:
+        """Return the joints that came, and what it left behind."""
+        left = {str(path.relative_to(self.folder)): b"" for path in (self.folder / "tmp").glob("*")}
+        return left | ({"joints.json": self._received} if self._received else {})
+
+    def _visit(self, child: subprocess.Popen[str], said: Path, got: dict[str, Any]) -> None:
+        """Upload a frame, fetch its joints, and stop the server."""
+        from websockets.exceptions import WebSocketException
+
+        try:
+            ends = time.monotonic() + 120
+            while child.poll() is None and not said.read_text().endswith("\n") and time.monotonic() < ends:
+                time.sleep(0.05)
+            if address := said.read_text().strip():
+                got["joints"] = _joints_of_upload(address, self.folder / "data" / "depth" / "on_chair.png")
+        except urllib.error.HTTPError as error:
+            text = error.read().decode()
+            got["error"] = f"\ninternal: {text}" if error.code == 500 else f"\ndepthforest: error: {text}"
+        except (OSError, WebSocketException, TimeoutError, KeyError) as error:
+            got["error"] = f"\nthe page broke off: {error}"
+        finally:
+            said.unlink(missing_ok=True)
+            if child.poll() is None:
+                child.send_signal(signal.SIGINT)
+
+
+def _joints_of_upload(address: str, path: Path) -> bytes:
+    """Open the page, upload a frame, wait until it is shown, and return its joints."""
+    from websockets.sync.client import connect
+
+    origin = address[: address.index("/", 7)]
+    with connect(address.replace("http", "ws", 1) + "socket", origin=origin, max_size=None) as page:  # type: ignore[arg-type]
+        session, ends = json.loads(page.recv(timeout=60))["session"], time.monotonic() + 120
+        request = urllib.request.Request(
+            f"{address}upload?session={session}&name=mine.png", path.read_bytes(), {"origin": origin}
+        )
+        urllib.request.urlopen(request, timeout=60).close()
+        while time.monotonic() < ends:
+            message = page.recv(timeout=60)
+            if isinstance(message, bytes):
+                header = json.loads(message[4 : 4 + int.from_bytes(message[:4], "little")])
+                page.send(json.dumps({"do": "shown", "value": header["number"]}))
+                if header["name"] == "mine":
+                    with urllib.request.urlopen(f"{address}joints?session={session}", timeout=60) as answer:
+                        return bytes(answer.read())
+    raise TimeoutError("the upload was not shown within 120 s")
 
 
 def kill_once(place: Place, rng: random.Random) -> str:
     """Kill the command somewhere, run it again; return what is wrong."""
     place.clear()
-    with subprocess.Popen(
-        place.command(), cwd=place.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as child:
+    with place.begin() as child:
         time.sleep(rng.uniform(0.3, 1.05) * place.seconds)
         child.kill()
     return go_on(place)
@@ -227,8 +381,8 @@ def _limited() -> None:
 def full_disk(place: Place) -> str:
     """No file may be larger than 2000 bytes: as on a full disk."""
     place.clear()
-    wrong = one_line(place.run(start=_limited), place)
-    parts = [name for name in place.written() if ".part" in name]
+    wrong = one_line(place.run(preexec_fn=_limited), place)
+    parts = [path.name for path in place.folder.rglob("*.part*")]
     place.clear()
     return wrong or (f"leaves {parts[:2]}" if parts else "")
 
@@ -252,45 +406,39 @@ def folder_gone(place: Place) -> str:
     place.clear()
     lost = place.folder.with_name("lost")
     shutil.copytree(place.folder, lost)
-    with subprocess.Popen(
-        place.command(), cwd=lost, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
+    with place.begin(folder=lost) as child:
         time.sleep(0.3)
         shutil.rmtree(lost, ignore_errors=True)
-        out, err = child.communicate(timeout=SECONDS)
+        done = place.end(child)
     shutil.rmtree(lost, ignore_errors=True)
-    done = subprocess.CompletedProcess(child.args, child.returncode, out, err)
     return one_line(done, place) if done.returncode else ""
 
 
 def two_at_once(place: Place) -> str:
     """Two runs of the same command in one folder: each ends well or with one line, and the bytes are right."""
     place.clear()
-    first = subprocess.Popen(
-        place.command(), cwd=place.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    done = place.run()
-    out, err = first.communicate(timeout=SECONDS)
-    for ended in (done, subprocess.CompletedProcess(first.args, first.returncode, out, err)):
-        if ended.returncode and (wrong := one_line(ended, place)):
+    with place.begin() as child:
+        second = place.run()
+        first = place.end(child)
+    for done in (second, first):
+        if done.returncode and (wrong := one_line(done, place)):
             return wrong
-    if done.returncode and first.returncode:
-        return f"both fail: {done.stderr[-200:]}"
+    if second.returncode and first.returncode:
+        return f"both fail: {second.stderr[-200:]}"
     return place.difference()
 
 
 def terminated(place: Place) -> str:
     """SIGTERM in the middle, then again."""
     place.clear()
-    with subprocess.Popen(
-        place.command(), cwd=place.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
+    with place.begin() as child:
         time.sleep(0.7 * place.seconds)
         child.terminate()
-        _, err = child.communicate(timeout=SECONDS)
-    if child.returncode not in (0, 143, -signal.SIGTERM) or "Traceback" in err:
-        return f"exit {child.returncode}: {err[-200:]}"
-    return go_on(place)
+        done = place.end(child)
+    if child.returncode not in (0, 130, 143, -signal.SIGTERM) or "Traceback" in done.stderr:
+        return f"exit {child.returncode}: {done.stderr[-200:]}"
+    parts = [path.name for path in place.folder.rglob("*.part*")]
+    return f"leaves {parts[:2]}" if parts else go_on(place)
 
 
 def closed_pipe(place: Place) -> str:
@@ -299,10 +447,7 @@ def closed_pipe(place: Place) -> str:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as pipe:
-        done = subprocess.run(
-            place.command(), cwd=place.folder, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False,
-            timeout=SECONDS,
-        )  # fmt: skip
+        done = place.run(stdout=pipe)
     if "Traceback" in done.stderr or "internal:" in done.stderr:
         return done.stderr[-300:]
     wrong = place.difference()
@@ -326,7 +471,7 @@ def run_all(names: list[str], n_kills: int, seed: int, faults: Sequence[str] = (
         inputs = Path(scratch) / "inputs"
         inputs.mkdir()
         prepare(inputs)
-        places = [Place(inputs, name) for name in names]
+        places = [(ServerPlace if name == "view" else Place)(inputs, name) for name in names]
         for number in range(n_kills):
             place = places[number % len(places)]
             yield "kill -9", place.name, kill_once(place, rng)

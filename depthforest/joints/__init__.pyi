@@ -10,6 +10,7 @@ from .conventions import fit_convention as fit_convention
 from .conventions import people_of_marks as people_of_marks
 from .files import FrameJoints as FrameJoints
 from .files import JointLike as JointLike
+from .files import joints_json as joints_json
 from .files import read_joints as read_joints
 from .files import write_joints as write_joints
 from .finding import FAST as FAST

@@ -106,9 +106,9 @@ def write_joints(path: str | Path, frames: Iterable[FrameJoints], *, confidence:
         raise UsageError(f"{path}: two frames are called {doubles!r}; names must be unique")
     has_times = any(frame.time is not None for frame in frames)
     columns = (*COLUMNS, TIME)[: len(COLUMNS) + has_times] if confidence else JOINT_COLUMNS
-    content = _to_json(frames) if ending == ".json" else _to_csv(frames, columns)
+    content = joints_json(frames) if ending == ".json" else _to_csv(frames, columns).encode()
     with replacing(path) as file:
-        file.write(content.encode())
+        file.write(content)
 
 
 def read_joints(path: str | Path) -> list[FrameJoints]:
@@ -156,8 +156,8 @@ def _is_finite(value: object) -> bool:
     return is_number(value) and abs(value) <= 1e300 and math.isfinite(value)
 
 
-def _to_json(frames: Iterable[FrameJoints]) -> str:
-    """Return JSON with one line for each person."""
+def joints_json(frames: Iterable[FrameJoints]) -> bytes:
+    """Return what `write_joints` puts into a JSON file, with one line for each person."""
     lines = []
     for frame in frames:
         head: dict[str, Any] = {"name": frame.name}
@@ -172,7 +172,7 @@ def _to_json(frames: Iterable[FrameJoints]) -> str:
         start = json.dumps(head)[:-1]
         lines.append(f'{start}, "people": {{' + (f"\n  {people}" if people else "") + "}}")
     start = json.dumps({"format": FORMAT, "version": VERSION, "unit": "metre"})[:-1]
-    return f'{start}, "frames": [\n' + ",\n".join(lines) + "\n]}\n"
+    return (f'{start}, "frames": [\n' + ",\n".join(lines) + "\n]}\n").encode()
 
 
 def _plain(joint: JointLike) -> dict[str, Any]:

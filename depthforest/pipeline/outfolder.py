@@ -160,6 +160,10 @@ class OutputFolder(ClaimedFolder):
                 found.append((order[base], natural_key(name), name))
         return [name for _, _, name in sorted(found)]
 
+    def has_earlier(self, kind: str) -> bool:
+        """Tell whether the folder holds an output of a kind from an earlier run that this one continues."""
+        return bool(self._earlier) and bool(self.written(kind))
+
     def is_done(self, frame: FrameName, inputs: Iterable[Path]) -> bool:
         """Tell whether all outputs of a frame are there, from an earlier run, and not older than its inputs."""
         name = self.name(frame)

@@ -233,7 +233,10 @@ class LabelRun:
         self._kinds = frame_outputs(outputs)
         self._motions = [kind for kind in outputs if kind in MOTION]
         self._is_video_wanted = VIDEO in outputs and not self._folder.is_video_done(self._files())
-        self._has_joints = JOINTS in self._kinds or bool(self._motions)
+        self._is_drawn = self._is_video_wanted or "overlay" in self._kinds
+        # pictures of one folder are all alike: with joints, if an earlier run wrote them
+        is_shown = self._is_drawn and self._folder.has_earlier(JOINTS)
+        self._has_joints = JOINTS in self._kinds or bool(self._motions) or is_shown
         top = TOP_PARTS if "probabilities" in self._kinds else None
         self._labeler = _Labeler(forest, self._people, self._options, top, self._has_joints)
         is_smoothed = self._options.is_tracked and self._has_joints
@@ -327,8 +330,7 @@ class LabelRun:
         """Write the outputs of a task; keep its picture alone, where the video needs it."""
         if task.labels is None:
             return task
-        is_drawn = self._is_video_wanted or "overlay" in self._kinds
-        drawn = picture(task.labels) if is_drawn else None
+        drawn = picture(task.labels) if self._is_drawn else None
         own = self._folder.name(task.name)
         assert own is not None  # such frames are passed over
         how = {key: self._identity[key] for key in ("mirror", "smooth_m", "exact", "rule", "reject")}

@@ -10,6 +10,7 @@ Modules, from the ground up:
 - `looking`: a frame in, its people, parts and joints out, with the time that each stage took.
 - `lines`: the command line and the Python code that reproduce what the page shows.
 - `protocol`: checks of the page's requests, and how frames are packed for it. No path ever comes from the page.
+- `uploads`: the temporary folder of a server; each server removes what a killed one left.
 - `viewer`: state that all open pages share: the source, the models, the labeling thread.
 - `session`: one open page: its position, whether it plays, its uploads.
 - `server`: access control, the few routes, and the page itself, from `static/`.

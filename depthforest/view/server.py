@@ -239,6 +239,10 @@ class _Pages:
             path.unlink(missing_ok=True)
             text = str(error).replace(str(path), name)
             return self._refused(request, 400, text)
+        except OSError as error:  # of the file that is kept here: a full disk
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+            return self._refused(request, 507, f"{name}: cannot be kept: {reason(error)}")
         return PlainTextResponse("shown\n")
 
     def _refused(self, request: Request, code: int, why: str) -> Response:
@@ -256,7 +260,12 @@ class _Pages:
             self._viewer.tell(f"refused websocket from {_client(page)}: {MAX_PAGES} pages are open")
             await page.close(TRY_LATER, f"{MAX_PAGES} pages are open; close one")
             return
-        session = Session(self._viewer, page)
+        try:
+            session = Session(self._viewer, page)
+        except DepthForestError as error:
+            self._viewer.tell(f"refused websocket from {_client(page)}: {error}")
+            await page.close(TRY_LATER, str(error)[:100])
+            return
         self._viewer.sessions[session.id] = session
         producing: asyncio.Task[None] | None = None
         try:

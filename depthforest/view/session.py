@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import secrets
-import tempfile
+import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from depthforest.base import DepthForestError, UsageError
 from depthforest.forest import Forest
 from depthforest.frames import Camera
 from depthforest.io import ReadOptions
-from depthforest.joints import FrameJoints, write_joints
+from depthforest.joints import FrameJoints, joints_json
 from depthforest.people import Background
 from depthforest.pipeline import check_frames
 from depthforest.view.clips import Clip, FileClip, LiveClip
@@ -88,7 +88,7 @@ class Session:
         self._viewer, self._socket = viewer, socket
         self._sending = asyncio.Lock()
         self._changed = asyncio.Event()
-        self._folder = tempfile.TemporaryDirectory(prefix="depthforest-view-")
+        self._folder = viewer.uploads.of_page()
         self._sources, self._clip = viewer.sources, viewer.clip
         self._given = viewer.clip.options
         self._reading = viewer.first_reading()
@@ -169,12 +169,12 @@ class Session:
 
     def upload_path(self, suffix: str) -> Path:
         """Return the path for an upload: a name of our own, with one of the endings that readers know."""
-        return Path(self._folder.name) / f"{secrets.token_hex(8)}{suffix}"
+        return self._folder / f"{secrets.token_hex(8)}{suffix}"
 
     async def show_upload(self, path: Path, name: str) -> None:
         """Show an uploaded file, read with default options; FrameError if it cannot be read."""
         clip = await self._in_worker(FileClip, [path], ReadOptions())
-        for old in Path(self._folder.name).iterdir():
+        for old in self._folder.iterdir():
             if old != path:
                 old.unlink(missing_ok=True)
         self._given = ReadOptions()
@@ -184,11 +184,7 @@ class Session:
 
     def joints_file(self) -> bytes:
         """Return the joints of the shown frames in the format of `write_joints`."""
-        path = Path(self._folder.name) / "joints.json"
-        write_joints(path, list(self._joints.values()))
-        content = path.read_bytes()
-        path.unlink()
-        return content
+        return joints_json(list(self._joints.values()))
 
     async def complain(self, error: DepthForestError) -> None:
         """Send an error to the page."""
@@ -196,8 +192,7 @@ class Session:
 
     def close(self) -> None:
         """Remove the page's uploads."""
-        with contextlib.suppress(OSError):
-            self._folder.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -333,7 +328,7 @@ class Session:
         """Return a frame's file under the user's name for it."""
         assert isinstance(self._clip, FileClip)
         path = self._clip.path(index)
-        return self._sources[0] if path.parent == Path(self._folder.name) else str(path)
+        return self._sources[0] if path.parent == self._folder else str(path)
 
     def _open(self, clip: Clip, sources: tuple[str, ...], reading: Reading) -> None:
         self._is_uploaded = clip is not self._viewer.clip
@@ -409,9 +404,10 @@ class Session:
             await self._send({"kind": "reading", **told, "findings": found})
 
     def _cleaned(self, text: str) -> str:
-        for path in Path(self._folder.name).iterdir():
-            text = text.replace(str(path), self._sources[0])
-        return text.replace(self._folder.name, "upload")
+        with contextlib.suppress(OSError):  # a folder that is gone
+            for path in self._folder.iterdir():
+                text = text.replace(str(path), self._sources[0])
+        return text.replace(str(self._folder), "upload")
 
 
 def _doubts(look: Look, forest: Forest) -> list[str]:

@@ -14,6 +14,7 @@ from depthforest.people import Background
 from depthforest.view.clips import open_clip, with_data_sets
 from depthforest.view.options import ViewOptions
 from depthforest.view.protocol import GIVEN, Reading
+from depthforest.view.uploads import UploadFolder
 
 
 class Viewer:
@@ -46,6 +47,7 @@ class Viewer:
         self.first_model = first
         self.first_compared = None if options.compare is None else self.models.index(options.compare)
         self.sessions: dict[str, Any] = {}
+        self.uploads = UploadFolder()
         # one frame at a time; each uses the pool of threads that everything uses
         self.worker = ThreadPoolExecutor(1, thread_name_prefix="depthforest-view")
 
@@ -80,5 +82,6 @@ class Viewer:
         }
 
     def close(self) -> None:
-        """Drop work that is waiting for the labeling thread."""
+        """Drop work that is waiting for the labeling thread, and remove the uploads."""
         self.worker.shutdown(wait=False, cancel_futures=True)
+        self.uploads.close()

@@ -208,6 +208,24 @@ def test_a_second_run_does_what_is_missing(frames, out, capsys):
     assert bytes_before.items() <= contents(out).items()
 
 
+def test_later_runs_draw_the_same_pictures(frames, out, tmp_path):
+    """With joints, if an earlier run wrote them, whatever is asked for now; joints of other options are forgotten."""
+    only_parts = tmp_path / "parts"
+    assert label(frames, "-o", only_parts, "--write", "overlay") == 0
+    assert label(frames, "-o", out, "--write", "overlay,joints") == 0
+    first = contents(out)
+    assert first["overlay/f0.png"] != contents(only_parts)["overlay/f0.png"]
+    (out / "overlay" / "f0.png").unlink()
+    assert label(frames, "-o", out, "--write", "parts,overlay") == 0
+    assert first.items() <= contents(out).items()
+    assert label(frames, "-o", out, "--write", "overlay", "--force") == 0
+    assert first.items() <= contents(out).items()
+    options = ("--write", "overlay", "--mirror")
+    assert label(frames, "-o", out, *options, "--force") == 0
+    assert label(frames, "-o", tmp_path / "plain", *options) == 0
+    assert contents(out)["overlay/f0.png"] == contents(tmp_path / "plain")["overlay/f0.png"]
+
+
 def test_force_labels_again_the_same_bytes(frames, out):
     write = ["--write", "parts,overlay,confidence,probabilities,json"]
     assert label(frames, "-o", out, *write) == 0

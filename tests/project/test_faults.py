@@ -19,11 +19,30 @@ def tool(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
-def test_commands_survive_faults(tool):
+@pytest.mark.parametrize(
+    "names", [["show", "fit-convention", "import-pcl", "export"], ["train"], ["view"]], ids="-".join
+)
+def test_commands_survive_faults(tool, names):
+    """The cheapest commands, one that goes on from a checkpoint, and the server."""
+    if "view" in names:
+        pytest.importorskip("uvicorn", reason="needs the extra [view]: uvicorn")
+        pytest.importorskip("websockets", reason="needs the extra [view]: websockets")
     faults = tool("faults")
-    trials = list(faults.run_all(["show"], 2, seed=4))
+    trials = list(faults.run_all(names, 2 * len(names), seed=4))
     assert [trial for trial in trials if trial[2]] == []
-    assert len(trials) == 2 + len(faults.FAULTS)
+    assert len(trials) == (2 + len(faults.FAULTS)) * len(names)
+
+
+def test_every_command_that_writes_is_a_case(tool):
+    from typer.main import get_command
+
+    from depthforest.cli.commands import app
+
+    tried = {case.words[0] for case in tool("faults").CASES.values()}
+    assert set(get_command(app).commands) - tried == {
+        "info",
+        "warm-up",
+    }  # a table; kernels, which come back by themselves
 
 
 def test_what_is_wrong_is_told(tool, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ import io
 import json
 import queue
 import shlex
+import shutil
 import signal
 import socket
 import struct
@@ -263,6 +264,29 @@ def test_uploads_that_cannot_be_shown(running, monkeypatch):
         running.viewer.sessions[session].is_uploading = True
         assert running.upload(session, b"x").status_code == 409
         assert "one upload at a time" in running.lines[-1]
+    still_serves(running)
+
+
+def test_a_disk_that_takes_no_upload_is_told(running):
+    """The page goes on, and its joints need no disk; another page is told why it cannot open."""
+    content = (samples_folder() / "depth" / "on_chair.png").read_bytes()
+    uploads = running.viewer.uploads
+    with running.page() as page:
+        session = heard(page, "hello")["session"]
+        heard(page, "frame")
+        shutil.rmtree(uploads.path)
+        answer = running.upload(session, content, name="mine.png")
+        assert answer.status_code == 507
+        assert answer.text == "mine.png: cannot be kept: no such file or directory\n"
+        assert running.lines[-1].endswith(answer.text.strip())
+        assert httpx.get(running.url("joints"), params={"session": session}).status_code == 200
+        page.send('{"do": "step", "value": 1}')
+        assert heard(page, "frame")["index"] == 1
+        with running.page() as other, pytest.raises(ConnectionClosed) as closed:
+            other.recv(timeout=30)
+        assert closed.value.rcvd.code == 1013
+        assert "cannot be written" in running.lines[-1]
+    uploads.path.mkdir()
     still_serves(running)
 
 
