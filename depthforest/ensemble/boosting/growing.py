@@ -1,6 +1,6 @@
 """Boosted growing: a tree from gradients and hessians, the best leaf first, or level by level.
 
-`advance` grows until the tree is done, or until a node of many rows is to be counted: then it returns that node, so
+`grow_tree` grows until the tree is done, or until a node of many rows is to be counted: then it returns that node, so
 that the caller can spread its columns over threads, and goes on when it is called again. What a node draws depends on
 (seed, place) alone. Arrays come bundled by role: columns (`Binned`), what the tree is grown from (`TreeSample`),
 scratch (`SearchMemory`), open nodes (`NodeTables`) and the tree (`TreeTables`). Kernels check nothing.
@@ -112,7 +112,7 @@ def _mass(rows: Ints, weights: Floats, begin: int, end: int) -> Any:
 
 
 @bare
-def begin_tree(
+def _begin_tree(
     key: np.uint64, plan: TreePlan, penalties: Penalties, sample: TreeSample, nodes: NodeTables, tree: TreeTables
 ) -> None:
     """Make a tree of one node of all rows; all slots but the spare one are free."""
@@ -268,7 +268,7 @@ def _split_node(
 
 
 @bare
-def advance(
+def _advance(
     plan: TreePlan,
     penalties: Penalties,
     binned: Binned,
@@ -277,7 +277,7 @@ def advance(
     nodes: NodeTables,
     tree: TreeTables,
 ) -> Any:
-    """Grow a tree; return the node that the caller must count before the next call, -1 when the tree is done."""
+    """Grow until the tree is done, -1, or until a node is to be counted, which is returned."""
     spots, state = nodes.spots, nodes.state
     while True:
         while state[COUNT] >= 0:
@@ -298,7 +298,7 @@ def advance(
 
 
 @bare
-def finish_tree(penalties: Penalties, gamma: float, nodes: NodeTables, tree: TreeTables) -> None:
+def _finish_tree(penalties: Penalties, gamma: float, nodes: NodeTables, tree: TreeTables) -> None:
     """Take back splits that gain less than gamma, from below; then write leaves, and as impurity what lies below."""
     totals, bounds, gained = nodes.totals, nodes.bounds, nodes.gained
     node_ints, node_floats, values, used = tree.node_ints, tree.node_floats, tree.values, tree.used
@@ -327,3 +327,29 @@ def finish_tree(penalties: Penalties, gamma: float, nodes: NodeTables, tree: Tre
             penalties, totals[node, GRADIENT], totals[node, HESSIAN], bounds[node, LOWER], bounds[node, UPPER]
         )
         used[N_VALUES] += 1
+
+
+@bare
+def grow_tree(
+    is_new: bool,
+    key: np.uint64,
+    gamma: float,
+    plan: TreePlan,
+    penalties: Penalties,
+    binned: Binned,
+    sample: TreeSample,
+    memory: SearchMemory,
+    nodes: NodeTables,
+    tree: TreeTables,
+) -> Any:
+    """Grow a tree; return the node that the caller must count before the next call, -1 when the tree is done.
+
+    `is_new` is true in the first call alone. One kernel does all: handing over so many arrays takes longer than growing
+    a small tree.
+    """
+    if is_new:
+        _begin_tree(key, plan, penalties, sample, nodes, tree)
+    node = _advance(plan, penalties, binned, sample, memory, nodes, tree)
+    if node < 0:
+        _finish_tree(penalties, gamma, nodes, tree)
+    return node

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from depthforest.base import GOLDEN, Bools, Bytes, Floats, Ints, mix, run_parts
+from depthforest.base import GOLDEN, Bools, Bytes, Floats, Ints, Longs, mix, run_parts
 from depthforest.ensemble.boosting.gains import GRADIENT, HESSIAN, Penalties
-from depthforest.ensemble.boosting.growing import advance, begin_tree, finish_tree
+from depthforest.ensemble.boosting.growing import grow_tree
 from depthforest.ensemble.boosting.histograms import count_rows, offsets_of
 from depthforest.ensemble.boosting.memory import SearchMemory, TreeSample
 from depthforest.ensemble.boosting.nodes import (
@@ -131,6 +131,8 @@ class BoostGrower:
         # a value for each node: leaves that are taken back have had theirs
         self._tables = TreeTables.of(self.max_leaves, n_nodes, 0, has_categories=has_categories)
         self._varies = _varying(binned)
+        self._penalties = growth.penalties(0.0)
+        self._chosen: tuple[Ints, Longs] | None = None  # where all trees have the same
 
     def _slot_count(self, n_numbers: int) -> int:
         if self._is_exact:
@@ -156,20 +158,22 @@ class BoostGrower:
             Within this tree; the result does not depend on it.
         """
         growth = self.growth
-        total = 0.0  # only where it is asked for
+        total, penalties = 0.0, self._penalties
         if growth.least_share or growth.least_decrease:
             total = float((hessian if rows is None else hessian[rows]).sum())
-        penalties = growth.penalties(total)
+            penalties = growth.penalties(total)
         plan, sample = self._plan_tree(gradient, hessian, rows, seed, threads, growth.least_decrease * total)
         key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
-        begin_tree(key, plan, penalties, sample, self._nodes, self._tables)
+        is_new = True
         while True:
-            node = advance(plan, penalties, self.binned, sample, self._memory, self._nodes, self._tables)
+            node = grow_tree(
+                is_new, key, float(growth.gamma), plan, penalties, self.binned, sample, self._memory, self._nodes,
+                self._tables,
+            )  # fmt: skip
             if node < 0:
-                break
+                return Tree.of(self._tables, 0, sample.rows)
             self._count(node, sample, threads)
-        finish_tree(penalties, float(self.growth.gamma), self._nodes, self._tables)
-        return Tree.of(self._tables, 0, sample.rows)
+            is_new = False
 
     def _plan_tree(
         self, gradient: Floats, hessian: Floats, rows: Ints | None, seed: int, threads: int, gain: float
@@ -178,7 +182,7 @@ class BoostGrower:
         b, growth = self.binned, self.growth
         rows = np.arange(b.n_rows, dtype=np.int32) if rows is None else rows.copy()
         self._amounts[:, GRADIENT], self._amounts[:, HESSIAN] = gradient, hessian
-        chosen = self._draw_tree_columns(seed)
+        chosen, offsets = self._tree_columns(seed)
         orders = sorted_rows(b.wide, rows, chosen) if self._is_exact else np.empty((0, 0), dtype=np.int32)
         n_drawn = min(growth.n_drawn, len(chosen))
         spread_rows = max(_SPREAD_ROWS, _SPREAD_CELLS // len(chosen)) if threads > 1 else UNLIMITED
@@ -186,19 +190,27 @@ class BoostGrower:
             self._order, growth.max_depth, self.max_leaves, n_drawn, growth.is_shuffled, spread_rows, self._is_exact,
             growth.least_split, gain,
         )  # fmt: skip
-        offsets = offsets_of(b.columns, chosen)
         return plan, TreeSample(
             growth.directions, chosen, offsets, rows, self._amounts, self._weights, orders, growth.groups
         )
 
-    def _draw_tree_columns(self, seed: int) -> Ints:
-        """Return the columns that a tree may use, ascending; those that never vary are left out, if others are left."""
+    def _tree_columns(self, seed: int) -> tuple[Ints, Longs]:
+        """Return the columns that a tree may use, ascending, and where their histograms begin.
+
+        Those that never vary are left out, if others are left.
+        """
         n_features, n_columns = len(self.binned.columns), self.growth.n_columns
+        if self._chosen is not None:
+            return self._chosen
         is_drawn = np.ones(n_features, dtype=bool)
         if n_columns < n_features:
             is_drawn[np.random.default_rng(seed).permutation(n_features)[n_columns:]] = False
         is_useful = is_drawn & self._varies
-        return np.flatnonzero(is_useful if is_useful.any() else is_drawn).astype(np.int32)
+        chosen = np.flatnonzero(is_useful if is_useful.any() else is_drawn).astype(np.int32)
+        found = chosen, offsets_of(self.binned.columns, chosen)
+        if n_columns == n_features:
+            self._chosen = found
+        return found
 
     def _count(self, node: int, sample: TreeSample, threads: int) -> None:
         """Count a large node on several threads, each some of the columns."""

@@ -25,8 +25,6 @@ from depthforest.ensemble.tree import Table, Tree, Walk
 _BLOCK = 16_384
 """Rows whose derivatives are worked out by one thread at a time."""
 
-_NONE = np.empty(0, dtype=np.int32)
-
 
 @dataclass(eq=False)
 class Rows:
@@ -62,7 +60,10 @@ class Rows:
         def value(part: slice) -> Floats:
             return self.loss.value(self.y[part], self.raw[..., part])
 
-        return np.concatenate(list(map_in_order(value, self.blocks(), threads=threads)))
+        blocks = self.blocks()
+        if len(blocks) == 1:
+            return value(blocks[0])
+        return np.concatenate(list(map_in_order(value, blocks, threads=threads)))
 
     def blocks(self) -> list[slice]:
         """Return the rows in blocks; whole, where they do not count for themselves alone."""
@@ -153,7 +154,7 @@ class Rounds:
             add_grown(tree, rows.output(k))
             if self._out_of_bag is not None:
                 add_walked(Walk.of([tree]), rows.table, self._out_of_bag, rows.output(k), threads=self._within)
-            return replace(tree, rows=_NONE, begins=_NONE)
+            return tree.without_rows()
 
         trees = list(map_in_order(grow, range(n_outputs), threads=min(self.threads, n_outputs)))
         self._add_dropped(dropped, n_dropped * scale)
@@ -243,4 +244,4 @@ def weighed_mean(losses: Floats, weights: Floats, which: Ints | None = None) -> 
     """Return the weighted mean of the losses of some rows, or all."""
     if which is not None:
         losses, weights = losses[which], weights[which]
-    return float(np.average(losses, weights=weights)) if len(losses) else float("nan")
+    return float((losses * weights).sum() / weights.sum()) if len(losses) else float("nan")

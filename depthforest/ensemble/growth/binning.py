@@ -15,7 +15,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Bools, Bytes, Floats, Ints, Longs, Singles, UsageError, is_whole, kernel, map_in_order
+from depthforest.base import (
+    Bools,
+    Bytes,
+    Counters,
+    Floats,
+    Ints,
+    Longs,
+    Singles,
+    UsageError,
+    is_whole,
+    kernel,
+    map_in_order,
+)
 from depthforest.ensemble.growth.columns import HIGH, LOW, N_CODES, START
 from depthforest.ensemble.growth.sparse import SparseTable
 
@@ -36,6 +48,13 @@ _ROWS = 512
 
 _EDGES = 256
 """Edges a column, padded with infinity: a power of two, for a search without branches."""
+
+
+_RANK_CELLS = 16_384
+"""Cells ranked together: their keys of 8 bytes fit a second cache."""
+
+_MISSING_KEY = 2**32 - 1
+"""First half of the key of a missing value, above all others."""
 
 
 class Binned(NamedTuple):
@@ -168,6 +187,8 @@ def _bin(
 ) -> Binned:
     """Code the columns of a table whose rows all have weight."""
     n_rows, n_features = x.shape
+    if max_bins is not None and n_rows <= max_bins and not is_categorical.any():
+        return _rank(x, threads)
     rows, own = (slice(None), None) if max_bins is None else _sampled(n_rows, weights)
     is_part = not isinstance(rows, slice)
     blocks = [range(first, min(first + _BLOCK, n_features)) for first in range(0, n_features, _BLOCK)]
@@ -215,6 +236,37 @@ def _bin(
     for f in np.flatnonzero(is_categorical):  # categories that no row has keep their number
         ranges[:, starts[f] : starts[f + 1]] = np.arange(n_codes[f])
     return Binned(codes, by_row, wide, columns, ranges)
+
+
+def _rank(x: Singles | SparseTable, threads: int) -> Binned:
+    """Code the columns of a table of numbers that has no more rows than bins: a code for each value.
+
+    Columns are sorted, and a value's code is how many distinct ones came before: no edges, and no search among them. A
+    table of few rows may have very many columns, most of which no node looks at.
+    """
+    n_rows, n_features = x.shape
+    codes = np.empty((n_features, n_rows), dtype=np.uint8)
+    by_row = np.empty(codes.shape[::-1], dtype=np.uint8)
+    size = max(_BLOCK, _RANK_CELLS // n_rows // _BLOCK * _BLOCK)
+    blocks = [range(first, min(first + size, n_features)) for first in range(0, n_features, size)]
+
+    def code(block: range) -> tuple[Longs, Singles]:
+        part, at = _block_of(x, block)
+        keys, counts = np.empty((len(block), n_rows), dtype=np.uint64), np.empty(len(block), dtype=np.int64)
+        _fill_keys(part, at, keys)
+        keys.sort(axis=1)
+        values = np.empty(keys.size, dtype=np.float32)
+        n = _rank_columns(part, at, block.start, keys, counts, values, codes, by_row)
+        return counts, values[:n]
+
+    coded = list(map_in_order(code, blocks, threads=threads))
+    n_codes = np.concatenate([counts for counts, _ in coded])
+    starts = np.cumsum(n_codes) - n_codes
+    ranges = np.empty((2, int(n_codes.sum())), dtype=np.float32)
+    np.concatenate([values for _, values in coded], out=ranges[LOW])
+    ranges[HIGH] = ranges[LOW]
+    columns = np.stack((starts, n_codes, np.zeros(n_features, dtype=np.int64)), axis=1)
+    return Binned(codes, by_row, np.empty((0, 0), dtype=np.int32), columns, ranges)
 
 
 def _sampled(n_rows: int, weights: Floats | None) -> tuple[Any, Floats | None]:
@@ -312,6 +364,52 @@ def _few_edges(sample: Singles, max_bins: int, edges: Singles, counts: Longs) ->
         if n_values <= max_bins and max_bins > 0:
             counts[k] = max(n_values - 1, 0)
             edges[k, counts[k]] = np.inf  # the last code has no edge
+
+
+@kernel
+def _fill_keys(x: Singles, at: int, keys: Counters) -> None:
+    """Fill in keys (n_columns, n_rows) that sort as the cells do, rows of equal cells as they stand, missing ones last.
+
+    The first 32 bits are those of the float32, turned so that whole numbers sort as it does, the same for both zeros;
+    the others are the number of the row.
+    """
+    n_columns, n_rows = keys.shape
+    line = np.empty(n_columns, dtype=np.uint32)
+    for r in range(n_rows):
+        for k in range(n_columns):  # vectorized, unlike the next loop
+            value = x[r, at + k] + np.float32(0.0)  # -0.0 becomes 0.0
+            bits = np.float32(value).view(np.int32)
+            turned = np.uint32(bits ^ ((bits >> 31) | np.int32(-0x80000000)))
+            line[k] = turned if value == value else np.uint32(_MISSING_KEY)
+        for k in range(n_columns):
+            keys[k, r] = (np.uint64(line[k]) << np.uint64(32)) | np.uint64(r)
+
+
+@kernel
+def _rank_columns(
+    x: Singles, at: int, first: int, keys: Counters, counts: Longs, values: Singles, codes: Bytes, by_row: Bytes
+) -> int:
+    """Code columns `first` on, which begin at `at` in x, by their sorted keys; return how many codes they have in all.
+
+    `counts` gets how many each has, `values` the value of each code, column after column: the first row's.
+    """
+    n_columns, n_rows = keys.shape
+    n_values = 0
+    for k in range(n_columns):
+        begin, last = n_values, np.uint64(_MISSING_KEY)
+        for i in range(n_rows):
+            key = keys[k, i] >> np.uint64(32)
+            row = keys[k, i] & np.uint64(0xFFFFFFFF)
+            if key != last and key != np.uint64(_MISSING_KEY):
+                values[n_values] = x[row, at + k]
+                n_values += 1
+                last = key
+            codes[first + k, row] = n_values - begin if key == np.uint64(_MISSING_KEY) else n_values - begin - 1
+        counts[k] = n_values - begin
+    for r in range(n_rows):
+        for k in range(n_columns):
+            by_row[r, first + k] = codes[first + k, r]
+    return n_values
 
 
 @kernel

@@ -59,12 +59,6 @@ class TreeTables(NamedTuple):
         used = np.array([1, n_shared, 0])
         return cls(np.empty((n_nodes, 6), np.int32), np.empty((n_nodes, 3)), np.empty((n_values, 1)), masks, used)
 
-    def taken(self) -> TreeTables:
-        """Return the part of the memory that is written."""
-        n_nodes, n_values, n_masks = self.used
-        ints, floats = self.node_ints[:n_nodes], self.node_floats[:n_nodes]
-        return TreeTables(ints, floats, self.values[:n_values], self.masks[:n_masks], self.used)
-
 
 @bare
 def write_node(

@@ -96,32 +96,35 @@ class Tree:
         Nodes that the root does not reach are left out. `n_shared` is the number of rows of values that leaves share,
         those of pure classes; `tables.values` has the others. `rows` may be empty.
         """
-        grown, used = tables.taken(), np.array([1, n_shared, 0])
-        out = TreeTables(
-            np.empty_like(grown.node_ints),
-            np.empty_like(grown.node_floats),
-            np.empty_like(grown.values),
-            np.empty_like(grown.masks),
-            used,
-        )
-        _renumber(grown, n_shared, out)
-        ints = np.ascontiguousarray(out.node_ints[: used[N_NODES]].T)
-        floats = np.ascontiguousarray(out.node_floats[: used[N_NODES]].T)
+        n, n_values, n_masks = tables.used.tolist()
+        used = np.array([1, n_shared, 0])
+        ints, floats = np.empty((5, n), dtype=np.int32), np.empty((2, n))
+        threshold, missing_go_to_left = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.uint8)
+        values = np.empty((n_values - n_shared, tables.values.shape[1]))
+        masks = np.empty((n_masks, tables.masks.shape[1]), dtype=np.uint32)
+        _renumber(tables, n, n_shared, ints, floats, threshold, missing_go_to_left, values, masks, used)
+        n, n_values, n_masks = used.tolist()
         return cls(
-            feature=ints[FEATURE],
-            threshold=np.where(ints[FEATURE] == LEAF, UNDEFINED, floats[THRESHOLD]).astype(np.float32),
-            child=ints[CHILD],
-            missing_go_to_left=ints[MISSING_LEFT].astype(np.uint8),
-            mask=ints[MASK],
-            impurity=floats[IMPURITY],
-            n_node_samples=ints[N_ROWS],
-            weighted_n_node_samples=floats[NODE_WEIGHT],
-            own_values=out.values[: used[N_VALUES] - n_shared].copy(),
-            masks=out.masks[: used[N_MASKS]].copy(),
-            begins=ints[BEGIN] if len(rows) else np.empty(0, dtype=np.int32),
+            feature=ints[0, :n],
+            threshold=threshold[:n],
+            child=ints[1, :n],
+            missing_go_to_left=missing_go_to_left[:n],
+            mask=ints[2, :n],
+            impurity=floats[0, :n],
+            n_node_samples=ints[3, :n],
+            weighted_n_node_samples=floats[1, :n],
+            own_values=values[: n_values - n_shared],
+            masks=masks[:n_masks],
+            begins=ints[4, :n] if len(rows) else np.empty(0, dtype=np.int32),
             rows=rows,
             n_shared=n_shared,
         )
+
+    def without_rows(self) -> Tree:
+        """Return the tree without the rows that it was grown from."""
+        tree, none = object.__new__(Tree), np.empty(0, dtype=np.int32)
+        tree.__dict__.update(self.__dict__, rows=none, begins=none)  # `replace` takes as long as growing a small tree
+        return tree
 
     @property
     def values(self) -> Floats:
@@ -286,38 +289,53 @@ def check_one_target(tree: Tree, what: str) -> None:
 
 
 @kernel
-def _renumber(grown: TreeTables, n_shared: int, out: TreeTables) -> None:
-    """Copy the nodes that the root reaches: the children of a node together, then all below the left one."""
-    node_ints, node_floats, values, masks = grown.node_ints, grown.node_floats, grown.values, grown.masks
-    out_ints, out_floats, out_values, out_masks, used = out.node_ints, out.node_floats, out.values, out.masks, out.used
-    stack = np.empty((len(node_ints), 2), dtype=np.int64)
+def _renumber(
+    grown: TreeTables,
+    n_nodes: int,
+    n_shared: int,
+    ints: Ints,
+    floats: Floats,
+    threshold: Singles,
+    missing_go_to_left: Bytes,
+    values: Floats,
+    masks: Words,
+    used: Longs,
+) -> None:
+    """Copy the nodes that the root reaches: the children of a node together, then all below the left one.
+
+    `ints` are feature, child, mask, rows and where these begin; `floats` impurity and weight. `used` says at first that
+    the root is there, with the shared values, and in the end how much is.
+    """
+    node_ints, node_floats = grown.node_ints, grown.node_floats
+    stack = np.empty((n_nodes, 2), dtype=np.int64)
     stack[0, 0], stack[0, 1] = 0, 0
     n = 1
     while n:
         n -= 1
         old, new = stack[n, 0], stack[n, 1]
-        for k in range(node_ints.shape[1]):  # loops: assigning rows takes seconds to compile
-            out_ints[new, k] = node_ints[old, k]
-        for k in range(node_floats.shape[1]):
-            out_floats[new, k] = node_floats[old, k]
-        child = node_ints[old, CHILD]
-        if node_ints[old, FEATURE] == LEAF:
+        feature, child, mask = node_ints[old, FEATURE], node_ints[old, CHILD], node_ints[old, MASK]
+        threshold[new] = UNDEFINED if feature == LEAF else node_floats[old, THRESHOLD]
+        missing_go_to_left[new] = node_ints[old, MISSING_LEFT]
+        floats[0, new], floats[1, new] = node_floats[old, IMPURITY], node_floats[old, NODE_WEIGHT]
+        if feature == LEAF:
             if child >= n_shared:
-                out_ints[new, CHILD] = used[N_VALUES]
                 for c in range(values.shape[1]):
-                    out_values[used[N_VALUES] - n_shared, c] = values[child - n_shared, c]
+                    values[used[N_VALUES] - n_shared, c] = grown.values[child - n_shared, c]
+                child = used[N_VALUES]
                 used[N_VALUES] += 1
-            continue
-        if node_ints[old, MASK] >= 0:
-            out_ints[new, MASK] = used[N_MASKS]
-            for word in range(masks.shape[1]):
-                out_masks[used[N_MASKS], word] = masks[node_ints[old, MASK], word]
-            used[N_MASKS] += 1
-        out_ints[new, CHILD] = used[N_NODES]
-        for side in range(1, -1, -1):
-            stack[n, 0], stack[n, 1] = child + side, used[N_NODES] + side
-            n += 1
-        used[N_NODES] += 2
+        else:
+            if mask >= 0:
+                for word in range(masks.shape[1]):
+                    masks[used[N_MASKS], word] = grown.masks[mask, word]
+                mask = used[N_MASKS]
+                used[N_MASKS] += 1
+            for side in range(1, -1, -1):
+                stack[n, 0], stack[n, 1] = child + side, used[N_NODES] + side
+                n += 1
+            child = used[N_NODES]
+            used[N_NODES] += 2
+        ints[0, new], ints[1, new], ints[2, new] = feature, child, mask
+        ints[3, new], ints[4, new] = node_ints[old, N_ROWS], node_ints[old, BEGIN]
 
 
 @kernel

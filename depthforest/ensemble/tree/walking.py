@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from depthforest.base import Counters, Floats, Ints, Longs, Singles, Words, kernel, map_in_order
-from depthforest.ensemble.growth import SparseTable
+from depthforest.base import Bytes, Counters, Floats, Ints, Longs, Singles, Words, kernel, map_in_order
+from depthforest.ensemble.growth import LEAF, SparseTable
 from depthforest.ensemble.tree.trees import Tree
 
 Table = Singles | SparseTable
@@ -65,21 +65,15 @@ class Walk:
         counts = np.array([tree.node_count for tree in trees])
         roots = np.concatenate(([0], np.cumsum(counts)[:-1])).astype(np.int64)
         nodes = np.empty((counts.sum(), 4), dtype=np.int32)
-        values, masks = [], []
         n_values, n_masks = n_shared, 0
-        for tree, root in zip(trees, roots, strict=True):
-            own = nodes[root : root + tree.node_count]
-            is_leaf = tree.is_leaf
-            own[:, WALK_FEATURE] = np.maximum(tree.feature, 0)
-            own[:, WALK_THRESHOLD] = np.where(is_leaf, np.float32(np.inf), tree.threshold).view(np.int32)
-            own[:, WALK_CHILD] = np.where(is_leaf, np.arange(len(own)), tree.child) + root
-            row = np.where(tree.child < n_shared, tree.child, tree.child + n_values - n_shared)
-            mask = np.where(tree.mask < 0, 0, tree.mask + n_masks + 1)
-            own[:, WALK_MORE] = np.where(is_leaf, 2 * row + 1, 2 * mask + tree.missing_go_to_left)
-            values.append(tree.own_values)
-            masks.append(tree.masks)
+        for tree, root in zip(trees, roots.tolist(), strict=True):
+            _pack(
+                tree.feature, tree.threshold, tree.child, tree.mask, tree.missing_go_to_left, root, n_shared,
+                n_values, n_masks, nodes,
+            )  # fmt: skip
             n_values += len(tree.own_values)
             n_masks += len(tree.masks)
+        values, masks = [tree.own_values for tree in trees], [tree.masks for tree in trees]
         return cls(nodes, roots, np.concatenate(values), np.concatenate(masks), n_shared)
 
     def mean(self, x: Table, *, threads: int = 1) -> Floats:
@@ -117,6 +111,34 @@ def in_blocks(function: Callable[[slice], None], x: Table, out: npt.NDArray[Any]
     blocks = [slice(first, min(first + size, n)) for first in range(0, n, size)]
     for _ in map_in_order(function, blocks, threads=max(1, min(threads, len(blocks)))):
         pass
+
+
+@kernel
+def _pack(
+    feature: Ints,
+    threshold: Singles,
+    child: Ints,
+    mask: Ints,
+    missing_go_to_left: Bytes,
+    root: int,
+    n_shared: int,
+    n_values: int,
+    n_masks: int,
+    nodes: Ints,
+) -> None:
+    """Write the nodes of a tree from `root` on; before it there are so many rows of values and masks."""
+    thresholds = nodes.view(np.float32)
+    for i in range(len(feature)):
+        at = root + i
+        if feature[i] == LEAF:
+            row = child[i] if child[i] < n_shared else child[i] + n_values - n_shared
+            thresholds[at, WALK_THRESHOLD] = np.inf
+            nodes[at, WALK_FEATURE], nodes[at, WALK_CHILD], nodes[at, WALK_MORE] = 0, at, 2 * row + 1
+            continue
+        row = 0 if mask[i] < 0 else mask[i] + n_masks + 1
+        thresholds[at, WALK_THRESHOLD] = threshold[i]
+        nodes[at, WALK_FEATURE], nodes[at, WALK_CHILD] = feature[i], child[i] + root
+        nodes[at, WALK_MORE] = 2 * row + missing_go_to_left[i]
 
 
 @kernel

@@ -124,6 +124,8 @@ def _span(table: Floats) -> tuple[Floats, int]:
     compile once. The line ends where the block's last row ends: nothing beyond the table can be reached.
     """
     n_rows, n = table.shape
+    if table.dtype == np.float64 and table.flags.c_contiguous:
+        return table.reshape(-1), n
     step = table.strides[0] // table.itemsize if n_rows > 1 else n
     if table.dtype != np.float64 or (n > 1 and table.strides[1] != table.itemsize) or step < n:
         raise UsageError("raw values and derivatives of classes must be float64, one row for each class")
