@@ -1,4 +1,4 @@
-"""The error-ambiguity decomposition: an averaging regressor is better than its mean member by their spread."""
+"""The error-ambiguity decomposition: an averaged regressor beats the mean error of its members by their spread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ErrorAmbiguity:
     member_error : float
         (Weighted) mean of the members' mean squared errors.
     ambiguity : float
-        (Weighted) mean squared distance of the members from their mean: needs no true answers.
+        (Weighted) mean squared distance of the members from their mean; does not depend on the true values.
     member_errors : array (n_members,), float64
         Mean squared error of each member.
     member_ambiguities : array (n_members,), float64
@@ -42,11 +42,11 @@ def error_ambiguity(predictions: Any, y: Any, *, weights: Any = None) -> ErrorAm
     Parameters
     ----------
     predictions : array (n_members, n_samples)
-        What each member predicts, at least two.
+        Predictions of each member, at least two members.
     y : array (n_samples,)
-        What is true.
+        True values.
     weights : array (n_members,), optional
-        Of the members, none negative, their sum 1; equal ones by default.
+        Weights of the members: nonnegative, summing to 1; equal by default.
 
     References
     ----------
@@ -55,7 +55,7 @@ def error_ambiguity(predictions: Any, y: Any, *, weights: Any = None) -> ErrorAm
     """
     values, truth = checked_values(predictions, y)
     shares = checked_weights(weights, len(values))
-    gaps = values - truth  # first of all: small errors of large numbers keep their digits
+    gaps = values - truth  # subtracted first, so that small errors of large numbers keep their digits
     mean = shares @ gaps
     errors = np.asarray((gaps**2).mean(axis=1))
     ambiguities = np.asarray(((gaps - mean) ** 2).mean(axis=1))

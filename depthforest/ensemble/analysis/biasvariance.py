@@ -1,6 +1,6 @@
-"""Bias, variance and noise of a learner, from what it predicts after training on different samples.
+"""Bias, variance and noise of an estimator, from its predictions after training on different samples.
 
-`retraining` makes such predictions by bootstrap or from fresh samples; the decompositions here are plain arithmetic.
+`retraining` makes such predictions from bootstrap or fresh samples; the decompositions here are plain arithmetic.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from depthforest.ensemble.analysis.checking import (
 
 @dataclass(frozen=True)
 class BiasVariance:
-    """The parts of an expected loss, means over the samples: `error` = `bias` + `net_variance` + `net_noise`.
+    """The parts of an expected loss, averaged over the samples: `error` = `bias` + `net_variance` + `net_noise`.
 
-    With squared loss, `bias` is the squared bias, and variance and noise count as they are. With 0-1 loss, variance
-    adds to the error where the main prediction is right and takes from it where that is wrong, and noise likewise.
+    With squared loss, `bias` is the squared bias, and variance and noise add as they are. With 0-1 loss, variance
+    adds to the error where the main prediction is right and subtracts where it is wrong; noise likewise.
 
     Parameters
     ----------
     loss : str
         "squared" or "zero_one".
     error : float
-        Expected loss of one training round.
+        Expected loss after one training round.
     bias : float
-        Loss of the main prediction (the mean; the most frequent label) against the best possible one. Where the noise
-        is not known, the observed answers stand in for the best possible ones, and bias contains the noise.
+        Loss of the main prediction (the mean; the most frequent label) relative to the best possible one. If the noise
+        is unknown, the observed answers replace the best possible ones, and bias contains the noise.
     variance : float
-        Expected loss of a round against the main prediction.
+        Expected loss of a round relative to the main prediction.
     noise : float
-        Loss of the best possible prediction; 0 where it is not known.
+        Loss of the best possible prediction; 0 if unknown.
     net_variance, net_noise : float
-        Their share in the error.
+        Their contributions to the error.
     unbiased_variance, biased_variance : float
-        What variance adds where the main prediction is right, and takes away where it is wrong; their difference is
-        `net_variance`. With squared loss all variance is of the first kind.
+        What variance adds where the main prediction is right, and subtracts where it is wrong; their difference is
+        `net_variance`. With squared loss all variance is unbiased.
     """
 
     loss: str
@@ -69,15 +69,15 @@ def squared_decomposition(predictions: Any, y: Any, *, noise: Any = None) -> Bia
     Parameters
     ----------
     predictions : array (n_rounds, n_samples)
-        What the learner predicts after each round of training, at least two.
+        Predictions after each round of training, at least two rounds.
     y : array (n_samples,)
-        Observed answers; with `noise`, the true means of the answers instead.
+        Observed answers; with `noise`, the true means of the answers.
     noise : float or array (n_samples,), optional
-        True variance of the answers about their means, where it is known.
+        True variance of the answers around their means, if known.
     """
     values, truth = checked_values(predictions, y)
     noises = _checked_noise(noise, len(truth))
-    gaps = values - truth  # first of all: small errors of large numbers keep their digits
+    gaps = values - truth  # subtracted first, so that small errors of large numbers keep their digits
     main = gaps.mean(axis=0)
     bias, variance = float((main**2).mean()), float(((gaps - main) ** 2).mean())
     return BiasVariance(
@@ -98,21 +98,21 @@ def zero_one_decomposition(
 ) -> BiasVariance:
     """Return bias, variance and noise under 0-1 loss, as Domingos defines them [1]_.
 
-    For one sample let t be its answer, y* the most probable one, f the prediction of a round and m the most frequent
-    prediction of all rounds. Noise N = P(t != y*), bias B = [m != y*], variance V = P(f != m), and
+    For one sample let t be its answer, y* the most probable answer, f the prediction of a round and m the most frequent
+    prediction of all rounds. With noise N = P(t != y*), bias B = [m != y*] and variance V = P(f != m),
 
         P(f != t) = c1 N + B + c2 V,
         c1 = P(f = y*) - P(f = t | t != y*),
-        c2 = 1 where m = y*, else -P(f = y* | f != m).
+        c2 = 1 if m = y*, else -P(f = y* | f != m).
 
-    For any number of classes it holds exactly; with two, c2 = -1 where m is wrong: variance then helps. The main
-    prediction is what the vote of endlessly many rounds answers, so that `bias` is the error of the best that voting
-    can do. Ties go to the lower class.
+    This is exact for any number of classes; with two, c2 = -1 where m is wrong, so variance helps there. The main
+    prediction is the vote of infinitely many rounds, so `bias` is the lowest error that voting can reach. Ties go to
+    the lower class.
 
     Parameters
     ----------
     predictions : array (n_rounds, n_samples)
-        Labels that the learner predicts after each round of training, at least two.
+        Labels predicted after each round of training, at least two rounds.
     y : array (n_samples,), optional
         Observed labels; noise is then unknown and taken as 0.
     class_probabilities : array (n_samples, n_classes), optional
@@ -130,7 +130,7 @@ def zero_one_decomposition(
     rows = np.arange(len(shares))
     best, main = truth.argmax(axis=1), shares.argmax(axis=1)
     right_share = shares[rows, best]
-    hits = shares * truth  # of a prediction and an answer that are independent given the sample
+    hits = shares * truth  # prediction and answer are independent given the sample
     noise = 1 - truth[rows, best]
     variance = 1 - shares[rows, main]
     is_biased = main != best
@@ -159,14 +159,14 @@ def _checked_noise(noise: Any, n_samples: int) -> float:
         raise UsageError(f"noise must be one number or have the shape ({n_samples},), got the shape {array.shape}")
     array = finite(array, "noise")
     if (array < 0).any():
-        raise UsageError(f"noise is a variance and must not be negative, got {array.min():g}")
+        raise UsageError(f"noise is a variance, so it must not be negative; got {array.min():g}")
     return float(array.mean())
 
 
 def _with_distribution(predictions: Any, y: Any, class_probabilities: Any, classes: Any) -> tuple[Codes, Floats]:
     """Return predictions as class indices and the distribution of the true answers, (n_samples, n_classes)."""
     if (y is None) == (class_probabilities is None):
-        raise UsageError("pass either y, the observed labels, or class_probabilities, not both and not neither")
+        raise UsageError("pass either y, the observed labels, or class_probabilities, but not both")
     if class_probabilities is None:
         votes = checked_votes(predictions, y)
         return votes.answers, np.asarray(np.eye(votes.n_classes)[votes.truth])
@@ -175,7 +175,7 @@ def _with_distribution(predictions: Any, y: Any, class_probabilities: Any, class
     labels = as_labels(one_column(classes, "classes"), "classes")
     order = np.argsort(labels)
     if (labels[order][1:] == labels[order][:-1]).any():
-        raise UsageError("classes must differ from each other, got one of them twice")
+        raise UsageError("classes must differ from each other, got a duplicate")
     truth = checked_distribution(class_probabilities, len(labels))[:, order]
     answers = as_labels(member_rows(predictions, len(truth), least=2), "predictions")
     check_same_kind(answers, labels, "predictions and classes")

@@ -1,6 +1,6 @@
-"""What users hand to the analysis, checked once: predictions of members, true answers, weights, shares.
+"""Checks of users' arguments: predictions of members, true answers, weights, probabilities.
 
-Every other module of the package starts here; after these checks votes are class indices and values finite floats.
+Every other module of this room uses it; after these checks votes are class indices and values finite floats.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Labels = npt.NDArray[Any]
 Numbers = npt.NDArray[Any]
 
 WEIGHT_ROUNDING = 1e-9
-"""By how much a sum that should be 1 may differ from it: more than rounding makes, less than a slip would."""
+"""Tolerance of sums that must be 1: more than rounding errors, less than a typing error."""
 
 
 PROBABILITY_ROUNDING = 1e-5
-"""The same for probabilities, which some libraries give in single precision."""
+"""The same for probabilities, which some libraries return in single precision."""
 
 TABLE_SIZE = 2**16
-"""Whole numbers of a range up to this are looked up as labels, others are sorted."""
+"""Whole-number labels are coded by table lookup if their range is at most this; others are sorted."""
 
 
 class CheckedVotes(NamedTuple):
@@ -40,12 +40,12 @@ class CheckedVotes(NamedTuple):
 
     @property
     def right(self) -> Flags:
-        """Which member answers which sample correctly, (n_members, n_samples)."""
+        """Mask of the correct answers, (n_members, n_samples)."""
         return np.asarray(self.answers == self.truth, dtype=np.bool_)
 
 
 def whole_number(value: Any, name: str, *, least: int) -> int:
-    """Return a whole number that is not below `least`."""
+    """Return a whole number after checking that it is at least `least`."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -56,7 +56,7 @@ def whole_number(value: Any, name: str, *, least: int) -> int:
 
 
 def between(value: Any, name: str, low: float, high: float) -> float:
-    """Return a number of the closed range [low, high]."""
+    """Return a number after checking that it is within [low, high]."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -67,7 +67,7 @@ def between(value: Any, name: str, low: float, high: float) -> float:
 
 
 def one_column(values: Any, name: str) -> Numbers:
-    """Return values (n,), n > 0, as an array."""
+    """Return values (n,), n > 0, as an array after checking their shape."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise UsageError(f"{name} must have one dimension (n_samples,), got the shape {array.shape}")
@@ -77,7 +77,7 @@ def one_column(values: Any, name: str) -> Numbers:
 
 
 def member_rows(predictions: Any, n_samples: int, *, least: int) -> Numbers:
-    """Return predictions (n_members, n_samples) as an array, with at least so many members."""
+    """Return predictions (n_members, n_samples) as an array after checking shape and number of members."""
     array = np.asarray(predictions)
     wanted = f"(n_members, n_samples = {n_samples})"
     if array.ndim != 2:
@@ -106,13 +106,13 @@ def as_labels(array: Numbers, name: str) -> Labels:
 
 
 def check_same_kind(a: Labels, b: Labels, names: str) -> None:
-    """Raise where one array holds text and the other numbers: 1 and "1" would be taken for equal or never be."""
+    """Raise if one array holds text and the other numbers: 1 and "1" could be confused."""
     if (a.dtype.kind == "U") != (b.dtype.kind == "U"):
         raise UsageError(f"{names} must be labels of one kind, got the types {a.dtype} and {b.dtype}")
 
 
 def checked_votes(predictions: Any, y: Any, *, least: int = 2) -> CheckedVotes:
-    """Return labels that members predicted, (n_members, n_samples), and true ones (n_samples,) as class indices."""
+    """Return the predicted labels, (n_members, n_samples), and the true ones, (n_samples,), as class indices."""
     truth = as_labels(one_column(y, "y"), "y")
     answers = as_labels(member_rows(predictions, len(truth), least=least), "predictions")
     check_same_kind(answers, truth, "predictions and y")
@@ -125,7 +125,7 @@ def checked_votes(predictions: Any, y: Any, *, least: int = 2) -> CheckedVotes:
 
 
 def _coded_by_table(answers: Labels, truth: Labels) -> CheckedVotes | None:
-    """Return whole numbers as class indices without sorting them, which takes most of the time, or None."""
+    """Return whole numbers as class indices without sorting them, which would take most of the time, or None."""
     low = min(int(answers.min()), int(truth.min()))
     span = max(int(answers.max()), int(truth.max())) - low + 1
     if span > TABLE_SIZE or low < np.iinfo(np.int64).min // 2 or low + span > np.iinfo(np.int64).max // 2:
@@ -139,7 +139,7 @@ def _coded_by_table(answers: Labels, truth: Labels) -> CheckedVotes | None:
 
 
 def finite(values: Numbers, name: str) -> Floats:
-    """Return finite numbers as float64."""
+    """Return numbers as float64 after checking that they are finite."""
     if values.dtype.kind not in "biufO":
         raise UsageError(f"{name} must be numbers, got the type {values.dtype}")
     try:
@@ -152,13 +152,13 @@ def finite(values: Numbers, name: str) -> Floats:
 
 
 def checked_values(predictions: Any, y: Any, *, least: int = 2) -> tuple[Floats, Floats]:
-    """Return numbers that members predicted, (n_members, n_samples), and true ones (n_samples,), as float64."""
+    """Return the values predicted by members, (n_members, n_samples), and the true ones (n_samples,), as float64."""
     truth = finite(one_column(y, "y"), "y")
     return finite(member_rows(predictions, len(truth), least=least), "predictions"), truth
 
 
 def checked_weights(weights: Any, n_members: int) -> Floats:
-    """Return a weight for each member, none below 0, their sum 1; equal ones for None."""
+    """Return a weight for each member, after checking that they are nonnegative and sum to 1; equal ones for None."""
     if weights is None:
         return np.full(n_members, 1 / n_members)
     array = np.asarray(weights)
@@ -175,7 +175,7 @@ def checked_weights(weights: Any, n_members: int) -> Floats:
 
 
 def checked_distribution(probabilities: Any, n_classes: int) -> Floats:
-    """Return class probabilities (n_samples, n_classes), no row without a sum of 1."""
+    """Return class probabilities (n_samples, n_classes) after checking that every row sums to 1."""
     array = np.asarray(probabilities)
     if array.ndim != 2 or array.shape[1] != n_classes or not len(array):
         raise UsageError(
@@ -189,10 +189,10 @@ def checked_distribution(probabilities: Any, n_classes: int) -> Floats:
 
 
 def counts_of_votes(answers: Codes, n_classes: int, weights: Floats | None = None) -> Floats:
-    """Return the votes, or their weight, for each class, (n_samples, n_classes) float64."""
+    """Return the number of votes, or their weight, for each class, (n_samples, n_classes) float64."""
     n_members, n_samples = answers.shape
     counts = np.zeros((n_samples, n_classes))
     rows = np.arange(n_samples)
-    for member in range(n_members):  # one row of each sample at a time: no index comes twice
+    for member in range(n_members):  # member by member, so that no index occurs twice
         counts[rows, answers[member]] += 1.0 if weights is None else weights[member]
     return counts

@@ -1,6 +1,6 @@
-"""Explanations: what each column adds to what trees, forests and boosting say of a row (exact TreeSHAP), and plots.
+"""Explanations: the contribution of each column to a prediction of our trees (exact TreeSHAP), and plots.
 
-`tree.shapley` has the arithmetic of one tree; the Shapley values of a sum of trees are the sums of theirs.
+`tree.shapley` computes them for one tree; the Shapley values of a sum of trees are the sums of theirs.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 N_SHOWN = 10
-"""Columns that a plot shows; the others are taken together or left out."""
+"""Columns that a plot shows; the others are merged or left out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """What each column adds to each prediction: `base_values` plus the sum over columns is the prediction.
+    """The contribution of each column to each prediction: `base_values` plus the sum over columns is the prediction.
 
     Attributes
     ----------
     values : (n, n_features) or (n, n_features, n_outputs) float64
-        In the unit of `explains`.
+        Contributions, in the unit of `explains`.
     base_values : float or (n_outputs,) float64
-        What is said where no column is known: the mean over the training rows, by weight.
+        The prediction without knowledge of any column: the weighted mean over the training rows.
     data : (n, n_features) float32
         The rows; categories as numbers.
     feature_names : list of str
     explains : str
-        The method whose answers are explained: "predict", "predict_proba" or "decision_function".
+        The explained method: "predict", "predict_proba" or "decision_function".
     """
 
     values: Floats
@@ -48,9 +48,9 @@ class Explanation:
     explains: str
 
     def of(self, output: int) -> Explanation:
-        """Return the explanation of one output: of a class, by its number."""
+        """Return the explanation of one output, for example of a class, by its index."""
         if self.values.ndim == 2:
-            raise UsageError("there is one output, which is explained already: leave `output` out")
+            raise UsageError("there is only one output: leave `output` out")
         if not is_whole(output) or not 0 <= output < self.values.shape[2]:
             raise UsageError(f"output must be a whole number from 0 to {self.values.shape[2] - 1}, got {output!r}")
         base = float(self.base_values[output])
@@ -58,23 +58,23 @@ class Explanation:
 
     def _one(self, output: int | None) -> Explanation:
         if output is None and self.values.ndim == 3:
-            raise UsageError(f"there are {self.values.shape[2]} outputs: say which is drawn, output=0 for the first")
+            raise UsageError(f"there are {self.values.shape[2]} outputs: choose one, output=0 for the first")
         return self if output is None else self.of(output)
 
     def plot_bar(self, path: str | Path | None = None, *, output: int | None = None, ax: Axes | None = None) -> Axes:
-        """Draw the mean size of what each column adds, the largest on top; return the Axes."""
+        """Draw the mean absolute contribution of each column, the largest on top; return the Axes."""
         own = self._one(output)
         sizes = np.abs(own.values).mean(axis=0)
         order = np.argsort(sizes, kind="stable")[-N_SHOWN:]
         axes = _axes(ax)
         axes.barh(np.arange(len(order)), sizes[order], color=plots.BLUE)
-        _name_rows(axes, [own.feature_names[f] for f in order], f"mean |part in {own.explains}|")
+        _name_rows(axes, [own.feature_names[f] for f in order], f"mean |contribution to {own.explains}|")
         return _saved(axes, path)
 
     def plot_beeswarm(
         self, path: str | Path | None = None, *, output: int | None = None, ax: Axes | None = None
     ) -> Axes:
-        """Draw a point for each row and column: what it adds, colored by the column's value; return the Axes."""
+        """Draw a point for each row and column: its contribution, colored by the column's value; return the Axes."""
         own = self._one(output)
         order = np.argsort(np.abs(own.values).mean(axis=0), kind="stable")[-N_SHOWN:]
         axes = _axes(ax)
@@ -84,13 +84,13 @@ class Explanation:
             away = rng.uniform(-0.3, 0.3, len(own.data))
             axes.scatter(own.values[:, f], place + away, c=ranks, cmap="cividis", s=8, linewidths=0)
         axes.axvline(0.0, color=plots.BLACK, linewidth=0.8)
-        _name_rows(axes, [own.feature_names[f] for f in order], f"part in {own.explains} (bright: high values)")
+        _name_rows(axes, [own.feature_names[f] for f in order], f"contribution to {own.explains} (bright: high values)")
         return _saved(axes, path)
 
     def plot_waterfall(
         self, row: int, path: str | Path | None = None, *, output: int | None = None, ax: Axes | None = None
     ) -> Axes:
-        """Draw how the columns of one row lead from the base value to its prediction; return the Axes."""
+        """Draw how the columns of one row lead from the base value to the prediction; return the Axes."""
         own = self._one(output)
         if not is_whole(row) or not 0 <= row < len(own.values):
             raise UsageError(f"row must be a whole number from 0 to {len(own.values) - 1}, got {row!r}")
@@ -107,7 +107,7 @@ class Explanation:
         axes.barh(np.arange(len(amounts)), amounts, left=starts, color=colors)
         for where in (own.base_values, own.base_values + parts.sum()):
             axes.axvline(where, color=plots.BLACK, linewidth=0.8, linestyle="--")
-        _name_rows(axes, names, f"{own.explains}, from the base value to that of the row")
+        _name_rows(axes, names, f"{own.explains}, from the base value to the prediction")
         return _saved(axes, path)
 
 
@@ -118,18 +118,18 @@ def shap_values(estimator: Any, X: Any) -> Explanation:
     ----------
     estimator
         `DecisionTree*`, `ExtraTree*`, `RandomForest*`, `ExtraTrees*`, `GradientBoosting*`, `NewtonBoosting*` or
-        `LambdaMART`. Its own `n_jobs` says on how many threads.
+        `LambdaMART`. Its own `n_jobs` sets the number of threads.
     X : (n, n_features) array, sparse matrix or DataFrame
         Rows to explain.
 
     Returns
     -------
     Explanation
-        Of `predict_proba` for trees and forests of classes, of `decision_function` for boosted classes, else of
+        Of `predict_proba` for classification trees and forests, of `decision_function` for boosted classifiers, else of
         `predict` (of a ranker without base scores).
     """
     trees, start, is_mean = _trees_of(estimator)
-    table = predict_table(estimator, X)[:]  # dense: there is a value for every cell
+    table = predict_table(estimator, X)[:]  # dense, because every cell has a value
     n_outputs = len(start) if start is not None else trees[0].n_outputs
     threads = job_count(getattr(estimator, "n_jobs", None), in_threads=True)
     by_turns = 1 if start is None else n_outputs
@@ -154,17 +154,17 @@ def shap_values(estimator: Any, X: Any) -> Explanation:
 
 
 def _trees_of(estimator: Any) -> tuple[list[Tree], Floats | None, bool]:
-    """Return the trees, the raw values that boosting starts from, and whether trees are averaged."""
+    """Return the trees, the raw values that boosting starts from, and whether to average the trees."""
     is_known = hasattr(estimator, "_layout") and hasattr(estimator, "_stored_trees")
     if not is_known or hasattr(estimator, "estimator_weights_"):
         raise UsageError(
-            f"SHAP values are of trees, forests and boosting of depthforest.ensemble, got {type(estimator).__name__}"
+            f"SHAP values need a tree, forest or boosting of depthforest.ensemble, got {type(estimator).__name__}"
         )
     check_is_fitted(estimator)
     if hasattr(estimator, "start_"):
         if hasattr(estimator, "init_") or estimator._has_base_margin:
             raise UsageError(
-                f"SHAP values are of trees: {type(estimator).__name__} that starts from init or base_margin has more"
+                f"SHAP values explain trees only, but this {type(estimator).__name__} starts from init or base_margin"
             )
         return list(estimator.trees_), estimator.start_, False
     is_one = hasattr(estimator, "tree_")

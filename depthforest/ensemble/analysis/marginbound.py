@@ -1,4 +1,4 @@
-"""The margin bound with diversity: why members that differ generalize better. Made from the margins of `margins`."""
+"""The margin bound with diversity: why diverse members generalize better. Computed from the margins of `margins`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class MarginBound:
     Parameters
     ----------
     bound : float
-        `margin_error` + the term of complexity; says nothing where it is 1 or more.
+        `margin_error` + the complexity term; vacuous if 1 or more.
     margin_error : float
         Share of training samples with a margin of at most theta.
     diversity : float
-        q: 1 minus the mean over pairs of members of the mean product of their votes, -1 or 1; twice their mean
-        disagreement.
+        q: 1 minus the mean over pairs of members of the mean product of their votes (-1 or 1), which is twice their
+        mean disagreement.
     """
 
     bound: float
@@ -43,20 +43,20 @@ def margin_bound(
     delta: float = 0.05,
     constant: float = 1.0,
 ) -> float:
-    """Return the bound of the error of a vote from its margins and the diversity of its members.
+    """Return a bound on the error of a vote from its margins and the diversity of its members.
 
     With probability 1 - delta over training samples [1]_,
 
         err <= err_S^theta + C / sqrt(m) * sqrt(ln n ln(m sqrt(1/n + (1 - 1/n)(1 - q))) / theta^2 + ln(1/delta)).
 
-    It holds for two classes and n members with equal votes. More diversity q makes the second term smaller.
+    It holds for two classes and n members with equal votes. More diversity q reduces the second term.
 
     Parameters
     ----------
     margin_error : float
         err_S^theta, the share of the training samples whose margin is at most theta.
     diversity : float
-        q, from 0 (all members alike) to below n / (n - 1), where members cancel each other.
+        q, from 0 (all members identical) to below n / (n - 1), where members cancel each other out.
     n_members, n_samples : int
         n, at least 2, and m, at least 1.
     theta : float
@@ -64,8 +64,8 @@ def margin_bound(
     delta : float
         Above 0, below 1.
     constant : float
-        C: a number that depends on nothing here, but whose value the theorem does not give. With the default of 1 the
-        result compares ensembles on the same data; it is no guarantee.
+        C: a universal constant whose value the theorem does not give. With the default of 1 the result can compare
+        ensembles on the same data, but it is not a guarantee.
 
     References
     ----------
@@ -80,7 +80,7 @@ def margin_bound(
     if theta == 0:
         raise UsageError("theta must be above 0: the bound divides by its square")
     if delta in (0, 1):
-        raise UsageError(f"delta must lie between 0 and 1, neither of them, got {delta:g}")
+        raise UsageError(f"delta must be above 0 and below 1, got {delta:g}")
     if not 0 < constant < math.inf:
         raise UsageError(f"constant must be above 0 and finite, got {constant:g}")
     inner = m * math.sqrt(max(0.0, 1 / n + (1 - 1 / n) * (1 - q)))
@@ -108,10 +108,12 @@ def vote_margin_bound(
     """
     votes = checked_votes(predictions, y)
     if votes.n_classes > 2:
-        raise UsageError(f"the margin bound holds for two classes, got {votes.n_classes}: take one against the rest")
+        raise UsageError(
+            f"the margin bound holds for two classes, got {votes.n_classes}: compare one class with the rest"
+        )
     n, m = votes.answers.shape
-    total = (2.0 * votes.right - 1).sum(axis=0)  # right and wrong for the two labels: products stay the same
-    # the products of all ordered pairs are the squared sums, less the n squares of single votes
+    total = (2.0 * votes.right - 1).sum(axis=0)  # right and wrong instead of the two labels: the products are the same
+    # the products of all ordered pairs are the squared sums minus the n squares of single votes
     diversity = 1 - float((total**2 - n).mean()) / (n * (n - 1))
     error = float(np.mean(vote_margins(predictions, y) <= theta))
     bound = margin_bound(error, diversity, n_members=n, n_samples=m, theta=theta, delta=delta, constant=constant)

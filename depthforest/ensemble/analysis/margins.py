@@ -1,4 +1,4 @@
-"""Margins: by how much the true class leads, and what follows from them. `marginbound` continues from here."""
+"""Margins: the lead of the true class, and Breiman's bound. `marginbound` has another bound based on them."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from depthforest.ensemble.analysis.checking import (
 
 @dataclass(frozen=True)
 class BreimanBound:
-    """Breiman's measures of a forest [1]_, on the samples that were given.
+    """Breiman's measures of a forest [1]_, for the given samples.
 
     Parameters
     ----------
     strength : float
         s: the mean margin of the votes.
     correlation : float
-        rho: variance of the margin over the squared mean deviation of the members' raw margins. The raw margin of
-        a member is 1 where it is right, -1 where it answers with the wrong class that most members answer with, else 0.
-        NaN where no raw margin varies.
+        rho: variance of the margin divided by the squared mean standard deviation of the members' raw margins. The raw
+        margin of a member is 1 if it is right, -1 if it predicts the most popular wrong class, else 0. NaN if no raw
+        margin varies.
     bound : float
-        rho (1 - s^2) / s^2, at least the share of samples with a margin of 0 or less; infinite unless s > 0.
+        rho (1 - s^2) / s^2, an upper bound on the share of samples with a margin of 0 or less; infinite unless s > 0.
 
     References
     ----------
-    .. [1] L. Breiman, "Random forests", Machine Learning 45 (2001), 5-32. There the deviation is printed with a plus
-       where the variance of a raw margin, p1 + p2 - (p1 - p2)^2, has a minus.
+    .. [1] L. Breiman, "Random forests", Machine Learning 45 (2001), 5-32. The paper prints the deviation with a plus
+       sign where the variance of a raw margin, p1 + p2 - (p1 - p2)^2, has a minus.
     """
 
     strength: float
@@ -51,17 +51,17 @@ class BreimanBound:
 def vote_margins(predictions: Any, y: Any, *, weights: Any = None) -> Floats:
     """Return the margin of each sample: the share of votes for the true class minus the largest share of another.
 
-    It is the margin of Schapire et al. [1]_, and Breiman's margin function of a forest. Above 0 the vote is right,
-    below it is wrong.
+    It is the margin of Schapire et al. [1]_, and Breiman's margin function of a forest. The vote is right above 0 and
+    wrong below.
 
     Parameters
     ----------
     predictions : array (n_members, n_samples)
-        Labels that each member predicts; of a fitted ensemble, `member_predictions(ensemble, X)`.
+        Labels predicted by each member; for a fitted ensemble, `member_predictions(ensemble, X)`.
     y : array (n_samples,)
         True labels.
     weights : array (n_members,), optional
-        Of the members, none negative, their sum 1; equal ones by default.
+        Weights of the members: nonnegative, summing to 1; equal by default.
 
     Returns
     -------
@@ -78,12 +78,12 @@ def vote_margins(predictions: Any, y: Any, *, weights: Any = None) -> Floats:
     if weights is not None:
         shares = counts_of_votes(votes.answers, votes.n_classes, checked_weights(weights, n_members))
         return _lead(shares, votes.truth)[0]
-    # divided last: a margin of 6 votes in 20 is the number 0.3, not the difference of two rounded shares
+    # divided last, so that a margin of 6 votes in 20 is exactly 0.3, not the difference of two rounded shares
     return _lead(counts_of_votes(votes.answers, votes.n_classes), votes.truth)[0] / n_members
 
 
 def probability_margins(class_probabilities: Any, y: Any, *, classes: Any) -> Floats:
-    """Return the margin of each sample: the probability of the true class minus the largest one of another.
+    """Return the margin of each sample: the probability of the true class minus the largest other probability.
 
     Parameters
     ----------
@@ -105,7 +105,9 @@ def probability_margins(class_probabilities: Any, y: Any, *, classes: Any) -> Fl
     truth = as_labels(one_column(y, "y"), "y")
     check_same_kind(truth, labels, "y and classes")
     if len(truth) != len(shares):
-        raise UsageError(f"class_probabilities and y must have as many samples, got {len(shares)} and {len(truth)}")
+        raise UsageError(
+            f"class_probabilities and y must have the same number of samples, got {len(shares)} and {len(truth)}"
+        )
     order = np.argsort(labels)
     places = np.minimum(np.searchsorted(labels[order], truth), len(labels) - 1)
     unknown = truth[labels[order][places] != truth]
@@ -115,13 +117,13 @@ def probability_margins(class_probabilities: Any, y: Any, *, classes: Any) -> Fl
 
 
 def margin_distribution(margins: Any, thresholds: Any = None) -> tuple[Floats, Floats]:
-    """Return thresholds and, for each, the share of samples whose margin is at most that.
+    """Return thresholds and, for each, the share of samples with at most this margin.
 
     Parameters
     ----------
     margins : array (n_samples,)
     thresholds : array (n_thresholds,), optional
-        By default all margins that occur, in order, once each.
+        Default: all distinct margins in ascending order.
     """
     values = np.sort(finite(one_column(margins, "margins"), "margins"))
     at = np.unique(values) if thresholds is None else finite(one_column(thresholds, "thresholds"), "thresholds")
@@ -129,13 +131,13 @@ def margin_distribution(margins: Any, thresholds: Any = None) -> tuple[Floats, F
 
 
 def breiman_bound(predictions: Any, y: Any) -> BreimanBound:
-    """Return strength, correlation and Breiman's bound of the error, from the votes of members on samples.
+    """Return strength, correlation and Breiman's bound on the error, from the members' votes.
 
     Parameters
     ----------
     predictions : array (n_members, n_samples)
-        Labels that each member predicts; of a fitted ensemble, `member_predictions(ensemble, X)`. On samples that the
-        members were trained on, all three figures are too good.
+        Labels predicted by each member; for a fitted ensemble, `member_predictions(ensemble, X)`. On samples that the
+        members were trained on, all three figures are too optimistic.
     y : array (n_samples,)
         True labels.
     """
@@ -152,7 +154,7 @@ def breiman_bound(predictions: Any, y: Any) -> BreimanBound:
 
 
 def _lead(shares: Floats, truth: Codes) -> tuple[Floats, Codes]:
-    """Return by how much the true class leads the best other one, and which that is (-1 where there is no other)."""
+    """Return the lead of the true class over the best other one, and the latter's index (-1 if there is none)."""
     rows = np.arange(len(shares))
     own = shares[rows, truth]
     others = shares.copy()

@@ -1,9 +1,9 @@
-"""What the members of a fitted ensemble answer, each on its own: labels, probabilities or numbers.
+"""The answers of each member of a fitted ensemble: labels, probabilities or numbers.
 
-Ensembles keep their members in `estimators_`, but not alike: members may see a subset of the columns
-(`estimators_features_`), may know classes as indices into the ensemble's `classes_`, may have missed a class, and may
-have been fitted without the column names that the ensemble knows. Here all that is undone. The measures of this
-package take what comes out; nothing else in it touches an estimator, but for `retraining`, which fits some.
+All ensembles keep their members in `estimators_`, but with differences: members may see a subset of the columns
+(`estimators_features_`), may know classes as indices into the ensemble's `classes_`, may lack a class, and may have
+been fitted without the column names that the ensemble knows. This module undoes all of these. The measures in this
+room take its results; nothing else here touches an estimator, except `retraining`, which fits some.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from depthforest.base import Floats, UsageError
 from depthforest.ensemble.analysis.checking import Codes, Labels, Numbers, as_labels, one_column
 
-# their members solve parts of the problem: no member answers the question that is put to the ensemble
+# their members solve parts of the problem: none of them predicts what the ensemble predicts
 NO_VOTERS = (
     *(OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier),
     *(ClassifierChain, MultiOutputClassifier, MultiOutputRegressor, RegressorChain),
@@ -30,7 +30,7 @@ NO_VOTERS = (
 
 
 def members_of(ensemble: Any) -> list[Any]:
-    """Return the fitted members of an ensemble, after checking that each of them answers the ensemble's question."""
+    """Return the fitted members of an ensemble, after checking that each of them predicts what the ensemble does."""
     name = type(ensemble).__name__
     if isinstance(ensemble, type):
         raise UsageError(f"expected a fitted ensemble, got the class {ensemble.__name__}")
@@ -53,20 +53,20 @@ def members_of(ensemble: Any) -> list[Any]:
     if corrections:
         raise UsageError(f"the members of {name} are corrections of each other, not answers: they cannot be compared")
     if isinstance(ensemble, NO_VOTERS):
-        raise UsageError(f"the members of {name} answer parts of the question: they cannot be compared")
+        raise UsageError(f"the members of {name} solve parts of the problem: they cannot be compared")
     if getattr(ensemble, "n_outputs_", 1) != 1:
-        raise UsageError(f"the analysis takes one output, {name} was fitted with {ensemble.n_outputs_}")
+        raise UsageError(f"the analysis needs one output, but {name} was fitted with {ensemble.n_outputs_}")
     return list(members)
 
 
 def member_predictions(ensemble: Any, X: Any) -> Numbers:
-    """Return the answer of each member of a fitted ensemble.
+    """Return the predictions of each member of a fitted ensemble.
 
     Parameters
     ----------
     ensemble : fitted classifier or regressor with `estimators_`
     X : array or DataFrame (n_samples, n_features)
-        As the ensemble takes it.
+        As for the ensemble's own `predict`.
 
     Returns
     -------
@@ -85,18 +85,18 @@ def member_predictions(ensemble: Any, X: Any) -> Numbers:
 
 
 def member_probabilities(ensemble: Any, X: Any) -> Floats:
-    """Return the class probabilities that each member of a fitted classifier gives.
+    """Return the class probabilities of each member of a fitted classifier.
 
     Returns
     -------
     array (n_members, n_samples, n_classes), float64
-        Columns in the order of the ensemble's `classes_`; 0 for a class that a member has not met.
+        Columns in the order of the ensemble's `classes_`; 0 for a class that a member does not know.
     """
     return np.array(list(each_probabilities(ensemble, X)))
 
 
 def each_probabilities(ensemble: Any, X: Any) -> Iterator[Floats]:
-    """Yield the class probabilities of one member after another, so that not all must be held at once."""
+    """Yield the class probabilities member by member, so that they need not all be held in memory."""
     members = members_of(ensemble)
     if not is_classifier(ensemble):
         raise UsageError(f"probabilities need a classifier, got {type(ensemble).__name__}")
@@ -113,12 +113,12 @@ def each_probabilities(ensemble: Any, X: Any) -> Iterator[Floats]:
 
 
 def has_probabilities(ensemble: Any) -> bool:
-    """Return whether all members of a fitted classifier give probabilities."""
+    """Return whether all members of a fitted classifier have probabilities."""
     return is_classifier(ensemble) and all(hasattr(member, "predict_proba") for member in members_of(ensemble))
 
 
 def known_labels(ensemble: Any, y: Any) -> Labels:
-    """Return true labels (n_samples,), after checking that the fitted classifier knows them all."""
+    """Return true labels (n_samples,), after checking that the fitted classifier knows all of them."""
     truth = as_labels(one_column(y, "y"), "y")
     unknown = sorted(set(truth.tolist()) - set(np.asarray(ensemble.classes_).tolist()))
     if unknown:
@@ -128,10 +128,10 @@ def known_labels(ensemble: Any, y: Any) -> Labels:
 
 
 def _places(ensemble: Any, known: list[Any]) -> dict[Any, int]:
-    """Return the place in the ensemble's `classes_` of everything that its members answer, from what each knows.
+    """Return the index in the ensemble's `classes_` of every possible answer, from the classes that each member knows.
 
-    Members answer with the ensemble's labels or with their indices. Bootstrap members may miss classes, so that only
-    all members together tell which it is.
+    Members answer with the ensemble's labels or with their indices. Bootstrap members may lack classes, so only all
+    members together show which it is.
     """
     classes = np.asarray(ensemble.classes_).tolist()
     labels = {label: place for place, label in enumerate(classes)}
@@ -143,28 +143,28 @@ def _places(ensemble: Any, known: list[Any]) -> dict[Any, int]:
         return indices
     if not met - labels.keys():
         raise UsageError(
-            "cannot tell whether members answer with labels or with their indices, as no member has met every class: "
+            "cannot tell whether members answer with labels or with their indices, as no member knows every class: "
             "fit members that do"
         )
     strange = sorted(map(repr, met - labels.keys() - indices.keys()))
-    raise UsageError(f"a member answers with labels that the ensemble does not know: {', '.join(strange[:3])}")
+    raise UsageError(f"a member predicts labels that the ensemble does not know: {', '.join(strange[:3])}")
 
 
 def _placed(answers: Numbers, places: dict[Any, int]) -> Codes:
-    """Return the place of each answer."""
+    """Return the class index of each answer."""
     labels, inverse = np.unique(answers, return_inverse=True)
     return np.array([places[label] for label in labels.tolist()], dtype=np.int64)[inverse]
 
 
 def _views(ensemble: Any, members: list[Any], X: Any) -> list[Any]:
-    """Return X as each member wants it: its columns, with column names only where it was fitted with them."""
+    """Return X as each member needs it: its columns, with column names only if it was fitted with them."""
     if not hasattr(X, "shape"):
         X = np.asarray(X)
     if len(X.shape) != 2 or not X.shape[0]:
         raise UsageError(f"X must have the shape (n_samples, n_features) with at least one sample, got {X.shape}")
     wanted = getattr(ensemble, "n_features_in_", X.shape[1])
     if X.shape[1] != wanted:
-        raise UsageError(f"the ensemble was fitted with {wanted} features, X has {X.shape[1]}")
+        raise UsageError(f"the ensemble was fitted with {wanted} features, but X has {X.shape[1]}")
     subsets = getattr(ensemble, "estimators_features_", None)
     is_frame = hasattr(X, "iloc")
     plain = np.asarray(X) if is_frame else X
@@ -178,18 +178,18 @@ def _views(ensemble: Any, members: list[Any], X: Any) -> list[Any]:
 
 
 def _wants_names(member: Any, frame: Any) -> bool:
-    """Return whether a member was fitted with the column names of a DataFrame, or does not know its columns."""
+    """Return whether a member was fitted with the column names of a DataFrame, or refers to columns by name."""
     if not hasattr(member, "feature_names_in_"):
         return not hasattr(member, "n_features_in_")
     return set(member.feature_names_in_) <= set(frame.columns)
 
 
 def first_members_answers(ensemble: Any, X: Any, sizes: Codes) -> Numbers:
-    """Return what the first members answer together, for several numbers of members.
+    """Return the combined predictions of the first members, for several numbers of members.
 
-    An ensemble with `staged_predict`, as all that boost have it, is asked for its stages. Otherwise members have equal
-    weight: mean values; the class of the highest mean probability where all members give probabilities (as forests and
-    bagging do) and the ensemble is not set to `voting="hard"`; the class with most votes elsewhere. Ties go to the
+    For an ensemble with `staged_predict`, such as boosting, these are its stages. Otherwise members have equal weight:
+    the mean for a regressor; the class of the highest mean probability if all members have probabilities (as in forests
+    and bagging) and the ensemble is not set to `voting="hard"`; else the class with the most votes. Ties go to the
     lower class.
 
     Parameters
@@ -201,7 +201,7 @@ def first_members_answers(ensemble: Any, X: Any, sizes: Codes) -> Numbers:
     -------
     array (n_sizes, n_samples)
     """
-    # members of gradient boosting are steps, not answers; their stages are answers
+    # members of gradient boosting are steps, not predictions; their stages are predictions
     stages = list(ensemble.staged_predict(X)) if hasattr(ensemble, "staged_predict") else None
     n_members = len(members_of(ensemble) if stages is None else stages)
     if sizes.min() < 1 or sizes.max() > n_members:

@@ -1,4 +1,4 @@
-"""Diversity of all members at once: entropies, Kohavi-Wolpert variance, generalized diversity; pairs: `pairwise`."""
+"""Diversity of all members together: entropies, Kohavi-Wolpert variance, generalized diversity; pairs: `pairwise`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from depthforest.ensemble.analysis.checking import checked_votes, counts_of_vote
 
 @dataclass(frozen=True)
 class NonpairwiseDiversity:
-    """Measures of a whole ensemble of L members; l is how many of them are right on a sample.
+    """Measures of a whole ensemble of L members; l is the number of members that are right on a sample.
 
     Parameters
     ----------
     entropy : float
-        Mean of min(l, L - l) / (L - ceil(L / 2)): 0 where all are right or all wrong, 1 where they are split in halves
+        Mean of min(l, L - l) / (L - ceil(L / 2)): 0 if all are right or all wrong, 1 if they are split in half
         [1]_.
     vote_entropy : float
         Mean entropy of the votes over the classes, in bits; needs no true labels [2]_.
@@ -26,8 +26,8 @@ class NonpairwiseDiversity:
         Mean of l (L - l) / L^2: the variance of being right [1]_, after Kohavi and Wolpert. It is (L - 1) / (2 L) times
         the mean pairwise disagreement.
     generalised_diversity : float
-        1 - p(2) / p(1), p(1) the probability that a member drawn at random is wrong, p(2) that two are [3]_: 1 where
-        the fault of one always meets the right answer of the others, 0 where they fail together. NaN where none fails.
+        1 - p(2) / p(1), with p(1) the probability that a random member is wrong and p(2) that two are [3]_: 1 if a
+        fault of one member always meets correct answers of the others, 0 if they fail together. NaN if none fails.
 
     References
     ----------
@@ -51,7 +51,7 @@ def nonpairwise_diversity(predictions: Any, y: Any) -> NonpairwiseDiversity:
     Parameters
     ----------
     predictions : array (n_members, n_samples)
-        Labels that each member predicts, at least two members; of a fitted ensemble, `member_predictions(ensemble, X)`.
+        Labels predicted by each member, at least two members; for a fitted ensemble, `member_predictions(ensemble, X)`.
     y : array (n_samples,)
         True labels.
     """

@@ -1,4 +1,4 @@
-"""Diversity of members two by two: Q, correlation, disagreement, double fault, kappa; all at once: `nonpairwise`."""
+"""Pairwise diversity: Q, correlation, disagreement, double fault, kappa; all members together: `nonpairwise`."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from depthforest.base import Floats
 from depthforest.ensemble.analysis.checking import Codes, Flags, checked_votes
 
 SAMPLES_AT_ONCE = 2**16
-"""In one matrix product of 0 and 1 in float32, which counts exactly up to 2^24."""
+"""Samples in one matrix product of 0 and 1 in float32, which counts exactly up to 2^24."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairwiseDiversity:
     """Measures of all pairs of members, each an array (n_members, n_members) of float64, symmetric.
 
-    All but kappa look at which answers are right. Let a be the share of samples that both members answer correctly, d
-    that both answer wrongly, b and c that only the one or the other answers correctly.
+    All but kappa compare correctness. Let a be the share of samples on which both members are right, d on which both
+    are wrong, b and c on which only the first or only the second is right.
 
     Parameters
     ----------
     q_statistic
         (ad - bc) / (ad + bc): 0 for independent members, 1 for members that are right on the same samples [1]_.
-        NaN where ad = bc = 0.
+        NaN if ad = bc = 0.
     correlation
-        Of being right: (ad - bc) / sqrt((a + b)(c + d)(a + c)(b + d)). NaN where a member is always right or always
+        Of correctness: (ad - bc) / sqrt((a + b)(c + d)(a + c)(b + d)). NaN if a member is always right or always
         wrong.
     disagreement
-        b + c: the share of samples that one of the two answers correctly [2]_.
+        b + c: the share of samples on which exactly one of the two is right [2]_.
     double_fault
-        d: the share of samples that both answer wrongly [3]_.
+        d: the share of samples on which both are wrong [3]_.
     kappa
-        Agreement of the *labels* beyond what chance would give: (A - E) / (1 - E), A the share of equal answers, E its
-        expectation if the members answered independently, each with its own frequencies of labels [4]_. NaN where both
-        members always answer with the same one label.
+        Agreement of the *labels* beyond chance: (A - E) / (1 - E), with A the share of equal answers and E its
+        expectation for independent members with the same label frequencies [4]_. NaN if both members always predict
+        the same single label.
 
     References
     ----------
@@ -59,7 +59,7 @@ class PairwiseDiversity:
     kappa: Floats
 
     def means(self) -> dict[str, float]:
-        """Return the mean of each measure over the pairs that have one; NaN where none has."""
+        """Return the mean of each measure over the pairs for which it is defined; NaN if there are none."""
         return {field.name: mean_of_pairs(getattr(self, field.name)) for field in fields(self)}
 
 
@@ -69,7 +69,7 @@ def pairwise_diversity(predictions: Any, y: Any) -> PairwiseDiversity:
     Parameters
     ----------
     predictions : array (n_members, n_samples)
-        Labels that each member predicts, at least two members; of a fitted ensemble, `member_predictions(ensemble, X)`.
+        Labels predicted by each member, at least two members; for a fitted ensemble, `member_predictions(ensemble, X)`.
     y : array (n_samples,)
         True labels.
     """
@@ -92,7 +92,7 @@ def pairwise_diversity(predictions: Any, y: Any) -> PairwiseDiversity:
 
 
 def mean_of_pairs(matrix: Floats) -> float:
-    """Return the mean of the entries above the diagonal that are not NaN; NaN where there are none."""
+    """Return the mean of the entries above the diagonal that are not NaN; NaN if there are none."""
     entries = matrix[np.triu_indices(len(matrix), k=1)]
     entries = entries[~np.isnan(entries)]
     return float(entries.mean()) if len(entries) else math.nan
@@ -101,7 +101,7 @@ def mean_of_pairs(matrix: Floats) -> float:
 def _kappa(answers: Codes, n_classes: int) -> Floats:
     n_members, n_samples = answers.shape
     agreement = np.full((n_members, n_members), n_samples, dtype=np.float64)
-    small = answers.astype(np.min_scalar_type(n_classes))  # fewer bytes to compare
+    small = answers.astype(np.min_scalar_type(n_classes))  # small types compare faster
     for index in range(n_members - 1):
         agreement[index, index + 1 :] = (small[index + 1 :] == small[index]).sum(axis=1)
         agreement[index + 1 :, index] = agreement[index, index + 1 :]
@@ -111,7 +111,7 @@ def _kappa(answers: Codes, n_classes: int) -> Floats:
 
 
 def _joint_counts(first: Flags, second: Flags) -> Floats:
-    """Return on how many samples two flags (n_members, n_samples) are both set, (n_members, n_members)."""
+    """Return the number of samples on which both flags (n_members, n_samples) are set, (n_members, n_members)."""
     counts = np.zeros((len(first), len(second)))
     for start in range(0, first.shape[1], SAMPLES_AT_ONCE):
         part = slice(start, start + SAMPLES_AT_ONCE)
@@ -120,5 +120,5 @@ def _joint_counts(first: Flags, second: Flags) -> Floats:
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    """Return a quotient, NaN where it is 0 / 0; below is never 0 alone."""
+    """Return a quotient, NaN for 0 / 0; the denominator is never 0 alone."""
     return np.divide(above, below, out=np.full_like(above, math.nan), where=below != 0)

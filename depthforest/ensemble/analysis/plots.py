@@ -1,6 +1,6 @@
-"""The plots of the analysis: kappa and error, margins, bias and variance by size, voters. matplotlib only inside.
+"""The plots of the analysis: kappa and error, margins, bias and variance by size, voters. Imports matplotlib lazily.
 
-Each takes an optional `ax` (a new figure is made without one) and returns the Axes.
+Each takes an optional `ax` (default: a new figure) and returns the Axes.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from depthforest.ensemble.analysis.voters import hoeffding_bound, majority_error
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# told apart by people who see fewer colors too (Okabe and Ito)
+# distinguishable with color vision deficiency (Okabe and Ito)
 BLUE, ORANGE, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
 COLORS = (BLUE, ORANGE, GREEN, PURPLE, BLACK)
 STYLES = ("-", "--", "-.", ":")
 
 MAX_POINTS = 2000
-"""Pairs that are drawn: more hide each other; the mean is of all."""
+"""Pairs that are drawn, because more would hide each other; the mean is over all pairs."""
 
 NARROW_SIZES = 12
-"""So many sizes get their own ticks."""
+"""Up to this many sizes get their own ticks."""
 
 
 def plot_kappa_error(predictions: Any, y: Any, *, label: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the kappa-error diagram [1]_: each pair of members by its agreement (kappa) and its mean error.
+    """Draw the kappa-error diagram [1]_: agreement (kappa) and mean error of each pair of members.
 
-    Low is accurate, left is diverse; ensembles can be drawn into one Axes, with a label each.
+    Low is accurate, left is diverse. Several ensembles can be drawn into one Axes, with a label each.
 
     Parameters
     ----------
     predictions : array (n_members, n_samples)
-        Labels that each member predicts; of a fitted ensemble, `member_predictions(ensemble, X)`.
+        Labels predicted by each member; for a fitted ensemble, `member_predictions(ensemble, X)`.
     y : array (n_samples,)
         True labels.
 
@@ -66,11 +66,11 @@ def plot_kappa_error(predictions: Any, y: Any, *, label: str | None = None, ax: 
 
 
 def plot_margins(margins: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw the share of samples whose margin is at most each value; left of 0 answers are wrong.
+    """Draw the cumulative distribution of margins: the share of samples with at most each margin. Below 0 is wrong.
 
     Parameters
     ----------
-    margins : array (n_samples,), or mapping of a name to such an array
+    margins : array (n_samples,), or mapping of names to such arrays
     """
     named: Mapping[str | None, Any] = margins if isinstance(margins, Mapping) else {None: margins}
     if not named:
@@ -79,7 +79,7 @@ def plot_margins(margins: Any, *, ax: Axes | None = None) -> Axes:
     for index, (name, values) in enumerate(named.items()):
         at, shares = margin_distribution(values)
         color = COLORS[index % len(COLORS)]
-        style = STYLES[index % len(STYLES)]  # equal ones stay visible under each other
+        style = STYLES[index % len(STYLES)]  # identical curves stay visible under each other
         axes.step([-1, *at, 1], [0, *shares, 1], style, where="post", color=color, label=name)
     axes.axvline(0, color="0.6", linewidth=0.8, zorder=0)
     axes.set(xlim=(-1.02, 1.02), ylim=(0, 1.02), xlabel="margin", ylabel="share of samples up to it")
@@ -95,13 +95,13 @@ def plot_bias_variance(sizes: Sequence[int], decompositions: Sequence[BiasVarian
     sizes : sequence of int
         Numbers of members.
     decompositions : sequence of BiasVariance
-        One for each size: what `bias_variance_by_size` or `bias_variance_of_groups` returned for these sizes.
+        One for each size: the result of `bias_variance_by_size` or `bias_variance_of_groups` for these sizes.
     """
     if len(sizes) != len(decompositions) or not len(sizes):
         raise UsageError(f"expected a decomposition for each size, got {len(decompositions)} for {len(sizes)} sizes")
     losses = {one.loss for one in decompositions}
     if len(losses) > 1:
-        raise UsageError("the decompositions are of different losses: draw them apart")
+        raise UsageError("the decompositions have different losses: draw them separately")
     squared = losses == {"squared"}
     lines = [
         ("error", [one.error for one in decompositions], BLACK, "o-"),
@@ -131,17 +131,18 @@ def plot_voters(
     bound: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the exact error of the majority against the number of voters, odd numbers only.
+    """Draw the exact error of the majority against the number of voters (odd numbers only).
 
     Parameters
     ----------
     error : float
-        Of one voter.
+        Error of one voter.
     correlations : sequence of float
-        Of two voters; a line for each, none below 0 (the lowest that can be had rises with the number of voters).
+        Correlation of two voters; a curve for each, none below 0 (the lowest possible one rises with the number of
+        voters).
     max_voters : int
     bound : bool
-        Also draw Hoeffding's bound for independent voters, if the error is below 1/2.
+        Whether to draw Hoeffding's bound for independent voters, too, if the error is below 1/2.
     """
     if any(correlation < 0 for correlation in correlations):
         raise UsageError(f"the correlations of this plot must not be negative, got {min(correlations):g}")
@@ -160,7 +161,7 @@ def plot_voters(
 
 
 def _axes(ax: Axes | None) -> Axes:
-    """Return the Axes to draw into: the given one, or that of a new figure."""
+    """Return the given Axes, or that of a new figure."""
     if ax is not None:
         return ax
     made: Axes = pyplot().subplots(figsize=(5, 4), layout="constrained")[1]
@@ -168,7 +169,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 
 def pyplot() -> Any:
-    """Return matplotlib's pyplot, or raise one line that says how to get it."""
+    """Return matplotlib's pyplot, or raise an error that says how to install it."""
     try:
         from matplotlib import pyplot as plt
     except ImportError:
@@ -177,7 +178,7 @@ def pyplot() -> Any:
 
 
 def finished(axes: Axes, *, legend: bool) -> Axes:
-    """Give an Axes the look that all plots of the analysis share."""
+    """Give an Axes the common look of all plots of the analysis."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="0.92", linewidth=0.8)
     axes.set_axisbelow(True)

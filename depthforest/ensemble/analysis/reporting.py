@@ -1,4 +1,4 @@
-"""One call that says whether an ensemble was worth it: accuracy, diversity and margins as a table and as plots."""
+"""One call that shows whether an ensemble was worth it: accuracy, diversity and margins as a table and as plots."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MIN_GROUPS = 5
-"""Fewer groups of members give no variance worth drawing."""
+"""Least number of groups of members whose variance is drawn."""
 
 GROUP_SIZES = (1, 3, 5, 9, 17, 33, 65, 129)
-"""Odd, so that groups of voters on two classes have no ties."""
+"""Odd, so that groups of voters have no ties with two classes."""
 
 VOTES_DRAWN = 101
-"""Numbers of first members whose vote is drawn, at most."""
+"""Largest number of sizes for which the vote of the first members is drawn."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a report: the group it stands in, a name, a value, and what it means."""
+    """One line of a report: its group, a name, a value, and its meaning."""
 
     group: str
     name: str
@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What the analysis found: `print(report)` shows the table, `report.plot()` the plots.
+    """The results of the analysis: `print(report)` shows the table, `report.plot()` the plots.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ class Report:
     rows : list of Row
         Undefined measures are NaN.
     predictions : array (n_members, n_samples)
-        What each member answers: numbers, or indices into the ensemble's sorted classes.
+        Predictions of each member: numbers, or indices into the ensemble's sorted classes.
     y : array (n_samples,)
-        What is true, likewise.
+        True answers, likewise.
     margins : dict
-        Margins (n_samples,) by their kind; empty for a regressor.
+        Margins (n_samples,) by kind; empty for a regressor.
     is_classification : bool
     """
 
@@ -95,11 +95,11 @@ class Report:
         raise KeyError(name)
 
     def to_dict(self) -> dict[str, float | None]:
-        """Return the values by name, ready for JSON: None where a measure is undefined or infinite."""
+        """Return the values by name, ready for JSON: None for undefined or infinite measures."""
         return {row.name: row.value if math.isfinite(row.value) else None for row in self.rows}
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Draw the plots into one figure, save it where a path is given, and return it."""
+        """Draw the plots into one figure, save it if a path is given, and return it."""
         plt = plots.pyplot()
         sizes = [size for size in GROUP_SIZES if len(self.predictions) // size >= MIN_GROUPS]
         drawers = (
@@ -156,16 +156,16 @@ class Report:
 
 
 def report(ensemble: Any, X: Any, y: Any) -> Report:
-    """Return what makes a fitted ensemble good or bad: how accurate and how diverse its members are.
+    """Return a report on a fitted ensemble: how accurate and how diverse its members are.
 
     Parameters
     ----------
     ensemble : fitted classifier or regressor with `estimators_`
         Ours, scikit-learn's, or any that follows their conventions; at least two members.
     X : array or DataFrame (n_samples, n_features)
-        Samples that the ensemble was not trained on: on its training samples everything looks better than it is.
+        Samples that the ensemble was not trained on: on training samples everything looks better than it is.
     y : array (n_samples,)
-        Their true answers.
+        True answers.
     """
     if len(members_of(ensemble)) < 2:
         raise UsageError("an ensemble of one member has no diversity: the analysis needs at least two")
@@ -184,7 +184,7 @@ def report(ensemble: Any, X: Any, y: Any) -> Report:
     if has_probabilities(ensemble):
         shares = sum(each_probabilities(ensemble, X)) / len(predictions)
         margins["probabilities"] = probability_margins(shares, truth, classes=ensemble.classes_)
-    # indices from here on: the measures need no more, and compare numbers faster than text
+    # indices from here on: they suffice for the measures, and compare faster than text
     labels = np.sort(as_labels(np.asarray(ensemble.classes_), "classes_"))
     predictions, truth = np.searchsorted(labels, predictions), np.searchsorted(labels, truth)
     margins = {"votes": vote_margins(predictions, truth), **margins}
@@ -200,16 +200,16 @@ def _accuracy_rows(predictions: Numbers, truth: Numbers, ensemble_error: float) 
     independent = majority_error(len(errors), errors, tie="error")
     named = [
         ("ensemble error", ensemble_error, "share of wrong answers of the ensemble itself"),
-        ("vote error", parts.bias, "of the plain vote of the members, ties to the lower class: their bias"),
+        ("vote error", parts.bias, "of the unweighted vote of the members, ties to the lower class: their bias"),
         ("mean member error", float(errors.mean()), "= vote error + net variance"),
         ("best member error", float(errors.min()), ""),
         ("worst member error", float(errors.max()), ""),
         ("net variance", parts.net_variance, "what voting gains: mean member error - vote error"),
-        ("half wrong, independent", independent, "half or more wrong, if members of these errors were independent"),
+        ("half wrong, independent", independent, "half or more wrong, if members with these errors were independent"),
         (
             "half wrong",
             float((2 * wrong.sum(axis=0) >= len(errors)).mean()),
-            "half or more of the members wrong, in fact",
+            "half or more of the members wrong, as observed",
         ),
     ]
     return [Row("accuracy", *row) for row in named]
@@ -221,7 +221,7 @@ def _diversity_rows(predictions: Numbers, truth: Numbers) -> list[Row]:
     pooled = pooled_correlation(~checked_votes(predictions, truth).right)
     named = [
         ("Q statistic", means["q_statistic"], "0 independent, 1 right on the same samples"),
-        ("correlation", means["correlation"], "of being right, mean of the pairs"),
+        ("correlation", means["correlation"], "of correctness, mean of the pairs"),
         ("correlation of errors", pooled, "all pairs pooled, as the theory of voters has it"),
         ("disagreement", means["disagreement"], "one of the two is right"),
         ("double fault", means["double_fault"], "both are wrong"),
@@ -229,10 +229,10 @@ def _diversity_rows(predictions: Numbers, truth: Numbers) -> list[Row]:
     ]
     both = [Row("diversity of pairs (means)", *row) for row in named]
     together = [
-        ("entropy", whole["entropy"], "0 all right or all wrong, 1 split in halves"),
+        ("entropy", whole["entropy"], "0 all right or all wrong, 1 split in half"),
         ("vote entropy", whole["vote_entropy"], "of the votes over the classes, bits"),
-        ("Kohavi-Wolpert variance", whole["kohavi_wolpert"], "of being right"),
-        ("generalised diversity", whole["generalised_diversity"], "1 nobody shares a fault, 0 all fail together"),
+        ("Kohavi-Wolpert variance", whole["kohavi_wolpert"], "of correctness"),
+        ("generalised diversity", whole["generalised_diversity"], "1 faults are never shared, 0 all fail together"),
     ]
     return both + [Row("diversity of all", *row) for row in together]
 
@@ -242,7 +242,7 @@ def _margin_rows(predictions: Numbers, truth: Numbers, margins: dict[str, Floats
     named = [
         ("strength", breiman.strength, "mean margin of the votes"),
         ("raw margin correlation", breiman.correlation, "Breiman's"),
-        ("Breiman's bound", breiman.bound, "of the error: correlation (1 - strength²) / strength²"),
+        ("Breiman's bound", breiman.bound, "on the error: correlation (1 - strength²) / strength²"),
         ("margins up to 0", float((margins["votes"] <= 0).mean()), "share of samples, by votes"),
     ]
     if "probabilities" in margins:
@@ -253,7 +253,7 @@ def _margin_rows(predictions: Numbers, truth: Numbers, margins: dict[str, Floats
 
 
 def _regression_rows(predictions: Numbers, truth: Numbers, answers: Numbers, weights: Any) -> list[Row]:
-    """Return the rows of a regressor; `weights` are those of its members, where it keeps any."""
+    """Return the rows of a regressor; `weights` are those of its members, if it has any."""
     values, target = checked_values(predictions, truth)
     parts = error_ambiguity(values, target, weights=weights)
     errors = values - target
@@ -275,16 +275,16 @@ def _regression_rows(predictions: Numbers, truth: Numbers, answers: Numbers, wei
         ("worst member error", float(parts.member_errors.max()), ""),
     ]
     diversity = [
-        ("ambiguity", parts.ambiguity, "what averaging gains: spread of the members about their mean"),
+        ("ambiguity", parts.ambiguity, "what averaging gains: spread of the members around their mean"),
         ("correlation of errors", correlation, "mean of the pairs"),
     ]
     return [Row("accuracy (squared error)", *row) for row in accuracy] + [Row("diversity", *row) for row in diversity]
 
 
 def _errors_of_first(predictions: Numbers, truth: Numbers) -> tuple[Numbers, Floats, Floats]:
-    """Return odd numbers of members, the error of the vote of the first so many, and how often most of them are wrong.
+    """Return odd numbers of members, the error of the vote of that many first members, and how often most are wrong.
 
-    With two classes both are the same; with more, most members can be wrong while they agree on nothing.
+    With two classes both errors are equal; with more, most members can be wrong without agreeing.
     """
     votes = checked_votes(predictions, truth)
     n = len(votes.answers)
@@ -301,7 +301,7 @@ def _errors_of_first(predictions: Numbers, truth: Numbers) -> tuple[Numbers, Flo
 
 
 def _shown(value: float) -> str:
-    """Return a number with four significant digits; words where there is none."""
+    """Return a number with four significant digits, or a word if it is undefined or infinite."""
     if math.isnan(value):
         return "undefined"
     return "none" if math.isinf(value) else f"{value:.4g}"

@@ -1,7 +1,7 @@
-"""Training a learner again and again on different samples, for its bias and variance: by bootstrap or afresh.
+"""Repeated training of an estimator on different samples, for its bias and variance: bootstrap or fresh samples.
 
 A `draw` is any function that takes a `numpy.random.RandomState` and returns a training sample (X, y). `bootstrap` makes
-one from data at hand; where the source of the data is known, write your own and every round sees fresh data.
+one from existing data; if the source of the data is known, write your own so that every round sees fresh data.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from depthforest.ensemble.fitting import MAX_SEED, in_parallel, member_seeds
 Draw = Callable[[np.random.RandomState], tuple[Any, Any]]
 
 N_ROUNDS = 30
-"""Enough for a variance to within a quarter of itself (the relative error of a variance is about sqrt(2 / n))."""
+"""Enough for a relative error of a quarter in a variance (which is about sqrt(2 / n))."""
 
 
 def bootstrap(X: Any, y: Any) -> Draw:
-    """Return a draw that resamples data with replacement, as many rows as there are.
+    """Return a draw that resamples all rows with replacement.
 
-    A bootstrap sample holds about 63 % of the rows: bias comes out somewhat higher and variance lower than with fresh
-    samples of full size.
+    A bootstrap sample contains about 63 % of the rows: bias comes out somewhat higher and variance lower than with
+    fresh samples of full size.
     """
     rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if not rows or rows != len(y):
@@ -60,22 +60,22 @@ def round_predictions(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Numbers:
-    """Return what a learner predicts after training on each of several samples.
+    """Return the predictions of an estimator after training on each of several samples.
 
     Parameters
     ----------
     estimator : classifier or regressor
         Cloned for each round, with a new seed in all its parameters named `random_state`: the randomness of the
-        learner is part of its variance.
+        estimator is part of its variance.
     draw : callable
         Takes a RandomState and returns a training sample (X, y): `bootstrap(X, y)`, or a source of fresh samples.
     X : array or DataFrame (n_samples, n_features)
-        What to predict, not drawn from in training.
+        Samples to predict, not used in training.
     n_rounds : int
         At least 2.
     random_state : int, RandomState or None
     n_jobs : int, optional
-        Rounds at once; the result is the same for any number.
+        Rounds in parallel; the result is the same for any number.
 
     Returns
     -------
@@ -105,8 +105,8 @@ def bias_variance_by_size(
 ) -> list[BiasVariance]:
     """Return bias and variance of the first members of an ensemble, for several numbers of members.
 
-    The ensemble is trained once a round with all its members; smaller ones are its first members, combined as
-    `members.first_members_answers` says: the stages of a boosted ensemble, equal weights otherwise.
+    The ensemble is trained once per round with all its members; smaller ensembles are its first members, combined as in
+    `members.first_members_answers`: the stages of a boosted ensemble, equal weights otherwise.
 
     Parameters
     ----------
@@ -114,11 +114,11 @@ def bias_variance_by_size(
     draw, n_rounds, random_state, n_jobs
         As in `round_predictions`.
     X, y : arrays (n_samples, n_features) and (n_samples,)
-        What to predict and the answers to it, as `squared_decomposition` and `zero_one_decomposition` take them.
+        Samples to predict and their answers, as in `squared_decomposition` and `zero_one_decomposition`.
     sizes : sequence of int
         Numbers of members, from 1 to all.
     noise, class_probabilities, classes
-        For these two functions, where the true distribution is known.
+        As in these two functions, if the true distribution is known.
     """
     if not (is_classifier(ensemble) or is_regressor(ensemble)):
         raise UsageError(f"expected a classifier or a regressor, got {type(ensemble).__name__}")
@@ -139,21 +139,21 @@ def bias_variance_by_size(
 def bias_variance_of_groups(
     predictions: Any, y: Any, *, sizes: Sequence[int], is_classification: bool
 ) -> list[BiasVariance]:
-    """Return bias and variance of small ensembles that are disjoint groups of the members of a large one.
+    """Return bias and variance of small ensembles: disjoint groups of the members of a large one.
 
-    No training is needed, but all members have seen the same training data: what is missing is the variance from one
-    training sample to another, which `bias_variance_by_size` contains.
+    No training is needed, but all members have seen the same training data, so the variance between training samples is
+    missing. `bias_variance_by_size` includes it.
 
     Parameters
     ----------
     predictions : array (n_members, n_samples)
-        Labels or numbers that each member predicts; of a fitted ensemble, `member_predictions(ensemble, X)`.
+        Labels or numbers predicted by each member; for a fitted ensemble, `member_predictions(ensemble, X)`.
     y : array (n_samples,)
         True answers.
     sizes : sequence of int
         Members in a group; each size must leave at least two groups.
     is_classification : bool
-        Members of a group vote (ties go to the lower class), or are averaged.
+        Whether the members of a group vote (ties go to the lower class) or are averaged.
     """
     answers: Any
     truth: Any
@@ -165,7 +165,7 @@ def bias_variance_of_groups(
     for size in [whole_number(size, "a size", least=1) for size in sizes]:
         n_groups = len(answers) // size
         if n_groups < 2:
-            raise UsageError(f"{len(answers)} members make no two groups of {size}: take smaller sizes")
+            raise UsageError(f"{len(answers)} members do not make two groups of {size}: use smaller sizes")
         groups = answers[: n_groups * size].reshape(n_groups, size, -1)
         if is_classification:
             joint = np.array([counts_of_votes(group, n_classes).argmax(axis=1) for group in groups])
@@ -183,13 +183,13 @@ def _rounds(
     random_state: Any,
     n_jobs: int | None,
 ) -> Iterator[Numbers]:
-    """Yield the answers of a learner after each round of training."""
+    """Yield the answers of an estimator after each round of training."""
     seeds = member_seeds(random_state, whole_number(n_rounds, "n_rounds", least=2))
     return in_parallel(_Round(estimator, answers), _samples(draw, seeds.tolist()), n_jobs=n_jobs)
 
 
 class _Round:
-    """One round, as an object that processes can be handed."""
+    """One round as an object that can be sent to processes."""
 
     def __init__(self, estimator: Any, answers: Callable[[Any], Numbers]) -> None:
         self.estimator = estimator
@@ -203,7 +203,7 @@ class _Round:
 
 
 def _samples(draw: Draw, seeds: list[int]) -> Iterator[tuple[Any, Any, int]]:
-    """Yield a training sample and a seed for each round; drawn here, so that no process must be handed `draw`."""
+    """Yield a training sample and a seed for each round; drawn here, so that `draw` need not be sent to processes."""
     for seed in seeds:
         rng = check_random_state(seed)
         drawn = draw(rng)
@@ -213,7 +213,7 @@ def _samples(draw: Draw, seeds: list[int]) -> Iterator[tuple[Any, Any, int]]:
 
 
 def _seeded(model: Any, seed: int) -> Any:
-    """Set a seed in all parameters named `random_state`, those of inner estimators too."""
+    """Set a seed in all parameters named `random_state`, including those of nested estimators."""
     rng = check_random_state(seed)
     names = [name for name in sorted(model.get_params(deep=True)) if name.split("__")[-1] == "random_state"]
     return model.set_params(**{name: int(rng.randint(MAX_SEED)) for name in names})

@@ -1,17 +1,16 @@
-"""The theory of voters: how often the majority of T voters is wrong, exactly, by a bound, and by drawing lots.
+"""The theory of voters: how often the majority of T voters is wrong, exactly, as a bound, and by simulation.
 
-A voter is wrong with some probability, its error. Two voters are correlated when they tend to be wrong on the same
-cases. The way in which correlation comes about is part of the model, and the same in the exact formulas and in the
-simulation:
+A voter is wrong with some probability, its error. Two voters are correlated if they tend to be wrong on the same cases.
+The model also defines how correlation arises, in the same way in the exact formulas and in the simulation:
 
 - positive: every case has its own difficulty, the probability with which *any* voter is wrong on it, drawn from a
-  beta distribution with the error as its mean; given the case, voters are independent. The number of wrong votes is
+  beta distribution whose mean is the error; given the case, voters are independent. The number of wrong votes is
   beta-binomial, and the correlation of two voters is 1 / (a + b + 1) for a beta distribution with parameters a, b.
-- negative: in some share of the cases the wrong votes are dealt out so evenly that their number is the floor or the
-  ceiling of T times the error; in the others, voters are independent. Less variance is impossible, so this reaches
-  the lowest correlation that T voters can have.
+- negative: in some share of the cases the wrong votes are spread so evenly that their number is the floor or the
+  ceiling of T times the error; in the others, voters are independent. No distribution has less variance, so this
+  reaches the lowest correlation that T voters can have.
 
-Nothing here looks at data; `reporting` sets a fitted ensemble beside it, `plots` draws it.
+Nothing here depends on data; `reporting` compares a fitted ensemble with it, `plots` draws it.
 """
 
 from __future__ import annotations
@@ -27,26 +26,26 @@ from depthforest.base import Floats, UsageError
 from depthforest.ensemble.analysis.checking import Flags, between, finite, whole_number
 
 TIES = {"error": 1.0, "right": 0.0, "coin": 0.5}
-"""What share of the ties counts as wrong, by the name of the rule."""
+"""The share of ties that counts as wrong, by rule."""
 
 VOTES_AT_ONCE = 2**22
-"""Drawn in one go: 32 MB of random numbers."""
+"""Size of one draw: 32 MB of random numbers."""
 
 
 @dataclass(frozen=True)
 class SimulatedVote:
-    """What a simulation of voters gave.
+    """The result of a simulation of voters.
 
     Parameters
     ----------
     error : float
         Share of the cases on which the majority was wrong.
     standard_error : float
-        Of that share, as of any share of independent cases.
+        Standard error of that share, for independent cases.
     member_error : float
-        Share of the single votes that were wrong.
+        Share of single votes that were wrong.
     correlation : float
-        Of two voters, all pairs pooled; NaN for one voter and where votes never differ.
+        Of two voters, all pairs pooled; NaN for one voter or if votes never differ.
     """
 
     error: float
@@ -63,9 +62,9 @@ def wrong_vote_probabilities(n_voters: int, error: Any, *, correlation: float = 
     n_voters : int
         T, at least 1.
     error : float or array (n_voters,)
-        The probability with which a voter is wrong. Voters of different errors must be independent.
+        The probability with which a voter is wrong. Voters with different errors must be independent.
     correlation : float
-        Of two voters; the module's docstring says how it comes about.
+        Of two voters; the docstring of the module says how it arises.
 
     Returns
     -------
@@ -80,7 +79,7 @@ def wrong_vote_probabilities(n_voters: int, error: Any, *, correlation: float = 
     if rho >= 0:
         return _beta_binomial(n, p, rho)
     share = rho / lowest_correlation(n, p)
-    return share * _dealt(n, p) + (1 - share) * _beta_binomial(n, p, 0.0)
+    return share * _least_variance(n, p) + (1 - share) * _beta_binomial(n, p, 0.0)
 
 
 def majority_error(n_voters: int, error: Any, *, correlation: float = 0.0, tie: str | None = None) -> float:
@@ -93,8 +92,8 @@ def majority_error(n_voters: int, error: Any, *, correlation: float = 0.0, tie: 
     n_voters, error, correlation
         As in `wrong_vote_probabilities`.
     tie : {"error", "right", "coin"}, optional
-        What it is when half of the voters are wrong: an error, a right answer, or half of each. Must be said for an
-        even number of voters; an odd number has no ties.
+        How a tie, half of the voters wrong, counts: as an error, as right, or half of each. Required for an even
+        number of voters; an odd number has no ties.
     """
     probabilities = wrong_vote_probabilities(n_voters, error, correlation=correlation)
     share = _tie_share(n_voters, tie)
@@ -104,18 +103,18 @@ def majority_error(n_voters: int, error: Any, *, correlation: float = 0.0, tie: 
 
 
 def hoeffding_bound(n_voters: int, error: float, *, tie: str | None = None) -> float:
-    """Return a bound of the majority error of independent voters: exp(-2 T (1/2 - p)^2) / 2.
+    """Return a bound on the majority error of independent voters: exp(-2 T (1/2 - p)^2) / 2.
 
-    It is Hoeffding's inequality [1]_, halved. Halving is allowed where errors of 1/2 make a majority error of 1/2, by
-    symmetry: for odd T, and for even T with ties that are right or decided by a coin. Where ties are errors the bound
-    is exp(-2 T (1/2 - p)^2).
+    It is Hoeffding's inequality [1]_, halved. Halving is valid if, by symmetry, errors of 1/2 give a majority error of
+    1/2: for odd T, and for even T if ties count as right or are decided by a coin. If ties are errors, the bound is
+    exp(-2 T (1/2 - p)^2).
 
     Parameters
     ----------
     n_voters : int
         T, at least 1.
     error : float
-        p, at most 1/2: worse voters get worse together, and no bound of this kind holds.
+        p, at most 1/2: worse voters do worse together, and no such bound holds.
     tie : {"error", "right", "coin"}, optional
         As in `majority_error`.
 
@@ -134,15 +133,15 @@ def hoeffding_bound(n_voters: int, error: float, *, tie: str | None = None) -> f
 
 
 def lowest_correlation(n_voters: int, error: float) -> float:
-    """Return the lowest correlation that all pairs of so many voters of equal error can have.
+    """Return the lowest correlation that this many voters of equal error can have, the same for all pairs.
 
-    The number of wrong votes has the variance T p (1 - p) (1 + (T - 1) rho), and as a whole number of mean T p it
-    cannot have less than f (1 - f), where f is the fraction of T p.
+    The number of wrong votes has variance T p (1 - p) (1 + (T - 1) rho). As a whole number with mean T p, it cannot
+    have less than f (1 - f), where f is the fractional part of T p.
     """
     n = whole_number(n_voters, "n_voters", least=2)
     p = between(error, "error", 0, 1)
     if p in (0, 1):
-        raise UsageError(f"voters that are always wrong or never have no correlation, got the error {p:g}")
+        raise UsageError(f"voters that are always or never wrong have no correlation, got the error {p:g}")
     fraction = n * p - math.floor(n * p)
     return (fraction * (1 - fraction) / (n * p * (1 - p)) - 1) / (n - 1)
 
@@ -150,14 +149,14 @@ def lowest_correlation(n_voters: int, error: float) -> float:
 def draw_voters(
     n_voters: int, error: float, *, correlation: float = 0.0, n_cases: int = 10_000, random_state: Any = None
 ) -> Flags:
-    """Return drawn votes, True where a voter is wrong.
+    """Return simulated votes, True if a voter is wrong.
 
     Parameters
     ----------
     n_voters, error, correlation
         As in `wrong_vote_probabilities`; here all voters have the same error.
     n_cases : int
-        How many cases they vote on.
+        Number of cases they vote on.
     random_state : int, RandomState or None
 
     Returns
@@ -173,7 +172,7 @@ def draw_voters(
     for start in range(0, n_cases, step):
         part = wrong[:, start : start + step]
         if rho < 0:
-            part[:] = _draw_dealt(n, p, rho / lowest_correlation(n, p), part.shape[1], rng)
+            part[:] = _draw_evenly(n, p, rho / lowest_correlation(n, p), part.shape[1], rng)
         else:
             part[:] = rng.random_sample(part.shape) < _draw_difficulties(p, rho, part.shape[1], rng)
     return wrong
@@ -188,7 +187,7 @@ def simulate_majority(
     n_cases: int = 10_000,
     random_state: Any = None,
 ) -> SimulatedVote:
-    """Return how often the majority of drawn, correlated voters is wrong; the parameters are those of `draw_voters`."""
+    """Return how often the majority of simulated, correlated voters is wrong; parameters as in `draw_voters`."""
     share = _tie_share(whole_number(n_voters, "n_voters", least=1), tie)
     wrong = draw_voters(n_voters, error, correlation=correlation, n_cases=n_cases, random_state=random_state)
     twice = 2 * wrong.sum(axis=0)
@@ -215,7 +214,7 @@ def _tie_share(n_voters: int, tie: str | None) -> float:
     if tie is None:
         if n_voters % 2 == 0:
             raise UsageError(
-                f"{n_voters} voters can tie: say tie='error', tie='right' or tie='coin', or take an odd number"
+                f"{n_voters} voters can tie: set tie='error', tie='right' or tie='coin', or use an odd number"
             )
         return 0.0
     if tie not in TIES:
@@ -229,7 +228,7 @@ def _checked_correlation(n: int, error: Any, correlation: Any) -> tuple[float, f
     if rho == 0:
         return p, rho
     if p in (0, 1):
-        raise UsageError(f"voters of error {p:g} never differ: a correlation of {rho:g} cannot be had, only 0")
+        raise UsageError(f"voters of error {p:g} never differ: the correlation must be 0, got {rho:g}")
     if rho < 0:
         lowest = lowest_correlation(n, p) if n > 1 else 0.0
         if rho < lowest:
@@ -242,19 +241,19 @@ def _checked_correlation(n: int, error: Any, correlation: Any) -> tuple[float, f
 def _beta_binomial(n: int, p: float, rho: float) -> Floats:
     """Return C(n, k) prod_{i<k} (p + i t) prod_{j<n-k} (1 - p + j t) / prod_{l<n} (1 + l t), with t = rho / (1 - rho).
 
-    This form is the binomial distribution at rho = 0, and as exact near it, where the usual one with beta functions
-    loses all its digits.
+    This form is the binomial distribution at rho = 0 and exact near it, where the usual form with beta functions loses
+    all its digits.
     """
     steps = np.arange(n) * (rho / (1 - rho))
-    with np.errstate(divide="ignore"):  # the logarithm of 0, where p is 0 or 1
+    with np.errstate(divide="ignore"):  # the logarithm of 0 if p is 0 or 1
         wrong, right = (np.concatenate([[0.0], np.cumsum(np.log(start + steps))]) for start in (p, 1 - p))
     factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
     choices = factorials[-1] - factorials - factorials[::-1]
     return np.asarray(np.exp(choices + wrong + right[::-1] - np.log1p(steps).sum()))
 
 
-def _dealt(n: int, p: float) -> Floats:
-    """Return the distribution of wrong votes with the least variance: the floor and the ceiling of n p."""
+def _least_variance(n: int, p: float) -> Floats:
+    """Return the distribution of wrong votes with the least variance: on the floor and the ceiling of n p."""
     low = math.floor(n * p)
     probabilities = np.zeros(n + 1)
     probabilities[low] = 1 - (n * p - low)
@@ -279,7 +278,7 @@ def _unequal_voters(n: int, error: Any, correlation: float) -> Floats:
 
 
 def _draw_difficulties(p: float, rho: float, n_cases: int, rng: np.random.RandomState) -> Floats:
-    """Return with what probability a voter is wrong on each case, (n_cases,)."""
+    """Return the probability that a voter is wrong on each case, (n_cases,)."""
     if rho == 0:
         return np.full(n_cases, p)
     if rho == 1:
@@ -288,11 +287,11 @@ def _draw_difficulties(p: float, rho: float, n_cases: int, rng: np.random.Random
     return np.asarray(rng.beta(p * total, (1 - p) * total, size=n_cases))
 
 
-def _draw_dealt(n: int, p: float, share: float, n_cases: int, rng: np.random.RandomState) -> Flags:
-    """Return wrong votes that are dealt out evenly in a share of the cases and independent in the others."""
+def _draw_evenly(n: int, p: float, share: float, n_cases: int, rng: np.random.RandomState) -> Flags:
+    """Return wrong votes that are spread evenly in a share of the cases and independent in the others."""
     low = math.floor(n * p)
     counts = low + (rng.random_sample(n_cases) < n * p - low)
     order = rng.random_sample((n, n_cases)).argsort(axis=0).argsort(axis=0)
     independent = rng.random_sample((n, n_cases)) < p
-    is_dealt = rng.random_sample(n_cases) < share
-    return np.where(is_dealt, order < counts, independent)
+    is_even = rng.random_sample(n_cases) < share
+    return np.where(is_even, order < counts, independent)

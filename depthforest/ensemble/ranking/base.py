@@ -1,4 +1,4 @@
-"""What all rankers share, networks and boosted trees: scores of documents, judged by mean NDCG."""
+"""The common base of all rankers, networks and boosted trees: documents get scores, evaluated by mean NDCG."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from depthforest.ensemble.ranking.metrics import cut_off, ndcg
 
 
 class BaseRanker(BaseEstimator):  # type: ignore[misc]
-    """A learner with `fit(X, y, qid=None)` and `predict(X)`; its parameters `eval_at` and `gain` are of the NDCG."""
+    """A ranker with `fit(X, y, qid=None)` and `predict(X)`; its parameters `eval_at` and `gain` define the NDCG."""
 
     def score(self, X: Any, y: Any, qid: Any = None, *, query_weight: Any = None) -> float:
-        """Return the mean NDCG at `eval_at` over queries; one without relevant documents counts 1.
+        """Return the mean NDCG at `eval_at` over queries; a query without relevant documents counts 1.
 
         Parameters
         ----------
@@ -23,7 +23,7 @@ class BaseRanker(BaseEstimator):  # type: ignore[misc]
         y : (n,) array
             Relevance.
         qid : (n,) array, optional
-            The query of each row; rows of a query stand together. None: one query.
+            The query of each row; the rows of a query must be adjacent. None: one query.
         query_weight : (n,) array, optional
             The weight of each row's query, for a weighted mean.
         """

@@ -1,4 +1,4 @@
-"""Epochs: the training of a ranking network, batch of queries by batch, judged by NDCG after each epoch."""
+"""Epochs: the training of a ranking network on batches of queries, evaluated by NDCG after each epoch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from depthforest.ensemble.ranking.metrics import ndcg_by_query
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a network is trained: as the parameters of the estimators say."""
+    """How a network is trained, from the parameters of the estimators."""
 
     learning_rate: float
     weight_decay: float
@@ -29,17 +29,17 @@ class TrainingSettings:
 
 @dataclass(eq=False)
 class Queries:
-    """What is trained on and judged by.
+    """The training and validation data.
 
     Attributes
     ----------
     x : (n, n_features) float64
     targets : PairTargets
     gains : (n,) float64
-        Of NDCG.
+        Gains for NDCG.
     weights : (n_queries,) float64
     trained, judged : (m,) int64
-        Numbers of queries; no judged ones without early stopping.
+        Indices of the queries for training and for validation; the latter are empty without early stopping.
     """
 
     x: Floats
@@ -50,18 +50,18 @@ class Queries:
     judged: Starts
 
     def mean(self, values: Floats, which: Starts) -> float:
-        """Return the weighted mean of a number of some queries."""
+        """Return the weighted mean of a value by query over some queries."""
         return float(np.average(values[which], weights=self.weights[which]))
 
 
 @dataclass(eq=False)
 class History:
-    """What epochs left behind; whole after each of them, so that an interrupt loses only the last one.
+    """The results of the epochs so far; complete after each epoch, so that an interrupt loses only the last one.
 
     Attributes
     ----------
     coefs, intercepts : list of float64 arrays
-        Of the last epoch, or with judged queries of the best.
+        Of the last epoch; with validation queries, of the best.
     train_scores, validation_scores : list of float
         NDCG after each epoch.
     """
@@ -77,7 +77,7 @@ def train(
 ) -> None:
     """Train a network in place and fill its history.
 
-    With queries to judge by it stops when their NDCG has not risen for `settings.patience` epochs.
+    With validation queries it stops when their NDCG has not risen for `settings.patience` epochs.
     """
     z = network.standardised(queries.x)
     adam = Adam(network, settings.learning_rate, settings.weight_decay)
@@ -102,7 +102,7 @@ def train(
 
 
 def _run_epoch(network: Network, adam: Adam, z: Floats, queries: Queries, order: Starts, batch_size: int) -> None:
-    """Make a step for each batch of queries."""
+    """Take one step per batch of queries."""
     targets = queries.targets
     score, gradient, hessian = np.zeros((3, len(z)))
     for begin in range(0, len(order), batch_size):
@@ -116,7 +116,7 @@ def _run_epoch(network: Network, adam: Adam, z: Floats, queries: Queries, order:
 
 
 def rows_of(starts: Starts, queries: Starts) -> Starts:
-    """Return the rows of queries, one query after the other."""
+    """Return the rows of the given queries, one query after the other."""
     sizes = starts[queries + 1] - starts[queries]
     within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return np.asarray(np.repeat(starts[queries], sizes) + within)

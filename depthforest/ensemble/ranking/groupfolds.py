@@ -1,4 +1,4 @@
-"""Cross-validation by query: no query is in a training and in a test part at once."""
+"""Cross-validation by query: all rows of a query are in the same fold."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cross_val_ndcg(
     random_state: Any = None,
     n_jobs: int | None = None,
 ) -> Floats:
-    """Return the NDCG of each query, ranked by a model that was fitted without its fold of queries.
+    """Return the NDCG of each query, ranked by a model that was fitted without the query's fold.
 
     Parameters
     ----------
@@ -38,20 +38,20 @@ def cross_val_ndcg(
     y : (n,) array
         Relevance.
     qid : (n,) array
-        The query of each row; rows of a query stand together.
+        The query of each row; the rows of a query must be adjacent.
     k, gain
-        Of NDCG, as of `ranking.ndcg`.
+        As in `ranking.ndcg`.
     n_splits : int
-        Folds.
+        Number of folds.
     random_state : int, RandomState or None
-        Queries are dealt to folds at random; None deals them by their sizes, the same way every time.
+        Queries are assigned to folds at random; None balances the folds by query size, always in the same way.
     n_jobs : int, optional
-        Folds fitted at once.
+        Folds fitted in parallel.
 
     Returns
     -------
     (n_queries,) float64 array
-        In the order of the queries, with 1 for queries without relevant documents; its mean is the score.
+        In the order of the queries, with 1 for queries without relevant documents; the mean is the score.
     """
     grades = check_relevance(y, gain=gain)
     starts = query_starts(qid, len(grades))

@@ -1,7 +1,7 @@
-"""Groups: which rows belong to which query, how relevant they are, and their scores; checked once for all of ranking.
+"""Groups: queries, relevance and scores of documents, checked once for all of ranking.
 
-The rows of a query stand together; queries come in any order. Kernels take `starts`, (n_queries + 1,) int64: query q
-has the rows from `starts[q]` to before `starts[q + 1]`.
+The rows of a query are adjacent; queries come in any order. Kernels take `starts`, (n_queries + 1,) int64: query q has
+the rows from `starts[q]` up to but excluding `starts[q + 1]`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ Starts = Longs
 
 EXPONENTIAL, LINEAR = "exponential", "linear"
 GAINS = (EXPONENTIAL, LINEAR)
-"""What a grade is worth: 2^grade - 1, or the grade itself."""
+"""The gain of a grade: 2^grade - 1, or the grade itself."""
 
 MAX_GRADE = 31
-"""Largest grade whose gain is 2^grade - 1: beyond it one document outweighs all others in double precision."""
+"""Largest grade with exponential gain: beyond it one document outweighs all others in double precision."""
 
 
 def query_starts(qid: Any, n_rows: int) -> Starts:
-    """Return where each query begins, (n_queries + 1,) int64, the last entry being `n_rows`.
+    """Return where each query begins, (n_queries + 1,) int64; the last entry is `n_rows`.
 
     Parameters
     ----------
     qid : (n_rows,) array of whole numbers or text, or None
-        The query of each row; None for one query. The rows of a query must stand together.
+        The query of each row; None for one query. The rows of a query must be adjacent.
     n_rows : int
     """
     if qid is None:
@@ -45,7 +45,7 @@ def query_starts(qid: Any, n_rows: int) -> Starts:
 
 
 def fit_starts(qid: Any, n_rows: int) -> Starts:
-    """Return `query_starts` of rows to learn from; warn where no queries are given."""
+    """Return `query_starts` of training rows; warn if there is no qid."""
     if qid is None:
         warnings.warn(
             f"qid is not given: all {n_rows} rows count as one query, and each is ranked against all others; pass qid, "
@@ -57,7 +57,7 @@ def fit_starts(qid: Any, n_rows: int) -> Starts:
 
 
 def query_weights(weights: Any, starts: Starts) -> Floats:
-    """Return the weight of each query, (n_queries,) float64, from those of its rows, which are all the same; or ones.
+    """Return the weight of each query, (n_queries,) float64, from the equal weights of its rows; ones for None.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ def query_weights(weights: Any, starts: Starts) -> Floats:
         return np.ones(len(starts) - 1)
     found = numbers("query_weight", weights)
     if len(found) != starts[-1]:
-        raise UsageError(f"query_weight must be of each row's query, {starts[-1]} numbers; got {len(found)}")
+        raise UsageError(f"query_weight must have one number for each of the {starts[-1]} rows, got {len(found)}")
     own = found[starts[:-1]]
     bad = np.flatnonzero(found != np.repeat(own, np.diff(starts)))
     if len(bad):
         raise UsageError(f"query_weight must be the same for all rows of a query: row {bad[0]} has {found[bad[0]]:g}")
     if (own < 0).any() or not own.any():
-        raise UsageError("query_weight must be 0 or more, and above 0 for one query at least")
+        raise UsageError("query_weight must be 0 or more, and above 0 for at least one query")
     return own
 
 
@@ -94,7 +94,7 @@ def _checked_ids(qid: Any) -> npt.NDArray[Any]:
         ids = ids.astype(np.int64)
     if ids.dtype.kind not in "iuUSb":
         raise UsageError(
-            f"qid must be whole numbers or text without missing ones, got the type {np.asarray(qid).dtype}"
+            f"qid must be whole numbers or text without missing values, got the type {np.asarray(qid).dtype}"
         )
     return ids
 
@@ -106,32 +106,34 @@ def _check_together(ids: npt.NDArray[Any], starts: Starts) -> None:
     if len(again):
         place = order[again[0]], order[again[0] + 1]
         raise UsageError(
-            f"the rows of a query must stand together, those of qid {firsts[place[0]]} stand apart (rows "
+            f"the rows of a query must be adjacent, but those of qid {firsts[place[0]]} are apart (rows "
             f"{starts[place[0]]} and {starts[place[1]]}): sort all rows by np.argsort(qid, kind='stable') first"
         )
 
 
 def group_sizes(qid: Any) -> Starts:
-    """Return how many rows each query has, (n_queries,) int64, in their order: the `group` of other libraries."""
+    """Return the number of rows of each query, (n_queries,) int64, in their order: `group` in other libraries."""
     ids = _checked_ids(qid)
     return np.diff(query_starts(ids, len(ids)))
 
 
 def group_ids(sizes: Any, n_rows: int | None = None) -> Starts:
-    """Return the query of each row, (n_rows,) int64 from 0, of queries with so many rows.
+    """Return the query of each row, (n_rows,) int64 from 0, from the sizes of the queries.
 
     Parameters
     ----------
     sizes : (n_queries,) array of whole numbers from 1
     n_rows : int, optional
-        What the sizes must add up to.
+        The sum that the sizes must have.
     """
     counts = np.asarray(sizes)
     if counts.ndim != 1 or not len(counts) or counts.dtype.kind not in "iu" or counts.min() < 1:
         raise UsageError(f"sizes of groups must be whole numbers from 1, one for each query, got {_few(counts)}")
     total = int(counts.sum(dtype=np.int64))
     if n_rows is not None and total != n_rows:
-        raise UsageError(f"sizes of groups must add up to the {n_rows} rows, those of {len(counts)} add up to {total}")
+        raise UsageError(
+            f"sizes of groups must add up to the {n_rows} rows, but those of {len(counts)} add up to {total}"
+        )
     return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
 
 
@@ -140,14 +142,14 @@ def _few(values: npt.NDArray[Any]) -> str:
 
 
 def check_gain(gain: Any) -> str:
-    """Return the name of a gain, if it is one."""
+    """Return the name of a gain after checking it."""
     if not isinstance(gain, str) or gain not in GAINS:
         raise UsageError(f"gain must be one of {', '.join(GAINS)}; got {gain!r}")
     return gain
 
 
 def numbers(name: str, values: Any) -> Floats:
-    """Return finite numbers (n,), n > 0, as float64."""
+    """Return finite numbers (n,), n > 0, as float64, after checking them."""
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -164,15 +166,15 @@ def numbers(name: str, values: Any) -> Floats:
 
 
 def check_relevance(y: Any, *, gain: str = EXPONENTIAL, are_whole: bool = True) -> Floats:
-    """Return the relevance of documents, (n,) float64: 0 for none, more for better.
+    """Return the relevance of documents, (n,) float64, after checking it: 0 for none, more for better.
 
     Parameters
     ----------
     y : (n,) array
     gain : {"exponential", "linear"}
-        The exponential one takes grades up to 31.
+        Exponential gain allows grades up to 31.
     are_whole : bool
-        Whether only whole numbers are grades.
+        Whether relevance must be whole numbers.
     """
     grades = numbers("relevance", y)
     if grades.min() < 0:
@@ -187,14 +189,14 @@ def check_relevance(y: Any, *, gain: str = EXPONENTIAL, are_whole: bool = True) 
         )
     if check_gain(gain) == EXPONENTIAL and grades.max() > MAX_GRADE:
         raise UsageError(
-            f"relevance must be up to {MAX_GRADE} where its gain is 2^grade - 1, got {grades.max():g}: use fewer "
+            f"relevance must be up to {MAX_GRADE} if its gain is 2^grade - 1, got {grades.max():g}: use fewer "
             "grades, or gain='linear'"
         )
     return grades
 
 
 def check_scores(score: Any, n_rows: int) -> Floats:
-    """Return the scores of documents, (n_rows,) float64: finite, higher for those that come first."""
+    """Return the scores of documents, (n_rows,) float64, after checking that they are finite; higher ranks first."""
     scores = numbers("scores", score)
     if len(scores) != n_rows:
         raise UsageError(f"scores must be one for each of the {n_rows} documents, got {len(scores)}")
@@ -202,12 +204,12 @@ def check_scores(score: Any, n_rows: int) -> Floats:
 
 
 def gains_of(grades: Floats, gain: str) -> Floats:
-    """Return what grades are worth, (n,) float64."""
+    """Return the gains of grades, (n,) float64."""
     return np.exp2(grades) - 1.0 if gain == EXPONENTIAL else grades
 
 
 def check_learnable(grades: Floats, starts: Starts, queries: Starts | None = None) -> None:
-    """Raise where none of the queries (all by default) has two documents of different relevance."""
+    """Raise if none of the queries (all by default) has two documents of different relevance."""
     differ = np.maximum.reduceat(grades, starts[:-1]) > np.minimum.reduceat(grades, starts[:-1])
     if not (differ if queries is None else differ[queries]).any():
         raise UsageError(

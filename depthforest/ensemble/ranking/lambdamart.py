@@ -1,4 +1,4 @@
-"""LambdaMART (Burges 2010): boosted trees on the lambdas of a metric, leaves by Newton's step."""
+"""LambdaMART (Burges 2010): boosted trees on the lambdas of a metric, with Newton steps in the leaves."""
 
 from __future__ import annotations
 
@@ -39,39 +39,39 @@ class LambdaMART(BaseRanker, BaseBoosting):
     Parameters
     ----------
     metric : {"ndcg", "err", "map", "ranknet"}, default="ndcg"
-        What a pair of documents is weighed with: the change of this metric if they swapped ranks. "ranknet" weighs all
-        pairs the same.
+        Weight of a pair of documents: the change of this metric if they swapped ranks. "ranknet" weighs all pairs
+        equally.
     k : int or None, default=30
-        Truncation: only pairs count with a document among the first k ranks.
+        Truncation: only pairs with a document among the first k ranks count.
     sigma : float
-        Slope of the logistic function of the difference of two scores.
+        Slope of the logistic function of the score difference.
     normalize : bool
-        Whether pairs and queries are normalized as LightGBM's `lambdarank_norm` does; `lambdas.pair_targets` says how.
+        Whether pairs and queries are normalized like LightGBM's `lambdarank_norm`; see `lambdas.pair_targets`.
     gain : {"exponential", "linear"}
-        Gain of NDCG, in the weights of pairs and in scores; the exponential one takes grades up to 31.
+        Gain of NDCG, in the weights of pairs and in scores; exponential gain allows grades up to 31.
     eval_at : int or None, default=10
-        Cut-off of the NDCG in `score`, early stopping and curves.
+        Cutoff of the NDCG in `score`, early stopping and learning curves.
     learning_rate, n_estimators, subsample, max_depth, max_leaf_nodes
-        As of `NewtonBoostingClassifier`; the leaf that gains most is split next.
+        As in `NewtonBoostingClassifier`; trees grow best first.
     min_samples_leaf : int or float
-        Documents of a leaf, or their share, counted by their share of the hessians as LightGBM does.
+        Least number or share of documents in a leaf, estimated from their share of the hessians as LightGBM does.
     min_child_weight, reg_lambda : float
-        Sum of hessians of a leaf, and penalty: a leaf weighs sum lambda / (sum of hessians + reg_lambda).
+        Least sum of hessians of a leaf, and penalty: leaf = -sum of gradients / (sum of hessians + reg_lambda).
     colsample_bytree, max_bins, categorical_features, monotonic_cst, warm_start, random_state, n_jobs, verbose
-        As of `NewtonBoostingClassifier`.
+        As in `NewtonBoostingClassifier`.
     validation_fraction, n_iter_no_change, tol : float, int or None, float
-        With `n_iter_no_change` so many rounds that do not raise the NDCG of the validation queries by more than `tol`
-        end the fit, and the rounds up to the best are kept. Judged on queries given to `fit`, or on a share of the
-        queries that is set aside.
+        With `n_iter_no_change`, this many rounds without an increase of the NDCG of the validation queries by more than
+        `tol` end the fit, and the rounds up to the best are kept. Validation queries are given to `fit`, or are a
+        share of the queries that is held out.
 
     Attributes
     ----------
     n_estimators_, trees_, estimators_, feature_importances_
-        As of `NewtonBoostingClassifier`.
+        As in `NewtonBoostingClassifier`.
     train_score_, validation_score_ : (n_rounds,) arrays
-        1 - NDCG at `eval_at` after each round: the mean over queries, one without relevant documents counting 0.
+        1 - NDCG at `eval_at` after each round: the mean over queries; one without relevant documents counts 0.
     train_scores_, validation_scores_ : (n_rounds,) arrays
-        That NDCG itself, as of `RankNet`.
+        The NDCG itself, as in `RankNet`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
@@ -79,7 +79,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
     _layout = BOOSTED_NUMBERS
     _is_newton = True
     init = "zero"
-    _has_base_scores = False  # nor known after `load`
+    _has_base_scores = False  # unknown after `load`
 
     def __init__(
         self,
@@ -150,23 +150,23 @@ class LambdaMART(BaseRanker, BaseBoosting):
         base_scores_val: Any = None,
         query_weight_val: Any = None,
     ) -> Self:
-        """Boost.
+        """Boost trees on ranking data.
 
         Parameters
         ----------
         X : (n, n_features) array, sparse matrix or DataFrame
         y : (n,) array
-            Relevance: whole numbers from 0. A query whose documents are all equally relevant, or that has only one,
-            teaches nothing; at least one must be another.
+            Relevance: whole numbers from 0. Queries with documents of equal relevance, or with only one, contribute
+            nothing; at least one query must have documents of different relevance.
         qid : (n,) array, optional
-            The query of each row; rows of a query stand together. None: one query, with a warning.
+            The query of each row; the rows of a query must be adjacent. None: one query, with a warning.
         base_scores : (n,) array, optional
-            Scores of another model to start from; `predict` must be given its scores too.
+            Scores of another model to start from; `predict` then needs its scores, too.
         query_weight : (n,) array, optional
             The weight of each row's query, the same for all of its rows: a query of weight 2 counts as two, one of
-            weight 0 as none.
+            weight 0 as absent.
         X_val, y_val, qid_val, base_scores_val, query_weight_val : optional
-            Validation queries, instead of a share of those of X; with base scores if `base_scores` is given.
+            Validation queries, instead of a share of those in X; with base scores if `base_scores` is given.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
         growth = self._growth(named, *table.shape)
         old = self._kept(named)
         if old and self._has_base_scores and scores is None:
-            raise UsageError("warm_start must be given base_scores if the fit before was")
+            raise UsageError("warm_start needs base_scores if the previous fit had them")
         self.__dict__.pop("_has_base_scores", None)
         if scores is not None:
             self._has_base_scores = True
@@ -188,7 +188,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
         if (X_val is None) != (y_val is None):
             raise UsageError("X_val and y_val go together: pass both, or neither")
         if X_val is None and not (qid_val is None and base_scores_val is None and query_weight_val is None):
-            raise UsageError("qid_val, base_scores_val and query_weight_val are of X_val and y_val: pass these too")
+            raise UsageError("qid_val, base_scores_val and query_weight_val need X_val and y_val: pass these, too")
         if X_val is not None:
             its_table = encoded_table(self, X_val)
             its_grades = self._grades(y_val, its_table)
@@ -205,22 +205,22 @@ class LambdaMART(BaseRanker, BaseBoosting):
         judge = self._judge(None, None)
         judge.watched += [Watched(VALIDATION, own) for own in rows[1:]]
         self._begin(old, rows[0], judge)
-        self._loss = named  # copies and files of the ranker need not know the rows
+        self._loss = named  # without the rows, which copies and files do not need
         self._boost(growth, rows[0], judge, old)
         return self
 
     def predict(self, X: Any, base_scores: Any = None) -> Floats:
-        """Return the score of each document, (n,) float64: within a query, higher ones rank first.
+        """Return the score of each document, (n,) float64: higher ones rank first within a query.
 
         Parameters
         ----------
         X : (n, n_features) array, sparse matrix or DataFrame
         base_scores : (n,) array, optional
-            Those of the model that the fit started from.
+            Scores of the model that the fit started from.
         """
         raw = self._raw(X)[:, 0]
         if self._has_base_scores and base_scores is None:
-            raise UsageError("predict must be given base_scores, because fit was: the trees only correct them")
+            raise UsageError("predict needs base_scores, because fit had them: the trees only correct them")
         return raw if base_scores is None else raw + check_scores(base_scores, len(raw))
 
     def staged_predict(self, X: Any) -> Any:
@@ -234,7 +234,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
 
     @property
     def validation_scores_(self) -> Floats:
-        """NDCG of the validation queries after each round, (n_rounds,), empty where there were none."""
+        """NDCG of the validation queries after each round, (n_rounds,); empty if there were none."""
         return np.asarray(1.0 - self.validation_score_)
 
     # -- fitting -------------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
             raise UsageError("LambdaMART requires y to be passed, but the target y is None")
         grades = check_relevance(y, gain=self.gain)
         if len(grades) != len(table):
-            raise UsageError(f"X and y must have the same rows, got {len(table)} and {len(grades)}")
+            raise UsageError(f"X and y must have the same number of rows, got {len(table)} and {len(grades)}")
         return grades
 
     def _loss_by(self, name: Any) -> RankingLoss:
@@ -253,7 +253,7 @@ class LambdaMART(BaseRanker, BaseBoosting):
         return RankingLoss(name, gain=self.gain)
 
     def _rows(self, part: _Part) -> Rows:
-        """Return rows with a loss that knows their queries."""
+        """Return rows with a loss bound to their queries."""
         targets = pair_targets(
             self.metric, part.grades, part.starts, k=self.k, sigma=self.sigma, normalize=self.normalize, gain=self.gain
         )
@@ -270,12 +270,12 @@ class LambdaMART(BaseRanker, BaseBoosting):
         return Rows(part.table, part.grades, np.repeat(part.weights, np.diff(part.starts)), loss, base=base)
 
     def _set_aside(self, part: _Part) -> list[_Part]:
-        """Return the queries to train on and those to judge rounds by."""
+        """Return the training queries and the validation queries."""
         share, n_queries = self._validation_share(), len(part.starts) - 1
         n_judged = round(share * n_queries)
         if not 1 <= n_judged < n_queries:
             raise UsageError(
-                "early stopping keeps a share of queries apart, at least one and not all: "
+                "early stopping holds out a share of the queries, at least one and not all: "
                 f"validation_fraction={share:g} of {n_queries} gives {n_judged}; change it, or n_iter_no_change"
             )
         is_judged = np.zeros(n_queries, dtype=bool)
@@ -298,17 +298,17 @@ class LambdaMART(BaseRanker, BaseBoosting):
 
 
 class _Part:
-    """Some queries: their documents, grades, weights, and the scores to start from, if there are any."""
+    """Some queries: their documents, grades, weights, and base scores, if any."""
 
     def __init__(self, table: Table, grades: Floats, starts: Starts, scores: Floats | None, weights: Floats) -> None:
         self.table, self.grades, self.starts, self.scores, self.weights = table, grades, starts, scores, weights
 
     def heavy(self) -> _Part:
-        """Return the part of the queries that have weight."""
+        """Return the queries with a weight above 0."""
         return self if self.weights.all() else self.of(self.weights > 0)
 
     def of(self, queries: Bools) -> _Part:
-        """Return the part of some queries, given as a mask."""
+        """Return the queries selected by a mask."""
         sizes = np.diff(self.starts)
         rows = np.repeat(queries, sizes)
         starts = np.concatenate(([0], np.cumsum(sizes[queries]))).astype(np.int64)

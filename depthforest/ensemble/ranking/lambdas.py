@@ -1,14 +1,15 @@
-"""Lambdas: the gradients of RankNet and LambdaRank, and their hessians, query by query.
+"""Lambdas: the gradients and hessians of RankNet and LambdaRank, query by query.
 
-For every two documents of a query of which i is more relevant than j, with s their scores,
+For every pair of documents of a query with scores s, where i is more relevant than j,
 
     RankNet      cost_ij = log(1 + exp(-sigma (s_i - s_j)))
                  lambda_ij = dcost_ij / ds_i = -sigma / (1 + exp(sigma (s_i - s_j)))
                  h_ij = d lambda_ij / ds_i = sigma^2 rho (1 - rho),    rho = 1 / (1 + exp(sigma (s_i - s_j)))
-    LambdaRank   both times |change of the metric when i and j swap their ranks|
+    LambdaRank   both times |change of the metric if i and j swapped ranks|
 
-The gradient of a document sums lambda_ij over the pairs that it should win, less those that it should lose. A tree or a
-network is fitted to minus the gradient. `metrics` has the metrics, `network` and LambdaMART call `fill_lambdas`.
+The gradient of a document is the sum of lambda_ij over the pairs in which it is the more relevant one, minus the sum
+over the others. Trees and networks are fitted to the negative gradient. `metrics` has the metrics; `network` and
+LambdaMART call `fill_lambdas`.
 """
 
 from __future__ import annotations
@@ -36,29 +37,29 @@ from depthforest.ensemble.ranking.groups import (
 from depthforest.ensemble.ranking.metrics import cut_off, dcg_by_query, discounts_of, ranked, stop_chances
 
 METRICS = ("ranknet", "ndcg", "err", "map")
-"""What weighs the pairs; "ranknet" weighs all the same."""
+"""Metrics whose change weighs the pairs; "ranknet" weighs all equally."""
 
 RANKNET, NDCG, ERR, MAP = range(len(METRICS))
 
 SCORE_SLACK = 0.01
-"""Added to the difference of scores that `normalize` divides by, as in LightGBM."""
+"""Added to the score difference that `normalize` divides by, as in LightGBM."""
 
 _TOGETHER = 512
-"""Pairs that are worked out together: they fit the first cache. No result depends on it."""
+"""Pairs that are computed together: they fit the first-level cache. No result depends on it."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairTargets:
-    """What stays the same in every round: grades and the amounts that pairs are weighed with. Made by `pair_targets`.
+    """What stays the same in every round: grades, and the factors of the pair weights. Made by `pair_targets`.
 
     Attributes
     ----------
     metric : int
         Index into `METRICS`.
     grades, worths : (n,) float64
-        Relevance; and by metric the gain, the chance to stop, or 1 for relevant.
+        Relevance; and, depending on the metric, the gain, the stopping probability, or 1 for relevant.
     scales : (n_queries,) float64
-        What a change of the metric is multiplied with: 1 over the ideal DCG, 1 over the number of relevant documents.
+        Factor of a change of the metric: 1 / ideal DCG, or 1 / number of relevant documents.
     starts : (n_queries + 1,) int64
     discounts : (largest query,) float64
     k : int
@@ -92,7 +93,7 @@ def pair_targets(
     normalize: bool = False,
     gain: str = EXPONENTIAL,
 ) -> PairTargets:
-    """Return what `fill_lambdas` needs of the training data, once for all rounds.
+    """Return the inputs of `fill_lambdas` that do not change between rounds.
 
     Parameters
     ----------
@@ -102,17 +103,17 @@ def pair_targets(
     starts : (n_queries + 1,) int64
         From `groups.query_starts`.
     k : int, optional
-        Truncation: only pairs count of which at least one document ranks among the first k, as in LightGBM
-        (`lambdarank_truncation_level`) and XGBoost (`lambdarank_num_pair_per_sample`). As in LightGBM the ideal DCG is
+        Truncation: only pairs with at least one document among the first k ranks count, as in LightGBM
+        (`lambdarank_truncation_level`) and XGBoost (`lambdarank_num_pair_per_sample`). As in LightGBM, the ideal DCG is
         that of the first k ranks, while swaps beyond k keep their discounts. All pairs by default.
     sigma : float
         Slope of the logistic function.
     normalize : bool
         As LightGBM's `lambdarank_norm`: the weight of a pair is divided by 0.01 + |s_i - s_j| (unless all scores of the
-        query are equal), then gradient and hessian of a query are multiplied with log2(1 + S) / S, S being the sum of
-        |lambda_ij| over both documents of all pairs. Queries of many pairs then count for less.
+        query are equal), then gradient and hessian of a query are multiplied by log2(1 + S) / S, where S is the sum of
+        |lambda_ij| over both documents of all pairs. So queries with many pairs weigh less.
     gain : {"exponential", "linear"}
-        Of NDCG.
+        Gain of NDCG.
     """
     if not isinstance(metric, str) or metric not in METRICS:
         raise UsageError(f"metric must be one of {', '.join(METRICS)}; got {metric!r}")
@@ -154,14 +155,14 @@ def _list_pairs(
     reached: float,
     n_before: float,
     at: int,
-    aparts: Floats,
+    gaps: Floats,
     weights: Floats,
 ) -> None:
-    """List the pairs of the document at rank a with all at lower ranks: how far apart their scores are, and a weight.
+    """List the pairs of the document at rank a with all lower ranks: the score difference and a weight of each.
 
-    The first goes to place `at`. Scores, grades and worths stand by rank. The weight is what the metric changes by if
-    the two change places, below 0 where the lower one is more relevant, 0 where both are the same. What lies between
-    two ranks grows by one document at a time: `between` and `passed` are what ERR and MAP need of it.
+    The first pair goes to index `at`. Scores, grades and worths are sorted by rank. The weight is the change of the
+    metric if the two swapped ranks: negative if the lower one is more relevant, 0 if both are equally relevant.
+    `between` and `passed` accumulate, document by document, what ERR and MAP need of the ranks between the two.
     """
     score, grade, worth = scores[a], grades[a], worths[a]
     between, passed, n_hits = 0.0, 1.0, n_before + worth
@@ -171,7 +172,8 @@ def _list_pairs(
         if metric == NDCG:
             change = (worth - other) * (discounts[a] - discounts[b])
         elif metric == ERR:
-            # R_a / a + (1 - R_a) (what lies between + none of it stops * R_b / b), with R_a and R_b swapped
+            # R_a / a + (1 - R_a) (terms between + P(none between stops) * R_b / b), minus the same with R_a and R_b
+            # swapped
             change = (worth - other) * (1.0 / (a + 1) - between - passed / (b + 1)) * reached
             between += passed * other / (b + 1)
             passed *= 1.0 - other
@@ -179,34 +181,38 @@ def _list_pairs(
             change = 0.0 if worth == other else (n_before + 1.0) / (a + 1) + between - n_hits / (b + 1)
             between += other / (b + 1)
         place = np.uint64(at + b - a - 1)
-        aparts[place] = score - scores[b]
+        gaps[place] = score - scores[b]
         sign = 1.0 if grade > grades[b] else -1.0
         weights[place] = sign * abs(change) * scale if grade != grades[b] else 0.0
 
 
 @kernel
-def _work_out(n: int, sigma: float, slack: float, slope: float, pulls: Floats, bends: Floats) -> None:
-    """Replace what `_list_pairs` has written by the pull and the bend of every pair, by vector instructions."""
+def _derive_pairs(
+    n: int, sigma: float, slack: float, slope: float, pair_lambdas: Floats, pair_hessians: Floats
+) -> None:
+    """Replace score differences and weights from `_list_pairs` by each pair's lambda and hessian, vectorized."""
     for i in range(np.uint64(n)):
-        apart, weight = pulls[i], bends[i] / (slack + slope * pulls[i])
-        small = fast_exp(at_least(-sigma * apart, EXP_LOW))
+        gap, weight = pair_lambdas[i], pair_hessians[i] / (slack + slope * pair_lambdas[i])
+        small = fast_exp(at_least(-sigma * gap, EXP_LOW))
         rho = (small if weight > 0 else 1.0) / (1.0 + small)
-        pulls[i] = sigma * rho * weight
-        bends[i] = sigma * sigma * rho * (1.0 - rho) * abs(weight)
+        pair_lambdas[i] = sigma * rho * weight
+        pair_hessians[i] = sigma * sigma * rho * (1.0 - rho) * abs(weight)
 
 
 @kernel
-def _add_pairs(a: int, n: int, at: int, pulls: Floats, bends: Floats, gradient: Floats, hessian: Floats) -> float:
-    """Add the pairs of the document at rank a to the gradients by rank, and return the sum of their |pull|."""
+def _add_pairs(
+    a: int, n: int, at: int, pair_lambdas: Floats, pair_hessians: Floats, gradient: Floats, hessian: Floats
+) -> float:
+    """Add the pairs of the document at rank a to the gradients by rank, and return the sum of their |lambda|."""
     total, own_gradient, own_hessian = 0.0, gradient[a], hessian[a]
     for b in range(np.uint64(a + 1), np.uint64(n)):
         place = np.uint64(at - a - 1) + b
-        pull, bend = pulls[place], bends[place]
-        own_gradient -= pull
-        own_hessian += bend
-        gradient[b] += pull
-        hessian[b] += bend
-        total += abs(pull)
+        pair_lambda, pair_hessian = pair_lambdas[place], pair_hessians[place]
+        own_gradient -= pair_lambda
+        own_hessian += pair_hessian
+        gradient[b] += pair_lambda
+        hessian[b] += pair_hessian
+        total += abs(pair_lambda)
     gradient[a], hessian[a] = own_gradient, own_hessian
     return total
 
@@ -223,15 +229,15 @@ def _fill_query(
     is_normalized: bool,
     score: Floats,
     by_rank: Floats,
-    pulls: Floats,
-    bends: Floats,
+    pair_lambdas: Floats,
+    pair_hessians: Floats,
     gradient: Floats,
     hessian: Floats,
 ) -> None:
     """Fill the gradients and hessians of one query.
 
-    As many upper documents as `pulls` and `bends` have room for are worked out together: loops over a few pairs would
-    not be vectorized.
+    As many upper documents as `pair_lambdas` and `pair_hessians` have room for are computed together, because loops
+    over a few pairs would not be vectorized.
     """
     order = ranked(score)
     n = len(order)
@@ -242,23 +248,23 @@ def _fill_query(
         own_gradient[i], own_hessian[i] = 0.0, 0.0
     slack, slope = (SCORE_SLACK, 1.0) if is_normalized and scores[0] != scores[n - 1] else (1.0, 0.0)
     total, reached, n_before = 0.0, 1.0, 0.0
-    nothing = np.int64(0)  # typed: a literal would compile kernels a second time
+    nothing = np.int64(0)  # typed, because a literal would compile kernels a second time
     first, top = nothing, min(n - 1, k)
     while first < top:
         last, used = first, nothing
-        while last < top and used + n - 1 - last <= len(pulls):
+        while last < top and used + n - 1 - last <= len(pair_lambdas):
             _list_pairs(
                 metric, last, n, scores, own_grades, own_worths, scale, discounts, reached, n_before, used,
-                pulls, bends,
+                pair_lambdas, pair_hessians,
             )  # fmt: skip
             reached *= 1.0 - own_worths[last]
             n_before += own_worths[last]
             used += n - 1 - last
             last += 1
-        _work_out(used, sigma, slack, slope, pulls, bends)
+        _derive_pairs(used, sigma, slack, slope, pair_lambdas, pair_hessians)
         used = nothing
         for a in range(first, last):
-            total += 2.0 * _add_pairs(a, n, used, pulls, bends, own_gradient, own_hessian)
+            total += 2.0 * _add_pairs(a, n, used, pair_lambdas, pair_hessians, own_gradient, own_hessian)
             used += n - 1 - a
         first = last
     factor = math.log2(1.0 + total) / total if is_normalized and total > 0.0 else 1.0
@@ -284,17 +290,17 @@ def _fill_queries(
 ) -> None:
     by_rank = np.empty((5, len(discounts)))
     room = max(len(discounts), _TOGETHER)
-    pulls, bends = np.empty(room), np.empty(room)
+    pair_lambdas, pair_hessians = np.empty(room), np.empty(room)
     for i in range(len(queries)):
         q = queries[i]
         begin, end = starts[q], starts[q + 1]
         _fill_query(
             metric, grades[begin:end], worths[begin:end], scales[q], discounts, k, sigma, is_normalized,
-            score[begin:end], by_rank, pulls, bends, gradient[begin:end], hessian[begin:end],
+            score[begin:end], by_rank, pair_lambdas, pair_hessians, gradient[begin:end], hessian[begin:end],
         )  # fmt: skip
 
 
-# -- what learners and users call --------------------------------------------------------------------------------------
+# -- for learners and users --------------------------------------------------------------------------------------------
 
 
 def fill_lambdas(
@@ -304,9 +310,9 @@ def fill_lambdas(
     hessian: Floats,
     queries: Longs | None = None,
 ) -> None:
-    """Fill gradient and hessian of the rows of queries; rows of other queries are not touched.
+    """Fill gradient and hessian of the rows of some queries; other rows are not touched.
 
-    Queries don't depend on each other, so that blocks of them may be filled by several threads.
+    Queries are independent, so several threads may fill blocks of them.
 
     Parameters
     ----------
@@ -314,9 +320,9 @@ def fill_lambdas(
     score : (n,) float64
         Finite.
     gradient, hessian : (n,) float64
-        Filled: dcost / dscore, which sums to 0 in a query; and its derivative by the same score, 0 or more.
+        Filled with dcost / dscore, which sums to 0 in a query, and its derivative by the same score, 0 or more.
     queries : (m,) int64, optional
-        Which ones; all by default.
+        Indices of the queries; all by default.
     """
     n = len(targets.grades)
     for array in (score, gradient, hessian):
@@ -345,16 +351,16 @@ def lambda_gradients(
     normalize: bool = False,
     gain: str = EXPONENTIAL,
 ) -> tuple[Floats, Floats]:
-    """Return (gradient, hessian) of the cost by the scores, each (n,) float64: descend to rank better.
+    """Return (gradient, hessian) of the cost with respect to the scores, each (n,) float64.
 
     Parameters
     ----------
     y, score, qid
-        As of `ranking.ndcg`; relevance must be whole numbers from 0, up to 31 for exponential gains and ERR.
+        As in `ranking.ndcg`; relevance must be whole numbers from 0, up to 31 for exponential gains and ERR.
     metric : {"ndcg", "err", "map", "ranknet"}
-        What a pair weighs: the change of this metric when its two documents swap ranks; 1 for "ranknet".
+        Weight of a pair: the change of this metric if its two documents swapped ranks; 1 for "ranknet".
     k, sigma, normalize, gain
-        As of `lambdas.pair_targets`.
+        As in `lambdas.pair_targets`.
 
     Returns
     -------
@@ -369,14 +375,14 @@ def lambda_gradients(
 
 
 def ranknet_cost(y: Any, score: Any, *, qid: Any = None, sigma: float = 1.0) -> float:
-    """Return RankNet's cost: the sum over pairs of log(1 + exp(-sigma (s_i - s_j))), i more relevant than j.
+    """Return RankNet's cost: the sum over pairs of log(1 + exp(-sigma (s_i - s_j))) where i is more relevant than j.
 
     Its gradient is `lambda_gradients(..., metric="ranknet")`.
 
     Parameters
     ----------
     y, score, qid, sigma
-        As of `lambda_gradients`.
+        As in `lambda_gradients`.
 
     Returns
     -------
@@ -387,6 +393,6 @@ def ranknet_cost(y: Any, score: Any, *, qid: Any = None, sigma: float = 1.0) -> 
     total = 0.0
     for begin, end in pairwise(starts):
         own, grade = scores[begin:end], grades[begin:end]
-        for i in range(len(own)):  # one document at a time: all pairs at once would need their square in memory
+        for i in range(len(own)):  # one document at a time, because all pairs at once need quadratic memory
             total += float(np.logaddexp(0.0, -sigma * (own[i] - own[grade < grade[i]])).sum())
     return total

@@ -17,30 +17,30 @@ from depthforest.base import Floats, UsageError, is_whole
 ACTIVATIONS = ("tanh", "relu")
 
 MAX_HIDDEN = 8
-"""Hidden layers; the nets of the papers have one or two."""
+"""Largest number of hidden layers; the networks of the papers have one or two."""
 
 MAX_UNITS = 4096
-"""Of a hidden layer."""
+"""Largest number of units in a hidden layer."""
 
 MAX_INPUT, MIN_SCALE = 1e100, 1e-100
-"""Largest number of a table and smallest spread of a column: within them no score overflows."""
+"""Largest value of a table and smallest spread of a column: within these limits no score overflows."""
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
-"""Of Adam, as its authors have them."""
+"""Adam's constants, as published by its authors."""
 
 
 @dataclass(eq=False)
 class Network:
-    """Weights of a network.
+    """The weights of a network.
 
     Attributes
     ----------
     mean, scale : (n_features,) float64
         Inputs become (x - mean) / scale.
     coefs : list of (n_in, n_out) float64
-        One a layer; the last has one output.
+        One per layer; the last has one output.
     intercepts : list of (n_out,) float64
-        Of all layers but the last.
+        Of all layers except the last.
     activation : {"tanh", "relu"}
     """
 
@@ -51,11 +51,11 @@ class Network:
     activation: str
 
     def standardised(self, x: Floats) -> Floats:
-        """Return a table of numbers as the first layer takes them."""
+        """Return a table standardized for the first layer."""
         return np.asarray((x - self.mean) / self.scale)
 
     def outputs(self, z: Floats) -> list[Floats]:
-        """Return the inputs of each layer, and at the end the scores (n, 1), of a standardized table."""
+        """Return the inputs of each layer and finally the scores (n, 1) of a standardized table."""
         found = [z]
         for coef, intercept in zip(self.coefs, self.intercepts, strict=False):
             before = found[-1] @ coef + intercept
@@ -68,7 +68,7 @@ class Network:
         return np.ascontiguousarray(self.outputs(z)[-1][:, 0])
 
     def gradients(self, outputs: list[Floats], gradient: Floats) -> list[Floats]:
-        """Return the gradients of coefs, then of intercepts, from that of the scores (n,)."""
+        """Return the gradients of coefs, then of intercepts, from those of the scores (n,)."""
         back = gradient[:, None]
         of_coefs = [outputs[-2].T @ back]
         of_intercepts: list[Floats] = []
@@ -86,15 +86,15 @@ class Network:
 
 
 def check_activation(activation: object) -> str:
-    """Return the name of an activation, if it is one."""
+    """Return the name of an activation after checking it."""
     if not isinstance(activation, str) or activation not in ACTIVATIONS:
         raise UsageError(f"activation must be one of {', '.join(ACTIVATIONS)}; got {activation!r}")
     return activation
 
 
 def new_network(x: Floats, hidden: tuple[int, ...], activation: str, rng: np.random.RandomState) -> Network:
-    """Return a network for a table, with random weights whose size keeps the spread of signals from layer to layer."""
-    # a column of one value: its difference from the mean may be rounding, which no scale must blow up
+    """Return a network for a table, with random weights scaled to keep the variance of signals from layer to layer."""
+    # a constant column may differ from its mean by rounding, which must not be scaled up
     scale = x.std(axis=0)
     scale[scale <= np.maximum(1e-12 * np.abs(x).max(axis=0), MIN_SCALE)] = 1.0
     sizes = (x.shape[1], *hidden, 1)
@@ -106,14 +106,14 @@ def new_network(x: Floats, hidden: tuple[int, ...], activation: str, rng: np.ran
 
 
 class Adam:
-    """Adam (Kingma and Ba 2015) with weight decay apart from the gradient (Loshchilov and Hutter 2019).
+    """Adam (Kingma and Ba 2015) with decoupled weight decay (Loshchilov and Hutter 2019).
 
     Parameters
     ----------
     network : Network
-        Whose weights each step changes in place.
+        The network; each step changes its weights in place.
     learning_rate, weight_decay : float
-        Coefs, not intercepts, shrink by `learning_rate * weight_decay` of themselves at each step.
+        Coefs, but not intercepts, shrink by the factor `1 - learning_rate * weight_decay` at each step.
     """
 
     def __init__(self, network: Network, learning_rate: float, weight_decay: float) -> None:
@@ -140,7 +140,7 @@ class Adam:
 
 
 def hidden_sizes(sizes: Any) -> tuple[int, ...]:
-    """Return the units of each hidden layer, if they are."""
+    """Return the numbers of units of the hidden layers after checking them."""
     if (
         not isinstance(sizes, tuple | list)
         or not 1 <= len(sizes) <= MAX_HIDDEN

@@ -1,8 +1,8 @@
-"""LETOR files: ranking data as text, `grade qid:7 1:0.5 3:1.2 # comment` line by line, and files of group sizes.
+"""LETOR files: ranking data as text with lines such as `grade qid:7 1:0.5 3:1.2 # comment`, and files of group sizes.
 
-Features that a line leaves out are 0. Where lines have no qid, the sizes of groups may stand in a file of the same name
-and `.query` behind it, one number a line, as LightGBM has them. scikit-learn parses; this module says in which line
-something is wrong.
+Features missing from a line are 0. If lines have no qid, the group sizes may be in a file of the same name with
+`.query` appended, one number per line, as in LightGBM. scikit-learn does the parsing; this module finds the line of an
+error.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from depthforest.ensemble.tree import MAX_FEATURES
 SIZES_SUFFIX = ".query"
 
 MAX_CELLS = 2**26
-"""Of the table of a small file: 256 MB. A larger file may have `CELLS_PER_BYTE` more for each of its bytes."""
+"""Memory of the table of a small file: 256 MB. A larger file may use `CELLS_PER_BYTE` more for each of its bytes."""
 
 CELLS_PER_BYTE = 16
 
 MAX_SHOWN = 40
-"""Characters of a bad line that a message quotes."""
+"""Characters of an invalid line that a message quotes."""
 
 
 class RankingData(NamedTuple):
@@ -40,7 +40,7 @@ class RankingData(NamedTuple):
     y : (n,) float64 array
         Relevance.
     qid : (n,) int64 array, or None
-        The query of each row; None where the file names none.
+        The query of each row; None if the file has none.
     """
 
     X: Singles
@@ -57,11 +57,11 @@ def read_letor(path: str | Path, *, n_features: int | None = None, zero_based: b
     Parameters
     ----------
     path : str or Path
-        Where its lines have no qid, sizes of groups are read from `path` with `.query` behind it, if there is one.
+        If its lines have no qid, group sizes are read from `path` with `.query` appended, if it exists.
     n_features : int, optional
-        Columns of X; by default up to the last feature that occurs. Give it where train and test files are read.
+        Columns of X; default: up to the last feature that occurs. Set it to read training and test files alike.
     zero_based : bool
-        Whether features count from 0; else from 1.
+        Whether features count from 0 instead of 1.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def read_letor(path: str | Path, *, n_features: int | None = None, zero_based: b
     except (ValueError, OverflowError, TypeError, IndexError) as error:
         raise DatasetError(f"{path}: {_first_fault(raw, zero_based) or error}") from None
     if not len(grades):
-        raise DatasetError(f"{path}: has no line of data")
+        raise DatasetError(f"{path}: has no data lines")
     if not (np.isfinite(grades).all() and np.isfinite(table.data).all() and len(ids) in (0, len(grades))):
         raise DatasetError(f"{path}: {_first_fault(raw, zero_based)}")
     width = table.shape[1] if n_features is None else n_features
@@ -97,7 +97,7 @@ def read_letor(path: str | Path, *, n_features: int | None = None, zero_based: b
 
 
 def _ids(path: Path, ids: npt.NDArray[Any], n_rows: int) -> Longs | None:
-    """Return the queries of rows: of the lines, else of the file beside, else None."""
+    """Return the query of each row: from the lines, else from the `.query` file, else None."""
     sizes_path = path.with_name(path.name + SIZES_SUFFIX)
     try:
         if len(ids):
@@ -109,7 +109,7 @@ def _ids(path: Path, ids: npt.NDArray[Any], n_rows: int) -> Longs | None:
 
 
 def read_group_sizes(path: str | Path) -> Longs:
-    """Read the sizes of groups from a file with one whole number a line; (n_queries,) int64."""
+    """Read group sizes from a file with one whole number per line; (n_queries,) int64."""
     lines = read_bytes(Path(path), DatasetError).split(b"\n")
     sizes = []
     for n, line in enumerate(lines, 1):
@@ -122,12 +122,12 @@ def read_group_sizes(path: str | Path) -> Longs:
             )
         sizes.append(int(text))
     if not sizes:
-        raise DatasetError(f"{path}: has no size of a group")
+        raise DatasetError(f"{path}: has no group sizes")
     return np.array(sizes, dtype=np.int64)
 
 
 def _first_fault(raw: bytes, zero_based: bool) -> str:
-    """Return what is wrong in which line; only called where something is."""
+    """Return the first error and its line; only called if there is one."""
     has_qid = None
     for n, line in enumerate(raw.split(b"\n"), 1):
         words = line.partition(b"#")[0].split()
@@ -144,9 +144,9 @@ def _first_fault(raw: bytes, zero_based: bool) -> str:
 
 
 def _fault(words: list[bytes], zero_based: bool) -> str:
-    """Return what is wrong with a line, in words; nothing where it is good."""
+    """Return what is wrong with a line; empty if nothing is."""
     if not _spells_number(words[0]):
-        return "expected a relevance, a number, at its beginning"
+        return "expected a relevance, a number, at the start"
     last = -1 if zero_based else 0
     for place, word in enumerate(words[1:]):
         name, colon, value = word.partition(b":")
@@ -154,20 +154,20 @@ def _fault(words: list[bytes], zero_based: bool) -> str:
             return f"expected feature:value, got {_shown(word)}"
         if name == b"qid":
             if place or not _spells_whole(value):
-                return "expected qid and a whole number behind the relevance"
+                return "expected qid and a whole number after the relevance"
             continue
         if not _spells_whole(name) or int(name) < 0 or not _spells_number(value):
             return f"expected feature:value, a whole and a finite number, got {_shown(word)}"
         if int(name) == 0 and not zero_based:
-            return "features count from 1; pass zero_based=True where they count from 0"
+            return "features count from 1; pass zero_based=True if they count from 0"
         if int(name) <= last:
-            return f"features must ascend, {int(name)} follows {last}"
+            return f"features must ascend, but {int(name)} follows {last}"
         last = int(name)
     return f"features up to {MAX_FEATURES} can be read, got {last}" if last > MAX_FEATURES else ""
 
 
 def _spells_number(word: bytes) -> bool:
-    """Tell whether a word is that of a finite number."""
+    """Tell whether a word is a finite number."""
     try:
         return math.isfinite(float(word))
     except ValueError:
@@ -175,7 +175,7 @@ def _spells_number(word: bytes) -> bool:
 
 
 def _spells_whole(word: bytes) -> bool:
-    """Tell whether a word is that of a whole number that fits into 64 bits."""
+    """Tell whether a word is a whole number of at most 64 bits."""
     return word.removeprefix(b"-").isdigit() and len(word) < 19
 
 
@@ -188,19 +188,19 @@ def _shown(line: bytes) -> str:
 
 
 def write_letor(path: str | Path, X: Any, y: Any, *, qid: Any = None, zero_based: bool = False) -> None:
-    """Write ranking data as a LETOR file; an existing one stays whole until the new one is.
+    """Write ranking data as a LETOR file; an existing file is replaced only when the new one is complete.
 
     Parameters
     ----------
     path : str or Path
     X : (n, n_features) array
-        Finite. Zeros are left out, numbers are written so that they come back as they were.
+        Finite. Zeros are omitted; numbers are written so that they can be read back exactly.
     y : (n,) array
         Relevance, from 0.
     qid : (n,) array of whole numbers, optional
         The query of each row; None writes no qid.
     zero_based : bool
-        Whether features count from 0; else from 1.
+        Whether features count from 0 instead of 1.
     """
     grades = check_relevance(y, gain="linear", are_whole=False)
     table = np.asarray(X)
@@ -223,12 +223,12 @@ def write_letor(path: str | Path, X: Any, y: Any, *, qid: Any = None, zero_based
 
 
 def _short(table: npt.NDArray[Any]) -> Floats:
-    """Return a table as float64, single precision as the numbers of fewest digits: 0.89, not 0.8899999856948853."""
+    """Return a table as float64, with single precision rounded to the fewest digits: 0.89, not 0.8899999856948853."""
     exact = table.astype(np.float64)
     if table.dtype != np.float32:
         return exact
     short = exact.copy()
-    with np.errstate(all="ignore"):  # what cannot be written with few digits stays as it is
+    with np.errstate(all="ignore"):  # values that need more digits stay as they are
         for digits in (9, 8, 7, 6):
             unit = 10.0 ** (digits - 1 - np.floor(np.log10(np.abs(exact))))
             rounded = np.rint(exact * unit) / unit
@@ -237,6 +237,6 @@ def _short(table: npt.NDArray[Any]) -> Floats:
 
 
 def write_group_sizes(path: str | Path, qid: Any) -> None:
-    """Write the sizes of groups, one number a line: the `.query` file beside a file without qid."""
+    """Write group sizes, one number per line: the `.query` file for a file without qid."""
     with replacing(path) as file:
         file.write("".join(f"{size}\n" for size in group_sizes(qid)).encode("ascii"))

@@ -1,4 +1,4 @@
-"""The ranking loss: lambdas as the derivatives of boosting, judged by NDCG."""
+"""The ranking loss: lambdas as the derivatives for boosting, evaluated by NDCG."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from depthforest.ensemble.ranking.lambdas import METRICS, PairTargets, fill_lamb
 from depthforest.ensemble.ranking.metrics import dcg_by_query
 
 LEAST_ROWS = 8192
-"""Documents for a thread: with fewer, handing over costs more than it saves."""
+"""Documents per thread: with fewer, handing over work costs more than it saves."""
 
 
 class RankingLoss(Loss):
-    """Lambdas of the queries of some rows; there is no function that they are the gradient of.
+    """Lambdas of the queries of some rows; they are not the gradient of any function.
 
     Parameters
     ----------
     metric : str
-        What pairs are weighed with, which names the loss.
+        The metric in the weights of pairs, which is also the name of the loss.
     targets : PairTargets, optional
-        Of the rows; without them it can only tell its name.
+        Data of the rows; without it only the name is available.
     weights : (n_queries,) float64, optional
-        What queries count in what `value` says; gradients are not weighed.
+        Weights of queries in `value`; gradients are not weighted.
     eval_at : int
-        Cut-off of the NDCG that judges.
+        Cutoff of the NDCG.
     gain : str
-        Of that NDCG.
+        Gain of that NDCG.
     threads : int
-        Queries are spread over them.
+        Number of threads over which queries are spread.
     """
 
     has_hessian = True
@@ -54,36 +54,36 @@ class RankingLoss(Loss):
 
     @property
     def targets(self) -> PairTargets:
-        """What is known of the rows' queries."""
+        """The data of the rows' queries."""
         if self._targets is None:
             raise ValueError(f"the loss {self.name} was made without rows; one of {METRICS}")
         return self._targets
 
     @cached_property
     def _known(self) -> tuple[Floats, Floats, Starts]:
-        """What every round needs to judge: gains of the rows, the ideal DCG and the sizes of queries."""
+        """Constants of the evaluation: gains of the rows, the ideal DCG and the sizes of queries."""
         starts, gains = self.targets.starts, gains_of(self.targets.grades, self._gain)
         return gains, dcg_by_query(gains, gains, starts, self._eval_at, "usual", False), np.diff(starts)
 
     @cached_property
     def _blocks(self) -> list[Starts]:
-        """Numbers of queries, a block for each thread; one block of few documents."""
+        """Blocks of query indices, one per thread; one block if there are few documents."""
         n_queries, n_rows = self.targets.n_queries, len(self.targets.grades)
         n = min(self._threads, n_queries, max(1, n_rows // LEAST_ROWS))
         return np.array_split(np.arange(n_queries, dtype=np.int64), n)
 
     def value(self, y: Targets, raw: Floats) -> Floats:
-        """Return 1 - NDCG of every row's query, weighed so that the (weighted) mean over rows is that over queries."""
+        """Return 1 - NDCG of every row's query, weighted so that the (weighted) mean over rows is that over queries."""
         gains, ideal, sizes = self._known
         found = dcg_by_query(gains, raw, self.targets.starts, self._eval_at, "usual", True)
-        ndcg = np.divide(found, ideal, out=np.ones(len(ideal)), where=ideal > 0)  # 1 without relevant documents
+        ndcg = np.divide(found, ideal, out=np.ones(len(ideal)), where=ideal > 0)  # 1 if there are no relevant documents
         if self._weights is None:
             return np.repeat((1.0 - ndcg) * len(y) / (len(sizes) * sizes), sizes)
         share = (self._weights * sizes).sum() / self._weights.sum()
         return np.repeat((1.0 - ndcg) * share / sizes, sizes)
 
     def derivatives(self, y: Targets, raw: Floats, gradient: Floats, hessian: Floats | None) -> None:  # noqa: ARG002
-        """Fill the lambdas and what they change by."""
+        """Fill the lambdas and their derivatives."""
         if hessian is None:
             hessian = np.empty(len(raw))
 
@@ -94,5 +94,5 @@ class RankingLoss(Loss):
         np.maximum(hessian, HESSIAN_FLOOR, out=hessian)
 
     def start(self, y: Targets, weights: Floats) -> Floats:  # noqa: ARG002 - as in the base
-        """Return 0: a constant ranks nothing."""
+        """Return 0, because a constant does not rank."""
         return np.zeros(1)

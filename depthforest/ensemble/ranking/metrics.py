@@ -1,8 +1,8 @@
 """Metrics of rankings: DCG, NDCG, ERR and average precision, query by query.
 
 Documents with equal scores have no order. By default each metric is its expected value over all their orders, computed
-exactly (`ties="mean"`, as scikit-learn does for DCG); with `ties="order"` the row that comes first ranks first (as
-LightGBM does). `groups` says what a query and a grade are.
+exactly (`ties="mean"`, as scikit-learn does for DCG); with `ties="order"` the earlier row ranks first (as in LightGBM).
+`groups` defines queries and grades.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from depthforest.ensemble.ranking.groups import (
 )
 
 DISCOUNTS = ("usual", "lecture")
-"""What the rank i from 1 divides by: log2(i + 1); or 1 for the first and log2(i) from the second on."""
+"""Divisor of the gain at rank i: log2(i + 1); or 1 at rank 1 and log2(i) from rank 2 on."""
 
 TIES = ("mean", "order")
 
@@ -36,9 +36,9 @@ TIES = ("mean", "order")
 
 @kernel
 def ranked(score: Floats) -> Longs:
-    """Return the documents of a query from the highest score to the lowest; equal ones in the order of rows.
+    """Return the documents of a query from the highest score to the lowest; equal scores in the order of rows.
 
-    A merge sort, because numba's own takes half a second to compile.
+    A merge sort, because numba's own sort takes half a second to compile.
     """
     n, width = len(score), 1
     order, merged = np.arange(n), np.empty(n, dtype=np.int64)
@@ -57,7 +57,7 @@ def ranked(score: Floats) -> Longs:
 
 @kernel
 def _tie_end(score: Floats, order: Longs, begin: int, is_mean: bool) -> int:
-    """Return where the documents that share the score of the one at `begin` end."""
+    """Return the end of the documents that have the same score as the one at `begin`."""
     end = begin + 1
     while is_mean and end < len(order) and score[order[end]] == score[order[begin]]:
         end += 1
@@ -89,10 +89,10 @@ def _fill_dcg(
 
 @kernel
 def _fill_err(stops: Floats, score: Floats, starts: Starts, k: int, is_mean: bool, out: Floats) -> None:
-    """Fill the expected reciprocal rank of each query, given the chance that a document satisfies.
+    """Fill the expected reciprocal rank of each query from the probabilities that a document satisfies.
 
-    Of documents with equal scores, the chance that none of the first j satisfies is the mean over all choices of j of
-    them: an elementary symmetric mean, built up document by document.
+    For documents with equal scores, the probability that none of the first j satisfies is the mean over all choices of
+    j of them: an elementary symmetric mean, built up document by document.
     """
     for q in range(len(starts) - 1):
         stop, own = stops[starts[q] : starts[q + 1]], score[starts[q] : starts[q + 1]]
@@ -117,7 +117,7 @@ def _fill_err(stops: Floats, score: Floats, starts: Starts, k: int, is_mean: boo
 
 @kernel
 def _fill_precision(hits: Floats, score: Floats, starts: Starts, k: int, is_mean: bool, out: Floats) -> None:
-    """Fill the average precision of each query; NaN where nothing is relevant."""
+    """Fill the average precision of each query; NaN if nothing is relevant."""
     for q in range(len(starts) - 1):
         hit, own = hits[starts[q] : starts[q + 1]], score[starts[q] : starts[q + 1]]
         order = ranked(own)
@@ -136,7 +136,7 @@ def _fill_precision(hits: Floats, score: Floats, starts: Starts, k: int, is_mean
         out[q] = total / min(before, k) if before > 0 else np.nan
 
 
-# -- what users call ---------------------------------------------------------------------------------------------------
+# -- for users ---------------------------------------------------------------------------------------------------------
 
 
 def dcg(
@@ -155,21 +155,21 @@ def dcg(
     Parameters
     ----------
     y : (n,) array
-        Relevance: whole numbers from 0 to 31, or with the linear gain any numbers from 0.
+        Relevance: whole numbers from 0 to 31, or with linear gain any numbers from 0.
     score : (n,) array
-        Documents are ranked by it, highest first.
+        Documents are ranked by score, highest first.
     qid : (n,) array, optional
-        The query of each row; rows of a query stand together. None: one query.
+        The query of each row; the rows of a query must be adjacent. None: one query.
     k : int, optional
         Only the first k ranks count; all by default.
     gain : {"exponential", "linear"}
         2^y - 1, or y.
     discount : {"usual", "lecture"}
-        log2(i + 1); or 1 for i = 1 and log2(i) from i = 2 on.
+        log2(i + 1); or 1 for i = 1 and log2(i) for i >= 2.
     ties : {"mean", "order"}
-        Equal scores: the expected value over their orders, or the order of rows.
+        For equal scores: the expected value over their orders, or the order of rows.
     per_query : bool
-        Whether to return the value of each query, (n_queries,), in place of their mean.
+        Whether to return the value of each query, (n_queries,), instead of their mean.
 
     Returns
     -------
@@ -192,15 +192,15 @@ def ndcg(
     without_relevant: float | None = 1.0,
     per_query: bool = False,
 ) -> Any:
-    """Return the DCG over that of the best order, from 0 to 1.
+    """Return the DCG divided by that of the best order, from 0 to 1.
 
     Parameters
     ----------
     y, score, qid, k, gain, discount, ties, per_query
-        As of `dcg`.
+        As in `dcg`.
     without_relevant : float or None
-        What a query without relevant documents counts: 1 by default, as in LightGBM and XGBoost; scikit-learn counts 0.
-        None leaves it out of the mean (NaN where the values of queries are returned).
+        Value of a query without relevant documents: 1 by default, as in LightGBM and XGBoost; scikit-learn uses 0.
+        None excludes it from the mean (NaN if `per_query`).
 
     Returns
     -------
@@ -223,15 +223,15 @@ def err(
 ) -> Any:
     """Return the expected reciprocal rank (Chapelle et al. 2009): sum over r of R_r / r times prod_{i<r} (1 - R_i).
 
-    A reader goes down the list and stops at a document of grade g with the chance R = (2^g - 1) / 2^max_grade. A query
-    without relevant documents has 0.
+    A user goes down the list and stops at a document of grade g with probability R = (2^g - 1) / 2^max_grade. A query
+    without relevant documents has value 0.
 
     Parameters
     ----------
     y, score, qid, k, ties, per_query
-        As of `dcg`; relevance must be whole numbers from 0 to 31.
+        As in `dcg`; relevance must be whole numbers from 0 to 31.
     max_grade : int, optional
-        The best grade that there is; by default the largest of `y`. Name it where parts of one data set are compared.
+        The best possible grade; default: the largest of `y`. Set it to compare parts of one data set.
 
     Returns
     -------
@@ -253,15 +253,15 @@ def average_precision(
     without_relevant: float | None = 1.0,
     per_query: bool = False,
 ) -> Any:
-    """Return the mean over queries of average precision (MAP): of the precision at each relevant document.
+    """Return the mean average precision (MAP): for each query, the mean precision at the ranks of relevant documents.
 
-    Relevant is what has a grade above 0. With `k` the sum over the first k ranks is divided by the number of relevant
-    documents, or by k where there are more.
+    Documents with a grade above 0 are relevant. With `k`, the sum over the first k ranks is divided by the number of
+    relevant documents, but at most by k.
 
     Parameters
     ----------
     y, score, qid, k, ties, without_relevant, per_query
-        As of `ndcg`; relevance may be any number from 0.
+        As in `ndcg`; relevance may be any number from 0.
 
     Returns
     -------
@@ -277,7 +277,7 @@ def average_precision(
 
 
 def dcg_by_query(gains: Floats, score: Floats, starts: Starts, k: int, discount: str, is_mean: bool) -> Floats:
-    """Return the DCG of each query, (n_queries,) float64, of checked arguments."""
+    """Return the DCG of each query, (n_queries,) float64; expects checked arguments."""
     values = np.empty(len(starts) - 1)
     _fill_dcg(gains, score, starts, discounts_of(int(np.diff(starts).max()), discount), k, is_mean, values)
     return values
@@ -286,7 +286,7 @@ def dcg_by_query(gains: Floats, score: Floats, starts: Starts, k: int, discount:
 def ndcg_by_query(
     gains: Floats, score: Floats, starts: Starts, k: int, *, discount: str = "usual", is_mean: bool = True
 ) -> Floats:
-    """Return the NDCG of each query, (n_queries,); NaN without relevant documents. All arguments were checked before.
+    """Return the NDCG of each query, (n_queries,); NaN without relevant documents. Expects checked arguments.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def ndcg_by_query(
 
 
 def discounts_of(n: int, discount: str = "usual") -> Floats:
-    """Return what the gains at the ranks 1 to n are multiplied with, (n,) float64."""
+    """Return the factors of the gains at ranks 1 to n, (n,) float64."""
     if not isinstance(discount, str) or discount not in DISCOUNTS:
         raise UsageError(f"discount must be one of {', '.join(DISCOUNTS)}; got {discount!r}")
     ranks = np.arange(1, n + 1, dtype=np.float64)
@@ -310,7 +310,7 @@ def discounts_of(n: int, discount: str = "usual") -> Floats:
 
 
 def stop_chances(grades: Floats, max_grade: int | None = None) -> Floats:
-    """Return the chance that a reader stops at a document of a grade, (n,) float64."""
+    """Return the probability that a user stops at a document, (n,) float64, from the documents' grades."""
     most = int(grades.max()) if max_grade is None else whole("max_grade", max_grade, 0)
     if not grades.max() <= most <= MAX_GRADE:
         raise UsageError(f"max_grade must be from the largest relevance, {grades.max():g}, to {MAX_GRADE}; got {most}")
@@ -318,7 +318,7 @@ def stop_chances(grades: Floats, max_grade: int | None = None) -> Floats:
 
 
 def cut_off(k: Any, n_rows: int, name: str = "k") -> int:
-    """Return how many ranks count: k, or as many as there can be for None."""
+    """Return how many ranks count: k, or all ranks for None."""
     return n_rows if k is None else min(whole(name, k, 1), n_rows)
 
 
@@ -334,12 +334,12 @@ def _is_mean(ties: Any) -> bool:
 
 
 def _answer(values: Floats, without_relevant: float | None, per_query: bool) -> Any:
-    """Return values by query or their mean; NaN stands for queries without relevant documents."""
+    """Return the values by query, or their mean; NaN marks queries without relevant documents."""
     if without_relevant is not None:
         values = np.nan_to_num(values, nan=number("without_relevant", without_relevant, 0, 1))
     if per_query:
         return values
     known = values[~np.isnan(values)]
     if not len(known):
-        raise UsageError("no query has relevant documents: give without_relevant a number, or check y")
+        raise UsageError("no query has relevant documents: set without_relevant to a number, or check y")
     return float(known.mean())

@@ -1,4 +1,4 @@
-"""RankNet and LambdaRank as estimators: a small network (`layers`, `epochs`) that descends along `lambdas`."""
+"""RankNet and LambdaRank as estimators: a small network (`layers`, `epochs`) trained on `lambdas`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from depthforest.ensemble.ranking.store import save_ranker
 
 
 class BaseRankNetwork(BaseRanker):
-    """What RankNet and LambdaRank share: everything but how pairs of documents are weighed."""
+    """Common base of RankNet and LambdaRank: everything except the weights of pairs."""
 
     def fit(self, X: Any, y: Any, qid: Any = None, *, query_weight: Any = None) -> Any:
         """Train the network.
@@ -39,13 +39,13 @@ class BaseRankNetwork(BaseRanker):
         X : (n, n_features) array or DataFrame
             Finite numbers; they are standardized inside.
         y : (n,) array
-            Relevance: whole numbers from 0. A query whose documents are all equally relevant, or that has only one,
-            teaches nothing; at least one must be another.
+            Relevance: whole numbers from 0. Queries with documents of equal relevance, or with only one, contribute
+            nothing; at least one query must have documents of different relevance.
         qid : (n,) array, optional
-            The query of each row; rows of a query stand together. None: one query, with a warning.
+            The query of each row; the rows of a query must be adjacent. None: one query, with a warning.
         query_weight : (n,) array, optional
-            The weight of each row's query, the same for all of its rows; it multiplies the query's gradients, and its
-            share of the NDCG that judges.
+            The weight of each row's query, the same for all of its rows. It multiplies the query's gradients and its
+            share of the NDCG in the evaluation.
 
         Returns
         -------
@@ -66,7 +66,7 @@ class BaseRankNetwork(BaseRanker):
         history = History(*network.copy_weights())
         try:
             train(network, queries, settings, rng, history)
-        finally:  # an interrupted fit keeps what it has
+        finally:  # an interrupted fit keeps its last epoch
             self.mean_, self.scale_ = network.mean, network.scale
             self.coefs_, self.intercepts_ = history.coefs, history.intercepts
             self.activation_ = network.activation
@@ -76,7 +76,7 @@ class BaseRankNetwork(BaseRanker):
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Return the score of each document, (n,) float64: within a query, higher ones rank first.
+        """Return the score of each document, (n,) float64: higher ones rank first within a query.
 
         Parameters
         ----------
@@ -89,13 +89,13 @@ class BaseRankNetwork(BaseRanker):
         return network.scores(network.standardised(x))
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted ranker to a file that `depthforest.ensemble.load` reads; equal ones give equal bytes.
+        """Write the fitted ranker to a file that `depthforest.ensemble.load` reads; equal rankers, equal bytes.
 
         Parameters
         ----------
         path : str or Path
         """
-        if type(self) not in NETWORKS:  # another class may know more than its file would
+        if type(self) not in NETWORKS:  # a subclass may have more state than the file
             names = ", ".join(kind.__name__ for kind in NETWORKS)
             raise UsageError(f"only {names} can be saved, got {type(self).__name__}")
         save_ranker(self, path)
@@ -117,7 +117,7 @@ class BaseRankNetwork(BaseRanker):
         )
 
     def _parts(self, everything: Starts, rng: np.random.RandomState) -> tuple[Starts, Starts]:
-        """Return the queries to train on and, for early stopping, those to judge by."""
+        """Return the training queries and, for early stopping, the validation queries."""
         n_queries = len(everything)
         if not self.early_stopping:
             return everything, everything[:0]
@@ -125,7 +125,7 @@ class BaseRankNetwork(BaseRanker):
         n_judged = round(share * n_queries)
         if not 1 <= n_judged < n_queries:
             raise UsageError(
-                f"early_stopping keeps a share of queries apart, at least one and not all: "
+                f"early_stopping holds out a share of the queries, at least one and not all: "
                 f"validation_fraction={share:g} of {n_queries} gives {n_judged}; change it or early_stopping"
             )
         mixed = rng.permutation(everything)
@@ -133,7 +133,7 @@ class BaseRankNetwork(BaseRanker):
 
 
 class RankNet(BaseRankNetwork):
-    """RankNet (Burges et al. 2005): a network trained on pairs, by the cross entropy of which document is better.
+    """RankNet (Burges et al. 2005): a network trained on pairs with the cross entropy of which document is better.
 
     Parameters
     ----------
@@ -141,25 +141,25 @@ class RankNet(BaseRankNetwork):
         Units of each hidden layer.
     activation : {"tanh", "relu"}, default="tanh"
     learning_rate : float, default=0.001
-        Of Adam.
+        Learning rate of Adam.
     weight_decay : float, default=0.01
-        Share, times the learning rate, that weights lose at each step.
+        Decoupled weight decay: weights shrink by this share, times the learning rate, at each step.
     max_iter : int, default=50
-        Epochs: how often each query is seen.
+        Number of epochs: how often each query is used.
     batch_size : int, default=16
-        Queries in a step.
+        Queries per step.
     sigma : float, default=1.0
-        Slope of the logistic function of the difference of two scores.
+        Slope of the logistic function of the score difference.
     early_stopping : bool, default=False
-        Whether to keep queries apart, stop when their NDCG no longer rises, and return to the best epoch.
+        Whether to hold out queries, stop when their NDCG no longer rises, and return to the best epoch.
     validation_fraction : float, default=0.1
-        Share of queries kept apart.
+        Share of queries that are held out.
     n_iter_no_change : int, default=10
-        Epochs without a rise before it stops.
+        Epochs without a rise before training stops.
     eval_at : int or None, default=10
-        Cut-off of the NDCG in `score`, early stopping and curves.
+        Cutoff of the NDCG in `score`, early stopping and learning curves.
     gain : {"exponential", "linear"}, default="exponential"
-        Of that NDCG; the exponential one takes grades up to 31.
+        Gain of that NDCG; exponential gain allows grades up to 31.
     random_state : int, RandomState, optional
     verbose : int, default=0
         Above 0 shows progress.
@@ -169,10 +169,10 @@ class RankNet(BaseRankNetwork):
     coefs_, intercepts_ : list of float64 arrays
         Weights of the layers, (n_in, n_out), and intercepts of the hidden ones, (n_out,).
     mean_, scale_ : (n_features,) arrays
-        What inputs are standardized with.
+        Mean and scale that standardize inputs.
     activation_ : str
     n_iter_ : int
-        Epochs that were run.
+        Number of epochs run.
     train_scores_, validation_scores_ : arrays, a number for each iteration
         NDCG after each epoch; the second is empty without early stopping.
     n_features_in_, feature_names_in_
@@ -180,7 +180,7 @@ class RankNet(BaseRankNetwork):
 
     Notes
     -----
-    A fit that is interrupted keeps the network of the last finished epoch, or with early stopping of the best.
+    An interrupted fit keeps the network of the last finished epoch, or with early stopping of the best.
     """
 
     def __init__(
@@ -221,35 +221,35 @@ class RankNet(BaseRankNetwork):
 
 
 class LambdaRank(BaseRankNetwork):
-    """LambdaRank (Burges et al. 2006): RankNet whose pairs weigh what swapping them changes in a metric.
+    """LambdaRank (Burges et al. 2006): RankNet with pairs weighted by the change of a metric if they swapped ranks.
 
     Parameters
     ----------
     hidden_layer_sizes, activation, learning_rate, weight_decay, max_iter, batch_size
-        As of `RankNet`.
+        As in `RankNet`.
     metric : {"ndcg", "err", "map"}, default="ndcg"
-        What pairs are weighed with.
+        The metric in the weights of pairs.
     k : int or None, default=None
-        Truncation: only pairs count with a document among the first k ranks.
+        Truncation: only pairs with a document among the first k ranks count.
     sigma : float, default=1.0
-        Slope of the logistic function of the difference of two scores.
+        Slope of the logistic function of the score difference.
     normalize : bool, default=False
-        Whether pairs and queries are normalized as LightGBM's `lambdarank_norm` does; `lambdas.pair_targets` says how.
+        Whether pairs and queries are normalized like LightGBM's `lambdarank_norm`; see `lambdas.pair_targets`.
     early_stopping, validation_fraction, n_iter_no_change, eval_at, random_state, verbose
-        As of `RankNet`.
+        As in `RankNet`.
     gain : {"exponential", "linear"}, default="exponential"
-        Gain of NDCG, in the weights of pairs and in scores; the exponential one takes grades up to 31.
+        Gain of NDCG, in the weights of pairs and in scores; exponential gain allows grades up to 31.
 
     Attributes
     ----------
     coefs_, intercepts_, mean_, scale_, activation_, n_iter_, train_scores_, validation_scores_
-        As of `RankNet`.
+        As in `RankNet`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    A fit that is interrupted keeps the network of the last finished epoch, or with early stopping of the best.
+    An interrupted fit keeps the network of the last finished epoch, or with early stopping of the best.
     """
 
     def __init__(
@@ -298,7 +298,7 @@ class LambdaRank(BaseRankNetwork):
 
 
 NETWORKS = (RankNet, LambdaRank)
-"""Those that can be saved."""
+"""The classes that can be saved."""
 
 
 def _check_size(x: Floats) -> None:

@@ -1,8 +1,8 @@
-"""Rank files: RankNet and LambdaRank as model files, and back. `save` of the estimators (`network`) ends here.
+"""Rank files: RankNet and LambdaRank as model files. The `save` of the estimators (`network`) ends here.
 
-Weights of all layers stand one after the other, row by row; `sizes` says how many units each layer has. Parameters are
-JSON (`tree.metadata`). A file is untrusted: it names its estimator, which is looked up in a fixed table that `load`
-has, and every size and number is checked. docs/MODEL_FORMAT.md describes all of it.
+The weights of all layers are concatenated, row by row; `sizes` has the number of units of each layer. Parameters are
+JSON (`tree.metadata`). A file is untrusted: it names its estimator, which is looked up in a fixed table of `load`, and
+every size and number is checked. docs/MODEL_FORMAT.md describes the format.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ COLUMNS = {
 KEYS = ("activation", "estimator", "feature_names", "n_features", "parameters")
 
 MAX_WEIGHT = 1e7
-"""Of weights and intercepts: what the largest network computes of inputs within bounds stays finite."""
+"""Largest weight or intercept: with inputs within bounds, the outputs of the largest network stay finite."""
 
 Columns = dict[str, npt.NDArray[Any]]
 
@@ -52,7 +52,7 @@ Columns = dict[str, npt.NDArray[Any]]
 
 
 def save_ranker(estimator: Any, path: str | Path) -> None:
-    """Write a fitted network to a file; equal ones give equal bytes.
+    """Write a fitted network to a file; equal networks give equal bytes.
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ def save_ranker(estimator: Any, path: str | Path) -> None:
     check_is_fitted(estimator)
     sizes = (estimator.n_features_in_, *(len(i) for i in estimator.intercepts_), 1)
     if hidden_sizes(estimator.hidden_layer_sizes) != sizes[1:-1]:
-        raise UsageError(f"hidden_layer_sizes was changed since fit, from {sizes[1:-1]}: fit again, or set it back")
+        raise UsageError(f"hidden_layer_sizes has changed since fit, from {sizes[1:-1]}: fit again, or set it back")
     content = {
         "estimator": type(estimator).__name__,
-        # the column `sizes` has them
+        # stored in the column `sizes`
         "parameters": pack_parameters(clone(estimator).set_params(hidden_layer_sizes=None)),
         "activation": estimator.activation_,
         "n_features": estimator.n_features_in_,
@@ -88,18 +88,18 @@ def save_ranker(estimator: Any, path: str | Path) -> None:
 
 
 def unpack_ranker(file: ModelFile, kinds: Mapping[str, Any]) -> Any:
-    """Return the network of a file whose container was read, and check everything.
+    """Return the network in a file whose container has been read, and check everything.
 
     Parameters
     ----------
     file : ModelFile
     kinds : mapping of str to type
-        By name: the only estimators that files can ask for.
+        The estimators that a file may name.
 
     Returns
     -------
     estimator
-        As it was saved: what it predicts is the same. `verbose` has its default.
+        The saved ranker, with the same predictions. `verbose` has its default.
     """
     file.expect(KIND, FORMAT_VERSION, COLUMNS, KEYS)
     try:
@@ -141,14 +141,14 @@ def _unpack(file: ModelFile, kinds: Mapping[str, Any]) -> Any:
 
 
 def _check(columns: Columns, n_features: int) -> None:
-    """Raise ModelError unless the columns are a network."""
+    """Raise ModelError unless the columns describe a network."""
     sizes = columns["sizes"].tolist()
     if not 3 <= len(sizes) <= MAX_HIDDEN + 2 or not all(1 <= n <= MAX_UNITS for n in sizes[1:-1]):
         raise ModelError(
             f"sizes must name 1 to {MAX_HIDDEN} hidden layers of 1 to {MAX_UNITS} units; got {shown(sizes)}"
         )
     if sizes[0] != n_features or sizes[-1] != 1:
-        raise ModelError(f"sizes must begin with {n_features} features and end with 1 score; got {shown(sizes)}")
+        raise ModelError(f"sizes must start with {n_features} features and end with 1 score; got {shown(sizes)}")
     expected = {
         "weights": sum(a * b for a, b in pairwise(sizes)),
         "intercepts": sum(sizes[1:-1]),

@@ -309,7 +309,10 @@ def test_groups_of_members() -> None:
             lambda: analysis.error_ambiguity([[1, 2]] * 2, np.array([1, "a"], dtype=object)),
             "y must be numbers, got other",
         ),
-        (lambda: analysis.squared_decomposition([[1, 2]] * 2, [1, 2], noise=-1), "noise is a variance and must not be"),
+        (
+            lambda: analysis.squared_decomposition([[1, 2]] * 2, [1, 2], noise=-1),
+            "noise is a variance, so it must not be",
+        ),
         (
             lambda: analysis.squared_decomposition([[1, 2]] * 2, [1, 2], noise=[1]),
             r"noise must be one number or have the",
@@ -353,7 +356,7 @@ def test_groups_of_members() -> None:
         ),
         (
             lambda: analysis.bias_variance_of_groups([[1, 2]] * 3, [1, 2], sizes=[2], is_classification=True),
-            "3 members make no two groups of 2: take smaller sizes",
+            "3 members do not make two groups of 2: use smaller sizes",
         ),
     ],
 )

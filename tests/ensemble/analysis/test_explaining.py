@@ -182,13 +182,13 @@ def test_values_are_those_of_the_shap_package():
 def test_what_cannot_be_explained():
     x, signal = make_rows(7)
     y = (signal > 0).astype(int)
-    with pytest.raises(UsageError, match=r"SHAP values are of trees, forests and boosting .*, got AdaBoostClassifier"):
+    with pytest.raises(UsageError, match=r"SHAP values need a tree, forest or boosting .*, got AdaBoostClassifier"):
         shap_values(AdaBoostClassifier(n_estimators=2).fit(x, y), x)
     found = shap_values(DecisionTreeClassifier().fit(x, y), x)
     for bad in (2, -1, 0.5):
         with pytest.raises(UsageError, match="output must be a whole number from 0 to 1, got"):
             found.of(bad)
-    with pytest.raises(UsageError, match="there is one output, which is explained already"):
+    with pytest.raises(UsageError, match="there is only one output: leave"):
         found.of(1).of(0)
 
 
@@ -197,7 +197,7 @@ def test_plots(tmp_path):
     x, signal = make_rows(8, missing=0.0)
     wide = np.concatenate([x] * 3, axis=1)
     found = shap_values(RandomForestClassifier(3, random_state=0).fit(wide, signal > 0), wide)
-    with pytest.raises(UsageError, match="there are 2 outputs: say which is drawn, output=0 for the first"):
+    with pytest.raises(UsageError, match="there are 2 outputs: choose one, output=0 for the first"):
         found.plot_bar()
     with pytest.raises(UsageError, match="row must be a whole number from 0 to 149, got 150"):
         found.plot_waterfall(150, output=1)

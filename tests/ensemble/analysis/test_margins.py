@@ -122,8 +122,8 @@ def bound(margin_error=0.1, diversity=0.5, n_members=4, n_samples=100, theta=0.2
     [
         (lambda: bound(theta=0), "theta must be above 0: the bound divides by its square"),
         (lambda: bound(theta=1.5), r"theta must be a number from 0 to 1, got 1\.5"),
-        (lambda: bound(delta=0), "delta must lie between 0 and 1, neither of them, got 0"),
-        (lambda: bound(delta=1), "delta must lie between 0 and 1, neither of them, got 1"),
+        (lambda: bound(delta=0), "delta must be above 0 and below 1, got 0"),
+        (lambda: bound(delta=1), "delta must be above 0 and below 1, got 1"),
         (lambda: bound(diversity=-0.1), r"diversity must be a number from 0 to 1\.33333, got -0\.1"),
         (lambda: bound(diversity=1.4), r"diversity must be a number from 0 to 1\.33333, got 1\.4"),
         (lambda: bound(diversity=4 / 3), r"not defined for a diversity of 1\.33333 of 4 members on 100 samples"),
@@ -135,7 +135,7 @@ def bound(margin_error=0.1, diversity=0.5, n_members=4, n_samples=100, theta=0.2
         (lambda: bound(constant=math.inf), "constant must be above 0 and finite, got inf"),
         (
             lambda: analysis.vote_margin_bound([[0, 1, 2]] * 2, [0, 1, 2], theta=0.1),
-            "two classes, got 3: take one against",
+            "two classes, got 3: compare one class with",
         ),
         (lambda: analysis.vote_margins([[0, 1]] * 2, [0, 1], weights=[1, 1]), "weights must sum to 1, got the sum 2"),
         (lambda: analysis.vote_margins([[0, 1]] * 2, [0, 1], weights=[2, -1]), "weights must not be negative, got -1"),
@@ -153,7 +153,10 @@ def bound(margin_error=0.1, diversity=0.5, n_members=4, n_samples=100, theta=0.2
             lambda: analysis.probability_margins([[1.0]], [0], classes=[0, 1]),
             r"shape \(n_samples, 2\), a column for each class",
         ),
-        (lambda: analysis.probability_margins([[0.5, 0.5]], [0, 1], classes=[0, 1]), "as many samples, got 1 and 2"),
+        (
+            lambda: analysis.probability_margins([[0.5, 0.5]], [0, 1], classes=[0, 1]),
+            "same number of samples, got 1 and 2",
+        ),
         (
             lambda: analysis.probability_margins([[0.5, 0.5]], ["0"], classes=[0, 1]),
             "y and classes must be labels of one kind",

@@ -182,7 +182,7 @@ def other(ensemble):
         ),
         (
             lambda: analysis.member_predictions(other(OneVsRestClassifier(TREE)), POINTS),
-            "OneVsRestClassifier answer parts of the question",
+            "OneVsRestClassifier solve parts of the problem",
         ),
         (
             lambda: analysis.member_predictions(other(IsolationForest(n_estimators=2)), POINTS),
@@ -190,9 +190,9 @@ def other(ensemble):
         ),
         (
             lambda: analysis.member_predictions(RandomForestClassifier(2).fit(POINTS, np.c_[CODES, CODES]), POINTS),
-            "takes one output, RandomForestClassifier was fitted with 2",
+            "needs one output, but RandomForestClassifier was fitted with 2",
         ),
-        (lambda: analysis.member_predictions(fitted("subspace"), POINTS[:, :5]), "fitted with 6 features, X has 5"),
+        (lambda: analysis.member_predictions(fitted("subspace"), POINTS[:, :5]), "fitted with 6 features, but X has 5"),
         (
             lambda: analysis.member_predictions(fitted("forest"), POINTS[0]),
             r"X must have the shape \(n_samples, n_feat",
@@ -201,7 +201,7 @@ def other(ensemble):
         (lambda: analysis.member_predictions(Fitted([], ["ash"]), POINTS), "Fitted has no members"),
         (
             lambda: analysis.member_predictions(Fitted([Constant("fir")], ["ash", "oak"]), POINTS),
-            "a member answers with labels that the ensemble does not know: 'fir'",
+            "a member predicts labels that the ensemble does not know: 'fir'",
         ),
         (
             lambda: analysis.member_predictions(Fitted([Constant(1), Constant(1)], [1, 2]), POINTS),

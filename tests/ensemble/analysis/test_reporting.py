@@ -155,7 +155,7 @@ def test_bad_input(forest: RandomForestClassifier, call, message: str) -> None:
 def test_losses_are_not_mixed_in_a_plot() -> None:
     one = analysis.squared_decomposition([[1, 2]] * 2, [1, 2])
     two = analysis.zero_one_decomposition([[1, 2]] * 2, [1, 2])
-    with pytest.raises(UsageError, match="of different losses: draw them apart"):
+    with pytest.raises(UsageError, match="have different losses: draw them separately"):
         analysis.plot_bias_variance([1, 2], [one, two])
 
 

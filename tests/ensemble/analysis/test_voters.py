@@ -140,7 +140,7 @@ def test_one_voter_has_no_correlation() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: analysis.majority_error(4, 0.3), "4 voters can tie: say tie='error', tie='right' or tie='coin', or"),
+        (lambda: analysis.majority_error(4, 0.3), "4 voters can tie: set tie='error', tie='right' or tie='coin', or"),
         (lambda: analysis.hoeffding_bound(4, 0.3), "4 voters can tie"),
         (lambda: analysis.simulate_majority(4, 0.3), "4 voters can tie"),
         (lambda: analysis.majority_error(4, 0.3, tie="draw"), "tie must be 'error', 'right' or 'coin', got 'draw'"),
@@ -158,9 +158,9 @@ def test_one_voter_has_no_correlation() -> None:
             lambda: analysis.majority_error(3, 0.3, correlation=1.1),
             r"correlation must be a number from -1 to 1, got 1\.1",
         ),
-        (lambda: analysis.majority_error(3, 0, correlation=0.5), r"correlation of 0\.5 cannot be had, only 0"),
+        (lambda: analysis.majority_error(3, 0, correlation=0.5), r"correlation must be 0, got 0\.5"),
         (lambda: analysis.majority_error(1, 0.3, correlation=-0.5), r"1 voters of error 0\.3 cannot have"),
-        (lambda: analysis.lowest_correlation(3, 1), "always wrong or never have no correlation"),
+        (lambda: analysis.lowest_correlation(3, 1), "always or never wrong have no correlation"),
         (lambda: analysis.hoeffding_bound(3, 0.6), r"error of at most 0\.5, got 0\.6: use majority_error"),
         (lambda: analysis.draw_voters(3, 0.3, n_cases=0), "n_cases must be a whole number of 1 or more, got 0"),
     ],

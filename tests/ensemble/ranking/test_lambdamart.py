@@ -151,9 +151,9 @@ def test_base_scores_are_where_it_starts():
     model = ranker(n_estimators=2).fit(x, y, qid, base_scores=good)
     score = model.predict(fresh_x, fresh_good)
     np.testing.assert_array_equal(score, model.predict(fresh_x, np.zeros(len(fresh_x))) + fresh_good)
-    with pytest.raises(UsageError, match="predict must be given base_scores, because fit was"):
+    with pytest.raises(UsageError, match="predict needs base_scores, because fit had them"):
         model.predict(fresh_x)
-    with pytest.raises(UsageError, match="warm_start must be given base_scores if the fit before was"):
+    with pytest.raises(UsageError, match="warm_start needs base_scores if the previous fit had them"):
         model.set_params(warm_start=True, n_estimators=3).fit(x, y, qid)
     found = ndcg(fresh_y, score, qid=fresh_qid, k=10)
     assert found > alone.score(fresh_x, fresh_y, fresh_qid) + 0.02
@@ -460,13 +460,13 @@ def test_bad_parameters(options, message):
     [
         (lambda x, y, q: (x, y, q[:-1]), "qid must name the query of each of the"),
         (lambda x, y, q: (x, y, group_ids([5, 9], len(q))), "sizes of groups must add up to the .* add up to 14"),
-        (lambda x, y, q: (x, y, np.arange(len(q)) % 2), r"stand apart \(rows 0 and 2\): sort all rows by np.argsort"),
-        (lambda x, y, q: (x, y, np.append(q[1:], np.nan)), "qid must be whole numbers or text without missing ones"),
+        (lambda x, y, q: (x, y, np.arange(len(q)) % 2), r"are apart \(rows 0 and 2\): sort all rows by np.argsort"),
+        (lambda x, y, q: (x, y, np.append(q[1:], np.nan)), "qid must be whole numbers or text without missing values"),
         (lambda x, y, q: (x, y - 1, q), r"relevance must be 0 \(not relevant\) or more, got -1 for row"),
         (lambda x, y, q: (x, y + 0.5, q), "relevance must be whole numbers, .* round them, or put them into bins"),
         (lambda x, y, q: (x, y + 40, q), "relevance must be up to 31 .*: use fewer grades, or gain='linear'"),
         (lambda x, y, q: (x, np.where(y == 0, np.nan, y), q), "relevance must be finite numbers, got nan for row"),
-        (lambda x, y, q: (x, y[:-1], q), "X and y must have the same rows, got"),
+        (lambda x, y, q: (x, y[:-1], q), "X and y must have the same number of rows, got"),
         (lambda x, _, q: (x, None, q), "requires y to be passed, but the target y is None"),
         (lambda x, y, q: (x, np.full(len(y), 2), q), "nothing to learn: no query has two documents of different rel"),
         (lambda x, y, q: (x, y, np.arange(len(q))), "is qid the query of each row, not its number"),
@@ -515,11 +515,11 @@ def test_parts_that_do_not_go_together():
     for options, message in (
         ({"X_val": x}, "X_val and y_val go together"),
         ({"y_val": y}, "X_val and y_val go together"),
-        ({"qid_val": qid}, "qid_val, base_scores_val and query_weight_val are of X_val and y_val: pass these too"),
-        ({"base_scores_val": scores}, "qid_val, base_scores_val and query_weight_val are of X_val and y_val"),
+        ({"qid_val": qid}, "qid_val, base_scores_val and query_weight_val need X_val and y_val: pass these, too"),
+        ({"base_scores_val": scores}, "qid_val, base_scores_val and query_weight_val need X_val and y_val"),
         ({"X_val": x, "y_val": y, "base_scores": scores}, "base_scores and base_scores_val go together"),
         ({"X_val": x, "y_val": y, "base_scores_val": scores}, "base_scores and base_scores_val go together"),
-        ({"X_val": x, "y_val": y[1:]}, "X and y must have the same rows"),
+        ({"X_val": x, "y_val": y[1:]}, "X and y must have the same number of rows"),
         ({"X_val": x, "y_val": y - 1}, "relevance must be 0"),
         ({"X_val": x, "y_val": y, "qid_val": qid[1:]}, "qid must name the query of each of the"),
     ):

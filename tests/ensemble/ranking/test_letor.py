@@ -58,7 +58,7 @@ def test_group_sizes_stand_beside(tmp_path):
     with pytest.raises(DatasetError, match=r"query: line 3: expected the size of a group, .* got 'three'"):
         read_letor(path)
     sizes.write_text("\n")
-    with pytest.raises(DatasetError, match="has no size of a group"):
+    with pytest.raises(DatasetError, match="has no group sizes"):
         read_letor(path)
 
 
@@ -68,21 +68,21 @@ GOOD = "1 qid:1 1:2 2:3\n"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (GOOD + "high qid:1 1:2\n", "line 2: expected a relevance, a number, at its beginning; got 'high qid:1 1:2'"),
+        (GOOD + "high qid:1 1:2\n", "line 2: expected a relevance, a number, at the start; got 'high qid:1 1:2'"),
         (GOOD + "\n" + "nan qid:1 1:2\n", "line 3: expected a relevance, a number"),
-        (GOOD + "1 qid:x 1:2\n", "line 2: expected qid and a whole number behind the relevance"),
+        (GOOD + "1 qid:x 1:2\n", "line 2: expected qid and a whole number after the relevance"),
         (GOOD + "1 qid:1 1:2 2\n", "line 2: expected feature:value, got '2'"),
         (GOOD + "1 qid:1 1:a\n", "line 2: expected feature:value, a whole and a finite number, got '1:a'"),
         (GOOD + "1 qid:1 x:1\n", "line 2: expected feature:value"),
         (GOOD + "1 qid:1 1:inf\n", "line 2: expected feature:value, a whole and a finite number, got '1:inf'"),
         (GOOD + "1 qid:1 -3:1\n", "line 2: expected feature:value, a whole and a finite number, got '-3:1'"),
-        (GOOD + "1 qid:1 3:1 2:1\n", "line 2: features must ascend, 2 follows 3"),
-        (GOOD + "1 qid:1 3:1 3:1\n", "line 2: features must ascend, 3 follows 3"),
+        (GOOD + "1 qid:1 3:1 2:1\n", "line 2: features must ascend, but 2 follows 3"),
+        (GOOD + "1 qid:1 3:1 3:1\n", "line 2: features must ascend, but 3 follows 3"),
         (GOOD + "1 qid:1 0:1\n", "line 2: features count from 1; pass zero_based=True"),
         (GOOD + "1 1:1\n", "line 2: expected a qid in every line or in none"),
         (GOOD + "1 qid:1 9999999:1\n", "features up to number 9999999, expected at most 1048576"),
-        (GOOD + "1 qid:2 1:2\n" + GOOD, r"the rows of a query must stand together, those of qid 1 stand apart"),
-        ("# nothing\n", "has no line of data"),
+        (GOOD + "1 qid:2 1:2\n" + GOOD, r"the rows of a query must be adjacent, but those of qid 1 are apart"),
+        ("# nothing\n", "has no data lines"),
         ("", "is empty"),
         (GOOD + "1 qid:1 1:2 " + "x" * 500, r"line 2: .* got 'x{37}\.\.\.'"),
     ],
@@ -133,7 +133,7 @@ def test_fewer_features_than_the_file_has(tmp_path):
         ([["a"]], [0], None, "X must be a table of finite numbers"),
         (np.eye(2), [0, -1], None, "relevance must be 0"),
         (np.eye(2), [0, 1], ["a", "b"], "a file holds whole numbers as qid"),
-        (np.eye(3), [0, 1, 2], [1, 2, 1], "stand apart"),
+        (np.eye(3), [0, 1, 2], [1, 2, 1], "are apart"),
     ],
 )
 def test_what_cannot_be_written(tmp_path, x, y, qid, message):

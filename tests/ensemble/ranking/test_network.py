@@ -218,7 +218,7 @@ def test_bad_parameters(options, message):
     ("change", "message"),
     [
         (lambda x, y, q: (x, y, q[:-1]), "qid must name the query of each of the"),
-        (lambda x, y, q: (x, y, np.arange(len(q)) % 2), "stand apart"),
+        (lambda x, y, q: (x, y, np.arange(len(q)) % 2), "are apart"),
         (lambda x, y, q: (x, y - 1, q), r"relevance must be 0 \(not relevant\) or more, got -1"),
         (lambda x, y, q: (x, y + 0.5, q), "relevance must be whole numbers"),
         (lambda x, y, q: (x, y + 40, q), "relevance must be up to 31"),

@@ -87,7 +87,7 @@ def test_what_cannot_be_saved(tmp_path):
     with pytest.raises(UsageError, match="as random_state, got RandomState"):
         other.save(tmp_path / "m")
     changed_ = RankNet(max_iter=1).fit(x, y).set_params(hidden_layer_sizes=(2,))
-    with pytest.raises(UsageError, match=r"hidden_layer_sizes was changed since fit, from \(32,\)"):
+    with pytest.raises(UsageError, match=r"hidden_layer_sizes has changed since fit, from \(32,\)"):
         changed_.save(tmp_path / "m")
     broken = RankNet(max_iter=1).fit(x, y)
     broken.coefs_[0][0, 0] = np.nan
@@ -107,9 +107,9 @@ REFUSED = {
     "activation": ("net", key("activation", "sine"), "activation must be one of tanh, relu; got 'sine'"),
     "activation no text": ("net", key("activation", {}), "activation must be one of tanh, relu"),
     "n_features": ("net", key("n_features", 0), "n_features must be a whole number from 1 to 1048576, got 0"),
-    "n_features another": ("net", key("n_features", 4), "sizes must begin with 4 features and end with 1 score"),
+    "n_features another": ("net", key("n_features", 4), "sizes must start with 4 features and end with 1 score"),
     "names": ("net", key("feature_names", ["a"]), "feature_names must be null or 3 texts"),
-    "two scores": ("net", item("sizes", -1, 2), "sizes must begin with 3 features and end with 1 score"),
+    "two scores": ("net", item("sizes", -1, 2), "sizes must start with 3 features and end with 1 score"),
     "no hidden layer": ("net", cut("sizes", 2), "sizes must name 1 to 8 hidden layers of 1 to 4096 units"),
     "units none": ("net", item("sizes", 1, 0), "sizes must name 1 to 8 hidden layers of 1 to 4096 units"),
     "units negative": ("net", item("sizes", 1, -4), "sizes must name 1 to 8 hidden layers of 1 to 4096 units"),

@@ -61,9 +61,9 @@ def test_networks_learn_from_the_queries_that_weigh(kind):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (lambda _: np.ones(3), "of each row's query, 360 numbers; got 3"),
+        (lambda _: np.ones(3), "one number for each of the 360 rows, got 3"),
         (lambda qid: np.arange(len(qid)), "the same for all rows of a query: row 1 has 1"),
-        (lambda qid: np.zeros(len(qid)), "above 0 for one query at least"),
+        (lambda qid: np.zeros(len(qid)), "above 0 for at least one query"),
         (lambda qid: -1.0 - qid, "0 or more"),
     ],
 )
