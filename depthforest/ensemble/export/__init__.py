@@ -1,14 +1,14 @@
-"""Export: fitted ensembles of trees as ONNX graphs, for servers that have no Python.
+"""Export: fitted ensembles of trees as ONNX graphs, for servers without Python.
 
-Users call `to_onnx` (docs/EXPORT.md). The optional package `onnx` is imported when that is called.
+Users call `to_onnx` (docs/EXPORT.md), which imports the optional package `onnx`.
 
-- `graphs`: a graph while it is built: nodes, constants, the table that comes in.
-- `treenodes`: many trees as one TreeEnsemble operator; categories as columns of their own.
-- `answers`: what each kind of estimator answers, as a graph.
+- `graphs`: a graph under construction: nodes, constants, the input table.
+- `treenodes`: many trees as one TreeEnsemble operator; categories become additional columns.
+- `answers`: the predictions of each kind of estimator, as a part of a graph.
 - `models`: `to_onnx`, the whole model: inputs, labels, probabilities.
 
-Sums are taken in double precision and in the order in which the estimators take them, so that decisions are equal on
-every row, ties included.
+Sums are taken in double precision and in the same order as in the estimators, so that decisions are equal on every row,
+including ties.
 """
 
 import lazy_loader

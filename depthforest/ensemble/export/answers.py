@@ -1,7 +1,7 @@
-"""Answers: what each kind of estimator predicts, as a part of a graph.
+"""Answers: the predictions of each kind of estimator, as a part of a graph.
 
-A classifier answers with a share of each class and the number of the class that wins; a regressor with a number. Every
-function follows the `predict` of its estimator, in the same order of operations.
+A classifier answers with the share of each class and the index of the winning class; a regressor with a number. Every
+function follows the `predict` of its estimator, with the operations in the same order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from depthforest.ensemble.ranking import LambdaMART
 from depthforest.ensemble.tree import DecisionTreeClassifier, DecisionTreeRegressor, Tree
 
 SHARE_SCALE = 1e12
-"""Shares of votes are rounded to so many parts before they are compared, as `combining` does."""
+"""Shares of votes are rounded to multiples of 1 / this before they are compared, as in `combining`."""
 
 _CLASS_TREES, _NUMBER_TREES = (
     (DecisionTreeClassifier, RandomForestClassifier),
@@ -38,14 +38,14 @@ _CLASS_TREES, _NUMBER_TREES = (
 
 @dataclass(frozen=True)
 class ClassAnswer:
-    """What a classifier answers.
+    """The answer of a classifier.
 
     Attributes
     ----------
     winner : str
-        (n,) int64, the number of the class.
+        (n,) int64, the index of the class.
     shares : str or None
-        (n, n_classes) double, None where the estimator has no probabilities.
+        (n, n_classes) double; None if the estimator has no probabilities.
     """
 
     winner: str
@@ -69,14 +69,12 @@ def class_answer(graph: Graph, table: RowTable, estimator: Any) -> ClassAnswer:
 
 
 def number_answer(graph: Graph, table: RowTable, estimator: Any) -> str:
-    """Add a regressor or ranker to the graph, and return what it predicts, (n,) double."""
+    """Add a regressor or ranker to the graph, and return its prediction, (n,) double."""
     if isinstance(estimator, _NUMBER_TREES):
         return graph.column(_mean_of_trees(graph, table, estimator), 0)
     if isinstance(estimator, BaseBoosting):
         if isinstance(estimator, LambdaMART) and estimator._has_base_scores:
-            raise UsageError(
-                "LambdaMART that was fitted with base_scores cannot be exported: its trees only correct them"
-            )
+            raise UsageError("LambdaMART fitted with base_scores cannot be exported: its trees only correct them")
         number = graph.column(_raw(graph, table, estimator), 0)
         return graph.add("Exp", number) if estimator._loss.is_logarithm else number
     if isinstance(estimator, AdaBoostRegressor):
@@ -95,7 +93,7 @@ def number_answer(graph: Graph, table: RowTable, estimator: Any) -> str:
 
 
 def cannot_be_exported(estimator: Any) -> str:
-    """Return the message about an estimator that has no graph."""
+    """Return the message for an estimator that cannot be exported."""
     return (
         f"{type(estimator).__name__} cannot be exported to ONNX: expected trees, forests, boosting, AdaBoost, bagging "
         "or voting of these, or LambdaMART, of depthforest.ensemble"
@@ -110,7 +108,7 @@ def _trees_of(estimator: Any) -> list[Tree]:
 
 
 def _mean_of_trees(graph: Graph, table: RowTable, estimator: Any) -> str:
-    """Return the mean of what the trees' leaves hold, (n, n_outputs): leaves answer with the row of their values."""
+    """Return the mean of the trees' leaves, (n, n_outputs): a leaf answers with the row index of its values."""
     trees = _trees_of(estimator)
     rows, first = [], 0
     for tree in trees:
@@ -138,7 +136,7 @@ def _sum(graph: Graph, terms: Sequence[str]) -> str:
 
 
 def _raw(graph: Graph, table: RowTable, estimator: Any) -> str:
-    """Return the raw values, (n, n_outputs): the start, and after it the steps of the trees, in turns."""
+    """Return the raw values, (n, n_outputs): the start values, then the trees' steps, added output by output."""
     trees, n_outputs = estimator.trees_, len(estimator.start_)
     if hasattr(estimator, "init_") or estimator._has_base_margin:
         raise UsageError(
@@ -163,7 +161,7 @@ def _first_round(graph: Graph) -> tuple[str, str, str]:
 def _boosted_classes(graph: Graph, table: RowTable, estimator: Any) -> ClassAnswer:
     name = getattr(estimator._loss, "name", None)
     if name not in ("logistic", "exponential", "hinge", "perceptron", "multinomial"):
-        raise UsageError(f"{type(estimator).__name__} with a loss of your own cannot be exported to ONNX")
+        raise UsageError(f"{type(estimator).__name__} with a custom loss cannot be exported to ONNX")
     raw = _raw(graph, table, estimator)
     if name == "multinomial":
         return ClassAnswer(_first_largest(graph, raw), graph.add("Softmax", raw, axis=1))
@@ -186,7 +184,7 @@ def _boosted_classes(graph: Graph, table: RowTable, estimator: Any) -> ClassAnsw
 
 
 def _adaboost(graph: Graph, table: RowTable, estimator: Any) -> ClassAnswer:
-    """Return weighted votes: shares of the weight, then the decision values and probabilities of scikit-learn."""
+    """Return weighted votes: shares of the weight, then decision values and probabilities as in scikit-learn."""
     n_classes = len(estimator.classes_)
     votes = np.eye(n_classes)
     weights = np.asarray(estimator.estimator_weights_, dtype=np.float64)
@@ -212,7 +210,7 @@ def _adaboost(graph: Graph, table: RowTable, estimator: Any) -> ClassAnswer:
 
 
 def _weighted_median(graph: Graph, table: RowTable, estimator: Any) -> str:
-    """Return the least answer that has half of the members' weight at or below it, (n,)."""
+    """Return the least answer with half of the members' weight at or below it, (n,)."""
     one = graph.constant(np.array([1], dtype=np.int64))
     answers = [graph.add("Unsqueeze", number_answer(graph, table, m), one) for m in estimator.estimators_]
     side_by_side = graph.add("Concat", *answers, axis=1)
@@ -233,7 +231,7 @@ def _weighted_median(graph: Graph, table: RowTable, estimator: Any) -> str:
 
 
 def _members(graph: Graph, table: RowTable, estimator: Any) -> Iterator[tuple[Any, RowTable]]:
-    """Yield the members of a bagged ensemble, each with the columns that it was fitted on."""
+    """Yield the members of a bagged ensemble, each with its columns of the table."""
     for member, columns in zip(estimator.estimators_, estimator.estimators_features_, strict=True):
         is_all = np.array_equal(columns, np.arange(estimator.n_features_in_))
         yield member, table if is_all else table.columns(graph, columns)
@@ -245,7 +243,7 @@ def _bagged_classes(graph: Graph, table: RowTable, estimator: Any) -> ClassAnswe
     votes = []
     for member, its in _members(graph, table, estimator):
         answer, codes = class_answer(graph, its, member), np.asarray(member.classes_, dtype=np.int64)
-        own = np.eye(n_classes)[codes]  # the member may not know all classes
+        own = np.eye(n_classes)[codes]  # a member may not know all classes
         if is_hard:
             votes.append(graph.add("Gather", graph.constant(own), answer.winner, axis=0))
         else:
@@ -286,7 +284,7 @@ def _votes(graph: Graph, table: RowTable, estimator: Any) -> ClassAnswer:
 
 
 def all_categories(estimator: Any) -> dict[int, npt.NDArray[Any]]:
-    """Return the categories of an estimator by column, those of its members if it has none of its own."""
+    """Return the categories of an estimator by column; those of its members if it has none of its own."""
     if hasattr(estimator, "categories_"):
         return dict(estimator.categories_)
     found: dict[int, npt.NDArray[Any]] = {}

@@ -1,4 +1,4 @@
-"""Graphs: an ONNX graph while it is built, and the table of rows that comes in."""
+"""Graphs: an ONNX graph under construction, and the table of input rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy.typing as npt
 from depthforest.base import UsageError
 
 MAIN_OPSET, TREE_OPSET, IR_VERSION = 19, 5, 10
-"""Versions of the operators and of the file that are asked for: those of 2024, which have trees in double precision."""
+"""Required versions of the operators and of the file format: those of 2024, which have trees in double precision."""
 
 
 def import_onnx() -> ModuleType:
-    """Return the package `onnx`, or say how to get it."""
+    """Return the package `onnx`, or raise an error that says how to install it."""
     try:
         import onnx
     except ImportError:
@@ -36,7 +36,7 @@ class Graph:
         self._kept: dict[tuple[Any, ...], str] = {}
 
     def constant(self, values: npt.ArrayLike) -> str:
-        """Return the name of a constant; equal ones are kept once."""
+        """Return the name of a constant; equal constants are stored once."""
         array = np.asarray(values)
         if array.dtype.kind in "UO":
             array = array.astype(object)
@@ -55,7 +55,7 @@ class Graph:
         return self._kept[key]
 
     def add(self, operator: str, *inputs: str, domain: str = "", output: str | None = None, **attributes: Any) -> str:
-        """Add a node of one output."""
+        """Add a node with one output."""
         name = f"t{len(self.nodes)}" if output is None else output
         node = self.onnx.helper.make_node(operator, list(inputs), [name], domain=domain, **attributes)
         self.nodes.append(node)
@@ -66,7 +66,7 @@ class Graph:
         return self.add("Cast", values, to=getattr(self.onnx.TensorProto, to), output=output)
 
     def ordered_sum(self, values: str) -> str:
-        """Sum over axis 1 in order, (n, k, ...) to (n, ...): a cumulative sum adds one after the other."""
+        """Sum over axis 1 in order, (n, k, ...) to (n, ...), as the end of a cumulative sum."""
         sums = self.add("CumSum", values, self.constant(np.int64(1)))
         return self.add("Gather", sums, self.constant(np.int64(-1)), axis=1)
 
@@ -82,21 +82,21 @@ class Graph:
 
 @dataclass(frozen=True)
 class RowTable:
-    """The rows that come in.
+    """The input rows.
 
     Attributes
     ----------
     numbers : str
         (n, n_features) double.
     texts : mapping
-        From a column of text categories to its input, (n, 1) text.
+        From a column of text categories to the name of its input, (n, 1) text.
     """
 
     numbers: str
     texts: Mapping[int, str]
 
     def columns(self, graph: Graph, columns: Sequence[int] | None) -> RowTable:
-        """Return some columns as a table; None: all."""
+        """Return some columns as a table; None means all."""
         if columns is None:
             return self
         chosen = graph.constant(np.asarray(columns, dtype=np.int64))

@@ -20,33 +20,33 @@ ROWS = "X"
 
 
 def to_onnx(estimator: Any, path: str | Path | None = None) -> Any:
-    """Return a fitted ensemble as an ONNX model; with `path`, write it there too.
+    """Return a fitted ensemble as an ONNX model; with `path`, also write it there.
 
     Parameters
     ----------
     estimator : estimator
         Trees, forests, extra trees, gradient and Newton boosting, AdaBoost, bagging and voting of these, LambdaMART.
     path : str or Path, optional
-        NAME.onnx.
+        File to write, NAME.onnx.
 
     Returns
     -------
     onnx.ModelProto
-        Input `X` (n, n_features) float32, missing values as NaN. Columns of text categories are ignored there and are
-        inputs of their own, `X_NAME` (n, 1) text, named as the column or by its number. Classifiers give `label` (n,)
-        and, where the estimator has shares of classes, `probabilities` (n, n_classes) float32; others give `prediction`
-        (n,) float64.
+        Input `X` (n, n_features) float32, with missing values as NaN. Columns of text categories are ignored in X and
+        have inputs of their own, `X_NAME` (n, 1) text, with the column's name or number. Classifiers return `label`
+        (n,) and, if the estimator has shares of classes, `probabilities` (n, n_classes) float32; others return
+        `prediction` (n,) float64.
 
     Notes
     -----
-    Decisions are those of `predict` on every row, ties included; probabilities agree to 1e-6.
+    Decisions are those of `predict` on every row, including ties; probabilities agree to 1e-6.
     """
     if not hasattr(estimator, "fit"):
         raise UsageError(cannot_be_exported(estimator))
     check_is_fitted(estimator)
     if getattr(estimator, "n_outputs_", 1) > 1:
         raise UsageError(
-            f"an ONNX model takes one target a row, got {estimator.n_outputs_}: fit one for each column of y"
+            f"an ONNX model takes one target per row, got {estimator.n_outputs_}: fit one for each column of y"
         )
     target = None if path is None else Path(path)
     if target is not None:
@@ -67,7 +67,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None) -> Any:
 
 
 def _table(graph: Graph, estimator: Any) -> tuple[list[Any], RowTable]:
-    """Return the inputs of the model, and the table that they are."""
+    """Return the inputs of the model, and the table made of them."""
     helper, types = graph.onnx.helper, graph.onnx.TensorProto
     n_features = estimator.n_features_in_
     inputs = [helper.make_tensor_value_info(ROWS, types.FLOAT, ["n", n_features])]

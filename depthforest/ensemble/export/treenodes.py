@@ -1,8 +1,8 @@
-"""Trees as one TreeEnsemble operator, which answers for every row with one number of each tree.
+"""Trees as one TreeEnsemble operator, which returns one number of each tree for every row.
 
-Thresholds are float32, as are the rows that come in; both are compared as doubles, which changes nothing. A split of
-categories becomes a column of its own: 1 where the row's category goes left, else 0. So every split compares a number,
-and categories may be text.
+Thresholds are float32, as are the input rows; both are compared as doubles, which changes nothing. A categorical split
+becomes an additional column: 1 if the row's category goes left, else 0. So every split compares a number, and
+categories may be text.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def leaf_numbers(
     n_features: int,
     numbers: Sequence[npt.NDArray[np.float64]],
 ) -> str:
-    """Add the trees and return what their leaves hold for each row, (n, n_trees) double.
+    """Add the trees and return the values of the leaves that each row reaches, (n, n_trees) double.
 
-    `numbers` (n_nodes,) of each tree are what its nodes answer where they are leaves.
+    `numbers` holds, for each tree, the values (n_nodes,) of its nodes when they are leaves.
     """
     wanted, columns = _category_columns(trees)
     rows = table.numbers
@@ -45,7 +45,7 @@ def leaf_numbers(
 
 
 def check_categories(categories: Mapping[int, npt.NDArray[Any]]) -> None:
-    """Refuse categories that neither text nor float32 can hold."""
+    """Refuse categories that are neither text nor exact in float32."""
     for column, values in categories.items():
         if is_text(values):
             continue
@@ -63,7 +63,7 @@ def is_text(values: npt.NDArray[Any]) -> bool:
 
 
 def _keys(tree: Tree) -> list[tuple[int, bytes, int] | None]:
-    """Return for each node what its split of categories is: column, mask, and where missing values go."""
+    """Return the categorical split of each node: column, mask, and where missing values go; None for others."""
     masks = [mask.tobytes() for mask in tree.masks]
     return [
         None if mask < 0 else (int(feature), masks[mask], int(left))
@@ -74,7 +74,7 @@ def _keys(tree: Tree) -> list[tuple[int, bytes, int] | None]:
 def _category_columns(
     trees: Sequence[Tree],
 ) -> tuple[list[tuple[int, bytes, int]], dict[tuple[int, bytes, int] | None, int]]:
-    """Return the different splits of categories, by column, and the number of each."""
+    """Return the distinct categorical splits, by column, and the number of each."""
     wanted = sorted({key for tree in trees for key in _keys(tree) if key is not None})
     numbers: dict[tuple[int, bytes, int] | None, int] = {key: number for number, key in enumerate(wanted)}
     numbers[None] = -1
@@ -87,7 +87,7 @@ def _category_flags(
     wanted: Sequence[tuple[int, bytes, int]],
     categories: Mapping[int, npt.NDArray[Any]],
 ) -> list[str]:
-    """Add for every categorical column its flags, (n, n_splits of it) double: 1 where a row goes left."""
+    """Add the flags of every categorical column, (n, number of its splits): 1 where a row goes left."""
     flags = []
     for column in sorted({key[0] for key in wanted}):
         own = [key for key in wanted if key[0] == column]
@@ -100,7 +100,7 @@ def _category_flags(
         is_category = graph.cast(graph.add("Equal", cells, known), "DOUBLE")
         bits = [np.unpackbits(np.frombuffer(mask, dtype=np.uint8), bitorder="little") for _, mask, _ in own]
         goes_left = graph.constant(np.stack(bits, axis=1)[category_codes(len(values))].astype(np.float64))
-        # a category that was not there at fitting is missing, as NaN is
+        # a category that was absent at fitting counts as missing, like NaN
         missing_left = np.array([[left for _, _, left in own]], dtype=np.float64)
         one = graph.constant(np.array([1], dtype=np.int64))
         unknown = graph.add("Sub", graph.constant(np.float64(1)), graph.add("ReduceSum", is_category, one, keepdims=1))
@@ -110,7 +110,7 @@ def _category_flags(
 
 
 class _Columns:
-    """The attributes of the operator while they are collected: inner nodes and leaves, each numbered by itself."""
+    """The attributes of the operator under construction: inner nodes and leaves, numbered separately."""
 
     def __init__(self, n_features: int) -> None:
         self._n_features = n_features
@@ -124,7 +124,7 @@ class _Columns:
         self._n_inner = self._n_leaves = 0
 
     def add(self, tree: Tree, target: int, answers: npt.NDArray[np.float64], flags: Sequence[int]) -> None:
-        """Take a tree whose leaves answer for one target."""
+        """Add a tree whose leaves hold values for one target."""
         is_leaf = tree.is_leaf
         inner, leaves = np.flatnonzero(~is_leaf), np.flatnonzero(is_leaf)
         place = np.empty(tree.node_count, dtype=np.int64)
@@ -143,7 +143,7 @@ class _Columns:
             "falseleafs": is_leaf[right],
             "missing_value_tracks_true": tree.missing_go_to_left[inner],
         }
-        if not len(inner):  # a tree of one leaf: both ways lead there
+        if not len(inner):  # a tree of one leaf: both branches lead there
             one, zero = np.ones(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
             its = dict.fromkeys(("truenodeids", "falsenodeids"), place[leaves]) | {
                 "modes": zero, "splits": np.zeros(1), "featureids": zero, "trueleafs": one, "falseleafs": one,

@@ -59,7 +59,7 @@ def label_codes(X: Any, y: Any, *, owner: str) -> tuple[list[Labels], Codes] | N
     if y is None or getattr(y, "ndim", 1) != 2 or y.shape[1] < 2:
         return None
     if type_of_target(y) != "multilabel-indicator":
-        raise SeveralTargetsError(f"{owner} takes one target a row, or several of 0 and 1; got y of shape {y.shape}")
+        raise SeveralTargetsError(f"{owner} takes one target per row, or several of 0 and 1; got y of shape {y.shape}")
     check_consistent_length(X, y)
     found = [np.unique(column, return_inverse=True) for column in np.asarray(y).T]
     return [classes for classes, _ in found], np.stack([codes for _, codes in found], axis=1).astype(np.int64)
@@ -88,7 +88,7 @@ def _one_per_row(X: Any, y: Any, owner: str) -> npt.NDArray[Any]:
         raise UsageError(f"{owner} requires y to be passed, but the target y is None")
     if getattr(y, "ndim", 1) == 2 and y.shape[1] > 1:
         raise SeveralTargetsError(
-            f"{owner} takes one target a row, got y of shape {y.shape}; fit one {owner} for each column"
+            f"{owner} takes one target per row, got y of shape {y.shape}; fit one {owner} for each column"
         )
     check_consistent_length(X, y)
     return np.asarray(column_or_1d(y, warn=True))

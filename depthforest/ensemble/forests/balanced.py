@@ -42,7 +42,7 @@ class BalancedRandomForestClassifier(RandomForestClassifier):
         if not self.bootstrap:
             raise UsageError("BalancedRandomForestClassifier draws rows: bootstrap must be True")
         if starts:
-            raise UsageError(f"BalancedRandomForestClassifier takes one target a row, got {len(starts) - 1}")
+            raise UsageError(f"BalancedRandomForestClassifier takes one target per row, got {len(starts) - 1}")
         used = np.flatnonzero(weights)
         self._rows_of_classes = [used[channels[used] == c] for c in np.unique(channels[used])]
         super()._fit(table, channels, targets, weights, n_channels)

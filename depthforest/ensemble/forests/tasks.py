@@ -201,7 +201,7 @@ class ForestRegressor(RegressorMixin, BaseForest):  # type: ignore[misc]
         n_targets = 1 if targets.ndim == 1 else targets.shape[1]
         self.__dict__.pop("_targets", None)
         if self.quantiles and n_targets > 1:
-            raise UsageError(f"quantiles=True takes one target a row, got {n_targets}")
+            raise UsageError(f"quantiles=True takes one target per row, got {n_targets}")
         if self.quantiles:  # before the trees: an interrupted fit keeps those that are finished
             self._targets, self._weights = targets, weights
         channels = np.zeros(len(targets), dtype=np.int32)

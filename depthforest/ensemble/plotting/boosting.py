@@ -1,6 +1,6 @@
-"""Draws what happens round by round in boosting: errors, weights of the rows, and decision regions.
+"""Plots of boosting round by round: errors, weights of the rows, and decision regions.
 
-The errors are those of any learner with `staged_predict`; the rest is AdaBoost's.
+Errors are drawn for any estimator with `staged_predict`; the rest is for AdaBoost.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ if TYPE_CHECKING:
 
 SIZE = (9.0, 4.2)
 WEIGHTS_SIZE = (9.0, 5.0)
-# the line of each data set, for all learners
+# the line style of each data set, for all estimators
 DASHES = ("-", "--", "-.", ":")
-# colors of weights span these powers of two about the mean weight; what is beyond has the color of the end
+# colors cover these powers of two around the mean weight; values beyond have the color of the end
 POWERS = 4
 
 
 def plot_staged_errors(estimator: Any, data: Any, ax: Axes | None = None, *, rounds: bool = False) -> Axes:
-    """Draw the error after each round, of one boosted learner or of several, on one data set or on several.
+    """Draw the error after each round, of one or several boosted estimators, on one or several data sets.
 
     Parameters
     ----------
-    estimator : fitted learner with `staged_predict`, or mapping of name to such learners
-        All are classifiers (share of wrong rows), or all are regressors (mean squared error).
-    data : pair (X, y), or mapping of name to such pairs
-        What to predict and what is true, for example `{"training": (X, y), "test": (X_new, y_new)}`. A learner has a
-        color, a data set a kind of line.
+    estimator : fitted estimator with `staged_predict`, or mapping of names to such estimators
+        All are classifiers (share of wrong rows) or all are regressors (mean squared error).
+    data : pair (X, y), or mapping of names to such pairs
+        Rows and true answers, for example `{"training": (X, y), "test": (X_new, y_new)}`. Each estimator has a color,
+        each data set a line style.
     ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure, 9 inches wide.
+        Axes to draw into; default: those of a new figure, 9 inches wide.
     rounds : bool, default=False
-        Also draw, of one AdaBoost, the weighted error of each round's member (`estimator_errors_`) as points, and the
-        bound on the training error (`error_bound_`), where it has one.
+        For a single AdaBoost, also draw the weighted error of each round's member (`estimator_errors_`) as points, and
+        the bound on the training error (`error_bound_`), if it has one.
 
     Returns
     -------
@@ -64,7 +64,9 @@ def plot_staged_errors(estimator: Any, data: Any, ax: Axes | None = None, *, rou
     sets = _data_sets(data)
     kinds = {hasattr(learner, "classes_") for learner in learners.values()}
     if len(kinds) == 2:
-        raise UsageError("plot_staged_errors draws classifiers or regressors, got both: their errors have no one scale")
+        raise UsageError(
+            "plot_staged_errors draws classifiers or regressors, got both: their errors have no common scale"
+        )
     shares = kinds == {True}
     curves = {
         (i, j): _staged_errors(name, learner, X, y, shares=shares)
@@ -90,14 +92,14 @@ def plot_staged_errors(estimator: Any, data: Any, ax: Axes | None = None, *, rou
 
 
 def plot_boosting_weights(estimator: Any, ax: Axes | None = None) -> Axes:
-    """Draw the weights of the training rows by rounds: a line of colors for each row, the hardest rows on top.
+    """Draw the weights of the training rows by round: a line of colors for each row, the hardest rows at the top.
 
     Parameters
     ----------
     estimator : fitted AdaBoost with `weight_history_`
         From `AdaBoostClassifier(weight_history=True)` or `AdaBoostPoolClassifier(weight_history=True)`.
     ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure, 9 inches wide.
+        Axes to draw into; default: those of a new figure, 9 inches wide.
 
     Returns
     -------
@@ -130,20 +132,20 @@ def plot_boosting_weights(estimator: Any, ax: Axes | None = None) -> Axes:
 def plot_boosting_rounds(
     estimator: Any, X: Any, y: Any, rounds: Sequence[int] = (1, 2, 3, 10, 30, 50), axes: Any = None
 ) -> npt.NDArray[Any]:
-    """Draw what boosted members of two features decide together after some rounds, a panel each.
+    """Draw the decision regions of a boosted classifier of two features after some rounds, in one panel each.
 
-    Where the learner has `weight_history_`, points have areas in proportion to their weights in that round: large ones
-    are those that the members before it had wrong.
+    If the classifier has `weight_history_`, the areas of the points are proportional to their weights in that round:
+    the members before it were wrong on the large ones.
 
     Parameters
     ----------
     estimator : fitted classifier of two features with `staged_predict`
     X, y : (n_points, 2) array or data frame, and (n_points,) array
-        The points; the training rows in their order, if the weights are to be seen.
+        Points to draw; to show weights, these must be the training rows in their order.
     rounds : sequence of int
-        Numbers of rounds, from 1; those beyond the last round are left out.
+        Numbers of rounds, from 1; those beyond the last round are ignored.
     axes : matplotlib Axes or sequence of them, optional
-        One for each panel; by default those of a new figure, three in a row.
+        One for each panel; default: those of a new figure, three per row.
 
     Returns
     -------
@@ -158,13 +160,13 @@ def plot_boosting_rounds(
     kept = [whole("a number of rounds", t, 1) for t in rounds]
     kept = [t for t in kept if t <= n_rounds]
     if not kept:
-        raise UsageError(f"rounds must hold a number from 1 to {n_rounds}, the rounds there are, got {list(rounds)}")
+        raise UsageError(f"rounds must contain a number from 1 to {n_rounds}, the number of rounds, got {list(rounds)}")
     weights = None
     if hasattr(estimator, "weight_history_"):
         history = _history(estimator)
         if history.shape[1] != len(y):
             raise UsageError(
-                f"X and y must be the {history.shape[1]} training rows, whose weights are drawn, got {len(y)} rows"
+                f"X and y must be the {history.shape[1]} training rows, to show their weights; got {len(y)} rows"
             )
         weights = history[np.array(kept) - 1]
     stages = {f"{t} round{'s' if t > 1 else ''}": _Stage(estimator, t) for t in kept}
@@ -172,7 +174,7 @@ def plot_boosting_rounds(
 
 
 class _Stage:
-    """A boosted classifier as it was after some rounds."""
+    """A boosted classifier after some rounds."""
 
     def __init__(self, estimator: Any, n_rounds: int) -> None:
         self.classes_ = estimator.classes_
@@ -198,9 +200,9 @@ def _data_sets(data: Any) -> dict[str, Any]:
 
 def _staged_errors(name: object, learner: Any, X: Any, y: Any, *, shares: bool) -> Floats:
     if not hasattr(learner, "staged_predict"):
-        raise UsageError(f"plot_staged_errors needs fitted learners with staged_predict, {name!s} has none")
+        raise UsageError(f"plot_staged_errors needs fitted estimators with staged_predict, but {name!s} has none")
     if hasattr(learner, "_has_base_scores"):
-        raise UsageError("plot_staged_errors draws classes or numbers, a ranker has scores: use plot_ranking_curves")
+        raise UsageError("plot_staged_errors draws classifiers and regressors: use plot_ranking_curves for a ranker")
     truth = np.asarray(y)
     if truth.dtype.kind == "f" and np.isnan(truth).any():
         raise UsageError("y must be known for all rows, got NaN")
@@ -229,7 +231,7 @@ def _history(estimator: Any) -> Floats:
     found = getattr(estimator, "weight_history_", None)
     if found is None:
         raise UsageError(
-            f"the weights of the rows are not kept, {type(estimator).__name__} has no weight_history_: fit it with "
+            f"the weights of the rows are missing, {type(estimator).__name__} has no weight_history_: fit it with "
             "weight_history=True"
         )
     return np.asarray(found, dtype=np.float64)

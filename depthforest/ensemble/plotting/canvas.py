@@ -1,4 +1,4 @@
-"""What every picture shares: matplotlib where it is installed, axes, colors, names, and text that fits.
+"""Common parts of all plots: matplotlib if installed, axes, colors, names, and text that fits.
 
 matplotlib is optional and slow to import, so every function here imports it when called.
 """
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-# One color a class: Okabe and Ito's, without black, which is for text, and with three more. Every two are at least 10
-# apart (CIEDE2000) for normal eyes and for the three kinds of color blindness; the first three at least 12.
+# One color per class: Okabe and Ito's without black, which is for text, plus three more. Any two differ by at least 10
+# (CIEDE2000) for normal vision and for the three kinds of color blindness; the first three by at least 12.
 CLASS_COLORS = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#44337a", "#b8b8b8", "#7a4b2a",
 )  # fmt: skip
-# a second sign of the class, for points
+# markers, so that classes do not differ by color only
 CLASS_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h")
 INK, FAINT, RULE = "#1f2328", "#57606a", "#d0d7de"
 TEXT_PT = 10.0
@@ -30,7 +30,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def pyplot() -> ModuleType:
-    """Return matplotlib's pyplot, or say how to install it."""
+    """Return matplotlib's pyplot, or raise an error that says how to install it."""
     try:
         from matplotlib import pyplot as plt
     except ImportError as error:
@@ -48,7 +48,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def checked_axes(ax: Any) -> Axes:
-    """Return the axes, if they are."""
+    """Return the axes after checking their type."""
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
@@ -59,7 +59,7 @@ def checked_axes(ax: Any) -> Axes:
 
 
 def plain(ax: Axes) -> None:
-    """Leave of the frame only the two axis lines, and those faint."""
+    """Keep only the two axis lines of the frame, in a faint color."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(RULE)
     ax.tick_params(color=RULE, labelcolor=INK, labelsize=TEXT_PT)
@@ -76,7 +76,7 @@ def feature_names_of(estimator: Any, n_features: int, given: Sequence[object] | 
 
 
 def checked_names(parameter: str, names: Sequence[object], n: int, things: str) -> list[str]:
-    """Return the names as text, if they are as many as the things they name."""
+    """Return the names as strings after checking their number."""
     if isinstance(names, str) or not hasattr(names, "__len__"):
         raise UsageError(f"{parameter} must be a list of {n} names, got {names!r}")
     if len(names) != n:
@@ -85,7 +85,7 @@ def checked_names(parameter: str, names: Sequence[object], n: int, things: str) 
 
 
 def members(estimator: Any) -> list[Any]:
-    """Return the fitted members of an ensemble (boosting keeps them in a table), or none."""
+    """Return the fitted members of an ensemble (boosting keeps them in a table); empty if there are none."""
     found = getattr(estimator, "estimators_", None)
     if isinstance(found, dict):
         found = list(found.values())
@@ -95,7 +95,7 @@ def members(estimator: Any) -> list[Any]:
 
 
 def tint(color: str, strength: float) -> tuple[float, float, float]:
-    """Return a color mixed into white: 0 is white, 1 the color."""
+    """Return a color mixed with white: 0 is white, 1 the color."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = (1 - strength * (1 - channel) for channel in to_rgb(color))
@@ -103,7 +103,7 @@ def tint(color: str, strength: float) -> tuple[float, float, float]:
 
 
 def number(value: float) -> str:
-    """Return a number in about four digits, without an exponent where that is readable."""
+    """Return a number with about four digits, without an exponent if that is readable."""
     size = abs(value)
     if not np.isfinite(value) or (size != 0 and not 1e-4 <= size < 1e7):
         return f"{value:.3g}".replace("-", MINUS)
@@ -113,7 +113,7 @@ def number(value: float) -> str:
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Return how wide a line of text is, in points, at a font size in points."""
+    """Return the width of a line of text in points at a font size in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -123,10 +123,10 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def shortened(text: str, width: float, size: float, *, bold: bool = False) -> str:
-    """Return the text with its middle left out, as little as makes it fit into `width` points."""
+    """Return the text shortened in its middle as little as needed to fit into `width` points."""
     if text_width(text, size, bold=bold) <= width:
         return text
-    # long names of one data set differ at their ends as often as at their beginnings, so both stay
+    # long names in one data set may differ at either end, so both ends are kept
     low, high = 0, len(text) - 1
     while low < high:
         kept = (low + high + 1) // 2
@@ -143,7 +143,7 @@ def _without_middle(text: str, kept: int) -> str:
 
 
 def normalized(rows: Floats) -> Floats:
-    """Return rows that add up to one; rows of zeros stay."""
+    """Return rows normalized to sum to 1; rows of zeros stay."""
     total = rows.sum(axis=1, keepdims=True)
     shares: Floats = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
     return shares

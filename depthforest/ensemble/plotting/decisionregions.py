@@ -1,4 +1,4 @@
-"""Draws what classifiers of two features decide everywhere: a panel each, with the points and their accuracy."""
+"""Plots of the decision regions of classifiers of two features: a panel each, with the points and their accuracy."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# cells along each side of a panel: about one for each pixel and a half in a page of 900 pixels
+# cells along each side of a panel: about one per 1.5 pixels on a page 900 pixels wide
 CELLS = 300
-# inches of a panel with its titles, and of a row: a page shows three panels with letters that can be read
+# inches of a panel with its titles, and of a row: a page shows three panels with legible letters
 PANEL, ROW_WIDTH, PER_ROW = 4.5, 12.0, 3
 AROUND = 0.06
-# in place of a class where a classifier rejects (predicts a label that is no class)
+# in place of a class index where a classifier rejects (predicts a label that is not a class)
 REJECTED = -1
-# how strongly the class colors a cell, from undecided to certain; points stay well visible on it
+# strength of a cell's color, from undecided to certain; points stay clearly visible on it
 WEAK, STRONG = 0.12, 0.50
-# square points: of a point in the legend, and of the lightest and heaviest one, which must be seen and not hide others
+# square points: area of a point in the legend; areas of the lightest (visible) and heaviest (hides no others) point
 LEGEND_AREA = 30.0
 WEIGHED_AREAS = (1.0, 400.0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Points:
-    """The points of all panels: places, class of each (its number), the classes and the names of the two features."""
+    """The points of all panels: positions, class indices, the classes and the names of the two features."""
 
     places: Floats
     class_index: npt.NDArray[np.intp]
@@ -54,24 +54,24 @@ class _Points:
 def plot_decision_regions(
     estimators: Any, X: Any, y: Any, axes: Any = None, *, weights: Any = None
 ) -> npt.NDArray[Any]:
-    """Draw the regions of each class as fitted classifiers see them, a panel for each, side by side.
+    """Draw the decision regions of fitted classifiers, a panel for each, side by side.
 
-    A region has the color of its class, the paler the less certain the classifier is (where it gives probabilities);
-    a line runs where the decision changes, and white is what a classifier rejects. A class has the same color and
-    marker in every panel. Above each panel stand its title and the accuracy on the points shown.
+    A region has the color of its class, paler where the classifier is less certain (if it has probabilities). A line
+    marks where the decision changes, and white is where a classifier rejects. A class has the same color and marker in
+    every panel. Above each panel are its title and the accuracy on the points shown.
 
     Parameters
     ----------
-    estimators : fitted classifier, sequence of them, or mapping of title to them
+    estimators : fitted classifier, sequence of them, or mapping of titles to them
         Fitted on two features, all with the same `classes_`.
     X : (n_points, 2) array or data frame
-        Points to show, for example those of the training; a data frame names the axes.
+        Points to show, for example the training rows; column names of a data frame label the axes.
     y : (n_points,) array
-        Their classes.
+        Classes of the points.
     axes : matplotlib Axes or sequence of them, optional
-        One for each classifier; by default those of a new figure, three in a row.
+        One for each classifier; default: those of a new figure, three per row.
     weights : (n_estimators, n_points) array, optional
-        Weight of each point in each panel, none negative: points have areas in proportion. By default all are equal.
+        Weight of each point in each panel, nonnegative; areas of points are proportional to it. Default: equal.
 
     Returns
     -------
@@ -116,16 +116,16 @@ def _panels(estimators: Any) -> list[tuple[str, Any]]:
     for title, estimator in panels:
         if not hasattr(estimator, "predict") or not hasattr(estimator, "classes_"):
             raise UsageError(
-                f"plot_decision_regions needs fitted classifiers, with classes_, {title} is a "
+                f"plot_decision_regions needs fitted classifiers with classes_, but {title} is a "
                 f"{type(estimator).__name__} without: fit it first; regressors have no regions"
             )
         if not np.array_equal(estimator.classes_, panels[0][1].classes_):
             raise UsageError(
-                f"all classifiers must know the same classes, {panels[0][0]} and {title} differ: fit them on the same y"
+                f"all classifiers must know the same classes, but {panels[0][0]} and {title} differ: use the same y"
             )
         if getattr(estimator, "n_features_in_", 2) != 2:
             raise UsageError(
-                f"plot_decision_regions needs classifiers of two features, {title} was fitted on "
+                f"plot_decision_regions needs classifiers of two features, but {title} was fitted on "
                 f"{estimator.n_features_in_}: fit it on two"
             )
     return panels
@@ -143,13 +143,13 @@ def _points(panels: list[tuple[str, Any]], X: Any, y: Any) -> _Points:
             f"X must hold two features for each point, (n, 2), got the shape {places.shape}: choose two columns"
         )
     if not np.all(np.isfinite(places)):
-        raise UsageError("X must be finite where points are drawn, got NaN or infinity: leave those rows out")
+        raise UsageError("X must be finite to be drawn, got NaN or infinity: leave those rows out")
     if labels.shape != (len(places),):
         raise UsageError(f"y must hold one class for each of the {len(places)} points, got the shape {labels.shape}")
     classes = np.asarray(panels[0][1].classes_)
     if len(classes) > len(CLASS_COLORS):
         raise UsageError(
-            f"plot_decision_regions tells up to {len(CLASS_COLORS)} classes apart, got {len(classes)}: "
+            f"plot_decision_regions has colors for {len(CLASS_COLORS)} classes, got {len(classes)}: "
             "merge some or leave them out"
         )
     unknown = sorted(set(labels.tolist()) - set(classes.tolist()), key=str)
@@ -160,7 +160,7 @@ def _points(panels: list[tuple[str, Any]], X: Any, y: Any) -> _Points:
 
 
 def _class_numbers(classes: npt.NDArray[Any], labels: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return the number of each label's class, -1 for none."""
+    """Return the index of each label's class; -1 for other labels."""
     numbers = {label: i for i, label in enumerate(classes.tolist())}
     return np.array([numbers.get(label, REJECTED) for label in labels.tolist()], dtype=np.intp)
 
@@ -188,7 +188,7 @@ def _draw_regions(ax: Axes, estimator: Any, points: _Points, lows: Floats, highs
     sides = [low + (np.arange(CELLS) + 0.5) * (high - low) / CELLS for low, high in zip(lows, highs, strict=True)]
     grid: Any = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
     if points.columns is not None:
-        import pandas as pd  # X was a data frame, so it is there
+        import pandas as pd  # X was a data frame, so pandas is installed
 
         grid = pd.DataFrame(grid, columns=points.columns)
     decided = _class_numbers(points.classes, np.asarray(estimator.predict(grid)))
@@ -197,14 +197,14 @@ def _draw_regions(ax: Axes, estimator: Any, points: _Points, lows: Floats, highs
         of_decided = np.asarray(estimator.predict_proba(grid))[np.arange(len(decided)), decided]
         least = 1 / max(2, len(points.classes))
         sure = np.clip((of_decided - least) / (1 - least), 0.0, 1.0)
-    inks = np.array([tint(color, 1.0) for color in (*CLASS_COLORS, "white")])[decided]  # the last is that of -1
+    inks = np.array([tint(color, 1.0) for color in (*CLASS_COLORS, "white")])[decided]  # the last color is for -1
     strength = (WEAK + (STRONG - WEAK) * sure)[:, None]
     picture = (1 - strength * (1 - inks)).reshape(CELLS, CELLS, 3)
     extent = (lows[0], highs[0], lows[1], highs[1])
     ax.imshow(picture, extent=extent, origin="lower", aspect="auto", interpolation="nearest", zorder=0)
     table = decided.reshape(CELLS, CELLS)
     for k in np.unique(decided)[1:]:
-        # the border of "class k or higher" separates every two regions that touch
+        # the contour of "class k or higher" separates any two adjacent regions
         ax.contour(
             sides[0], sides[1], (table >= k).astype(float), levels=[0.5], colors=[FAINT], linewidths=0.6, zorder=1
         )
@@ -216,7 +216,7 @@ def _draw_regions(ax: Axes, estimator: Any, points: _Points, lows: Floats, highs
 
 
 def _areas(weights: Any, n_panels: int, n_points: int) -> Floats:
-    """Return the area of each point in each panel, (n_panels, n_points) in square points of print."""
+    """Return the area of each point in each panel, (n_panels, n_points), in square points (1/72 inch)."""
     # many points are drawn smaller, so that the regions stay visible
     size = float(np.clip(6000 / n_points, 8, 34))
     if weights is None:

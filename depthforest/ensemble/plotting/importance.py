@@ -1,4 +1,4 @@
-"""Draws the importance of features: the impurity importance of a fitted learner, or permutation importance."""
+"""Plots of feature importance: the impurity importance of a fitted estimator, or permutation importance."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 
 KINDS = ("impurity", "permutation")
-# inches; a row holds a line of text and some air
+# inches; a row holds a line of text and some space
 WIDTH, ROW_HEIGHT, AXIS_HEIGHT = 9.0, 0.27, 1.0
-# points: names may take up to 40 % of the picture
+# points: names may take up to 40 % of the plot
 NAME_WIDTH = 260.0
-# light enough for the dark whiskers on it
+# light enough for the dark whiskers on top of it
 BAR_TINT = 0.65
 
 
 @dataclass(frozen=True, slots=True)
 class _Importance:
-    """Importance of each feature, its spread (None: unknown), and over what."""
+    """Importance of each feature, its spread (None: unknown), and what the spread is over."""
 
     kind: str
     mean: Floats
@@ -56,22 +56,22 @@ def plot_importance(
     *,
     feature_names: Sequence[object] | None = None,
 ) -> Axes:
-    """Draw the most important features as bars, with the spread as a whisker of one standard deviation each way.
+    """Draw the most important features as bars, with whiskers of one standard deviation each way.
 
     Parameters
     ----------
     estimator : fitted estimator, or the result of a permutation importance
-        Of an estimator the impurity importance is drawn (`feature_importances_`, or the mean of its members'), with the
+        For an estimator, its impurity importance (`feature_importances_`, or the mean over its members), with the
         spread over its members. A result has `importances_mean` and `importances_std` (or `mean` and `std`), as
         attributes or keys, and its spread is over the repeats.
     ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure, 9 inches wide.
+        Axes to draw into; default: those of a new figure, 9 inches wide.
     top : int
-        How many features are drawn.
+        Number of features to draw.
     kind : {"impurity", "permutation"}, optional
-        What is expected to be drawn; by default what came.
+        The expected kind; an error is raised for the other one. Default: either.
     feature_names : sequence of str, optional
-        By default the names seen in fit, else x0, x1, ...; a result knows none.
+        Default: the names seen in fit, else x0, x1, ...; a result has no names.
 
     Returns
     -------
@@ -98,10 +98,10 @@ def plot_importance(
 
 
 def _wording(found: _Importance) -> tuple[str, str]:
-    """Return the title and the meaning of the bars."""
+    """Return the title and the label of the bars."""
     if found.kind == "permutation":
         return "Permutation importance", "loss of score when the feature is shuffled"
-    if found.mean.sum() > 1 + 1e-6:  # other libraries count splits or add up gains
+    if found.mean.sum() > 1 + 1e-6:  # other libraries count splits or sum gains
         return "Importance", "importance in the estimator's own unit"
     return "Impurity importance", "share of all decrease of impurity"
 
@@ -111,7 +111,7 @@ def _draw_bars(ax: Axes, found: _Importance, chosen: Any) -> None:
     ax.barh(rows, mean, height=0.68, color=tint(CLASS_COLORS[0], BAR_TINT), zorder=2)
     if found.spread is not None:
         spread = found.spread[chosen]
-        # impurity never grows, so its whiskers stop at zero
+        # impurity importance is never negative, so its whiskers stop at zero
         lower = np.minimum(spread, mean) if found.kind == "impurity" else spread
         seen = spread > 0
         whiskers = np.stack([lower, spread])[:, seen]
@@ -121,7 +121,7 @@ def _draw_bars(ax: Axes, found: _Importance, chosen: Any) -> None:
         )  # fmt: skip
     decimals = _decimals(float(np.abs(mean).max()))
     for row, value in zip(rows, mean, strict=True):
-        # a column at the right: at a whisker's end it would read as the value there
+        # in a column at the right, because at the end of a whisker it would read as the value there
         shown = f"{round(value, decimals) + 0.0:.{decimals}f}".replace("-", MINUS)
         ax.annotate(
             shown, (1.0, row), (4, 0), xycoords=ax.get_yaxis_transform(),
@@ -139,28 +139,28 @@ def _draw_bars(ax: Axes, found: _Importance, chosen: Any) -> None:
 
 
 def _decimals(largest: float) -> int:
-    """Return how many decimals give the largest number three digits; all numbers get the same, to compare them."""
+    """Return the number of decimals that gives the largest number three digits; all numbers share it."""
     return 3 if largest == 0 else max(0, 2 - int(np.floor(np.log10(largest))))
 
 
 def _read(source: Any, kind: str | None) -> _Importance:
-    """Return what is to be drawn, or say what is wrong with it."""
+    """Return the importance to draw, or raise an error that says what is wrong with the source."""
     if kind is not None and kind not in KINDS:
-        raise UsageError(f"kind must be one of {', '.join(KINDS)}, or None for what comes, got {kind!r}")
+        raise UsageError(f"kind must be one of {', '.join(KINDS)}, or None for either, got {kind!r}")
     mean = _part(source, "importances_mean", "mean")
     found = _read_result(source, mean) if mean is not None else _read_estimator(source)
     if kind is not None and kind != found.kind:
         way = (
             "pass the result of permutation_importance(X, y)" if kind == "permutation" else "pass the fitted estimator"
         )
-        raise UsageError(f"kind={kind!r} was asked for, but the {found.kind} importance came: {way}")
+        raise UsageError(f"kind={kind!r} was requested, but got the {found.kind} importance: {way}")
     if not np.all(np.isfinite(found.mean)):
         raise UsageError("importances must be finite numbers, got NaN or infinity: look at how they were computed")
     return found
 
 
 def _part(source: Any, *names: str) -> Any:
-    """Return the first of the named keys or attributes that is there and no method."""
+    """Return the first of the named keys or attributes that exists and is not a method."""
     keys = source.keys() if hasattr(source, "keys") else ()
     for name in names:
         part = source[name] if name in keys else getattr(source, name, None)
@@ -200,7 +200,7 @@ def _read_estimator(source: Any) -> _Importance:
 
 
 def _member_importances(ensemble: Any) -> Floats | None:
-    """Return the importances of each member, (n_members, n_features), zero for features it was not given."""
+    """Return the importances of each member, (n_members, n_features); zero for features that it did not get."""
     fitted = members(ensemble)
     if not fitted or any(getattr(member, "feature_importances_", None) is None for member in fitted):
         return None

@@ -1,4 +1,4 @@
-"""Draws the out-of-bag error against the number of trees, of one ensemble or of several in one picture."""
+"""Plots of the out-of-bag error against the number of trees, for one or several ensembles."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE = (9.0, 4.2)
-# a second sign of the line, for readers who see no colors and for prints
+# line styles, so that lines do not differ by color only
 DASHES = ("-", "--", "-.", ":")
 
 
 def plot_oob(estimator: Any, ax: Axes | None = None) -> Axes:
-    """Draw how the out-of-bag error falls while trees are added.
+    """Draw the out-of-bag error against the number of trees.
 
     Parameters
     ----------
-    estimator : fitted ensemble, or mapping of name to fitted ensemble
-        Each has `oob_errors_`, (n_estimators,): the error after each tree; NaN where no row was out of bag yet.
-        All are classifiers (share of wrong rows), or all are regressors (mean squared error).
+    estimator : fitted ensemble, or mapping of names to fitted ensembles
+        Each has `oob_errors_`, (n_estimators,): the error after each tree; NaN while no row is out of bag.
+        All are classifiers (share of wrong rows) or all are regressors (mean squared error).
     ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure, 9 inches wide.
+        Axes to draw into; default: those of a new figure, 9 inches wide.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def _errors(name: object, ensemble: Any) -> Floats:
     found = getattr(ensemble, "oob_errors_", None)
     if found is None:
         raise UsageError(
-            f"plot_oob needs fitted ensembles with oob_errors_, {name!s} has none: fit it with bootstrap=True and "
+            f"plot_oob needs fitted ensembles with oob_errors_, but {name!s} has none: fit it with bootstrap=True and "
             "oob_score=True"
         )
     errors = np.asarray(found, dtype=np.float64)

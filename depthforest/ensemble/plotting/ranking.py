@@ -1,4 +1,4 @@
-"""Draws how learning to rank works: the lambdas that push documents up and down, and curves of NDCG by round."""
+"""Plots of learning to rank: the lambdas that push documents up and down, and NDCG by round."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ ARROWS = {"ranknet": CLASS_COLORS[0], "ndcg": CLASS_COLORS[5], "err": CLASS_COLO
 """Color of the arrows of each metric."""
 
 MAX_DOCUMENTS = 40
-"""In a panel; more rows cannot be read."""
+"""Documents in a panel; more rows would be illegible."""
 
 MAX_LENGTH, LANES, LANE = 1.9, 4, 0.16
-"""The longest arrow of a metric, in ranks, and lanes side by side and their distance: no two arrows meet in one."""
+"""The longest arrow of a metric, in ranks; number of lanes and their distance: arrows in a lane never meet."""
 
 ROW, PANEL = 0.26, 3.6
 """Inches: height of a document, width of a panel."""
@@ -50,12 +50,12 @@ def plot_lambdas(
     ----------
     y : (n,) array
         Relevance of at most 40 documents.
-    scores : (n,) array, or mapping of title to (n,) array
-        Such as scores before and after training: one panel each.
+    scores : (n,) array, or mapping of titles to (n,) arrays
+        For example scores before and after training: one panel each.
     metrics : tuple of {"ranknet", "ndcg", "err", "map"}
-        One kind of arrows each; the longest of each kind, over all panels, is 1.9 ranks long.
+        One kind of arrow each; the longest of each kind, over all panels, is 1.9 ranks long.
     k, sigma
-        As of `ranking.lambda_gradients`.
+        As in `ranking.lambda_gradients`.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def plot_lambdas(
 
 
 def _draw_documents(ax: Axes, grades: Floats, values: Floats) -> None:
-    """Draw a box for each document, from the first rank at the top."""
+    """Draw a box for each document, with the first rank at the top."""
     most = max(grades.max(), 1)
     for rank, (grade, value) in enumerate(zip(grades, values, strict=True), 1):
         face = tint(CLASS_COLORS[2], 0.85 * grade / most)
@@ -115,7 +115,7 @@ def _box(rank: int, face: tuple[float, float, float]) -> Any:
 
 
 def _draw_arrows(ax: Axes, pushes: Floats, x: float, color: str) -> None:
-    """Draw an arrow for each document: up where it should rise, as long as it is pushed."""
+    """Draw an arrow for each document: up if it should rise, with a length proportional to the push."""
     for rank, push in enumerate(pushes, 1):
         place = x + LANE * (rank % LANES)
         ax.plot(place, rank, ".", color=color, markersize=3)
@@ -143,10 +143,10 @@ def plot_ranking_curves(rankers: Any, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    rankers : fitted ranker, or mapping of name to fitted ranker
-        Each has `train_scores_` and, where queries were kept apart, `validation_scores_`, (n_iter,).
+    rankers : fitted ranker, or mapping of names to fitted rankers
+        Each has `train_scores_` and, if queries were held out, `validation_scores_`, (n_iter,).
     ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure, 9 inches wide.
+        Axes to draw into; default: those of a new figure, 9 inches wide.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def plot_ranking_curves(rankers: Any, ax: Axes | None = None) -> Axes:
         )
     for name, ranker in several.items():
         if not len(getattr(ranker, "train_scores_", ())):
-            raise UsageError(f"plot_ranking_curves needs fitted rankers with train_scores_, {name} has none")
+            raise UsageError(f"plot_ranking_curves needs fitted rankers with train_scores_, but {name} has none")
     ax = axes_or_new(ax, (9.0, 4.2))
     for i, (name, ranker) in enumerate(several.items()):
         curves = {"training": ranker.train_scores_, "validation": ranker.validation_scores_}

@@ -1,4 +1,4 @@
-"""Draws a decision tree, growing to the right: `treelayout` says where its boxes stand, `treereading` what they say."""
+"""Draws a decision tree that grows to the right: `treelayout` places its boxes, `treereading` supplies their text."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from depthforest.ensemble.plotting.treereading import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# All lengths are points of a picture of its natural size: at depth 4 about 10.5 inches wide, which a page shows in
-# 900 pixels with letters that can be read.
+# All lengths are points at the natural size of the picture: at depth 4 about 10.5 inches wide, which a page shows with
+# 900 pixels and legible letters.
 BOX_WIDTH, BOX_HEIGHT, LINE_HEIGHT = 122.0, 38.0, 13.0
 COLUMN_GAP, ROW_GAP = 30.0, 8.0
 MARGIN, PADDING, BAR_HEIGHT = 8.0, 6.0, 4.5
 DEEPER_WIDTH = 18.0
 LEGEND_HEIGHT, SWATCH, LEGEND_GAP = 18.0, 9.0, 14.0
-# a full tree of depth 7; more can be drawn, but not read
+# a full tree of depth 7; more can be drawn but not read
 MAX_BOXES = 255
-# how strongly a class or the highest value colors its box; dark text stays readable on it
+# strength of the color of a class or the highest value in its box; dark text stays readable on it
 LEAF_TINT, LOW_TINT, HIGH_TINT = 0.16, 0.05, 0.6
 RAMP_STEPS = 24
 
@@ -58,25 +58,25 @@ def plot_tree(
     *,
     show_missing: bool = False,
 ) -> Axes:
-    """Draw a fitted decision tree: a box per node, the root at the left, "yes" upwards.
+    """Draw a fitted decision tree: a box per node, the root at the left, "yes" upward.
 
-    A box shows the feature and the test, or for a leaf what it predicts; the number of samples; and the shares of the
-    classes as a bar, or for regression the value as the color of the box. "…" follows a box whose children lie
-    below `max_depth`; it shows what would be predicted there.
+    A box shows the feature and the test, or the prediction of a leaf; the number of samples; and the shares of the
+    classes as a bar, or for regression the value as the color of the box. "…" follows a box whose children are
+    below `max_depth`; such a box shows the prediction at this node.
 
     Parameters
     ----------
     estimator : fitted tree
-        Ours or scikit-learn's: anything with `tree_`. Of a forest pass one of its `estimators_`.
+        Ours or scikit-learn's: anything with `tree_`. For a forest, pass one of its `estimators_`.
     ax : matplotlib Axes, optional
-        Where to draw, with text sized to fit; by default in a new figure of the size that the tree needs.
+        Axes to draw into, with text sized to fit; default: those of a new figure of the size that the tree needs.
     max_depth : int
-        Depth of the last shown column.
+        Depth of the last column shown.
     feature_names, class_names : sequences of str, optional
-        By default the names seen in fit (else x0, x1, ...) and the estimator's `classes_`.
+        Default: the names seen in fit (else x0, x1, ...) and the estimator's `classes_`.
     show_missing : bool
-        Also say in each split where missing values go. Trees decide that for every split, whether or not there were
-        any in training, so it is off by default.
+        Also show in each split where missing values go. Off by default, because trees decide this for every split,
+        even without missing values in training.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def plot_tree(
     places = lay_out(content.left, content.right, max_depth)
     if len(places) > MAX_BOXES:
         raise UsageError(
-            f"plot_tree draws up to {MAX_BOXES} boxes, max_depth={max_depth} needs {len(places)}: choose a smaller one"
+            f"plot_tree draws up to {MAX_BOXES} boxes, but max_depth={max_depth} needs {len(places)}: reduce it"
         )
     plt = pyplot()
     sheet = _measured(content, places, three_lines=show_missing or has_categories(content, places))
@@ -99,7 +99,7 @@ def plot_tree(
 
 @dataclass(frozen=True, slots=True)
 class _Swatch:
-    """A place of the legend: left edge, line, color and name."""
+    """An entry of the legend: left edge, line, color and name."""
 
     x: float
     line: int
@@ -109,7 +109,7 @@ class _Swatch:
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """The measures of a picture, in points, y downwards."""
+    """The dimensions of a picture, in points, y downward."""
 
     width: float
     height: float
@@ -119,13 +119,13 @@ class _Sheet:
     legend: list[_Swatch]
 
     def box(self, place: Place) -> tuple[float, float]:
-        """Return the left upper corner (x, y) of a box."""
+        """Return the upper left corner (x, y) of a box."""
         x = MARGIN + place.column * (BOX_WIDTH + COLUMN_GAP)
         return x, self.top + place.row * (self.box_height + ROW_GAP)
 
 
 def _measured(content: TreeContent, places: list[Place], *, three_lines: bool) -> _Sheet:
-    # a lone leaf gets the width of two columns, for the legend's sake
+    # a lone leaf gets the width of two columns, so that the legend fits
     columns = max(2, 1 + max(place.column for place in places))
     width = 2 * MARGIN + columns * (BOX_WIDTH + COLUMN_GAP) - COLUMN_GAP
     if any(place.kind == "cut" for place in places):
@@ -141,7 +141,7 @@ def _measured(content: TreeContent, places: list[Place], *, three_lines: bool) -
 
 
 def _wrapped(legend: dict[str, str], width: float) -> list[_Swatch]:
-    """Return the legend in lines as wide as the picture."""
+    """Return the legend wrapped to the width of the picture."""
     swatches: list[_Swatch] = []
     x, line = MARGIN, 0
     for full_name, color in legend.items():
@@ -155,7 +155,7 @@ def _wrapped(legend: dict[str, str], width: float) -> list[_Swatch]:
 
 
 class _Drawing:
-    """One picture in the making: axes in points of the natural size, and how much smaller they are shown."""
+    """A picture under construction: axes in points of the natural size, and the scale at which they are shown."""
 
     def __init__(self, ax: Axes, content: TreeContent, sheet: _Sheet) -> None:
         self.ax, self.content, self.sheet = ax, content, sheet
@@ -165,7 +165,7 @@ class _Drawing:
         ax.axis("off")
         figure = ax.figure.figure
         if figure.get_layout_engine() is not None:
-            figure.draw_without_rendering()  # the layout decides how large the axes are
+            figure.draw_without_rendering()  # the layout determines the size of the axes
         else:
             ax.apply_aspect()
         self.scale = ax.get_window_extent().width * 72 / figure.dpi / sheet.width
@@ -194,7 +194,7 @@ class _Drawing:
 
     def _text(self, x: float, y: float, text: str, *, size: float = DETAIL_PT, **style: Any) -> None:
         style = {"color": INK, "va": "center_baseline"} | style
-        # names of features may hold dollar signs, which are no formulas
+        # feature names may contain dollar signs, which are not formulas
         self.ax.text(x, y, text, fontsize=size * self.scale, parse_math=False, zorder=3, **style)
 
     def _rectangle(self, x: float, y: float, width: float, height: float, color: Any) -> None:
@@ -203,7 +203,7 @@ class _Drawing:
         self.ax.add_patch(Rectangle((x, y), width, height, facecolor=color, edgecolor="none", zorder=2.5))
 
     def _arrow(self, parent: Place, child: Place) -> None:
-        """Draw a curve through the gap between two columns, where no box stands; the root's two say yes and no."""
+        """Draw a curve through the gap between two columns, where no box is; the root's two are labeled yes and no."""
         from matplotlib.patches import FancyArrowPatch
         from matplotlib.path import Path
 
@@ -265,9 +265,9 @@ class _Drawing:
         else:
             first, second = y + 12.5, y + 12.5 + LINE_HEIGHT
         last = second + LINE_HEIGHT if self.sheet.three_lines else second
-        if not text.detail:  # a value and nothing else: one line in the middle
+        if not text.detail:  # a value only: one line in the middle
             first = last = y + self.sheet.box_height / 2
-        # on the color of a value only dark text can be read
+        # only dark text is readable on the color of a value
         faint = FAINT if self.content.is_classifier else INK
         self._text(x + PADDING, first, text.title, size=text.title_pt, weight="bold")
         self._text(x + BOX_WIDTH - PADDING, last, text.count, ha="right", color=faint)
@@ -282,7 +282,7 @@ class _Drawing:
         return tint(CLASS_COLORS[0], LOW_TINT + (HIGH_TINT - LOW_TINT) * part)
 
     def _ramp(self, low: float, high: float) -> None:
-        """Draw the scale of values, between the lowest and the highest."""
+        """Draw the color scale of values between the lowest and the highest."""
         y, step, least = MARGIN, SWATCH / 3, f"prediction  {number(low)}"
         x = MARGIN + text_width(least, DETAIL_PT) + 6
         self._text(MARGIN, y + SWATCH / 2, least)

@@ -1,8 +1,8 @@
-"""Where the boxes of a drawn tree go: a tidy layout, from left to right, without a drawing library.
+"""Positions of the boxes of a drawn tree: a tidy layout from left to right, without a drawing library.
 
-Text is wide and flat, so the tree grows to the right: a column per depth, and in each column boxes below each other.
-A subtree is moved as close to its sibling as their outlines allow (Reingold and Tilford 1981), and a parent stands in
-the middle of its two children. `treedrawing` turns columns and rows into a picture.
+Text is wide and flat, so the tree grows to the right: a column per depth, with the boxes of a column below each other.
+A subtree is moved as close to its sibling as their outlines allow (Reingold and Tilford 1981), and a parent is placed
+midway between its two children. `treedrawing` turns columns and rows into a picture.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ NO_CHILD = -1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of one shown node.
+    """The position of one node that is shown.
 
     Attributes
     ----------
     node : int
-        Number of the node in the tree.
+        Index of the node in the tree.
     parent : int
-        Number of its parent; -1 for the root.
+        Index of its parent; -1 for the root.
     column : int
         Its depth.
     row : float
-        Its vertical middle, in heights of a row, from 0 downwards; two nodes of a column are at least 1 apart.
+        Its vertical center, in row heights, from 0 downward; two nodes of a column are at least 1 apart.
     kind : str
-        "split" (both children are shown), "leaf", or "cut" (it has children that are too deep to be shown).
+        "split" (both children are shown), "leaf", or "cut" (its children are too deep to be shown).
     """
 
     node: int
@@ -43,14 +43,14 @@ class Place:
 
 
 def lay_out(left: Links, right: Links, max_depth: int) -> list[Place]:
-    """Return the places of all nodes down to `max_depth`, parents before children.
+    """Return the positions of all nodes down to `max_depth`, parents before children.
 
     Parameters
     ----------
     left, right : (n_nodes,) integer arrays
-        Children of each node; -1 in both where there are none. Node 0 is the root.
+        Children of each node; -1 in both if there are none. Node 0 is the root.
     max_depth : int
-        Depth of the last shown column; the root has 0.
+        Depth of the last column shown; the root has 0.
     """
     order = _shown_nodes(left, right, max_depth)
     gaps = _child_gaps(order, left, right, max_depth)
@@ -70,14 +70,14 @@ def lay_out(left: Links, right: Links, max_depth: int) -> list[Place]:
 def _shown_nodes(left: Links, right: Links, max_depth: int) -> list[tuple[int, int, int]]:
     """Return (node, parent, depth) level by level, each level from top to bottom."""
     order = [(0, NO_CHILD, 0)]
-    for node, _, depth in order:  # grows while it is read
+    for node, _, depth in order:  # grows while the loop runs
         if left[node] != NO_CHILD and depth < max_depth:
             order += [(int(left[node]), node, depth + 1), (int(right[node]), node, depth + 1)]
     return order
 
 
 def _child_gaps(order: list[tuple[int, int, int]], left: Links, right: Links, max_depth: int) -> dict[int, float]:
-    """Return for each shown split how far apart its children stand: as little as keeps their subtrees 1 apart."""
+    """Return for each shown split the distance of its children: the least that keeps their subtrees 1 apart."""
     # outline of a subtree, relative to its root: (topmost, lowest) row in its own column, the next column, ...
     outlines: dict[int, list[tuple[float, float]]] = {}
     gaps: dict[int, float] = {}

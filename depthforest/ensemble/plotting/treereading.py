@@ -1,6 +1,6 @@
-"""What a drawn tree says: names, shares of classes or values, and the lines of text in each box.
+"""The content of a drawn tree: names, shares of classes or values, and the lines of text in each box.
 
-Reads scikit-learn's fitted `tree_`, ours or not, once and checked; `treedrawing` draws what stands here.
+Reads and checks scikit-learn's fitted `tree_`, or ours, once; `treedrawing` draws the content.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from depthforest.ensemble.plotting.canvas import (
 from depthforest.ensemble.plotting.treelayout import Links, Place
 
 TITLE_PT, SMALL_TITLE_PT, DETAIL_PT = 9.5, 8.5, 9.0
-# classes beyond the colors share gray
+# classes without a color of their own share gray
 OTHERS = "other classes"
 OTHERS_COLOR = CLASS_COLORS[8]
 
@@ -39,11 +39,11 @@ class TreeContent:
     tree : object
         The estimator's `tree_`.
     left, right : (n_nodes,) integer arrays
-        Children; -1 where there are none.
+        Children; -1 if there are none.
     feature_names, class_names : lists of str
-        No class names for a regression tree.
+        Empty class names for a regression tree.
     shares : (n_nodes, n_classes) float array
-        Share of each class in each node; no column for a regression tree.
+        Share of each class in each node; no columns for a regression tree.
     values : (n_nodes,) float array
         Prediction of each node of a regression tree.
     """
@@ -65,7 +65,7 @@ class TreeContent:
 def read_tree(
     estimator: Any, feature_names: Sequence[object] | None, class_names: Sequence[object] | None
 ) -> TreeContent:
-    """Return the content of a fitted decision tree, or say what is wrong with it."""
+    """Return the content of a fitted decision tree, or raise an error that says what is wrong with it."""
     tree = getattr(estimator, "tree_", None)
     kind = type(estimator).__name__
     if tree is None and members(estimator):
@@ -100,7 +100,7 @@ def _feature_count(estimator: Any, tree: Any) -> int:
 
 
 def class_palette(content: TreeContent) -> tuple[list[str], dict[str, str]]:
-    """Return a color per class, and the legend: color by name. Rare classes share gray where there are too many."""
+    """Return a color per class, and the legend, name by color. Rare classes share gray if there are too many."""
     n = len(content.class_names)
     if n <= len(CLASS_COLORS):
         return list(CLASS_COLORS[:n]), dict(zip(content.class_names, CLASS_COLORS, strict=False))
@@ -114,7 +114,7 @@ def class_palette(content: TreeContent) -> tuple[list[str], dict[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class BoxText:
-    """The text of one box: title over detail and count, and where missing values go (empty: not said)."""
+    """The text of one box: title over detail and count, and where missing values go (empty if not shown)."""
 
     title: str
     title_pt: float
@@ -124,9 +124,9 @@ class BoxText:
 
 
 def box_text(content: TreeContent, place: Place, width: float, *, three_lines: bool, show_missing: bool) -> BoxText:
-    """Return the text of a node's box, fitted into `width` points: its test, or for a leaf what it predicts.
+    """Return the text of a node's box, fitted into `width` points: its test, or the prediction of a leaf.
 
-    In boxes of three lines the detail has a line of its own, in those of two it shares one with the count.
+    In boxes of three lines the detail has its own line; in boxes of two it shares one with the count.
     """
     node = place.node
     count = f"n = {_count(int(content.tree.n_node_samples[node]))}"
@@ -142,14 +142,14 @@ def box_text(content: TreeContent, place: Place, width: float, *, three_lines: b
         title, detail = content.class_names[best], percent(content.shares[node, best])
     else:
         title, detail = number(content.values[node]), ""
-    # a long name is first written smaller, then shortened
+    # a long name is first printed smaller, then shortened
     title_pt = TITLE_PT if text_width(title, TITLE_PT, bold=True) <= width else SMALL_TITLE_PT
     title = shortened(title, width, title_pt, bold=True)
     return BoxText(title, title_pt, shortened(detail, room, DETAIL_PT), count, missing)
 
 
 def _count(n: int) -> str:
-    """Return a count that leaves room beside it: exact below 10,000, then in three digits."""
+    """Return a short count: exact below 10,000, then with three digits."""
     if n < 10_000:
         return f"{n:,}"
     if n < 999_500:
@@ -158,7 +158,7 @@ def _count(n: int) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in whole percent; 100 % means all and 0 % none."""
+    """Return a share as a whole percentage; 100 % means all and 0 % none."""
     if 0.995 <= share < 1:
         return "> 99 %"
     if 0 < share < 0.005:
@@ -167,24 +167,24 @@ def percent(share: float) -> str:
 
 
 def has_categories(content: TreeContent, places: Sequence[Place]) -> bool:
-    """Return whether a shown split asks for categories, which need more room than a threshold."""
+    """Return whether a shown split tests categories, which need more room than a threshold."""
     return any(place.kind == "split" and _categories(content.tree, place.node) is not None for place in places)
 
 
 def _categories(tree: Any, node: int) -> tuple[object, ...] | None:
-    """Return the categories that answer yes at a node; only our own trees know any."""
+    """Return the categories that answer yes at a node; only our own trees have any."""
     ask = getattr(tree, "categories", None)
     found: tuple[object, ...] | None = ask(node) if callable(ask) else None
     return found
 
 
 def _test(tree: Any, node: int, room: float) -> str:
-    """Return what is asked of the feature; "yes" goes up."""
+    """Return the test of the feature; "yes" goes up."""
     categories = _categories(tree, node)
     if categories is not None:
         return _category_test([_category(value) for value in categories], room)
     threshold = float(tree.threshold[node])
-    # an infinite threshold only tells missing values from all others
+    # an infinite threshold only separates missing values from all others
     if np.isinf(threshold):
         return "is missing" if threshold < 0 else "is known"
     return f"≤ {number(threshold)}"
@@ -195,7 +195,7 @@ def _category(value: object) -> str:
 
 
 def _category_test(names: list[str], room: float) -> str:
-    """Return the categories that go up: as many as fit, and the number of the others."""
+    """Return the categories that go up: as many as fit, and the number of the rest."""
     if len(names) == 1:
         return f"is {names[0]}"
     for shown in range(len(names), 0, -1):

@@ -6,7 +6,7 @@ Modules, from the ground up:
 
 - `frames`: names, types and columns of tables from pandas, polars or Arrow.
 - `inputs`: what users pass to `fit` and `predict`, as plain arrays, checked once. Unknown categories count as missing.
-- `targets`: y as numbers of classes or as numbers, one target a row or several.
+- `targets`: y as numbers of classes or as numbers, one target per row or several.
 - `trees`: `Tree`: the flat columns of a grown tree, and pruning.
 - `importances`: what the splits of each column gain, for all classes or for each.
 - `walking`: rows through all trees, 16 at a time, so that their waits for memory overlap.

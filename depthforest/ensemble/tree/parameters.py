@@ -61,7 +61,7 @@ def signs_of(estimator: Any, n_channels: int, starts: tuple[int, ...]) -> tuple[
     signs = directions_of(estimator, 1)
     if starts:
         raise UsageError(
-            "Monotonic constraints are not supported with multiple output: monotonic_cst needs one target a row, got "
+            "Monotonic constraints are not supported with multiple output: monotonic_cst needs one target per row, got "
             f"{len(starts) - 1}"
         )
     if n_channels > 2:

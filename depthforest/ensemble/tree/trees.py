@@ -285,7 +285,9 @@ class Tree:
 def check_one_target(tree: Tree, what: str) -> None:
     """Raise where a tree predicts several targets."""
     if tree.n_targets > 1:
-        raise UsageError(f"{what} takes trees of one target a row, got {tree.n_targets}: fit one for each column of y")
+        raise UsageError(
+            f"{what} takes trees of one target per row, got {tree.n_targets}: fit one for each column of y"
+        )
 
 
 @kernel

@@ -164,5 +164,5 @@ def test_a_classifier_is_no_member(line):
 
 def test_one_target_a_row(line):
     X, y = line
-    with pytest.raises(UsageError, match=r"AveragingRegressor takes one target a row, got y of shape \(90, 2\)"):
+    with pytest.raises(UsageError, match=r"AveragingRegressor takes one target per row, got y of shape \(90, 2\)"):
         AveragingRegressor(_trees()).fit(X, np.stack([y, y], axis=1))

@@ -193,7 +193,7 @@ def test_labels_that_cannot_be(kind, blobs):
     with pytest.raises(UsageError, match="requires y to be passed, but the target y is None"):
         kind(_members(kind)).fit(X, None)
     # stacking takes several labels of two classes, where its members and the final estimator do
-    refused = "final_estimator .* y should be a 1d array" if kind is StackingClassifier else "takes one target a row"
+    refused = "final_estimator .* y should be a 1d array" if kind is StackingClassifier else "takes one target per row"
     with pytest.raises((UsageError, ValueError), match=rf"{refused}, got .*\(60, 2\)"):
         kind(_members(kind)).fit(X, np.zeros((60, 2), int))
     with pytest.raises(UsageError, match="y that contains NaN or infinity"):

@@ -199,7 +199,7 @@ def test_categories_and_missing_values(estimator):
 def test_several_targets_in_bagging_are_refused():
     X = np.random.default_rng(0).normal(size=(40, 2))
     for kind in (de.BaggingClassifier, de.BaggingRegressor):
-        with pytest.raises(DepthForestError, match="takes one target a row, got 2: fit one for each column"):
+        with pytest.raises(DepthForestError, match="takes one target per row, got 2: fit one for each column"):
             de.to_onnx(kind(n_estimators=2, random_state=0).fit(X, (X > 0).astype(int)))
 
 

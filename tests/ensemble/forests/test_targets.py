@@ -96,13 +96,13 @@ def test_files_keep_several_targets(kind, classes, numbers, tmp_path):
 def test_what_takes_one_target_says_so(numbers):
     x, y = numbers
     forest = RandomForestRegressor(3, random_state=0).fit(x, y)
-    with pytest.raises(UsageError, match="one target a row, got 2"):
+    with pytest.raises(UsageError, match="one target per row, got 2"):
         forest.permutation_importance(x, y)
-    with pytest.raises(UsageError, match="one target a row, got 2"):
+    with pytest.raises(UsageError, match="one target per row, got 2"):
         analysis.shap_values(forest, x)
-    with pytest.raises(UsageError, match="one target a row, got 2"):
+    with pytest.raises(UsageError, match="one target per row, got 2"):
         export_text(forest.estimators_[0])
-    with pytest.raises(UsageError, match="one target a row, got 2"):
+    with pytest.raises(UsageError, match="one target per row, got 2"):
         RandomForestRegressor(3, quantiles=True).fit(x, y)
 
 

@@ -166,11 +166,11 @@ def test_without_a_history_points_are_equal() -> None:
         ),
         (
             lambda _: plot_staged_errors(GaussianNB().fit(X, Y), (X, Y)),
-            "plot_staged_errors needs fitted learners with staged_predict, GaussianNB has none",
+            "plot_staged_errors needs fitted estimators with staged_predict, but GaussianNB has none",
         ),
         (
             lambda m: plot_staged_errors({"a": m, "b": GradientBoostingRegressor(n_estimators=1).fit(X, Y)}, (X, Y)),
-            "plot_staged_errors draws classifiers or regressors, got both: their errors have no one scale",
+            "plot_staged_errors draws classifiers or regressors, got both: their errors have no common scale",
         ),
         (
             lambda m: plot_staged_errors({"a": m, "b": m}, (X, Y), rounds=True),
@@ -178,7 +178,7 @@ def test_without_a_history_points_are_equal() -> None:
         ),
         (
             lambda _: plot_boosting_weights(GaussianNB()),
-            "the weights of the rows are not kept, GaussianNB has no weight_history_: fit it with weight_history=True",
+            "the weights of the rows are missing, GaussianNB has no weight_history_: fit it with weight_history=True",
         ),
         (
             lambda _: plot_boosting_rounds(GaussianNB(), X, Y),
@@ -186,7 +186,7 @@ def test_without_a_history_points_are_equal() -> None:
         ),
         (
             lambda m: plot_boosting_rounds(m, X, Y, rounds=[13]),
-            "rounds must hold a number from 1 to 12, the rounds there are, got [13]",
+            "rounds must contain a number from 1 to 12, the number of rounds, got [13]",
         ),
         (
             lambda m: plot_boosting_rounds(m, X, Y, rounds=[0]),
@@ -194,7 +194,7 @@ def test_without_a_history_points_are_equal() -> None:
         ),
         (
             lambda m: plot_boosting_rounds(m, X[:9], Y[:9]),
-            "X and y must be the 60 training rows, whose weights are drawn, got 9 rows",
+            "X and y must be the 60 training rows, to show their weights; got 9 rows",
         ),
         (
             lambda m: plot_decision_regions(m, X, Y, weights=np.ones(60)),

@@ -169,7 +169,7 @@ def test_importances_that_are_no_shares_or_all_zero() -> None:
         ({"mean": [np.nan]}, {}, "finite"),
         ({"mean": [1.0]}, {"top": 0}, "top must be a whole number from 1, got 0"),
         ({"mean": [1.0]}, {"kind": "gain"}, "kind must be one of impurity, permutation.* got 'gain'"),
-        ({"mean": [1.0]}, {"kind": "impurity"}, "the permutation importance came: pass the fitted estimator"),
+        ({"mean": [1.0]}, {"kind": "impurity"}, "got the permutation importance: pass the fitted estimator"),
         ({"mean": [1.0]}, {"feature_names": ["a", "b"]}, "one name for each of the 1 features, got 2"),
         ({"mean": [1.0]}, {"ax": 3}, "matplotlib Axes to draw on, got int"),
     ],
@@ -182,7 +182,7 @@ def test_bad_input_of_plot_importance(source: Any, options: dict[str, Any], mess
 
 def test_kind_permutation_wants_the_result(forest: RandomForestClassifier) -> None:
     with pytest.raises(
-        UsageError, match=r"impurity importance came: pass the result of permutation_importance\(X, y\)"
+        UsageError, match=r"got the impurity importance: pass the result of permutation_importance\(X, y\)"
     ):
         plot_importance(forest, kind="permutation")
 
@@ -321,14 +321,14 @@ def bad_regions() -> list[tuple[tuple[Any, ...], str]]:
     wide = DecisionTreeClassifier(max_depth=1).fit(np.c_[x, x], y)
     many = DecisionTreeClassifier(max_depth=1).fit(x, np.arange(60) % 11)
     return [
-        ((DecisionTreeClassifier(), x, y), "needs fitted classifiers, with classes_, DecisionTreeClassifier"),
+        ((DecisionTreeClassifier(), x, y), "needs fitted classifiers with classes_, but DecisionTreeClassifier"),
         (
             ({"r": DecisionTreeRegressor().fit(x, y)}, x, y),
             "r is a DecisionTreeRegressor without: fit it first; regressors",
         ),
         (([], x, y), "at least one fitted classifier"),
         (({"p": model, "q": other}, x, y), "p and q differ"),
-        ((wide, x, y), "two features, DecisionTreeClassifier was fitted on 4"),
+        ((wide, x, y), "two features, but DecisionTreeClassifier was fitted on 4"),
         ((model, np.c_[x, x], y), r"two features for each point, \(n, 2\), got the shape \(60, 4\)"),
         ((model, x[:, 0], y), r"got the shape \(60,\)"),
         ((model, x[:0], y[:0]), r"got the shape \(0, 2\)"),
@@ -336,7 +336,7 @@ def bad_regions() -> list[tuple[tuple[Any, ...], str]]:
         ((model, x * np.nan, y), "finite"),
         ((model, x, y[1:]), r"one class for each of the 60 points, got the shape \(59,\)"),
         ((model, x, y + 2), "don't know, such as 3"),
-        ((many, x, np.arange(60) % 11), "up to 10 classes apart, got 11"),
+        ((many, x, np.arange(60) % 11), "has colors for 10 classes, got 11"),
         ((model, x, y, []), "one Axes for each of the 1 classifiers, got 0"),
         ((model, x, y, ["here"]), "matplotlib Axes to draw on, got str"),
     ]

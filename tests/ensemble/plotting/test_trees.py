@@ -294,7 +294,7 @@ def bad_estimators() -> list[tuple[Any, dict[str, Any], str]]:
         (DecisionTreeRegressor().fit(x, y), {"class_names": ["a", "b"]}, "class_names are for classification trees"),
         (tree, {"max_depth": -1}, "max_depth must be a whole number from 0, got -1"),
         (tree, {"max_depth": None}, "max_depth must be a whole number from 0, got None"),
-        (deep, {"max_depth": 30}, "draws up to 255 boxes, max_depth=30 needs"),
+        (deep, {"max_depth": 30}, "draws up to 255 boxes, but max_depth=30 needs"),
         (tree, {"ax": "here"}, "expected a matplotlib Axes to draw on, got str"),
     ]
 

@@ -1,4 +1,4 @@
-"""Objective: what a tree is grown for: a criterion, one target a row or several, and what must rise or fall.
+"""Objective: what a tree is grown for: a criterion, one target per row or several, and what must rise or fall.
 
 A channel is one sum: one for each class of each target, or one for each target that is a number. Kernels check nothing.
 """
