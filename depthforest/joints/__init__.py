@@ -7,26 +7,26 @@ Modules, from the ground up:
 
 - `params`: the parameters of joint proposals, their defaults, and their checked JSON form in a model file. A file is
   untrusted, so every name and number is checked here.
-- `conventions`: joints as others name and place them, and the learning of a convention from marked frames.
-- `meanshift`: mean shift to where the pixels of a part crowd. 16 starts climb side by side, because the sums of one
+- `conventions`: maps to the joint conventions of other data sets, and learning a convention from marked frames.
+- `meanshift`: mean shift to the density peaks of a part's pixels. 16 starts climb together, because the sums of one
   start do not vectorize without changing their order.
-- `placing`: modes on the surface to joints inside: pushed back along the ray, or, for hips and spine, placed among the
-  modes around them.
-- `skeletons`: the set of proposals whose bones are plausible. Joints form a tree, so dynamic programming finds the best
-  set exactly.
-- `moving`: joints moved by where the other joints of the person are, and the odds of being right after it.
+- `placing`: from modes on the surface to joints inside: pushed back along the ray, or, for hips and spine, placed
+  relative to the modes around them.
+- `skeletons`: the set of proposals with the most plausible bones. Joints form a tree, so dynamic programming finds the
+  best set exactly.
+- `moving`: corrections of joints by the positions of the person's other joints, and their odds of being correct.
 - `finding`: `find_joints`, and `Joints`, its result.
 - `precision`: precision, recall and average precision. `stats` fits by them; `evaluation` reports them.
-- `stats`: what fitting estimates: average precision, Gaussians from samples with gaps, odds of being right, bones.
-- `fit`: `fit_joints`: the parameters learned from labeled frames, by a grid search for average precision. Left and
-  right share what they learn.
+- `stats`: estimates for fitting: average precision, Gaussians from samples with gaps, odds of being correct, bones.
+- `fit`: `fit_joints`: learns the parameters from labeled frames, by a grid search for average precision. Left and right
+  share parameters.
 - `learning`: the maps and odds of `moving`, from people whose proposals and true joints are known.
 - `tracks`: joints over time: a one-euro filter for each joint and person. It predicts briefly missing joints, holds
-  back jumps, and can recognize people by where their joints are.
+  back jumps, and can recognize people by the positions of their joints.
 - `files`: joints of many frames as versioned JSON, or as CSV whose first columns are those of a data set.
 - `motion`: one person over time: bone lengths with their noise, joint angles, gaps filled; as BVH and glTF (fixed
   bones, rotations by inverse kinematics), as C3D, and as tables.
-- `cameras`: where several cameras stand, from the joints of people whom they see together, and one skeleton of all.
+- `cameras`: calibration of several cameras from the joints of people in their common view, and fusion of their joints.
 """
 
 import lazy_loader

@@ -1,8 +1,8 @@
-"""Joint conventions: what other data sets and programs call joints, and where they put them.
+"""Joint conventions: the names and positions of joints in other data sets and programs.
 
-A convention says for each of its joints which of ours it is, or which mean of ours, and how far it is off, in meters in
-the person's own axes: to the left, down, to the front. `fit_convention` learns the offsets from marked frames.
-docs/JOINTS.md says what of the named ones is approximate.
+For each of its joints, a convention has our joint, or a weighted mean of ours, and an offset in meters along the
+person's own axes: left, down, front. `fit_convention` learns the offsets from marked frames. docs/JOINTS.md says which
+parts of the named conventions are approximate.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ FORMAT, VERSION = "depthforest convention", 1
 MAX_OFFSET_M = 1.0
 MAX_SHARE, SUM_TOLERANCE = 4.0, 1e-6
 SHORTEST_M = 0.02
-"""Meters: a trunk that is shorter or narrower has no direction."""
+"""Meters: a trunk that is shorter or narrower does not determine a direction."""
 
 LEAST_FRAMES = 3
-"""Marked frames of a joint without which its offset is not learned."""
+"""Fewest marked frames from which a joint's offset is learned."""
 
 
 class Placed(Protocol):
-    """A joint with a place."""
+    """A joint with a position."""
 
     @property
     def position(self) -> tuple[float, float, float]:
@@ -43,9 +43,9 @@ class Convention:
     Parameters
     ----------
     sources : mapping of str to mapping of str to float
-        For each joint the weights of the joints of `parts.JOINTS` whose mean it is; they sum to 1.
+        For each joint the weights of the joints of `parts.JOINTS` that it is the mean of; they sum to 1.
     offsets : mapping of str to (left, down, front)
-        Offsets in meters along the person's axes; 0 for joints that are missing here.
+        Offsets in meters along the person's axes. Missing joints have no offset.
     """
 
     sources: Mapping[str, Mapping[str, float]]
@@ -67,7 +67,7 @@ class Convention:
                 raise UsageError(f"offset of joint {shown(name)} must be {expected}, got {shown(offset)}")
 
     def save(self, path: str | Path) -> None:
-        """Write it as JSON."""
+        """Write the convention as JSON."""
         content: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -98,7 +98,7 @@ class Convention:
 
 
 def person_axes(joints: Mapping[str, Placed]) -> Floats | None:
-    """Return the person's axes as rows: to the left, down, to the front; None if the trunk does not tell them.
+    """Return the person's axes as rows: left, down, front; None if the trunk does not determine them.
 
     Down is from the neck to the hips, or to the spine; left is across shoulders and hips.
     """
@@ -128,15 +128,15 @@ def convert(joints: Mapping[str, Placed], convention: str | Path | Convention) -
     Parameters
     ----------
     joints : mapping of str to joint
-        Found, tracked or true ones, by our names.
+        Found, tracked or true joints, by our names.
     convention : str, Path or Convention
         "itop", "kinect_v2", "coco", "smpl", a Convention, or the path of a saved one.
 
     Returns
     -------
     mapping of str to Joint
-        Those whose sources are all there; of joints with an offset, only if the trunk tells which way it faces. The
-        confidence is the lowest of the sources'.
+        The joints whose sources are all present; those with an offset only if the trunk determines the person's axes.
+        The confidence is the lowest of the sources'.
     """
     chosen = _convention(convention)
     axes = person_axes(joints)
@@ -159,22 +159,22 @@ def fit_convention(
     *,
     base: str | Path | Convention | None = None,
 ) -> Convention:
-    """Learn where others put joints, from a few frames that they marked.
+    """Learn a joint convention from a few marked frames.
 
     Parameters
     ----------
     found : sequence of mappings of str to joint
         Our joints of each frame, one person each.
     marked : sequence of mappings of str to (x, y, z)
-        The others' marks of the same people, meters in camera space, by their names; any may be missing.
+        Marks of the same people by the convention's joint names, in meters in camera space; any may be missing.
     base : str, Path or Convention, optional
-        What their joints are made of. Default: those of our names; a name that we do not have is refused.
+        The sources of the convention's joints. Default: our joints of the same names; other names are refused.
 
     Returns
     -------
     Convention
-        With the median offset in the person's axes of every joint that is marked in `LEAST_FRAMES` frames or more; of
-        the others as in `base`.
+        Has the median offset along the person's axes of every joint that is marked in `LEAST_FRAMES` frames or more;
+        for others, that of `base`.
     """
     if len(found) != len(marked) or not len(found):
         raise UsageError(
@@ -210,8 +210,7 @@ def people_of_marks(
     Parameters
     ----------
     joints_path : str or Path
-        As `write_joints` writes it. Of several people in a frame the one is taken whose joints are nearest to the
-        marks.
+        A file of `write_joints`. If a frame has several people, the one whose joints are nearest to the marks is used.
     marks_path : str or Path
         JSON: ``{"frame name": {"joint": [x, y, z], ...}, ...}``.
     """
@@ -260,7 +259,7 @@ def _convention(convention: str | Path | Convention) -> Convention:
 
 
 def _sides(names: Mapping[str, str], left: str, right: str) -> dict[str, dict[str, float]]:
-    """Return joints that are ours under another name, on both sides; `{}` in a name is the side."""
+    """Return joints that are ours under other names, for both sides; `{}` in a name stands for the side."""
     return {
         theirs.format(word): {f"{ours}_{side}": 1.0}
         for side, word in (("l", left), ("r", right))
@@ -272,7 +271,7 @@ _HIPS = {"hip_l": 0.5, "hip_r": 0.5}
 
 
 def _between(neck: float) -> dict[str, float]:
-    """Return a place on the line from the middle of the hips to the neck."""
+    """Return the weights of a point on the line from the middle of the hips to the neck."""
     return {"neck": neck, "hip_l": (1 - neck) / 2, "hip_r": (1 - neck) / 2}
 
 
@@ -320,4 +319,5 @@ CONVENTIONS: Mapping[str, Convention] = MappingProxyType(
         ),
     }
 )
-"""By name. Offsets are anatomical means of an adult's head, facing as the trunk does; none was fitted to any data."""
+"""Conventions by name. Offsets are anatomical means of an adult's head that faces as the trunk does; none was
+fitted."""

@@ -1,4 +1,4 @@
-"""Files of joints: the people of many frames as JSON (versioned) or CSV, written whole and read back checked.
+"""Files of joints: the people in many frames as JSON (versioned) or CSV, written atomically and checked when read.
 
 Camera space, meters. docs/JOINTS.md describes both formats for other programs. The CSV's first seven columns are those
 of a data set's `joints.csv`.
@@ -22,11 +22,11 @@ from depthforest.io import JOINT_COLUMNS
 
 FORMAT = "depthforest joints"
 VERSION = 1
-"""Of the JSON. Raise it when a reader of the last version would misread a file."""
+"""Version of the JSON format. Raise it when a reader of the last version would misread a file."""
 
 CONFIDENCE, TIME = "confidence", "time"
 COLUMNS = (*JOINT_COLUMNS, CONFIDENCE)
-"""And `TIME` after them, where any frame has one."""
+"""Columns of the CSV; `TIME` follows them if any frame has a time."""
 
 NEEDED_COLUMNS = ("frame", "person", "joint", "x", "y", "z")
 
@@ -36,7 +36,7 @@ class JointFileError(DepthForestError, ValueError):
 
 
 class JointLike(Protocol):
-    """A joint that was found, tracked or is the truth."""
+    """A found, tracked or true joint."""
 
     @property
     def position(self) -> Position:
@@ -54,14 +54,14 @@ class FrameJoints:
     Parameters
     ----------
     name : str
-        Of the frame: what its file is called, without the ending, or a number.
+        Name of the frame: its file's name without the ending, or a number.
     people : mapping of person id to mapping of joint name to joint
         Ids are whole numbers from 1, names those of `parts.JOINTS`. Anything with a position and a confidence is a
         joint; one without `is_visible` is visible.
     time : float, optional
-        Seconds from any start.
+        Seconds from an arbitrary start.
     camera : Camera, optional
-        What the positions project through.
+        Camera that projects the positions.
     """
 
     name: str
@@ -83,18 +83,18 @@ class FrameJoints:
 def write_joints(path: str | Path, frames: Iterable[FrameJoints], *, confidence: bool = True) -> None:
     """Write the joints of frames, in their order; the ending of the name, .json or .csv, chooses the format.
 
-    The file is whole or not there. JSON keeps everything. CSV has a row for each joint: it keeps neither cameras
-    nor frames in which there is nobody.
+    The file is written atomically. JSON keeps everything. CSV has a row for each joint: it keeps neither cameras nor
+    frames without people.
 
     Parameters
     ----------
     path : str or Path
-        Its folder exists.
+        Its folder must exist.
     frames : iterable of FrameJoints
-        Their names are unique.
+        Their names must be unique.
     confidence : bool
-        False leaves confidence and time out of a CSV: what stays is the `joints.csv` of a data set, whose joints are
-        the truth and have none. JSON always has it.
+        False leaves confidence and time out of a CSV, as in the `joints.csv` of a data set, whose joints are true. JSON
+        always has both.
     """
     path = Path(path)
     ending = path.suffix.lower()
@@ -112,7 +112,7 @@ def write_joints(path: str | Path, frames: Iterable[FrameJoints], *, confidence:
 
 
 def read_joints(path: str | Path) -> list[FrameJoints]:
-    """Read the joints of frames from JSON or CSV, told apart by the content; joints come back as `Joint`.
+    """Read the joints of frames from JSON or CSV, recognized by content; joints come back as `Joint`.
 
     A data set's `joints.csv` is read as well; its joints have confidence 1.
     """
@@ -152,7 +152,7 @@ def _first_double(names: Sequence[str]) -> str | None:
 
 
 def _is_finite(value: object) -> bool:
-    # a whole number of JSON may be too large for a float
+    # a JSON integer may be too large for a float
     return is_number(value) and abs(value) <= 1e300 and math.isfinite(value)
 
 
@@ -184,7 +184,7 @@ def _plain(joint: JointLike) -> dict[str, Any]:
 
 
 def _from_json(text: str) -> list[FrameJoints]:
-    """Return the frames of JSON text; errors begin with ": " or with the place of the mistake."""
+    """Return the frames of JSON text; errors begin with ": " or with the location of the mistake."""
     try:
         content = json.loads(text, object_pairs_hook=_without_doubles)
     except JointFileError:
@@ -279,7 +279,7 @@ def _rows(frame: FrameJoints) -> Iterator[tuple[object, ...]]:
     for person, joints in frame.people.items():
         for name, joint in joints.items():
             visible = int(getattr(joint, "is_visible", True))
-            # repr: the shortest text that gives the same number back
+            # repr: the shortest text that reads back as the same number
             time = "" if frame.time is None else repr(frame.time)
             yield frame.name, person, name, *map(repr, joint.position), visible, repr(joint.confidence), time
 

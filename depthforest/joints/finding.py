@@ -1,8 +1,8 @@
-"""Joints: from a labeled person to ranked 3D proposals of every joint, and the set of them that fits a body.
+"""Joints: from a labeled person to ranked 3D proposals of every joint, and the set of proposals that fits a body.
 
-Modes of the parts' pixels in camera space (`meanshift`), pushed back from the surface, are the proposals of the joints
-that have a part; hips and spine are placed among the modes around them. The best set is chosen by evidence and bone
-lengths (`skeletons`). Parameters come with the model (`params`, `fit`).
+Modes are density peaks of a part's pixels in camera space (`meanshift`). Pushed back from the surface, they are the
+proposals of joints that have a part; hips and spine are placed relative to the modes around them. The best set is
+chosen by evidence and bone lengths (`skeletons`). Parameters come with the model (`params`, `fit`).
 """
 
 from __future__ import annotations
@@ -34,35 +34,36 @@ from depthforest.labeling import Labeling, Sample
 from depthforest.trees import DepthTrees
 
 FAST_PIXELS = 1000
-"""Pixels of a person that the fast variant looks at, at least: those that labeling walks first. Measured on 250 frames
-of 320 x 240: mean average precision 0.659 with 1000 pixels, 0.662 with 2000, 0.665 with all of them."""
+"""Fewest pixels of a person that the fast variant uses: those that labeling walks first. Measured on 250 frames of 320
+x 240: mean average precision 0.659 with 1000 pixels, 0.662 with 2000, 0.665 with all of them."""
 
 FAST = (2.0, 0.003, 8)
-"""Distance of starts in bandwidths, meters at which climbs end, the most steps."""
+"""Distance of starts in bandwidths, tolerance of climbs in meters, most steps."""
 
 EXACT = (0.2, 0.0001, 100)
-"""The same, to the end: pixels a fifth of a bandwidth apart reach the same mode, so that they climb together."""
+"""The same for the exact variant: pixels within a fifth of a bandwidth reach the same mode, so they share a start."""
 
 UNIT_AREA = 0.01
-"""Square meters: whose logarithm is 0 in the evidence."""
+"""Unit of area in the evidence, square meters: the logarithm of this area is 0."""
 
 MAX_ODDS = 30.0
-"""Largest logarithm of odds: beyond it a confidence is 0 or 1 anyway."""
+"""Largest logarithm of odds: beyond it, a confidence is 0 or 1 anyway."""
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A place where a joint may be.
+    """A position where a joint may be.
 
     Attributes
     ----------
     position : (x, y, z)
         Meters in camera space.
     confidence : float
-        How likely the joint is within 10 cm, 0 to 1: comparable between joints and distances, because it comes from the
-        *surface* that leads to the mode (probability x depth^2, in square meters), not from a count of pixels.
+        Probability that the joint is within 10 cm, 0 to 1. It is comparable between joints and distances, because it is
+        based on the *surface* that leads to the mode (probability x depth^2, in square meters), not on a count of
+        pixels.
     features : array (len(FEATURE_NAMES),), float32
-        What is known of it: the columns `skeletons.FEATURE_NAMES`.
+        Its features: the columns `skeletons.FEATURE_NAMES`.
     """
 
     position: Position
@@ -77,9 +78,9 @@ class FoundJoint:
     Attributes
     ----------
     position : (x, y, z)
-        Meters in camera space: of the first proposal.
+        Position of the first proposal, in meters in camera space.
     confidence : float
-        Of the first proposal, 0 to 1.
+        Confidence of the first proposal, 0 to 1.
     proposals : tuple of Proposal
         Best first: the one of the best set of joints, then by confidence.
     """
@@ -97,7 +98,7 @@ class Joints(Mapping[str, FoundJoint]):
     def __init__(self, found: Mapping[str, FoundJoint], size: float = 1.0) -> None:
         self._found = MappingProxyType(dict(found))
         self.size = size
-        """Of the person, 1 being an average adult: what fits the bones best."""
+        """Size of the person that fits the bones best; 1 is an average adult."""
 
     def __getitem__(self, name: str) -> FoundJoint:
         return self._found[name]
@@ -109,11 +110,11 @@ class Joints(Mapping[str, FoundJoint]):
         return len(self._found)
 
     def to(self, convention: str | Path | Convention) -> Mapping[str, Joint]:
-        """Return them as others name and place them: "itop", "kinect_v2", "coco", "smpl", or one's own convention."""
+        """Return the joints in another convention: "itop", "kinect_v2", "coco", "smpl", or your own."""
         return convert(self, convention)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle through the constructor: a proxy cannot be."""
+        """Copy and pickle through the constructor: a mapping proxy cannot be pickled."""
         return type(self), (dict(self._found), self.size)
 
     def __repr__(self) -> str:
@@ -126,9 +127,9 @@ def find_joints(frame: Frame, labeling: Labeling, *, exact: bool = False) -> Joi
     Parameters
     ----------
     frame : Frame
-        That was labeled; its depth places the pixels.
+        The frame that was labeled; its depth gives the pixels' positions.
     labeling : Labeling
-        Of one person, from `Forest.label`.
+        Labels of one person, from `Forest.label`.
     exact : bool
         Use every pixel, and start mean shift at each, as in the paper; for evaluation. By default, 1000 to 4000 pixels
         on a grid and fewer starting points are used, which is many times faster.
@@ -168,11 +169,11 @@ def joints_of_surface(
     Parameters
     ----------
     forest : DepthTrees
-        Whose parameters are taken.
+        The forest with the parameters.
     points : array (n, 3), float32
         Meters in camera space.
     areas : array (n,), float32
-        Surface that each stands for, square meters.
+        Surface area that each point stands for, in square meters.
     shares : array (n, n_parts), float32
         Probabilities of parts.
     exact : bool
@@ -187,7 +188,7 @@ def joints_of_surface(
 
 @Derived
 def finder_of(forest: DepthTrees) -> Finder:
-    """Return what finds a forest's joints, made and checked once."""
+    """Return a forest's `Finder`, made and checked once."""
     part_set = forest.part_set
     if forest.joints is None:
         return Finder(JointParameters.default(part_set))
@@ -197,7 +198,7 @@ def finder_of(forest: DepthTrees) -> Finder:
 def surface(
     frame: Frame, sample: Sample
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return the points (n, 3) of sampled pixels in meters, the surface of each in square meters, and their shares."""
+    """Return the points (n, 3) of sampled pixels in meters, their surface areas in square meters, and their shares."""
     camera = frame.camera
     z = frame.depth_mm[sample.rows, sample.cols] * np.float32(0.001)
     shares = sample.shares
@@ -213,12 +214,12 @@ def surface(
 
 
 class Finder:
-    """Parameters in the form that kernels take, and the way from modes to joints.
+    """Parameters in the form that kernels take, and the steps from modes to joints.
 
     Parameters
     ----------
     parameters : JointParameters
-        Checked, if they came from a file.
+        Parameters; already checked if they came from a file.
     """
 
     def __init__(self, parameters: JointParameters) -> None:
@@ -271,7 +272,7 @@ class Finder:
         return float(choose_set(found, evidence, counts, self.lengths, self.sds, weight, costs))
 
     def sure(self, evidence: npt.NDArray[np.float64], costs: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return the confidences (..., 19, M) of proposals before they are moved."""
+        """Return the confidences (..., 19, M) of proposals before they are corrected by other joints."""
         bias, of_evidence, of_cost = self.confidence.T[..., None]
         odds = np.clip(bias + of_evidence * evidence + of_cost * costs, -MAX_ODDS, MAX_ODDS)
         return np.asarray(1 / (1 + np.exp(-odds)))
@@ -340,7 +341,7 @@ def _weigh(
     terms: npt.NDArray[np.float64],
     evidence: npt.NDArray[np.float64],
 ) -> None:
-    """Fill the evidence (19, M) of proposals before bones are looked at."""
+    """Fill the evidence (19, M) of proposals, without bones."""
     for joint in range(len(counts)):
         bias, log_area, purity = terms[joint]
         for i in range(counts[joint]):

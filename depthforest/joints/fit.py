@@ -1,8 +1,8 @@
 """Fitting the parameters of joint proposals to a forest, on labeled frames that it was not trained on.
 
-Bandwidth, threshold and push-back of every cluster by a grid search for average precision; then where joints without a
-part lie among the modes; then how likely a proposal is right; then bones. The person's left and right share what they
-learn: frames are used as they are and mirrored. Every step is deterministic, for any number of threads.
+First, bandwidth, threshold and push-back of every cluster, by a grid search for average precision; then the positions
+of joints without a part relative to the modes; then the odds that a proposal is correct; then bones. Left and right
+share parameters: frames are used both as they are and mirrored. Every step is deterministic, for any number of threads.
 """
 
 from __future__ import annotations
@@ -36,36 +36,38 @@ from depthforest.joints.placing import expected_place, turned_axes
 from depthforest.joints.stats import LEAST_PEOPLE, RADIUS, fit_bones, fit_gaussian, fit_log_odds, judge, precision_of
 
 FINE_RADIUS, FINE_WEIGHT = 0.05, 0.25
-"""Meters, and what precision within them counts beside that within `RADIUS`: of equals, the nearer is better."""
+"""A smaller radius in meters, and the weight of precision within it relative to that within `RADIUS`: among equals,
+nearer is better."""
 
 BANDWIDTHS = (0.03, 0.045, 0.065, 0.09, 0.12, 0.16)
 THRESHOLDS = (0.03, 0.07, 0.14, 0.21, 0.3)
 PUSH_BACKS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12)
 PUSH_STEPS = (0.0, -0.005, 0.005, -0.01, 0.01)
-"""Meters, and shares of probability: the grid, and the finer steps around the best push-back."""
+"""The search grid, in meters and probabilities, and the finer steps around the best push-back."""
 
 BONE_WEIGHTS = (0.0, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""What bones weigh against evidence; 0 leaves them out. The best has the largest sum of mean average precision and the
-share of visible joints whose first proposal is right."""
+"""Candidate weights of bones relative to evidence; 0 ignores bones. The best one has the largest sum of mean average
+precision and the share of visible joints whose first proposal is correct."""
 
 GRID_PEOPLE = 1500
-"""Of how many people, spread evenly, the grid is searched; everything after it is fitted on all. More hardly change
-what is chosen from so coarse a grid, and take minutes."""
+"""Number of people, spread evenly, for the grid search; later steps use all people. More would hardly change the choice
+from such a coarse grid, and would take minutes."""
 
 LEAST_PIXELS = 30
-"""Readings of a person; people of fewer are left out."""
+"""Fewest readings of a person; people with fewer are left out."""
 
 TRIM_ROUNDS, TRIM_RADIUS = 3, 0.12
-"""Fits of offsets, and meters: from the second on, people whose joint the last fit missed by more are left out, but
-for the better half. Where left and right are mistaken, the mean of both ways is wrong for everyone."""
+"""Number of fits of offsets, and meters: from the second fit on, people whose joint the last fit missed by more are
+left out, but never the better half. If left and right are confused for some people, a mean over all would be wrong for
+everyone."""
 
 FARTHEST_ANCHOR = 0.5
-"""Meters: an anchor's mode farther from the joint is a mistake, from which no offset is learned."""
+"""Meters: an anchor's mode farther from the joint is an error, from which no offset is learned."""
 
 
 @dataclass(frozen=True, eq=False)
 class PersonModes:
-    """What is kept of one person: its modes at every point of the grid, and the truth.
+    """One person's modes at every point of the grid, and the true joints.
 
     Attributes
     ----------
@@ -95,8 +97,8 @@ def fit_joints(
     ----------
     forest : Forest
     data : sequence of LabeledFrame
-        With joints; frames that the forest was not trained on. Some hundreds do; a person takes 80 kB until all are
-        gathered.
+        Frames with joints that the forest was not trained on. Some hundreds are enough; each person takes 80 kB while
+        they are gathered.
     threads : int, optional
         Default: one per core.
     progress : callable, optional
@@ -113,7 +115,7 @@ def gather_people(
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> list[PersonModes]:
-    """Label every person of every frame, and seek modes at every point of the grid."""
+    """Label every person in every frame, and find modes at every point of the grid."""
     groups, known = cluster_parts(forest.part_set), known_joints(forest.part_set)
     grid = [pack_clusters(groups, [point] * len(groups)) for point in grid_points()]
 
@@ -204,7 +206,7 @@ Truths = Sequence[tuple[Floats, npt.NDArray[np.bool_]]]
 
 
 def _best_cluster(sides: Sides, truths: Truths) -> tuple[int, float]:
-    """Return the point of the grid and the push-back of the best precision; the first of equals."""
+    """Return the grid point and the push-back with the best precision; the first among equals."""
     truth, is_visible = (np.concatenate([t[i] for t in truths]) for i in range(2))
     if not is_visible.any():
         return grid_points().index(replace(ClusterParameters(), push_back_m=0.0)), ClusterParameters().push_back_m
@@ -232,7 +234,7 @@ def _best_cluster(sides: Sides, truths: Truths) -> tuple[int, float]:
 
 
 def _best_anchor(sides: Sides, truths: Truths) -> tuple[int, float]:
-    """Return the point of the grid where the largest mode and the joint it carries keep the steadiest distance."""
+    """Return the grid point with the most stable distance between the largest mode and the joint that it carries."""
     shares = []
     for index in range(len(grid_points())):
         offs = []
@@ -253,7 +255,7 @@ def _mirrored(name: str) -> str:
 
 
 def _carried(part: str, names: list[str]) -> str:
-    """Return the joint that an anchor carries, one without a cluster; that of its own side, if there is one."""
+    """Return the joint without a cluster that an anchor carries; the one of its own side, if there is one."""
     joints = [joint for joint, (carriers, _) in ANCHORS.items() if part in carriers and joint not in names]
     return next((joint for joint in joints if joint[-2:] == part[-2:]), joints[0])
 
@@ -270,13 +272,13 @@ def _fit_offsets(
     truth: Floats,
     is_visible: npt.NDArray[np.bool_],
 ) -> Offsets | None:
-    """Learn where a joint lies among its anchors' largest modes, from both sides; None of too few people."""
+    """Learn a joint's position relative to its anchors' largest modes, from both sides; None with too few people."""
     anchors = anchors_of(joint, part_set)
     rows = []
     for flip in (False, True):
         its_anchors = [_mirrored(a) if flip else a for a in anchors]
         if not set(its_anchors) <= set(names):
-            continue  # a part set may have one side alone
+            continue  # a part set may have only one side
         clusters = [names.index(a) for a in its_anchors]
         side = JOINTS.index(JOINT_MIRROR[joint] if flip else joint)
         places = np.where(is_visible[:, side, None], truth[:, side], np.nan)
@@ -301,7 +303,7 @@ def _fit_offsets(
 
 
 def _residual(offsets: Offsets, sample: Floats) -> float:
-    """Return how far the joint, the last of a sample's places, lies from where it is expected among the others."""
+    """Return the distance of a joint, the last position in a sample, from its expected position given the others."""
     weights, added = expected_place(offsets, ~np.isnan(sample[:-1, 0]))
     return float(np.linalg.norm((weights * np.nan_to_num(sample[:-1]).T).sum(axis=1) + added - sample[-1]))
 
@@ -316,7 +318,7 @@ def _fit_sets(
     truth: Floats,
     is_visible: npt.NDArray[np.bool_],
 ) -> JointParameters:
-    """Fit the odds of being right by itself, the bones, what they weigh, and the odds of being right among others."""
+    """Fit the odds by evidence alone, the bones, their weight, and the odds given the other joints."""
     filled = np.where(np.isnan(truth), np.inf, truth)
     right = np.stack(
         [

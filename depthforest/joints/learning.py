@@ -1,4 +1,4 @@
-"""Learning how joints are moved by where the others are (`moving`): robust ridge regressions and odds, mirrored too."""
+"""Learning the corrections of joints by the others (`moving`): robust ridge regressions and odds, from both sides."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from depthforest.joints.params import N_MOVE, N_ODDS, JointParameters, Moves
 from depthforest.joints.stats import RADIUS
 
 LEAST_ROWS = 300
-"""Visible joints of a kind, both sides together, below which nothing is moved: a map has 78 numbers for each axis."""
+"""Fewest visible joints of a kind, both sides together, to learn a map from: a map has 78 numbers for each axis."""
 
 FARTHEST = 0.25
-"""Meters: proposals that are farther off are mistakes, from which no map learns."""
+"""Meters: proposals that are farther off are errors, which no map learns from."""
 
 RIDGE = 3.0
 SCALE = 0.07
 ROUNDS = 3
-"""Rounds of weighted least squares; a row that is off by `SCALE` meters weighs half: right is what is within 10 cm."""
+"""Rounds of weighted least squares. A row that is off by `SCALE` meters has half the weight, because a proposal within
+10 cm is correct."""
 
 ODDS_RIDGE, ODDS_STEPS = 1.0, 15
 DIGITS = 6
 LEAST_SLOPE = 0.1
-"""Of the scale of confidence: above 0, so that the order of proposals stays."""
+"""Lower bound of the confidence scale: above 0, so that the order of proposals stays."""
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -45,7 +46,7 @@ def fit_moves(
     truth: Floats,
     is_visible: Bools,
 ) -> JointParameters:
-    """Return parameters with maps that move joints, and with odds of being right after it; as they are of few people.
+    """Return parameters with maps that correct joints, and with odds of being correct; unchanged for few people.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ def _described(
 
 
 class _Rows:
-    """All proposals of one side of a joint; flipped, as the mirrored person's other side would see them."""
+    """All proposals of one side of a joint; flipped, as those of the mirrored person's other side."""
 
     def __init__(
         self, side: int, joint: int, is_flipped: bool, columns: Floats, axes: Floats, chosen: Ints, found: Floats,
@@ -124,7 +125,7 @@ class _Rows:
 
 
 def _fit(rows: list[_Rows]) -> Moves:
-    """Fit the map of a joint, then the odds of its moved proposals."""
+    """Fit the map of a joint, then the odds of its corrected proposals."""
     inputs = np.concatenate([each.columns[each.is_taught] for each in rows])
     targets = np.concatenate([each.off[each.is_taught] for each in rows])
     weights = np.ones(len(inputs))
@@ -133,7 +134,7 @@ def _fit(rows: list[_Rows]) -> Moves:
         solved = np.linalg.solve(normal, inputs.T @ (targets * weights[:, None]))
         off = np.linalg.norm(inputs @ solved - targets, axis=1)
         weights = 1 / (1 + (off / SCALE) ** 2)
-    move = solved.T.round(DIGITS) + 0.0  # what rounds to -0 is 0: its sign is the linear algebra's
+    move = solved.T.round(DIGITS) + 0.0  # makes -0 to 0: its sign depends on the linear algebra library
     columns, is_right, is_first, is_near = [], [], [], []
     for each in rows:
         step = np.clip(each.columns @ move.T, -MAX_STEP_M, MAX_STEP_M)
@@ -145,7 +146,7 @@ def _fit(rows: list[_Rows]) -> Moves:
         is_first.append(each.is_chosen & each.is_visible)
         is_near.append(near)
     weights = _logistic(np.concatenate([c for c, _ in columns]), np.concatenate(is_right))
-    # the order is that of all proposals; the scale is that of what can be seen, which is what confidence is judged by
+    # the order is fitted on all proposals; the scale on visible joints, which confidence is evaluated on
     first = np.concatenate(is_first)
     scores = np.concatenate([c for _, c in columns])[first] @ weights
     bias, slope = _logistic(np.column_stack((np.ones(len(scores)), scores)), np.concatenate(is_near)[first])
@@ -155,14 +156,14 @@ def _fit(rows: list[_Rows]) -> Moves:
 
 
 def _best(rows: _Rows, is_near: Bools) -> Ints:
-    """Return for each row the number of its person's near proposal of the strongest evidence."""
+    """Return for each row the number of its person's near proposal with the strongest evidence."""
     best = np.full((int(rows.person.max(initial=0)) + 1, int(rows.number.max(initial=0)) + 1), -np.inf)
     best[rows.person[is_near], rows.number[is_near]] = rows.strength[is_near]
     return np.asarray(best.argmax(axis=1)[rows.person])
 
 
 def _logistic(columns: Floats, is_right: Bools) -> Floats:
-    """Return the weights of a logistic regression by Newton's steps; the first column is 1 and bears no penalty."""
+    """Return the weights of a logistic regression by Newton's method; the first column is 1 and has no penalty."""
     spread = np.maximum(columns.std(axis=0), 1e-9)
     middle = columns.mean(axis=0)
     middle[0], spread[0] = 0.0, 1.0
@@ -180,7 +181,7 @@ def _logistic(columns: Floats, is_right: Bools) -> Floats:
 
 
 def _order(side: int, joint: int) -> Ints:
-    """Return where the others of a joint, in its order, are among those of the other side."""
+    """Return the positions of a joint's other joints, in their order, among those of the mirrored joint."""
     others = [k for k in range(len(JOINTS)) if k != side]
     return np.array([others.index(int(_MIRROR[k])) for k in range(len(JOINTS)) if k != joint])
 

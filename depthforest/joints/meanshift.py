@@ -1,9 +1,9 @@
-"""Weighted mean shift in camera space: where the pixels of a part crowd together, and how much surface leads there.
+"""Weighted mean shift in camera space: density peaks of a part's pixels, and the surface area that leads to each.
 
 A *cluster* is a group of parts whose probabilities are added. Its density at x is the sum over its pixels of
 weight * exp(-(|x - pixel| / bandwidth)^2) with weight = probability * surface of the pixel, which is proportional to
-depth^2: Shotton et al. 2011, section 3.3. Starts climb it step by step, `LANES` of them side by side, because sums over
-one start's pixels don't vectorize without changing their order. Kernels check nothing.
+depth^2: Shotton et al. 2011, section 3.3. Starts climb it step by step, `LANES` of them together, because sums over one
+start's pixels don't vectorize without changing their order. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ import numpy.typing as npt
 from depthforest.base import Singles, kernel
 
 LANES = 16
-"""Starts that climb side by side: two vectors of eight floats. (With one, LLVM unrolls the loop and gives up.)"""
+"""Starts that climb together: two vectors of eight floats. (With one, LLVM unrolls the loop and does not vectorize.)"""
 
 MAX_MODES = 5
-"""Modes of a cluster that are kept, those that most surface leads to."""
+"""Modes of a cluster that are kept: those with the most surface area."""
 
 MODE_FIELDS = ("x", "y", "z", "area", "purity", "spread")
-"""What is told of a mode: its place in meters; the weight of the pixels that reach it, in square meters; their mean
-probability, by surface; their root mean square distance from it before they climbed, in meters."""
+"""Fields of a mode: its position in meters; the weight of the pixels that reach it, in square meters; their mean
+probability, weighted by surface; their root mean square distance from it before climbing, in meters."""
 
 MAX_PAIRS = 2**26
-"""Starts times pixels of a cluster, about: where a model's bandwidth makes them more, starts are taken farther apart.
-People in pictures of usual sizes come to a hundredth of it; a step over so many takes a few hundredths of a second."""
+"""Approximate limit of starts times pixels in a cluster: where a model's bandwidth would exceed it, starts are spaced
+farther apart. People in pictures of usual sizes reach a hundredth of it. A step over this many takes a few hundredths
+of a second."""
 
 FARTHEST = np.float32(16)
-"""Squared distance in bandwidths from which on a pixel weighs exp(-16), a ten-millionth."""
+"""Squared distance in bandwidths beyond which a pixel has weight exp(-16), a ten-millionth."""
 
 Clusters = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], Singles, Singles]
 
@@ -64,7 +65,8 @@ def _collect(
 ) -> int:
     """Fill the pixels of a cluster and return how many there are.
 
-    `own` (5, n) is x, y, z, weight and surface of each pixel whose probability is the threshold or more, and above 0.
+    `own` (5, n) is x, y, z, weight and surface area of each pixel with a probability above 0 and not below the
+    threshold.
     """
     n = 0
     for i in range(len(points)):
@@ -84,10 +86,10 @@ def _collect(
 def _make_starts(own: Singles, n: int, radius: np.float32, starts: Singles) -> int:
     """Fill where to start and return how many starts there are.
 
-    Pixels come in order; each joins the nearest leader within the radius, or becomes one. A start is the weighted mean
-    of a leader's pixels. Radius 0: every pixel is a start. `starts` (9, n) is x, y, z, weight and surface of a start,
-    the weighted sum of its pixels' squared distances from the leader, and x, y, z of the leader. Returns -1 where there
-    would be more starts than `MAX_PAIRS` allows.
+    Pixels are processed in order; each joins the nearest leader within the radius, or becomes a leader. A start is the
+    weighted mean of a leader's pixels. With radius 0, every pixel is a start. `starts` (9, n) is x, y, z, weight and
+    surface of a start, the weighted sum of its pixels' squared distances from the leader, and x, y, z of the leader.
+    Returns -1 where there would be more starts than `MAX_PAIRS` allows.
     """
     starts[:6, :n] = 0
     n_starts = 0
@@ -122,7 +124,7 @@ def _make_starts(own: Singles, n: int, radius: np.float32, starts: Singles) -> i
 @kernel
 def _step(own: Singles, n: int, scale: np.float32, lanes: Singles, sums: Singles) -> None:
     """Fill `sums` (4, LANES): the weighted sums of x, y, z around each lane's place, and the density there."""
-    # rows apart and unsigned numbers: what LLVM needs to see that lanes don't touch each other
+    # separate rows and unsigned indices: LLVM needs both to see that lanes are independent
     lane_x, lane_y, lane_z = lanes[0], lanes[1], lanes[2]
     sum_x, sum_y, sum_z, density = sums[0], sums[1], sums[2], sums[3]
     sums[:] = 0
@@ -174,10 +176,10 @@ def _climb(
 def _merge(
     starts: Singles, ends: Singles, n_starts: int, radius: np.float32, owner: npt.NDArray[np.int64], found: Singles
 ) -> int:
-    """Merge ends to modes and return how many there are.
+    """Merge ends into modes and return how many there are.
 
-    The densest end that is not taken yet is a mode and takes all free ends within the radius. `found` (n_modes,
-    MODE_FIELDS); `owner` (n_starts,) is scratch.
+    The densest free end becomes a mode and takes all free ends within the radius. `found` (n_modes, MODE_FIELDS);
+    `owner` (n_starts,) is scratch.
     """
     owner[:n_starts] = -1
     n_modes = 0
@@ -210,7 +212,7 @@ def _merge(
 
 @kernel
 def _keep_largest(found: Singles, n_found: int, modes: Any) -> int:
-    """Fill the modes with the largest areas, largest first, the earlier of equals first; return how many."""
+    """Fill the modes with the largest areas, largest first, the earlier first among equals; return how many."""
     n = min(n_found, len(modes))
     for k in range(n):
         best = 0
@@ -241,7 +243,7 @@ def find_modes(
     points : array (n, 3), float32
         Pixels in camera space, meters.
     areas : array (n,), float32
-        Surface that each stands for, square meters.
+        Surface area that each pixel stands for, in square meters.
     shares : array (n, n_parts), float32
         Probabilities of parts.
     clusters : (firsts, members, bandwidths, thresholds)

@@ -1,12 +1,12 @@
-"""Joints moved by where the others are: a linear map from all joints of a person to a step of each proposal, and odds.
+"""Corrections of joints by the others: a linear map from all joints of a person to a step of each proposal, and odds.
 
-A mode lies where a part's pixels crowd, which for an elbow seen from the side is another place than for one that points
-at the camera. The other joints tell. Axes are those of the camera turned so that z points at the person. `learning`
-fits the maps; `finding` applies them.
+A mode is a density peak of a part's pixels. Its offset from the joint differs between an elbow seen from the side and
+one that points at the camera; the other joints tell which it is. Axes are the camera's, rotated so that z points at the
+person. `learning` fits the maps; `finding` applies them.
 
 Columns of a move (`N_MOVE`): for each other joint, in the order of `parts.JOINTS`, its distance from the proposal along
-x, y and z, times its confidence; then the confidences; of the proposal the logarithm of its area in hundredths of a
-square meter, purity, spread, depth; the person's size; 1.
+x, y and z, times its confidence; then the confidences; then, for the proposal, the logarithm of its area in hundredths
+of a square meter, purity, spread and depth; the person's size; 1.
 
 Columns of the odds (`N_ODDS`): 1, evidence, set cost, spread, depth, whether it is not the chosen one, the confidences
 of the other joints.
@@ -27,22 +27,22 @@ from depthforest.joints.placing import turned_axes
 N_OTHERS = len(JOINTS) - 1
 
 REACH_M = 1.5
-"""A joint that is farther along an axis counts as if it were there."""
+"""Distances along an axis are clipped to this many meters."""
 
 MAX_STEP_M = 0.15
-"""Along an axis: what a proposal is moved by at most."""
+"""Largest step of a proposal along an axis, in meters."""
 
 MAX_COST = 20.0
-"""Larger costs of a set say no more."""
+"""Set costs are clipped to this."""
 
 LEAST_AREA = 1e-6
 UNIT_AREA = 0.01
-"""Square meters: areas below the first count as it; the logarithm of the second is 0."""
+"""Square meters: smaller areas are clipped to the first; the second is the unit, whose logarithm is 0."""
 
 
 @kernel
 def locate(found: Floats, counts: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64], local: Floats) -> Any:
-    """Fill the places (19, 3) of the chosen proposals in the person's axes, and return these and their origin."""
+    """Fill the positions (19, 3) of the chosen proposals in the person's axes; return the axes and their origin."""
     origin = np.zeros(3)
     n = 0
     for joint in range(len(counts)):

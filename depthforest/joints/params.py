@@ -1,7 +1,8 @@
-"""Parameters of the joint proposals: what they are, their defaults, and their checked JSON form in a model file.
+"""Parameters of the joint proposals: their definitions, defaults, and checked JSON form in a model file.
 
-`Forest.joints` holds `JointParameters.to_dict()` or nothing; then the defaults, which are the means of Shotton et al.
-2011, serve any forest. A model file is untrusted: every name and number is checked here before anything uses it.
+`Forest.joints` holds `JointParameters.to_dict()` or nothing. In the latter case the defaults apply, which are the means
+of Shotton et al. 2011 and work for any forest. A model file is untrusted: every name and number is checked here before
+anything uses it.
 """
 
 from __future__ import annotations
@@ -18,27 +19,27 @@ from depthforest.base import ModelError, PartSetError, is_number, shown
 from depthforest.frames import BODY31, BODY31_TO_PCL25, BONES, JOINT_PARTS, JOINTS, PCL25, PartSet
 
 VERSION, MOVING_VERSION = 1, 2
-"""Of the JSON form: without and with joints that are moved by where the others are."""
+"""Versions of the JSON form: without and with corrections of joints by the others."""
 
 N_MOVE, N_ODDS = 4 * (len(JOINTS) - 1) + 6, 6 + len(JOINTS) - 1
-"""Columns of `Moves`; `moving` says what they are."""
+"""Numbers of columns in `Moves`; `moving` defines them."""
 
 WITHOUT_PART = ("spine", "hip_l", "hip_r")
-"""Joints that have no part of their own in any part set: they come from their neighbors' modes."""
+"""Joints that have no part of their own in any part set; they are placed by their neighbors' modes."""
 
 MAX_METRES = 1.0
-"""The largest bandwidth, push-back, offset, bone and deviation: no body has a larger one."""
+"""The largest bandwidth, push-back, offset, bone and deviation in meters: no body has a larger one."""
 
 MIN_BANDWIDTH = 0.005
-"""Meters: less is below the distance of two pixels."""
+"""Smallest bandwidth in meters: less is below the distance of two pixels."""
 
 MIN_SD = 0.001
 MAX_WEIGHT = 1000.0
-"""Of a term of a sum of evidence."""
+"""Largest coefficient in a sum of evidence."""
 
 
 def _both(carriers: tuple[str, ...], helpers: tuple[str, ...] = ()) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Spell out anchors of a left and a right joint; ? is the own side and ! the other one."""
+    """Spell out the anchors of a left and a right joint; ? stands for its own side and ! for the other one."""
     sides = {"l": "r", "r": "l"}
     return {
         side: tuple(tuple(n.replace("?", side).replace("!", other) for n in names) for names in (carriers, helpers))
@@ -59,8 +60,8 @@ ANCHORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "spine": (("torso_upper_l", "torso_upper_r", "torso_lower_l", "torso_lower_r"), ("neck",)),
     **{f"{name}_{side}": its[side] for name, its in _OFF_JOINTS.items() for side in "lr"},
 }
-"""For each joint that may lack a part: the parts that carry it, all of which a part set must have, and those that help
-to tell where it is."""
+"""For each joint that may lack a part: the parts that carry it, all of which a part set must have, and others that help
+to locate it."""
 
 _MEAN_BONES = {
     "head-neck": 0.11,
@@ -77,21 +78,21 @@ _MEAN_BONES = {
 """Meters between the joints of the median person of synth's frames."""
 
 TRUNK_PUSH_BACK = 0.12
-"""Meters from the surface to hips and spine where no offsets are stored: half of a trunk's depth."""
+"""Meters from the surface to hips and spine if no offsets are stored: half the depth of a trunk."""
 
 
 @dataclass(frozen=True)
 class ClusterParameters:
-    """How the modes of a cluster are sought, and how deep the joint lies.
+    """How the modes of a cluster are found, and how deep the joint lies.
 
     Parameters
     ----------
     bandwidth_m : float
-        Of the mean shift, meters; density falls off as exp(-(distance / bandwidth)^2).
+        Bandwidth of the mean shift in meters; density falls off as exp(-(distance / bandwidth)^2).
     threshold : float
-        Pixels of a lower probability take no part.
+        Pixels with a lower probability are ignored.
     push_back_m : float
-        From the mode on the surface to the joint, along the camera's ray, meters.
+        Distance from the mode on the surface to the joint, along the camera's ray, in meters.
     """
 
     bandwidth_m: float = 0.065
@@ -101,19 +102,19 @@ class ClusterParameters:
 
 @dataclass(frozen=True)
 class Evidence:
-    """How likely a proposal by itself is right (within 10 cm), as the logarithm of its odds: a sum of terms.
+    """Log odds that a proposal by itself is correct (within 10 cm): a sum of terms.
 
     Parameters
     ----------
     bias : float
     log_area : float
-        Times the natural logarithm of the mode's area in hundredths of a square meter.
+        Coefficient of the natural logarithm of the mode's area in hundredths of a square meter.
     purity : float
-        Times the mean probability of the mode's pixels.
+        Coefficient of the mean probability of the mode's pixels.
 
     Notes
     -----
-    The defaults are round means of what the joints of the shipped model were fitted with.
+    The defaults are rounded means over the joints of the shipped model.
     """
 
     bias: float = -1.0
@@ -123,15 +124,15 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Confidence:
-    """How likely a proposal is right beside the other joints, as the logarithm of its odds: a sum of terms.
+    """Log odds that a proposal is correct, given the other joints: a sum of terms.
 
     Parameters
     ----------
     bias : float
     evidence : float
-        Times the `Evidence`.
+        Coefficient of the `Evidence`.
     set_cost : float
-        Times what the best plausible set of joints loses with this proposal (`skeletons`).
+        Coefficient of the score that the best plausible set of joints loses with this proposal (`skeletons`).
     """
 
     bias: float = 0.0
@@ -141,7 +142,7 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Bone:
-    """Distance of two joints: meters in a person of size 1, and its deviation, proposals' errors included."""
+    """Distance between two joints in a person of size 1, in meters, and its deviation with errors of proposals."""
 
     length_m: float
     sd_m: float
@@ -149,19 +150,19 @@ class Bone:
 
 @dataclass(frozen=True, eq=False)
 class Offsets:
-    """Where a joint without a part lies among the modes around it: a Gaussian over all of these places.
+    """Position of a joint without a part relative to the modes around it: a Gaussian over all these positions.
 
-    Given the modes that were found, the joint is expected at its conditional mean, a weighted sum of them, whichever
-    are missing. Axes are those of the camera turned so that z points at the modes' mean.
+    Given the modes that were found, the joint is expected at its conditional mean, a weighted sum of them; any may be
+    missing. Axes are the camera's, rotated so that z points at the modes' mean.
 
     Parameters
     ----------
     anchors : tuple of str
         Parts; those of `ANCHORS` that the part set has.
     means_m : array (k + 1, 3), float64
-        Of the anchors and, last, the joint, relative to the anchors' mean.
+        Means of the anchors and, last, the joint, relative to the anchors' mean.
     covariances_m2 : array (3, k + 1, k + 1), float64
-        Along x, y and z.
+        Covariances along x, y and z.
     """
 
     anchors: tuple[str, ...]
@@ -186,7 +187,7 @@ class Offsets:
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """How a joint's proposals are moved by where the other joints are, and how likely they are right after it.
+    """Corrections of a joint's proposals by the positions of other joints, and their odds of being correct.
 
     Parameters
     ----------
@@ -219,17 +220,17 @@ class JointParameters:
     ----------
     part_set : PartSet
     clusters : mapping of str to ClusterParameters
-        For every name in `cluster_parts(part_set)`.
+        One for every name in `cluster_parts(part_set)`.
     offsets : mapping of str to Offsets
-        For joints without a part; where one is missing, the joint is the mean of its carriers' modes, pushed back.
+        For joints without a part. Without an entry, the joint is the mean of its carriers' modes, pushed back.
     evidence, confidence : mappings of str to Evidence and Confidence
-        For every joint in `joints`.
+        One for every joint in `joints`.
     bones : mapping of str to Bone
-        By "parent-child" as in `parts.BONES`; all of them.
+        All bones of `parts.BONES`, by "parent-child".
     bone_weight : float
-        What an unlikely bone counts against the evidence of proposals; 0: nothing.
+        Weight of unlikely bones relative to the evidence of proposals; 0 ignores bones.
     moves : mapping of str to Moves
-        For every joint in `joints`, or empty: joints stay where their modes are.
+        One for every joint in `joints`; or empty: joints are not corrected.
     """
 
     part_set: PartSet
@@ -327,7 +328,7 @@ def bone_name(bone: tuple[str, str]) -> str:
 
 
 def known_parts(part_set: PartSet) -> dict[str, int]:
-    """Return the labels of the parts whose place on the body is known, by their names in BODY31 or by a joint's."""
+    """Return the labels of parts whose position on the body is known, by their names in BODY31 or by a joint's name."""
     if part_set.names == PCL25.names:
         nearest = {its[0]: fine for fine, its in BODY31_TO_PCL25.groups.items() if len(its) == 1}
         return {nearest[name]: label for label, name in enumerate(part_set.names)}
@@ -338,7 +339,7 @@ def cluster_parts(part_set: PartSet) -> dict[str, tuple[int, ...]]:
     """Return the labels of each cluster: one for each joint that has parts of its own, and one for each anchor.
 
     A cluster's name is the joint's or the part's. A joint has a part of its own if the part set has one of
-    `parts.JOINT_PARTS` or one that is called like the joint.
+    `parts.JOINT_PARTS`, or one with the joint's name.
     """
     known = known_parts(part_set)
     clusters = {}

@@ -1,4 +1,4 @@
-"""From modes on the surface to joints inside: pushed back along the ray, or placed among the modes around them."""
+"""From modes on the surface to joints inside: pushed back along the ray, or placed relative to other modes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from depthforest.joints.params import (
 )
 
 TRANSLATION = 100.0
-"""Square meters: variance of where people stand; large, so that what is found moves with them."""
+"""Variance of people's positions in square meters; large, so that a joint moves with the modes around it."""
 
 MODE_NOISE = 1e-4
-"""Square meters: of a mode's place."""
+"""Variance of a mode's position in square meters."""
 
 
 @kernel
 def turned_axes(toward: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the camera's axes, as rows, turned so that z points at a place before it and x stays level."""
+    """Return the camera's axes, as rows, rotated so that z points at a point in front of it and x stays level."""
     axes = np.zeros((3, 3))
     length = np.sqrt(toward[0] ** 2 + toward[1] ** 2 + toward[2] ** 2)
     for axis in range(3):
@@ -43,9 +43,9 @@ def turned_axes(toward: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def expected_place(
     offsets: Offsets | None, present: npt.NDArray[np.bool_], push_back_m: float = 0.0
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return what each anchor weighs along each axis, (3, k), and what is added, (3,), if only some are present.
+    """Return each anchor's weight along each axis (3, k), and the offset (3,), if only some anchors are present.
 
-    The conditional mean of the joint, given these anchors; without offsets their mean, pushed back so many meters.
+    They give the joint's conditional mean, given these anchors; without offsets, the anchors' mean, pushed back.
     """
     weights, added = np.zeros((3, len(present))), np.zeros(3)
     if offsets is None:
@@ -62,19 +62,19 @@ def expected_place(
 
 
 class Placer:
-    """Places a joint without a part among the modes of its anchors.
+    """Places a joint without a part relative to the modes of its anchors.
 
     Parameters
     ----------
     joint : int
         Its number in `parts.JOINTS`.
     names : tuple of str
-        Of the clusters.
+        Names of the clusters.
     part_set : PartSet
     offsets : Offsets or None
         None: the mean of the carriers, pushed back.
     name : str
-        Of the joint.
+        Name of the joint.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Placer:
         self._weights: dict[int, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]] = {}
 
     def weights(self, present: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return what each anchor weighs along each axis, (3, k), and what is added, (3,), if only some are present."""
+        """Return each anchor's weight along each axis (3, k), and the offset (3,), if only some anchors are present."""
         key = int(np.packbits(present, bitorder="little") @ (1 << 8 * np.arange(-(-len(present) // 8))))
         if key not in self._weights:
             self._weights[key] = expected_place(self.offsets, present, self.push_back)
@@ -132,7 +132,7 @@ def push_back(
 
 @kernel
 def _along(place: Any, origin: Any, axis: npt.NDArray[np.float64]) -> float:
-    """Return how far a place is from another along an axis."""
+    """Return the distance of a position from an origin along an axis."""
     total = 0.0
     for c in range(3):
         total += (place[c] - origin[c]) * axis[c]
@@ -151,7 +151,7 @@ def _place(
     found: npt.NDArray[np.float64],
     counts: npt.NDArray[np.int64],
 ) -> None:
-    """Fill the proposals of a joint among its anchors: from all first modes, then with a carrier's other modes.
+    """Fill the proposals of a joint relative to its anchors: from all first modes, then with a carrier's other modes.
 
     Loops over the three axes, not arrays: they compile three times as fast.
     """

@@ -1,7 +1,7 @@
 """Average precision: precision and recall of answers in the order of their confidence, and the area under the curve.
 
-Everything takes leading axes, so that one formula serves a data set and a thousand resampled ones. `stats` fits
-by it, `scores` judges by it.
+All functions accept leading axes, so that one formula serves a data set and a thousand resampled ones. `stats` uses it
+for fitting, `evaluation.scores` for evaluation.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def precision_recall(
     Parameters
     ----------
     right, counted : arrays (..., n)
-        How often each answer is right, and counts at all; in the order of falling confidence.
+        How often each answer is correct, and how often it counts at all, in order of falling confidence.
     ends : array (n_thresholds,), int64
-        Index of the last answer that each threshold lets pass.
+        Index of the last answer that each threshold accepts.
     n_truths : array (...)
-        What there is to be found.
+        Number of true items to find.
     """
     n_right = np.cumsum(right, axis=-1)[..., ends]
     n_counted = np.cumsum(counted, axis=-1)[..., ends]

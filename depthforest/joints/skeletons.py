@@ -1,11 +1,11 @@
-"""Which proposals of all joints belong together: the set whose evidence is strong and whose bones have likely lengths.
+"""The best set of proposals: strong evidence, and bones of likely lengths.
 
 The joints are a tree (`parts.BONES`), so that dynamic programming finds the best set exactly. A set scores
 
     sum over joints of evidence - weight * sum over bones of min((length - size * mean)^2 / sd^2, CAP) / 2
 
-with one size for the whole person, the best of `SIZES`. A joint without a proposal takes no part: bones at it cost
-nothing, and what hangs below it is chosen by itself. Kernels check nothing.
+with one size for the whole person, the best of `SIZES`. A joint without a proposal is ignored: its bones cost nothing,
+and the subtree below it is chosen independently. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from depthforest.base import Floats, kernel
 from depthforest.frames import BONES, JOINTS
 
 SIZES = np.array([1.0, 0.93, 1.07, 0.86, 1.14, 0.79, 1.21, 0.72, 0.65, 0.58, 0.51])
-"""Sizes of people that are tried, 1 being an average adult: children from two years on. The first of equals is best."""
+"""Sizes of people to try, from children of two years on; 1 is an average adult. Among equals, the first wins."""
 
 CAP = 9.0
-"""Squared deviations beyond which a bone is simply wrong: three. A bad bone must not outweigh everything else."""
+"""Squared deviation at which the cost of a bone is capped: three deviations. A bad bone must not outweigh everything
+else."""
 
 PARENTS = np.array([next((JOINTS.index(a) for a, b in BONES if b == joint), -1) for joint in JOINTS])
-"""Array (19,): the parent of each joint; -1 for the head."""
+"""Array (19,): parent of each joint; -1 for the head."""
 
 ORDER = np.array([0, *(JOINTS.index(b) for _, b in BONES)])
 """The joints, parents before their children."""
 
 FAR = 2.0
-"""Meters: the distance to another proposal where there is none."""
+"""Meters: value of the distance to another proposal if there is none."""
 
 FEATURE_NAMES = (
     "confidence",
@@ -44,7 +45,7 @@ FEATURE_NAMES = (
     "child_bone",
     "set_cost",
 )
-"""What is known of a proposal, as columns.
+"""Features of a proposal, as columns.
 
 confidence   how likely it is right, 0 to 1
 area         surface that leads to its mode, times the probability, square meters
@@ -74,7 +75,7 @@ def _climb_up(
     places: Floats, evidence: Floats, counts: npt.NDArray[np.int64], lengths: Floats, sds: Floats, weight: float,
     size: float, below: Floats, messages: Floats,
 ) -> float:  # fmt: skip
-    """Fill the best scores of the sets below each proposal, itself included, and return the best of all.
+    """Fill the best scores of the sets below each proposal, including itself, and return the best of all.
 
     `below` (19, M); `messages` (19, M): for each proposal of a joint's parent, the best that the joint adds to it.
     """
@@ -92,7 +93,7 @@ def _climb_up(
         if n == 0:
             continue
         if parent < 0 or counts[parent] == 0:
-            best = below[joint, 0]  # a root, or cut off from its parent: chosen by itself
+            best = below[joint, 0]  # a root, or its parent is missing: chosen independently
             for i in range(1, n):
                 best = max(best, below[joint, i])
             total += best
@@ -111,7 +112,7 @@ def choose_set(
     places: Floats, evidence: Floats, counts: npt.NDArray[np.int64], lengths: Floats, sds: Floats, weight: float,
     costs: Floats,
 ) -> float:  # fmt: skip
-    """Fill what the best set loses with each proposal, and return the size of the person.
+    """Fill how much score the best set loses with each proposal, and return the size of the person.
 
     Parameters
     ----------
@@ -122,9 +123,9 @@ def choose_set(
     counts : array (19,), int64
         How many proposals each joint has.
     lengths, sds : array (19,), meters
-        Of the bone from a joint to its parent.
+        Expected length and deviation of the bone from a joint to its parent.
     weight : float
-        Of bones against evidence.
+        Weight of bones relative to evidence.
     costs : array (19, M)
         0 for proposals of the best set, above 0 for others.
     """

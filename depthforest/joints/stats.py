@@ -1,4 +1,4 @@
-"""What fitting joints counts and estimates: precision, a Gaussian of samples with gaps, odds of being right, bones."""
+"""Estimates for fitting joints: precision, a Gaussian of samples with gaps, odds of being correct, bones."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from depthforest.joints.params import MIN_SD, Bone, JointParameters, bone_name
 from depthforest.joints.precision import area_under, precision_recall
 
 RADIUS = 0.1
-"""Meters: a proposal within it is right, as in the paper."""
+"""Meters: a proposal within this distance is correct, as in the paper."""
 
 EM_STEPS = 20
-"""Of expectation and maximisation: the fit has settled long before."""
+"""Rounds of expectation maximization; it converges long before."""
 
 NOISE = 1e-4
 """Square meters, added to variances: places are known to a centimeter at best."""
 
 PRIOR_SAMPLES = 10.0
-"""What the prior, places that vary by a decimetre independently, counts for: as many samples."""
+"""Weight of the prior in samples. Under the prior, positions vary independently by 10 cm."""
 
 PRIOR_VARIANCE = 0.01
 
 RIDGE = 0.01
-"""Keeps the odds finite where one column tells right from wrong without error."""
+"""Ridge penalty that keeps the odds finite if one column separates correct from wrong proposals."""
 
 LEAST_PEOPLE = 20
-"""People without whom nothing can be learned."""
+"""Fewest people to learn from."""
 
 MAX_SD = 0.1
-"""Meters: deviation of a bone that was hardly ever seen; as large as the error of a right proposal may be."""
+"""Deviation in meters of a bone that was hardly ever seen: the largest error of a correct proposal."""
 
 
 def average_precision(confidences: Floats, is_right: npt.NDArray[np.bool_], n_truths: int) -> float:
     """Return the area under precision over recall: the mean over truths of the precision at which each is found.
 
-    Of equally confident proposals the first one given comes first.
+    Equally confident proposals keep their order.
 
     Parameters
     ----------
     confidences : array (n,)
-        Of proposals.
+        Confidences of proposals.
     is_right : array (n,), bool
         At most one for each truth.
     n_truths : int
-        Of which there are 1 or more.
+        Number of true joints, 1 or more.
     """
     order = np.argsort(-confidences, kind="stable")
     hits = is_right[order]
@@ -58,13 +58,13 @@ def average_precision(confidences: Floats, is_right: npt.NDArray[np.bool_], n_tr
 def judge(
     places: Floats, scores: Floats, counts: npt.NDArray[np.int64], truth: Floats, radius: float
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Tell which proposals are right, and which there are.
+    """Return which proposals are correct, and which exist.
 
     Parameters
     ----------
     places : array (n, M, 3), meters
     scores : array (n, M)
-        The highest within the radius is right, others are not.
+        The highest one within the radius is correct, others are not.
     counts : array (n,), int64
     truth : array (n, 3), meters
     radius : float, meters
@@ -89,8 +89,8 @@ def precision_of(
 ) -> float:
     """Return the average precision of a joint's proposals; arrays as in `judge`.
 
-    By the paper's rules: extra proposals are wrong, a hidden joint is not missed. A right proposal of a hidden joint
-    counts neither way. NaN if the joint is never visible.
+    By the paper's rules: extra proposals are wrong, and a hidden joint does not count as missed. A correct proposal of
+    a hidden joint counts neither way. NaN if the joint is never visible.
     """
     is_right, is_counted = judge(places, scores, counts, truth, radius)
     is_counted &= ~(is_right & ~is_visible[:, None])
@@ -132,7 +132,7 @@ def fit_gaussian(samples: Floats) -> tuple[Floats, Floats]:
 
 
 def fit_log_odds(columns: Floats, is_right: npt.NDArray[np.bool_], n_steps: int = 12) -> tuple[float, ...]:
-    """Return bias and weights of a logistic regression of columns (n, k), by Newton's steps, to four digits."""
+    """Return bias and weights of a logistic regression of columns (n, k), by Newton's method, to four digits."""
     design = np.column_stack((np.ones(len(columns)), columns))
     weights = np.zeros(design.shape[1])
     penalty = RIDGE * np.eye(design.shape[1])
@@ -145,17 +145,17 @@ def fit_log_odds(columns: Floats, is_right: npt.NDArray[np.bool_], n_steps: int 
 
 
 def fit_bones(found: Floats, right: npt.NDArray[np.bool_], truth: Floats) -> dict[str, Bone]:
-    """Learn the bones of a person of size 1, the median of the data, and how far proposals' distances are off.
+    """Learn the bones of a person of size 1, the median of the data, and the deviation of distances between proposals.
 
     Parameters
     ----------
     found : array (n, 19, M, 3 or more), meters
         Proposals.
     right : array (n, 19, M), bool
-        At most one of a joint.
+        At most one per joint.
     truth : array (n, 19, 3), meters
-        NaN for joints that are not given. A size is the median of a person's bones over their mean lengths; people
-        with joints missing have none, and if too few are whole, the bones are the default ones.
+        NaN for joints that are not given. A size is the median ratio of a person's bones to their mean lengths. People
+        with missing joints have no size; if too few have one, the default bones are used.
     """
     ends = np.array([[JOINTS.index(name) for name in bone] for bone in BONES])
     lengths = np.linalg.norm(truth[:, ends[:, 0]] - truth[:, ends[:, 1]], axis=2)

@@ -1,8 +1,8 @@
-"""Joints over time: an optional filter for recordings that calms joints, bridges short gaps and keeps ids.
+"""Joints over time: an optional filter for recordings that smooths joints, bridges short gaps and keeps ids.
 
 Each joint of each person has a one-euro filter (Casiez, Roussel, Vogel: 1 Euro Filter, CHI 2012) in camera space: a
-low-pass whose cutoff rises with speed, so that a resting joint is calm and a fast one is hardly late. `find_joints`
-delivers what goes in; `drawing` and `files` take what comes out.
+low-pass whose cutoff rises with speed, so that a joint at rest is steady and a fast one hardly lags. The input comes
+from `find_joints`; `drawing` and `files` take the output.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TrackedJoint(Joint):
     position, confidence
         As in `Joint`. The confidence of a bridged joint falls from the last one that was found to 0.
     is_visible : bool
-        Whether this frame's own joint is in it.
+        Whether the joint was found in this frame.
     """
 
     @property
@@ -44,7 +44,7 @@ class TrackedJoint(Joint):
 
 @dataclass(frozen=True)
 class TrackSettings:
-    """How joints are filtered. All numbers are above 0, but for `speed_gain`, `lead` and `coast_s`, which may be 0.
+    """Settings of the joint filter. All numbers are above 0, except `speed_gain`, `lead` and `coast_s`, which may be 0.
 
     The first four are near the least error on synthetic recordings of walking and gesturing people with 3 cm of noise
     in each coordinate (tools/measure_tracks.py).
@@ -52,31 +52,32 @@ class TrackSettings:
     Parameters
     ----------
     min_cutoff_hz : float
-        Cutoff for a joint at rest. Lower: calmer, but slower to start.
+        Cutoff for a joint at rest. Lower: steadier, but slower to start.
     speed_gain : float
         How much the cutoff rises with speed, Hz per m/s (the paper's beta). Higher: less lag, more noise in motion.
     speed_cutoff_hz : float
-        Cutoff of the speed itself. Differences of noisy places are noisier still, so that it is low.
+        Cutoff of the speed itself. It is low, because differences of noisy positions are even noisier.
     lead : float
-        0 to 1: share of a joint's own speed that carries it on to the next frame, before the two are mixed. 0 is the
-        filter of the paper, which trails behind whatever moves steadily; 1 does not, but swings past where it stops.
+        0 to 1: share of a joint's own speed that extrapolates it to the next frame before mixing. 0 is the filter of
+        the paper, which lags behind steady motion; 1 does not lag, but overshoots when the motion stops.
     max_gap_s : float
-        A joint that is not found is predicted for so long; its confidence falls to 0 meanwhile. Predictions are off by
-        5 cm after one frame of 30 a second and by 19 cm after six, on the same recordings. Of frames that are farther
-        apart than this, each starts anew: nothing is filtered.
+        A joint that is not found is predicted for this long, while its confidence falls to 0. On the same recordings,
+        predictions are off by 5 cm after one frame at 30 frames per second and by 19 cm after six. If frames are
+        farther apart than this, the filter restarts at each.
     coast_s : float
-        A predicted joint loses its speed with this time constant: limbs turn back sooner than they fly on.
+        A predicted joint loses its speed with this time constant, because limbs soon stop or turn back.
     jump_m, jump_speed : float
-        A joint found farther than ``jump_m + jump_speed * seconds`` from where it was expected is held back, and
-        believed if the next frame finds it there again. Meters for noise, meters a second for changes of speed.
+        A joint found farther than ``jump_m + jump_speed * seconds`` from its expected position is held back, and
+        accepted if the next frame finds it there again. Meters for noise, meters per second for changes of speed.
     person_reach_m, person_speed : float
-        With matched ids: a person is the one of before if half of the joints are nearer than
-        ``person_reach_m + person_speed * seconds``. Less than the distance of two people who stand close; a quick walk.
+        With matched ids: a person is the same as before if half of the joints are nearer than ``person_reach_m +
+        person_speed * seconds``. The defaults are less than the distance of two people who stand close, and a fast
+        walk.
     person_memory_s : float
-        With matched ids: how long someone who is hidden keeps the id.
+        With matched ids: how long a hidden person keeps the id.
     person_joints : int
-        With matched ids: someone new has at least so many joints; less is what shows of someone who is nearly hidden,
-        and left out unless it is known whose it is.
+        With matched ids: a new person has at least this many joints. Fewer joints belong to a mostly hidden person, and
+        are left out unless they match a known one.
     """
 
     min_cutoff_hz: float = 0.7
@@ -112,8 +113,9 @@ class JointTracks:
         Frames per second, for frames that come without a time.
     settings : TrackSettings, optional
     match : bool
-        False: people keep the ids of the frames, as with `PeopleTracker`. True: ids of frames are unrelated, as with
-        `find_people` alone; people are recognized by the positions of their joints, and numbered from 1.
+        False: people keep their ids in the frames, as with `PeopleTracker`. True: ids of different frames are
+        unrelated, as with `find_people` alone; people are recognized by the positions of their joints, and numbered
+        from 1.
     keep : bool
         Keep all frames in `frames`, so that motion can be written at the end. Not for endless live streams.
     """
@@ -146,18 +148,18 @@ class JointTracks:
         Parameters
         ----------
         people : mapping of person id to mapping of joint name to joint
-            The joints that were found; empty if there is nobody.
+            The joints that were found; empty if nobody was found.
         time : float, optional
-            Of the frame in seconds, later than the last one's; default: 1 / fps after it.
+            Time of the frame in seconds, later than the last one's. Default: 1 / fps after it.
         name : str, optional
-            Of the frame, for what is kept; default: its number.
+            Name of the frame, for kept frames. Default: its number.
         camera : Camera, optional
-            Of the frame, for what is kept.
+            Camera of the frame, for kept frames.
 
         Returns
         -------
         dict of person id to dict of joint name to TrackedJoint
-            People whose joints are all unknown are left out.
+            People without any joint are left out.
         """
         time = self._next_time(time)
         if not isinstance(people, Mapping) or not all(isinstance(its, Mapping) for its in people.values()):
@@ -184,7 +186,7 @@ class JointTracks:
         return filtered
 
     def motion(self, person: int | None = None) -> Motion:
-        """Return the motion of a person; default: the only one. Needs `keep`."""
+        """Return the motion of a person. Default: the only one. Requires `keep`."""
         if not self.frames:
             raise UsageError("no frames are kept; make JointTracks(keep=True) and add frames first")
         ids = sorted({known for frame in self.frames for known in frame.people})
@@ -230,7 +232,7 @@ class JointTracks:
         return float(time)
 
     def _matched(self, found: Mapping[int, dict[str, Joint]], time: float) -> dict[int, dict[str, Joint]]:
-        """Return the people under the ids of those who were where they are; nearest pairs first."""
+        """Return the people under the ids of known people at the same positions; nearest pairs first."""
         settings = self.settings
         pairs: list[tuple[float, int, int]] = []
         for person, tracks in self._people.items():
@@ -260,7 +262,7 @@ def _checked(name: str, joint: JointLike) -> Joint:
 
 
 class _Track:
-    """One joint: where it was last found, where the filter has it, and how fast it moves."""
+    """One joint: its last found position, its filtered position, and its speed."""
 
     __slots__ = ("_confidence", "_held", "_raw", "_smooth", "_speed", "seen_at")
 
@@ -274,15 +276,15 @@ class _Track:
         self._held: tuple[Position, float] | None = None
 
     def coasted(self, time: float, settings: TrackSettings) -> Position:
-        """Return where the joint is expected: it flies on and slows down, v(t) = v exp(-t / coast_s)."""
+        """Return the expected position: the joint moves on and slows down, v(t) = v exp(-t / coast_s)."""
         way = settings.coast_s * -math.expm1(-(time - self.seen_at) / settings.coast_s) if settings.coast_s else 0.0
         return _moved(self._smooth, self._speed, way)
 
     def step(self, joint: Joint | None, time: float, settings: TrackSettings) -> TrackedJoint | None:
-        """Go on to a frame in which the joint was found, or not; None once it has been missing for too long."""
+        """Advance to a frame in which the joint was found or not; return None once it has been missing for too long."""
         elapsed = time - self.seen_at
         if joint is not None:
-            if elapsed == 0:  # the frame that it starts with
+            if elapsed == 0:  # its first frame
                 return TrackedJoint(joint.position, True, joint.confidence)
             place, is_lost = joint.position, elapsed >= settings.max_gap_s
             if not is_lost and _is_near(place, self.coasted(time, settings), elapsed, settings):
@@ -297,9 +299,9 @@ class _Track:
         return TrackedJoint(self.coasted(time, settings), False, confidence)
 
     def _mixed(self, joint: Joint, time: float, settings: TrackSettings) -> TrackedJoint:
-        """Take a place that was found into the filter."""
+        """Add a found position to the filter."""
         elapsed = time - self.seen_at
-        # between places as found: those of the filter are late
+        # from found positions: filtered ones lag
         (x, y, z), (old_x, old_y, old_z) = joint.position, self._raw
         speed = (x - old_x) / elapsed, (y - old_y) / elapsed, (z - old_z) / elapsed
         self._speed = _between(self._speed, speed, _share_of_new(settings.speed_cutoff_hz, elapsed))

@@ -1,9 +1,9 @@
-"""Calibration: from sums of leaves to probabilities that mean what they say, by a temperature that the model holds.
+"""Calibration: from sums of leaves to calibrated probabilities, by a temperature stored in the model.
 
 Every share is raised to the power 1 / temperature, and those of a pixel are scaled to sum to 1 (temperature scaling,
-Guo et al. 2017). That keeps the order of a pixel's parts. Powers come from a table of `STEPS` + 1 shares of the
-largest, so that a pixel costs no call of `pow` and every machine gets the same numbers. docs/MODEL_FORMAT.md has the
-arithmetic step by step.
+Guo et al. 2017). That keeps the order of a pixel's parts. Powers come from a table of `STEPS` + 1 ratios to the largest
+share, so that no pixel calls `pow` and every machine gets the same numbers. docs/MODEL_FORMAT.md has the arithmetic
+step by step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from depthforest.labeling.mixing import MEAN
 from depthforest.trees import DepthTrees
 
 STEPS = 1024
-"""Of the table: a share is taken down to a whole number of 1024ths of the largest."""
+"""Steps of the table: a share is rounded down to 1024ths of the largest."""
 
 Table = npt.NDArray[np.float32]
 
@@ -34,13 +34,13 @@ def _tables(forest: DepthTrees) -> tuple[Table, Table] | None:
 
 
 def powers(temperature: float) -> Table:
-    """Return the table (STEPS + 1,) of a temperature: what shares from 0 to 1 of the largest count for."""
+    """Return the table (STEPS + 1,) of a temperature: the powers of ratios from 0 to 1."""
     table = (np.arange(STEPS + 1) / STEPS) ** (1 / temperature)
     return np.asarray(table.astype(np.float32))
 
 
 def table_of(forest: DepthTrees, rule: int, *, is_smoothed: bool) -> Table | None:
-    """Return the table that shares go through; None if they stay as they are: votes are not calibrated."""
+    """Return the table to calibrate shares with; None if they stay as they are. Votes are not calibrated."""
     tables = _tables(forest)
     if tables is None or rule != MEAN:
         return None
@@ -48,13 +48,13 @@ def table_of(forest: DepthTrees, rule: int, *, is_smoothed: bool) -> Table | Non
 
 
 def calibration_table(forest: DepthTrees, *, is_smoothed: bool) -> Table | None:
-    """Return the table (STEPS + 1,) that shares of a forest go through; None if it has no calibration."""
+    """Return the table (STEPS + 1,) to calibrate a forest's shares with; None if it has no calibration."""
     return table_of(forest, MEAN, is_smoothed=is_smoothed)
 
 
 @kernel
 def calibrate_best(sums: npt.NDArray[np.int32], table: Table, begin: int, end: int, shares: Any) -> None:
-    """Fill the calibrated share of the largest of each row of sums, for the pixels `begin` to `end`."""
+    """Fill the calibrated share of the largest sum of each row, for the pixels `begin` to `end`."""
     for i in range(begin, end):
         best = np.int32(0)
         for p in range(sums.shape[1]):

@@ -1,9 +1,9 @@
-"""The grid on which a person's pixels walk: a coarse one first, finer where labels change.
+"""The grids of pixels that walk: a coarse one first, finer ones where labels change.
 
-Body parts are large, so most pixels need no walk of their own. The pixels of a coarse grid walk first. A cell of the
-grid whose four corners are labeled alike, and whose readings are one surface, is *filled*: each of its pixels takes the
-answer of the nearest corner. The pixels of the other cells walk on a grid half as wide, and so on until every pixel has
-walked or has a neighbor that stands for it.
+Body parts are large, so most pixels need no walk of their own. The pixels of a coarse grid walk first. If the four
+corners of a cell have the same label, and its readings are one surface, the cell is *filled*: each of its pixels takes
+the answer of the nearest corner. The pixels of the other cells walk on a grid half as wide, and so on, until every
+pixel has walked or has a *stand-in*, the neighbor whose answer it takes.
 
 Grids are symmetric about the middle of the frame, so that a mirrored frame has mirrored cells: columns are counted from
 the middle outward, rows from the top. A frame with an even number of columns has two in the middle, and both are on
@@ -18,10 +18,10 @@ import numpy.typing as npt
 from depthforest.base import bare, kernel
 
 SURFACE_MM = 60
-"""Readings of a cell that lie farther apart are not one surface: an arm before the trunk."""
+"""Readings of a cell that differ by more are not one surface: an arm in front of the trunk."""
 
 OPEN, OUTSIDE = -1, -2
-"""In a map of numbers: a pixel of the person that nobody stands for yet; a place that is not the person."""
+"""Entries of a map of numbers: a pixel of the person that has no stand-in yet; a place off the person."""
 
 Places = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int32]
@@ -39,31 +39,31 @@ def open_places(places: Places, numbers: Numbers) -> None:
 
 @kernel
 def _first_column(corner: tuple[int, int], n_cols: int, step: int) -> int:
-    """Return the first column of the crop, after its border, on the grid of a step."""
+    """Return the first column of the crop, after its border, that is on the grid with this step."""
     left, right = (n_cols - 1) // 2 - corner[1], n_cols // 2 - corner[1]
     return 1 + (left - 1 if left >= 1 else right - 1) % step
 
 
 @kernel
 def _seam(corner: tuple[int, int], n_cols: int) -> int:
-    """Return the column of the crop whose neighbor on the right is on all grids too; -1: there is none."""
+    """Return the left one of two middle columns, which are both on all grids, in the crop; -1 if there is only one."""
     return max(n_cols // 2 - 1 - corner[1], -1) if n_cols % 2 == 0 else -1
 
 
 @kernel
 def take_open(corner: tuple[int, int], n_cols: int, step: int, numbers: Numbers, n: int, taken: Places) -> int:
-    """Take the open pixels on the grid of a step: number them from `n` on, and return how many there are then.
+    """Give the open pixels on the grid with a step numbers from `n` on; return how many pixels have a number then.
 
     Parameters
     ----------
     corner : (int, int)
-        Row and column of the frame that the crop's first pixel stands for.
+        Row and column of the crop's first pixel in the frame.
     n_cols : int
         Columns of the frame.
     numbers : array (rows, cols), int32
-        Of the crop.
+        Map of numbers of the crop.
     taken : array (n_pixels, 2), int32
-        Places of the pixels that have a number.
+        Places of the numbered pixels.
     """
     start, seam = _first_column(corner, n_cols, step), _seam(corner, n_cols)
     for row in range(1 + (-1 - corner[0]) % step, numbers.shape[0] - 1, step):
@@ -91,7 +91,7 @@ def _is_one_surface(crop: npt.NDArray[np.uint16], numbers: Numbers, cell: tuple[
 
 @bare
 def _fill(numbers: Numbers, cell: tuple[int, int, int, int], is_left: bool) -> None:
-    """Let the corners stand for the open pixels of a cell: the nearest, of equals the upper and the inner one."""
+    """Make the nearest corner the stand-in of each open pixel of a cell; among equals, the upper and the inner one."""
     top, bottom, first, last = cell
     for row in range(top, bottom + 1):
         near_row = top if 2 * row <= top + bottom else bottom
@@ -106,18 +106,18 @@ def fill_cells(
     crop: npt.NDArray[np.uint16], corner: tuple[int, int], n_cols: int, step: int, parts: npt.NDArray[np.uint8],
     numbers: Numbers,
 ) -> None:  # fmt: skip
-    """Fill the cells of the grid of a step whose corners have the same part and whose readings are one surface.
+    """Fill the cells of the grid with a step whose corners have the same part and whose readings are one surface.
 
     Parameters
     ----------
     crop : array (rows, cols), uint16
-        With its border.
+        The crop with its border.
     corner, n_cols
         As in `take_open`.
     parts : array (n,), uint8
-        Of the pixels that have a number.
+        Parts of the numbered pixels.
     numbers : array (rows, cols), int32
-        Open pixels get the number of the pixel that stands for them.
+        Filled: open pixels get the number of their stand-in.
     """
     start, seam, left = _first_column(corner, n_cols, step), _seam(corner, n_cols), (n_cols - 1) // 2 - corner[1]
     for top in range(1 + (-1 - corner[0]) % step, crop.shape[0] - 1 - step, step):
@@ -127,7 +127,7 @@ def fill_cells(
             if last > crop.shape[1] - 2:
                 break
             if min(numbers[middle, (first + last) // 2], numbers[middle, (first + last + 1) // 2]) >= 0:
-                continue  # nothing is open: a wider cell was filled
+                continue  # nothing is open: a larger cell was filled
             if min(numbers[top, first], numbers[top, last], numbers[bottom, first], numbers[bottom, last]) < 0:
                 continue
             part = parts[numbers[top, first]]
@@ -144,9 +144,9 @@ def spread(
     own_shares: npt.NDArray[np.float32], sure: npt.NDArray[np.float32], least: float, parts: npt.NDArray[np.uint8],
     shares: npt.NDArray[np.float32], stand_ins: npt.NDArray[np.int32],
 ) -> float:  # fmt: skip
-    """Fill who stands for each pixel, and its part and share in the frame, and return the mean of `own_shares`.
+    """Fill each pixel's stand-in, and its part and share in the frame; return the mean of `own_shares`.
 
-    The shares that are filled in are those of `sure`; pixels with less than `least` are left out.
+    Shares are taken from `sure`; pixels with less than `least` are left out.
     """
     total = 0.0
     for i in range(len(places)):

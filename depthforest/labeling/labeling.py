@@ -1,7 +1,7 @@
 """Labeling: the part of every pixel of a person, for whole frames and streams of them.
 
-`label` and `label_many` are what `Forest.label` and `Forest.label_many` call; `walks` has the way of the pixels through
-the forest. With `exact`, unsmoothed results are those of `DepthTrees.walk`, the plain walk, to the bit.
+`Forest.label` and `Forest.label_many` call `label` and `label_many`; `walks` takes the pixels through the forest. With
+`exact`, unsmoothed results equal those of `DepthTrees.walk`, the plain walk, to the bit.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from depthforest.labeling.walks import PersonWalk
 from depthforest.trees import DepthTrees, Mask, check_smoothing, facings
 
 RULES = ("mean", "votes", "purity")
-"""How trees are combined: the mean of their leaves' distributions; a vote of each tree for the most probable part of
-its leaf; the same, weighted by how probable that part is."""
+"""How trees are combined: the mean of their leaves' distributions; one vote of each tree for the most probable part of
+its leaf; the same votes, weighted by that part's probability."""
 
 MAJORITY = "majority"
 _MORE_THAN_HALF = math.nextafter(0.5, 1)
@@ -40,26 +40,27 @@ class Labeling:
     parts : array (rows, cols), uint8
         Labels; 255 off the mask, where there is no reading, and where a pixel was rejected.
     confidence : array (rows, cols), float32
-        How probable the part that won is, 0 to 1: of a calibrated model, the share of such pixels that are labeled
-        correctly. Of other models, and where trees vote, the share of the trees' answers. 0 where there is no label.
+        Probability of the label, 0 to 1. With a calibrated model, it is the share of pixels with this confidence that
+        are labeled correctly. With other models, and with votes, it is the share of the trees' answers. 0 where there
+        is no label.
     part_set : PartSet
-        What the labels are.
+        Part set of the labels.
     camera : Camera
-        Of the frame.
+        Camera of the frame.
     joints : mapping or None
         The model's parameters of joint proposals.
     rule : str
         How trees were combined, one of `RULES`.
     mirror : bool
-        Whether the mirrored walk took part.
+        Whether the mirrored walk was used.
     facing : float or None
-        Which way the person faces, if the model tells.
+        Which way the person faces, if the model has facings.
 
     Notes
     -----
     It keeps the person's crop and the leaves of the pixels that walked, so that probabilities and joints need no second
-    walk: about 0.6 MB for 24,000 pixels in three trees, mirrored; 0.9 MB if every pixel walked. It also refers to the
-    forest: pickled, it is as large as that.
+    walk: about 0.6 MB for 24,000 pixels in three trees with the mirrored walk; 0.9 MB if every pixel walked. It also
+    refers to the forest, so a pickle contains the forest.
     """
 
     parts: npt.NDArray[np.uint8]
@@ -74,34 +75,34 @@ class Labeling:
 
     @property
     def facing(self) -> float | None:
-        """Which way the person faces, in degrees: 0 to the camera, at 90 the left side is the far one.
+        """Which way the person faces, in degrees: 0 is toward the camera; at 90, the left side is farther away.
 
-        None if the model takes each pixel by itself, or if all ways weigh the same.
+        None if the model has no facings, or if all facings have the same weight.
         """
         assert self._walk.weights is not None
         return facings.mean_angle(self._walk.weights)
 
     @property
     def mean_share(self) -> float:
-        """The mean share of the pixels' labels before calibration, those that were rejected included."""
+        """The mean share of the pixels' labels before calibration, including rejected pixels."""
         return self._walk.mean_share
 
     def probabilities(
         self, top: int | None = None
     ) -> npt.NDArray[np.float32] | tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
-        """Return the probabilities of parts, computed anew: they are large.
+        """Return the probabilities of parts. They are computed at each call, because they are large.
 
         Parameters
         ----------
         top : int, optional
-            Only so many of the most probable parts.
+            Return only this many of the most probable parts.
 
         Returns
         -------
         array (rows, cols, n_parts), float32
             Probabilities of all parts, calibrated as `confidence` is, which sum to 1; 0 off the mask and where there is
             no reading. With `top`: a pair of arrays (rows, cols, top), the parts as uint8 and their probabilities, most
-            probable first, the lowest of equals first; 255 and 0 where there is nothing.
+            probable first, the lowest part first among equals; 255 and 0 where there is no label.
         """
         n_parts = len(self.part_set)
         if top is not None and not is_whole(top, 1, n_parts):
@@ -118,7 +119,7 @@ class Labeling:
             image = np.zeros((*shape, n_parts), dtype=np.float32)
             image[rows, cols] = shares
             return image
-        # by whole numbers, as the labels: two that differ may be the same share in float32
+        # sorted by whole numbers, as labels are: two that differ may be equal shares in float32
         order = np.argsort(-sums, axis=1, kind="stable")[:, :top]
         parts, best = np.full((*shape, top), NO_PART, dtype=np.uint8), np.zeros((*shape, top), dtype=np.float32)
         parts[rows, cols] = order
@@ -126,15 +127,15 @@ class Labeling:
         return parts, best
 
     def sample(self, n: int | None = None) -> Sample:
-        """Return the shares of parts of labeled pixels on a grid: of a few, this is cheap.
+        """Return the shares of parts of labeled pixels on a grid; cheap for a few pixels.
 
-        They are neither smoothed nor calibrated: whoever takes few pixels takes them together in another way.
+        They are neither smoothed nor calibrated: users of a sample aggregate its pixels themselves.
 
         Parameters
         ----------
         n : int, optional
-            The grid is the widest that leaves at least so many of the person's pixels, mostly up to four times as many;
-            default: all of them. In frames with an even number of columns both of the middle are on it.
+            Use the widest grid with at least this many of the person's pixels, usually at most four times as many.
+            Default: all pixels. In frames with an even number of columns, both middle ones are on the grid.
         """
         if n is not None and not is_whole(n, 1):
             raise UsageError(f"n must be a whole number of pixels from 1, got {n!r}")
@@ -153,11 +154,11 @@ class Sample:
     Attributes
     ----------
     rows, cols : array (n,), int32
-        Line by line.
+        Positions in the frame, row by row.
     shares : array (n, n_parts), float32
-        Of the trees' answers, which sum to 1; not calibrated.
+        Shares of the trees' answers, which sum to 1; not calibrated.
     step : int
-        Every so many rows and columns there is a pixel; each stands for `step` * `step` of them.
+        Distance of the pixels in rows and columns; each stands for `step` * `step` pixels.
     """
 
     rows: npt.NDArray[np.int32]
@@ -169,7 +170,7 @@ class Sample:
 def _labeled(
     walk: PersonWalk, shape: tuple[int, ...], least: float, threads: int
 ) -> tuple[PersonWalk, npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
-    """Return a walk with what it found, and the parts and their shares in a frame of this shape."""
+    """Return a walk with its results, and the parts and their shares in a frame of this shape."""
     parts, shares = np.full(shape, NO_PART, dtype=np.uint8), np.zeros(shape, dtype=np.float32)
     walk = walk.label(threads, least, parts, shares)
     parts.setflags(write=False)
@@ -182,7 +183,7 @@ def _shares(sums: npt.NDArray[np.int32], whole: int | npt.NDArray[np.int32]) -> 
 
 
 def check_reject(reject: object) -> float:
-    """Return the least share of a part that `reject` lets pass; below 0 for all."""
+    """Return the lowest share of a part that `reject` accepts; below 0 if it accepts all."""
     if reject is None:
         return -1.0
     if reject == MAJORITY:
@@ -195,9 +196,9 @@ def check_reject(reject: object) -> float:
 def leaves_of_person(
     forest: DepthTrees, frame: Frame, mask: Mask, n: int
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the leaves (2, n_pixels, n_trees) of a person's pixels, straight and mirrored, their rows and columns.
+    """Return the leaves (2, n_pixels, n_trees) of a person's pixels, plain and mirrored, and their rows and columns.
 
-    The pixels are those with a reading on a grid that leaves about `n` of them.
+    The pixels are those with a reading on a grid with about `n` of them.
     """
     leaves, places = PersonWalk.start(forest, frame, mask, is_mirrored=True).leaves_on_grid(n)
     rows, cols = places.T
@@ -255,7 +256,7 @@ def label_many(
     exact: bool = False,
     threads: int | None = None,
 ) -> Iterator[Labeling]:
-    """Label frames one after the other on several threads; parameters as in `Forest.label_many`."""
+    """Label a stream of frames on several threads, and yield results in order; parameters as in `Forest.label_many`."""
     pairs = zip(frames, repeat(None)) if masks is None else _paired(frames, masks)
 
     def one(pair: tuple[Frame, Mask | None]) -> Labeling:

@@ -1,6 +1,6 @@
 """The compiled loops behind the walk: leaves mixed by facing, sums smoothed over neighbors, parts decided.
 
-`steps` finds the leaves of a person's pixels; these kernels make sums and labels of them. They check nothing.
+`steps` finds the leaves of a person's pixels; these kernels turn them into sums and labels. They check nothing.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ MEAN, VOTES, PURITY = 0, 1, 2
 """How trees are combined."""
 
 TAPS = 2
-"""Places on each side of a pixel whose sums smoothing adds, in each direction: 25 places in all."""
+"""Neighbors on each side, in each direction, whose sums smoothing adds: 25 places in all."""
 
 GATE_MM = 60
-"""Neighbors that are nearer or farther by more belong to another part: an arm before the trunk."""
+"""Neighbors whose depth differs by more belong to another part: an arm in front of the trunk."""
 
 AHEAD = 6
-"""How many pixels before their turn leaves are asked for."""
+"""How many pixels ahead leaves are prefetched."""
 
 
 @kernel
 def add_evidence(found: npt.NDArray[np.int32], evidence: npt.NDArray[np.int8], said: npt.NDArray[np.int64]) -> None:
-    """Add what the leaves (n_pixels, n_walks, n_trees) say about facings; of the second walk, the mirrored ones."""
+    """Add the evidence of the leaves (n_pixels, n_walks, n_trees) for facings; for mirrored ones in the second walk."""
     n, n_facings = len(found), evidence.shape[1]
     own = np.zeros(n_facings, dtype=np.int64)
     for walk in range(found.shape[1]):
@@ -47,15 +47,15 @@ def mix_pixels(
     rule: int, leaves: npt.NDArray[np.uint8], mirrored: npt.NDArray[np.uint8], weights: npt.NDArray[np.int32],
     found: npt.NDArray[np.int32], begin: int, end: int, sums: npt.NDArray[np.int32],
 ) -> None:  # fmt: skip
-    """Fill the sums (n_pixels, n_columns) of the pixels `begin` to `end` from their leaves, facings weighted.
+    """Fill the sums (n_pixels, n_columns) of the pixels `begin` to `end` from their leaves, weighted by facing.
 
     Parameters
     ----------
     leaves : array (n_leaves * n_facings, n_columns), uint8
     mirrored : array (256,), uint8
-        Of parts.
+        Mirror table of parts.
     weights : array (n_facings,), int32
-        The person's.
+        Weights of the person's facings.
     found : array (n_pixels, n_walks, n_trees), int32
     """
     n_facings, n_columns = len(weights), leaves.shape[1]
@@ -100,9 +100,9 @@ def _stand_in(
     crop: npt.NDArray[np.uint16], numbers: npt.NDArray[np.int32], place: tuple[int, int], away: tuple[int, int],
     middle: tuple[int, int], nobody: int,
 ) -> np.uint64:  # fmt: skip
-    """Return who stands for a neighbor of a pixel; `nobody` where there is none on the same surface."""
+    """Return the stand-in of a pixel's neighbor; `nobody` if there is none on the same surface."""
     row, col = place[0] + away[0], place[1] + away[1]
-    if (place[1] <= middle[0]) != (col <= middle[0]):  # both columns in the middle are on the grid
+    if (place[1] <= middle[0]) != (col <= middle[0]):  # both middle columns are on the grid
         col += middle[1] - middle[0] if away[1] > 0 else middle[0] - middle[1]
     if row < 0 or col < 0 or row >= crop.shape[0] or col >= crop.shape[1] or (away[0] == 0 and away[1] == 0):
         return np.uint64(nobody)
@@ -117,18 +117,18 @@ def smooth_sums(
     places: npt.NDArray[np.int32], scales: Lanes, radius_m: float, is_down: bool, sums: npt.NDArray[np.int32],
     begin: int, end: int, out: npt.NDArray[np.int32],
 ) -> None:  # fmt: skip
-    """Fill the sums of the pixels `begin` to `end` with those of their neighbors in one direction added.
+    """Fill the sums of the pixels `begin` to `end` plus those of their neighbors in one direction.
 
-    A neighbor is a pixel of the person on one of `TAPS` places of the grid up to about `radius_m` to both sides, no
-    more than `GATE_MM` nearer or farther; it counts with the sums of the pixel that stands for it.
+    A neighbor is a pixel of the person on one of `TAPS` places of the grid on each side, up to about `radius_m` away
+    and at most `GATE_MM` nearer or farther. It counts with the sums of its stand-in.
 
     Parameters
     ----------
     crop : array (rows, cols), uint16
     numbers : array (rows, cols), int32
-        Who stands for each place, see `grid`; below 0: nobody.
+        Stand-in of each place, see `grid`; below 0: none.
     grid : (int, int, int)
-        Step, and the columns of the crop in the middle of the frame. The pixels are on this grid.
+        Step, and the crop columns in the middle of the frame. The pixels are on this grid.
     sums, out : array (n + 1, n_columns), int32
         The last row of `sums` holds 0.
     """
@@ -140,7 +140,7 @@ def smooth_sums(
         reach = unit * scales[i, 1 if is_down else 0]
         near, far = int(reach + 0.5) * step, int(TAPS * reach + 0.5) * step
         if far == near:
-            far = 0  # counted once
+            far = 0  # do not count it twice
         own = np.uint64(i)
         a = _stand_in(crop, numbers, place, (-near if is_down else 0, 0 if is_down else -near), middle, nobody)
         b = _stand_in(crop, numbers, place, (near if is_down else 0, 0 if is_down else near), middle, nobody)
@@ -154,12 +154,12 @@ def smooth_sums(
 def decide(
     sums: npt.NDArray[np.int32], weight: int, begin: int, end: int, parts: npt.NDArray[np.uint8], shares: Lanes
 ) -> None:
-    """Fill the part with the largest sum, the lowest of equals, and its share, of the pixels `begin` to `end`.
+    """Fill the part with the largest sum (the lowest among equals) and its share for the pixels `begin` to `end`.
 
     Parameters
     ----------
     weight : int
-        What a whole sum is; 0: the sum itself, pixel by pixel.
+        Total of a pixel's sums; 0: it varies and is added up for each pixel.
     """
     n_parts = sums.shape[1]
     for i in range(begin, end):

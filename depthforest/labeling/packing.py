@@ -1,17 +1,17 @@
-"""Packing: a forest's nodes as kernels walk them fastest.
+"""Packing: a forest's nodes in the layout that walks fastest.
 
-Each node is one row of 32 bytes that holds all that a step needs, so that a step waits for memory once:
+Each node is one row of 32 bytes with everything that a step needs, so that a step waits for memory only once:
 
     float32 x 4   u_x, u_y, v_x, v_y, meters
     float32       threshold, millimeters
     int32         which leaf it is, -1 for splits
-    int32         of a context stage: the channels of u and v, then those of the mirrored walk, a byte each
-    int32         where its children are: the left one there, the right one behind it
+    int32         in a context stage: the channels of u and v, then those of the mirrored walk, a byte each
+    int32         row of its left child; the right one follows
 
-Siblings share a cache line, and a left child's children follow their parent's siblings (depth first): where most pixels
-go, memory is read in order. A leaf is a row that leads to itself, so that pixels walk in step and nobody asks who has
-arrived. The top of each tree is there a second time as a full heap, in which children need no links (those of row i
-are 2 i + 1 and 2 i + 2) and which stays in the cache. `benchmarks/label_layouts.py` has the layouts that lost.
+Siblings share a cache line, and a left child's children follow the pair that it belongs to (depth first), so that
+common paths are read in memory order. A leaf is a row that leads to itself, so that pixels walk in lockstep without a
+check for arrival. The top of each tree is also stored as a full heap, which needs no links (the children of row i are 2
+i + 1 and 2 i + 2) and stays in the cache. `benchmarks/label_layouts.py` has the layouts that were slower.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from depthforest.trees import ContextTrees, DepthTrees
 
 N_COLUMNS = 8
 LEAF, CHANNELS, CHILDREN = 5, 6, 7
-"""Columns of a row that hold whole numbers."""
+"""Columns of a row with whole numbers."""
 
 LEAF_COLUMNS = 16
-"""Leaves have a multiple of so many columns, the last ones 0: vector instructions take them whole."""
+"""Leaves have a multiple of this many columns, padded with 0, so that they fill vector registers."""
 
 TOP_LEVELS = 8
 """Levels of the heap: 8 kB a tree."""
 
 _LINE = 64
-"""Bytes of a cache line, in which one or two leaves lie."""
+"""Bytes of a cache line, which holds one or two leaves."""
 
 
 Nodes = tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.float32], npt.NDArray[np.int32], int]
@@ -45,22 +45,22 @@ Nodes = tuple[npt.NDArray[np.float32], npt.NDArray[np.int32], npt.NDArray[np.flo
 
 @dataclass(frozen=True)
 class PackedForest:
-    """Nodes in rows, and what leaves are.
+    """Nodes in rows, and the distributions of leaves.
 
     Parameters
     ----------
     values : array (n, 8), float32
         Rows as above; the threshold is in column 4.
     links : array (n, 8), int32
-        The same memory; columns `LEAF` and `CHILDREN`.
+        The same memory as whole numbers; columns `LEAF` and `CHILDREN`.
     top : array (n_trees, 2^k - 1, 8), float32
         The first k levels of each tree, copies of rows; below a leaf, rows that lead to it on both sides.
     exits : array (n_trees, 2^k), int32
-        The row that each way through the top leads to.
+        The row that each path through the top leads to.
     leaves : array (n_leaves * n_facings, n_columns), uint8
         Distributions in 255ths; columns past the parts hold 0.
     depth : int
-        Steps until every pixel has arrived.
+        Steps until every pixel has reached a leaf.
     """
 
     values: npt.NDArray[np.float32]
@@ -72,7 +72,7 @@ class PackedForest:
 
     @property
     def nodes(self) -> Nodes:
-        """All but the leaves, as the kernels of the walk take it."""
+        """Everything but the leaves, in the form that the walk's kernels take."""
         return self.values, self.links, self.top, self.exits, self.depth
 
     @property
@@ -82,7 +82,7 @@ class PackedForest:
 
 
 def pack(forest: DepthTrees | ContextTrees) -> PackedForest:
-    """Pack a forest, which is checked as all of them are: the kernels that walk what is made here check nothing."""
+    """Pack a forest. Its constructor has checked it, so the kernels that walk the packed form check nothing."""
     node_rows, leaf_rows = np.empty(forest.n_nodes, np.int32), np.empty(forest.n_leaves, np.int32)
     stack = np.empty(forest.n_nodes + 1, dtype=np.int32)
     _number(forest.roots, forest.children, stack, node_rows, leaf_rows)
@@ -106,18 +106,18 @@ def pack(forest: DepthTrees | ContextTrees) -> PackedForest:
 
 @Derived
 def packed_forest(forest: DepthTrees) -> PackedForest:
-    """Return a forest's nodes as kernels walk them, packed once."""
+    """Return a forest's packed nodes; packs once."""
     return pack(forest)
 
 
 @Derived
 def packed_context(context: ContextTrees) -> PackedForest:
-    """Return a context stage's nodes as kernels walk them, packed once."""
+    """Return a context stage's packed nodes; packs once."""
     return pack(context)
 
 
 def aligned(shape: tuple[int, int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return zeros whose first row begins a cache line."""
+    """Return zeros that begin at a cache line."""
     n_bytes = shape[0] * shape[1] * np.dtype(dtype).itemsize
     memory = np.zeros(n_bytes + _LINE, dtype=np.uint8)
     start = -memory.ctypes.data % _LINE
@@ -169,7 +169,7 @@ def _number(
     node_rows: npt.NDArray[np.int32],
     leaf_rows: npt.NDArray[np.int32],
 ) -> None:
-    """Give rows their numbers: the roots first, each beside an unused row, then the children of nodes, depth first."""
+    """Assign row numbers: the roots first, each followed by an unused row, then the children of nodes, depth first."""
     for tree in range(len(roots)):
         _place(roots[tree], 2 * tree, node_rows, leaf_rows)
     row = 2 * len(roots)

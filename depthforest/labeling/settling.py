@@ -1,4 +1,4 @@
-"""Settling: from the sums of pixels to what is said of them: parts, shares, and a sample for joints.
+"""Settling: from the sums of pixels to results: parts, shares, and a sample for joints.
 
 The last kernels of a level, after `mixing`. They check nothing.
 """
@@ -30,13 +30,13 @@ def settle(
     Parameters
     ----------
     crop, numbers, grid, places, scales, radius_m
-        As `mixing.smooth_sums` takes them; a radius of 0: nothing is smoothed, `smoothed` holds the sums.
+        As in `mixing.smooth_sums`. With a radius of 0 nothing is smoothed, and `smoothed` holds the sums.
     between, smoothed : array (n + 1, n_columns), int32
         Sums smoothed along rows; filled with sums smoothed both ways.
     weight, parts, shares
-        As `mixing.decide` takes them.
+        As in `mixing.decide`.
     table, calibrated
-        As `calibrating.calibrate_best` takes them; an empty table: the model has none, and `calibrated` is left alone.
+        As in `calibrating.calibrate_best`. With an empty table (no calibration), `calibrated` is not written.
     """
     if radius_m > 0:
         smooth_sums(crop, numbers, grid, places, scales, radius_m, True, between, begin, end, smoothed)
@@ -50,19 +50,19 @@ def take_sample(
     places: npt.NDArray[np.int32], corner: tuple[int, int], chosen: npt.NDArray[np.int64], sums: Sums, weight: int,
     parts: npt.NDArray[np.uint8], at: npt.NDArray[np.int32], shares: npt.NDArray[np.float32],
 ) -> int:  # fmt: skip
-    """Fill where the chosen pixels that are labeled are in the frame, and their shares; return how many there are.
+    """Fill the positions in the frame and the shares of the chosen pixels that have a label; return how many do.
 
     Parameters
     ----------
     places : array (n, 2), int32
-        Of the crop; its first pixel is at `corner` of the frame.
+        Places in the crop, whose first pixel is at `corner` of the frame.
     chosen : array (m,), int64
     sums : array (m, n_parts or more), int32
-        Of the chosen pixels.
+        Sums of the chosen pixels.
     weight : int
-        What a whole sum is; 0: the sum itself, pixel by pixel.
+        Total of a pixel's sums; 0: it varies and is added up for each pixel.
     parts : array (rows, cols), uint8
-        Of the frame.
+        Parts in the frame.
     at : array (2, m), int32
     shares : array (m, n_parts), float32
     """

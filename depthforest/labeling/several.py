@@ -1,7 +1,7 @@
-"""Several people at once: what a forest says of a few pixels of each, who may overlap: candidates that are judged.
+"""Several people at once: a forest's shares at a few pixels of each. They may overlap, as candidates of detection do.
 
-Each person is cut out and walked as `PersonWalk` does it, but by one kernel for all of them: where only a hundred
-pixels of a person walk, calls would take longer than walks.
+Each person is cut out and walked as in `PersonWalk`, but by one kernel for all people: if only a hundred pixels of a
+person walk, calls would take longer than walks.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from depthforest.trees import LEAF_SUM, DepthTrees, facings, find_scales, focal_
 
 
 class Several(NamedTuple):
-    """The pixels of several people, one person after the other; pixels are counted line by line.
+    """The pixels of several people, one person after the other; pixels are numbered row by row.
 
     Parameters
     ----------
     pixels : array (n,), int64
-        In rising order for each person.
+        Pixel numbers, in rising order for each person.
     ends : array (n_people + 1,), int64
-        Where each person's pixels begin, and the last's end.
+        Where each person's pixels begin, and where the last person's end.
     place_ends : array (n_people + 1,), int64
-        The same for the places that are asked for.
+        The same for the requested places.
     """
 
     pixels: Longs
@@ -38,19 +38,19 @@ class Several(NamedTuple):
 
 
 def shares_at(forest: DepthTrees, frame: Frame, places: Longs, people: Several | None = None) -> Singles:
-    """Return the shares (n, n_parts) of some pixels, which alone walk: of a few, this is cheap.
+    """Return the shares (n, n_parts) of some pixels. Only these walk, so this is cheap for a few.
 
-    Not calibrated: who learned from them, learned from these. They are the first stage's: a context stage needs the
-    whole person.
+    Shares are not calibrated, because models that use them were trained on uncalibrated ones. They are those of the
+    first stage: a context stage needs the whole person.
 
     Parameters
     ----------
     forest : DepthTrees
     frame : Frame
     places : array (n,), int64
-        Pixels with a reading, counted line by line; each must be its person's.
+        Pixels with a reading, numbered row by row; each must belong to its person.
     people : Several, optional
-        Whose pixels they are; default: all readings are one person.
+        The people that the pixels belong to. Default: all readings are one person.
     """
     depth, n_places = frame.depth_mm, len(places)
     if people is None:
@@ -78,7 +78,7 @@ def shares_at(forest: DepthTrees, frame: Frame, places: Longs, people: Several |
 
 @kernel
 def _find_readings(depth: Any, pixels: Longs) -> int:
-    """Write the pixels that have a reading, and return how many there are."""
+    """Fill the pixels that have a reading, and return how many there are."""
     n = 0
     for i in range(len(depth)):
         pixels[n] = i
@@ -88,9 +88,9 @@ def _find_readings(depth: Any, pixels: Longs) -> int:
 
 @kernel
 def _count_wrong(depth: Any, pixels: Longs, ends: Longs, place_ends: Longs, places: Longs, owner: Ints) -> int:
-    """Return how many places are off the picture, not their person's, or have no reading; all, if ends are no ends.
+    """Return how many places are off the picture, not their person's or without a reading; all if ends are invalid.
 
-    `owner` is memory for a number of each pixel of the picture.
+    `owner` is scratch memory with a number for each pixel of the picture.
     """
     owner[:] = -1
     if not (len(ends) == len(place_ends) and _are_ends(ends, len(pixels)) and _are_ends(place_ends, len(places))):
@@ -112,7 +112,7 @@ def _count_wrong(depth: Any, pixels: Longs, ends: Longs, place_ends: Longs, plac
 
 @kernel
 def _are_ends(ends: Longs, n: int) -> bool:
-    """Tell whether ends cut so many things into runs, one after the other."""
+    """Tell whether ends split `n` items into consecutive runs."""
     n_back = 0
     for k in range(1, len(ends)):
         n_back += ends[k] < ends[k - 1]
@@ -125,7 +125,7 @@ def _walk_each(
     focals: tuple[np.float32, np.float32], background: np.uint16, nodes: Nodes, evidence: npt.NDArray[np.int8],
     leaves: Ints, said: Longs,
 ) -> None:  # fmt: skip
-    """Write the leaves (n, 1, n_trees) of places, and add up what they say of each person's facing (n_people, ...)."""
+    """Fill the leaves (n, 1, n_trees) of places; add up their evidence for each person's facings (n_people, ...)."""
     n_cols = depth.shape[1]
     memory = np.empty((depth.shape[0] + 2) * (n_cols + 2), dtype=np.uint16)
     on_crop, scales = np.empty((len(places), 2), dtype=np.int32), np.empty((len(places), 2), dtype=np.float32)
@@ -163,7 +163,7 @@ def _mix_each(
     leaves: npt.NDArray[np.uint8], mirrored: npt.NDArray[np.uint8], weights: Ints, place_ends: Longs, found: Ints,
     shares: Singles,
 ) -> None:  # fmt: skip
-    """Write the shares (n, n_parts) of places from their leaves; each person's facings have weights of their own."""
+    """Fill the shares (n, n_parts) of places from their leaves; each person has their own facing weights."""
     sums = np.empty((len(shares), leaves.shape[1]), dtype=np.int32)
     for k in range(len(weights)):
         begin, end = place_ends[k], place_ends[k + 1]

@@ -1,8 +1,8 @@
 """The compiled loops of the walk: many pixels taking each step together.
 
 A walk of one pixel waits for memory at every step. Here `LANES` pixels take each step together: first their nodes are
-gathered, then the places of all probes are computed (this vectorizes), then depths are read, children chosen, and the
-children's rows asked for (`prefetch`) long before they are needed. Kernels check nothing.
+gathered, then the positions of all probes are computed (this vectorizes), then depths are read, children chosen, and
+the children's rows prefetched long before they are needed. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from depthforest.labeling.packing import CHANNELS, CHILDREN, LEAF, Nodes
 from depthforest.trees import clamped_offset
 
 LANES = 512
-"""Pixels that walk in step: enough that a row has come before its pixel's turn, few enough for the caches. Measured."""
+"""Pixels that walk in lockstep: enough to hide memory latency, few enough for the caches. Measured."""
 
 Lanes = npt.NDArray[np.float32]
 
 PersonArrays = tuple[npt.NDArray[np.uint16], tuple[int, int], npt.NDArray[np.int32], Lanes]
-"""The crop, flat, or the channels of a thumbnail one after the other; rows and columns of one; the pixels' places and
-scales."""
+"""The flat crop, or the channels of a thumbnail one after the other; rows and columns of a channel; the pixels' places
+and scales."""
 
 LaneScratch = tuple[Lanes, Lanes, npt.NDArray[np.int32], npt.NDArray[np.uint32]]
-"""Of the lanes: `offsets` (4, LANES), `bounds` (6, LANES), `numbers` (4, LANES), `probes` (2, LANES)."""
+"""Scratch of the lanes: `offsets` (4, LANES), `bounds` (6, LANES), `numbers` (4, LANES), `probes` (2, LANES)."""
 
 
 @kernel
 def _gather(
     values: npt.NDArray[Any], links: npt.NDArray[np.int32], rows: Any, n: int, lanes: Any, numbers: Any
 ) -> None:
-    """Copy what the rows of the lanes hold: offsets to `lanes` 0 to 3; threshold and children to `numbers` 0 and 1."""
+    """Copy the content of the lanes' rows: offsets to `lanes` 0 to 3; threshold and children to `numbers` 0 and 1."""
     for i in range(np.uint64(n)):
         row = np.uint64(rows[i])
         lanes[np.uint64(0), i] = values[row, np.uint64(0)]
@@ -58,7 +58,7 @@ def _find_probes(
 
 @kernel
 def _gather_top(values: Lanes, rows: Any, n: int, lanes: Any, numbers: Any) -> None:
-    """Copy what the rows of a tree's top hold, as `_gather`."""
+    """Copy the content of rows in a tree's top, as `_gather`."""
     for i in range(np.uint64(n)):
         row = np.uint64(rows[i])
         for k in range(np.uint64(4)):
@@ -90,7 +90,7 @@ def _find_both(
 
 @kernel
 def _add_channels(links: npt.NDArray[np.int32], rows: Any, n: int, size: int, walk: int, probes: Any) -> None:
-    """Move both probes of each lane to the channels that they read, each of `size` places."""
+    """Move both probes of each lane to the channels that they read; a channel has `size` places."""
     shift = np.uint32(16 * walk)
     for i in range(np.uint64(n)):
         both = np.uint32(links[np.uint64(rows[i]), np.uint64(CHANNELS)]) >> shift
@@ -102,7 +102,7 @@ def _add_channels(links: npt.NDArray[np.int32], rows: Any, n: int, size: int, wa
 def _advance(
     crop: npt.NDArray[np.uint16], ones: Any, others: Any, thresholds: Any, children: Any, values: Any, rows: Any, n: int
 ) -> bool:
-    """Move each lane to its child, ask for the child's row, and return whether anyone has moved."""
+    """Move each lane to its child, prefetch the child's row, and return whether any lane has moved."""
     n_columns = values.shape[1]
     moved = np.int32(0)
     for i in range(np.uint64(n)):
@@ -119,7 +119,7 @@ def _start(
     places: npt.NDArray[np.int32], scales: Lanes, first: int, n: int, side: np.float32, n_rows: int, n_cols: int,
     bounds: Lanes, own: npt.NDArray[np.int32],
 ) -> None:  # fmt: skip
-    """Fill what the lanes need of their pixels: `bounds` (6, LANES) is scale x and y, and how far each border is."""
+    """Fill the lanes' pixel data: `bounds` (6, LANES) has scale x and y, and the distance to each border."""
     for i in range(n):
         row, col = places[first + i, 0], places[first + i, 1]
         bounds[0, i] = scales[first + i, 0] * side
@@ -133,7 +133,7 @@ def _start(
 
 @kernel
 def _new_lanes(n_lanes: int) -> LaneScratch:
-    """Return scratch memory for so many pixels that walk in step."""
+    """Return scratch memory for `n_lanes` pixels that walk in lockstep."""
     return (
         np.empty((4, n_lanes), dtype=np.float32),
         np.empty((6, n_lanes), dtype=np.float32),
@@ -146,7 +146,7 @@ def _new_lanes(n_lanes: int) -> LaneScratch:
 def _walk_tree(
     crop: npt.NDArray[np.uint16], shape: tuple[int, int], nodes: Nodes, tree: int, walk: int, n: int, lanes: LaneScratch
 ) -> None:
-    """Walk `n` lanes through one tree; `numbers[2]` of `lanes` holds the rows that they end in."""
+    """Walk `n` lanes through one tree; `numbers[2]` of `lanes` holds the rows of their leaves afterward."""
     n_cols, size = shape[1], shape[0] * shape[1]
     has_channels = len(crop) > size
     values, links, tops, all_exits, n_steps = nodes
@@ -182,7 +182,7 @@ def find_leaves(
 ) -> None:
     """Fill the leaves (n_pixels, n_walks, n_trees) of the pixels `begin` to `end`; the second walk is mirrored.
 
-    `n_lanes` pixels walk in step.
+    `n_lanes` pixels walk in lockstep.
     """
     crop, shape, places, scales = person
     n_rows, n_cols = shape

@@ -1,9 +1,9 @@
-"""Walks: a person's pixels on their way through a forest, and what the leaves that they reach say together.
+"""Walks: a person's pixels through a forest, and the combined answer of the leaves that they reach.
 
 A person is cut out with a border of background (`cropping`), so that probes need no branch. Pixels on a grid walk in
-step (`steps`) through packed nodes (`packing`), leaves are mixed by facing and smoothed (`mixing`), and the grid gets
-finer where labels change (`grid`). A walk keeps the crop and the leaves, so that a person is cropped and walked once,
-whatever is asked afterward.
+lockstep (`steps`) through packed nodes (`packing`), leaves are mixed by facing and smoothed (`mixing`), and the grid
+gets finer where labels change (`grid`). A walk keeps the crop and the leaves, so each person is cropped and walked only
+once.
 """
 
 from __future__ import annotations
@@ -45,27 +45,27 @@ from depthforest.trees import (
 )
 
 PIECE = 2 * LANES
-"""Pixels of one frame that a thread takes at a time: about half a millisecond's work."""
+"""Pixels of one frame that a thread takes at a time: about half a millisecond of work."""
 
 Sums = npt.NDArray[np.int32]
 Leaves = npt.NDArray[np.int32]
 
 _NO_TABLE = np.empty(0, dtype=np.float32)
-"""Stands for the table of a forest without a calibration."""
+"""The table of a forest without a calibration."""
 
 _local = threading.local()
 
 
 @dataclass(frozen=True, eq=False)
 class PersonWalk:
-    """A person and a forest, and where the pixels arrived. Any thread may ask it.
+    """A person, a forest, and the leaves that the person's pixels reached. Thread-safe.
 
     Parameters
     ----------
     forest : DepthTrees
     crop : Crop
     focals : (float32, float32)
-        Of the camera, pixels.
+        Focal lengths of the camera in pixels.
     n_cols : int
         Columns of the frame.
     is_mirrored : bool
@@ -74,25 +74,25 @@ class PersonWalk:
     rule : int
         How trees are combined, see `mixing`.
     smooth_m : float
-        How far sums are smoothed, meters.
+        Radius of smoothing in meters.
     step : int
-        Of the grid that walks first; 1: every pixel walks.
+        Step of the grid that walks first; 1: every pixel walks.
     leaves : array (n_walked, n_walks, n_trees), int32, optional
-        Where each pixel that walked arrived.
+        The leaves of each pixel that walked.
     stand_ins : array (n,), int32, optional
-        The number of the walked pixel that stands for each pixel of the person.
+        For each pixel of the person, the number of the walked pixel that is its stand-in.
     weights : array (n_facings,), int32, optional
-        Of the person's facings; of one facing they are known.
+        Weights of the person's facings; fixed if there is only one facing.
     grid : CoarseGrid, optional
-        The pixels that a context stage looks at, if there is one.
+        The pixels that the context stage reads, if there is one.
     seconds : array (n_grid, n_parts), uint16, optional
-        Its shares of each of them, as `share_rows` fills them.
+        The context stage's shares at these pixels, as filled by `share_rows`.
     nearest : array (n_walked,), int32, optional
-        Which of them each pixel that walked takes, see `CoarseGrid.nearest`.
+        For each pixel that walked, the grid pixel whose shares it uses; see `CoarseGrid.nearest`.
     firsts : array (n_first, n_columns), int32, optional
         Sums of the pixels of the first grid, as the model mixes them, not smoothed.
     mean_share : float
-        Mean share of the labels of all pixels, before it is calibrated; 0 without a pixel.
+        Mean share of the labels of all pixels before calibration; 0 without a pixel.
     """
 
     forest: DepthTrees
@@ -125,7 +125,7 @@ class PersonWalk:
         is_exact: bool = False,
         has_context: bool = False,
     ) -> PersonWalk:
-        """Check a frame and cut its person out; nobody has walked yet. With context, the second stage will look."""
+        """Check a frame and cut its person out; no pixel has walked yet. `has_context` enables the second stage."""
         if not isinstance(frame, Frame):
             raise FrameError(f"expected a Frame, got {type(frame).__name__}; df.Frame(array, camera) makes one")
         if max(frame.shape) > MAX_OFFSET_PX:
@@ -145,11 +145,11 @@ class PersonWalk:
 
     @property
     def packed(self) -> PackedForest:
-        """The nodes as kernels walk them."""
+        """The packed nodes."""
         return packed_forest(self.forest)
 
     def weight(self, weights: npt.NDArray[np.int32] | None) -> int:
-        """Return what a whole sum of a pixel is, of these weights of facings; 0: the sum itself."""
+        """Return the total of a pixel's sums with these weights of facings; 0 if it varies."""
         if self.grid is not None:
             return 0
         n_walks = self.forest.n_trees * (2 if self.is_mirrored else 1)
@@ -161,7 +161,7 @@ class PersonWalk:
     def label(
         self, threads: int, least: float, parts: npt.NDArray[np.uint8], shares: npt.NDArray[np.float32]
     ) -> PersonWalk:
-        """Fill the parts and their shares in the frame, and return the walk with what was found."""
+        """Fill the parts and their shares in the frame, and return the walk with its results."""
         run = _Levels(self, threads)
         run.go()
         stand_ins = np.empty(self.n, dtype=np.int32)
@@ -175,7 +175,7 @@ class PersonWalk:
         )  # fmt: skip
 
     def sums(self) -> tuple[Sums, int | Sums]:
-        """Return the sums (n, n_parts) of all pixels, smoothed, and what a whole sum is, or those of pixels.
+        """Return the smoothed sums (n, n_parts) of all pixels, and their total: one for all, or one for each pixel.
 
         The walk must have been labeled.
         """
@@ -189,14 +189,14 @@ class PersonWalk:
     def sampled(
         self, n: int | None, parts: npt.NDArray[np.uint8]
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32], int]:
-        """Return rows and columns (2, n) of the labeled pixels on a grid that leaves about `n`, shares, and the step.
+        """Return rows and columns (2, n) of the labeled pixels on a grid with about `n`, their shares, and the step.
 
-        Shares are not smoothed. None: all pixels. The walk must have been labeled; `parts` is what it was labeled as.
+        Shares are not smoothed. With None, all pixels. The walk must have been labeled; `parts` are its labels.
         """
         step = 1 if n is None else grid_step(self.n, n)
         chosen = np.empty(self.n, dtype=np.int64)
         chosen = chosen[: find_grid(self.crop.places, self.crop.corner, self.n_cols, step, chosen)]
-        # of the grid that walked first, the sums are known, in its order
+        # for the grid that walked first, the sums are known, in the grid's order
         sums = self.firsts if self.firsts is not None and step == self.step else self._sums_of(chosen)
         at = np.empty((2, len(chosen)), dtype=np.int32)
         shares = np.empty((len(chosen), len(self.forest.part_set)), dtype=np.float32)
@@ -220,7 +220,7 @@ class PersonWalk:
         return np.asarray(self.crop.places[chosen] + np.array(self.crop.corner, dtype=np.int32), dtype=np.int32)
 
     def leaves_on_grid(self, n: int) -> tuple[Leaves, npt.NDArray[np.int32]]:
-        """Return the leaves (n_pixels, n_walks, n_trees) of the pixels on a grid that leaves about `n`, and places."""
+        """Return the leaves (n_pixels, n_walks, n_trees) of the pixels on a grid with about `n`, and their places."""
         chosen = np.empty(self.n, dtype=np.int64)
         chosen = chosen[: find_grid(self.crop.places, self.crop.corner, self.n_cols, grid_step(self.n, n), chosen)]
         return self._leaves_of(self.crop.places[chosen]), self.positions(chosen)
@@ -235,7 +235,7 @@ class PersonWalk:
         return found
 
     def mixing(self, weights: npt.NDArray[np.int32] | None) -> tuple[Any, ...]:
-        """Return what `mix_pixels` takes first, with the weights of facings."""
+        """Return the first arguments of `mix_pixels`, with the weights of facings."""
         return self.rule, self.packed.leaves, self.forest.part_set.mirror_table, weights
 
 
@@ -245,7 +245,7 @@ class _Levels:
     Parameters
     ----------
     walk : PersonWalk
-        If it has leaves, nobody walks again.
+        If it has leaves, no pixel walks again.
     threads : int
     """
 
@@ -264,11 +264,11 @@ class _Levels:
         self.calibrated = self.shares
         if table is not None:
             (self.calibrated,) = _scratch().take("calibrated", ((n,), np.float32))
-        # of a coarse grid, they are kept for joints
+        # sums of a coarse grid are kept for joints
         self._has_firsts = walk.step == grid_step(n, COARSE_PIXELS)
         self._between, self.firsts = self.sums, walk.firsts
         if walk.smooth_m > 0:
-            # where one level is all, what was not smoothed is needed again only if it is kept, or a second stage comes
+            # with a single level, unsmoothed sums are only needed again if they are kept, or for a second stage
             is_done = walk.step == 1 and walk.grid is None and not self._has_firsts
             self._between, *other = _scratch().take("smoothing", *[((n + 1, n_columns), np.int32)] * (2 - is_done))
             self.smoothed = other[0] if other else self.sums
@@ -282,12 +282,12 @@ class _Levels:
         open_places(walk.crop.places, self.numbers)
 
     def go(self) -> None:
-        """Walk level after level until every pixel has a stand-in, and decide what those who walked say."""
+        """Walk level by level until every pixel has a stand-in, and decide the parts of pixels that walked."""
         step, crop, frame = self.walk.step, self.walk.crop, (self.walk.crop.corner, self.walk.n_cols)
         while step:
             begin = self.n_walked
             self.n_walked = take_open(*frame, step, self.numbers, begin, self._places)
-            if self.n_walked > begin or step == 1:  # a grid may pass by a thin shape
+            if self.n_walked > begin or step == 1:  # a grid may miss a thin shape
                 self._walk(begin, self.n_walked)
                 self._look_around(begin, self.n_walked, step)
                 if self._has_firsts and self.firsts is None:
@@ -328,12 +328,12 @@ class _Levels:
             self._smooth_across(begin, end, step)
             rest = *self._around(step), walk.smooth_m
             self._spread(lambda b, e: smooth_sums(*rest, True, self._between, b, e, self.smoothed), begin, end)
-        # on the first level every pixel of the grid walks, in the grid's order, or every pixel in the crop's
+        # on the first level, every grid pixel walks in the grid's order, or every pixel in the crop's order
         first = self.smoothed[walk.grid.chosen] if step < walk.grid.step else self.smoothed[:end]
         return walk.grid.planes(first, groups, self.weights, walk.forest.background_mm)
 
     def _look_around(self, begin: int, end: int, step: int) -> None:
-        """Let the second stage look at the first level, and combine both in the sums of the pixels `begin` to `end`."""
+        """Run the second stage on the first level, and combine both in the sums of the pixels `begin` to `end`."""
         if self.walk.grid is None or self.nearest is None:
             return
         if self.seconds is None:
@@ -345,7 +345,7 @@ class _Levels:
         self._spread(lambda b, e: combine(self.sums, seconds, nearest, b, e), begin, end)
 
     def _decide(self, begin: int, end: int, step: int) -> None:
-        """Smooth the sums of the pixels `begin` to `end` on the grid of a step, and decide their parts."""
+        """Smooth the sums of the pixels `begin` to `end` on the grid with a step, and decide their parts."""
         walk = self.walk
         weight = 0 if walk.smooth_m > 0 else walk.weight(self.weights)
         if walk.smooth_m > 0:
@@ -355,7 +355,7 @@ class _Levels:
         self._spread(lambda b, e: settle(*around, walk.smooth_m, *sums, b, e, *rest), begin, end)
 
     def _around(self, step: int) -> tuple[Any, ...]:
-        """Return what `smooth_sums` takes first."""
+        """Return the first arguments of `smooth_sums`."""
         crop, n_cols = self.walk.crop, self.walk.n_cols
         grid = step, (n_cols - 1) // 2 - crop.corner[1], n_cols // 2 - crop.corner[1]
         return crop.depth, self.numbers, grid, self._places, self._scales
@@ -370,7 +370,7 @@ class _Levels:
 
 
 def _spread(run: Callable[[int, int], object], begin: int, end: int, threads: int) -> None:
-    """Run over pixels `begin` to `end`, in pieces if there are threads for them."""
+    """Run over pixels `begin` to `end`, split between threads if there are several."""
     if begin == end:
         return
     if threads == 1 or end - begin <= PIECE:
@@ -382,7 +382,7 @@ def _spread(run: Callable[[int, int], object], begin: int, end: int, threads: in
 
 
 def _second_shares(walk: PersonWalk, planes: npt.NDArray[np.uint16], threads: int) -> npt.NDArray[np.uint16]:
-    """Return the context stage's shares (n_grid, n_parts) of the pixels of the grid."""
+    """Return the context stage's shares (n_grid, n_parts) at the grid pixels."""
     context, grid = walk.forest.context, walk.grid
     assert context is not None
     assert grid is not None
@@ -405,7 +405,7 @@ def _scratch() -> Scratch:
 def context_leaves(
     context: ContextTrees, grid: CoarseGrid, planes: npt.NDArray[np.uint16], is_mirrored: bool, threads: int = 1
 ) -> Leaves:
-    """Return the leaves (n_grid, n_walks, n_trees) of a context stage that the pixels of the grid reach."""
+    """Return the leaves (n_grid, n_walks, n_trees) of a context stage that the grid pixels reach."""
     found = np.empty((len(grid.chosen), 2 if is_mirrored else 1, context.n_trees), dtype=np.int32)
     person, nodes = (planes.reshape(-1), planes.shape[1:], grid.places, grid.scales()), packed_context(context).nodes
     _spread(lambda b, e: find_leaves(person, nodes, b, e, LANES, found), 0, len(found), threads)
@@ -415,10 +415,10 @@ def context_leaves(
 def thumbnail(
     forest: DepthTrees, frame: Frame, mask: Mask, groups: PartGroups
 ) -> tuple[CoarseGrid, npt.NDArray[np.uint16], Sums]:
-    """Return what a context stage looks at: pixels of a person, channels (n, rows, cols), and the first stage's sums.
+    """Return a context stage's input: grid pixels of a person, channels (n, rows, cols), and the first stage's sums.
 
-    Channels hold what the trees say as they label unless told otherwise: mirrored and smoothed as the model says. The
-    sums (n_grid, n_parts) are not smoothed: what `combine` takes.
+    Channels hold the trees' answers with the model's default mirroring and smoothing. The sums (n_grid, n_parts) are
+    not smoothed; they are the input of `combine`.
     """
     walk = PersonWalk.start(forest, frame, mask, is_mirrored=forest.mirror, smooth_m=forest.smooth_m)
     grid = CoarseGrid.of(walk.crop, frame.camera, walk.step)

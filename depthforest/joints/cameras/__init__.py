@@ -1,5 +1,5 @@
-"""Several cameras, one body: where cameras stand, from the people who walk through their views, and one skeleton.
+"""Several cameras, one body: calibration of cameras by the people who walk through their views, and fused joints.
 
-`views` holds what a camera saw as arrays; `rigid` fits motions to pairs of points; `rig` is the answer, with its file;
-`calibrating` finds it, `fusing` uses it. They belong to the room `joints`.
+`views` holds a camera's joints as arrays; `rigid` fits rigid motions to pairs of points; `rig` has the calibration and
+its file format; `calibrating` finds it, `fusing` uses it. They belong to the room `joints`.
 """

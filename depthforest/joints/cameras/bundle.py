@@ -1,9 +1,9 @@
-"""All cameras at once: poses, clocks and what joints have against depth, by Gauss-Newton over all pairs of joints.
+"""Bundle adjustment of all cameras: poses, clocks and depth biases of joints, by Gauss-Newton over all pairs of joints.
 
-A joint is not found where it is but a little before or behind it, seen from the camera: hips under wide clothes are too
-near. Cameras that look from several sides disagree by that, and poses alone would have to make up for it. Here every
-joint has a bias along the ray from the camera, the same in all cameras, which is fitted together with the poses. Joints
-that agree well between cameras (head, neck) count more than those that do not (hands).
+A found joint lies a little in front of or behind the true one, seen from the camera: hips under wide clothes are too
+near. Cameras on different sides disagree by this bias, and poses alone would have to compensate for it. So every joint
+has a bias along the ray from the camera, the same in all cameras, which is fitted together with the poses. Joints that
+agree well between cameras (head, neck) count more than those that do not (hands).
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from depthforest.joints.cameras.rigid import FLOOR_WEIGHT, Floor, rotation_by
 ROUNDS = 8
 
 BIAS_M = 0.005
-"""Meters: how far joints are expected to lie off along the ray. Small, because errors of frames that follow each other
-are alike, so that pairs of joints say less than their number."""
+"""Meters: expected size of the bias along the ray. Small, because errors of consecutive frames are correlated, so pairs
+of joints carry less information than their number suggests."""
 
 LEAST_SCATTER_M = 0.01
-"""Meters between two cameras' places of a joint that are expected at least."""
+"""Meters: smallest expected distance between two cameras' positions of a joint."""
 
 LEAST_OF_JOINT = 20
-"""Pairs of a joint below which its scatter is taken to be `USUAL_SCATTER_M`."""
+"""With fewer pairs of a joint, its scatter is assumed to be `USUAL_SCATTER_M`."""
 
 USUAL_SCATTER_M = 0.08
 
 MAX_LATE_S = 0.1
-"""A clock is moved by at most so much in a round."""
+"""Largest change of a clock in one round, seconds."""
 
 N_POSE = 7
-"""Unknowns of a camera: turn, shift, clock."""
+"""Unknowns of a camera: rotation, translation, clock."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Joints that cameras a and b have of the same person at the same time, each in the space of its own camera.
+    """Joints of the same person at the same time in cameras a and b, each in its own camera's space.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ class Pairs:
     joint : array (n,)
         Index into `JOINTS`.
     points_a, points_b, speeds : array (n, 3)
-        Meters; a's velocity in meters a second, in a frame of its own, so that the noise of the points is not in it.
-        NaN where it is not known.
+        Meters; and a's velocity in meters per second, from other frames, so that it is independent of the points'
+        noise. NaN where unknown.
     weights : array (n,)
     """
 
@@ -90,7 +90,7 @@ def adjusted(
     biased = np.arange(n_poses, size)
     normal[biased, biased] += 1 / BIAS_M**2
     right[biased] -= bias / BIAS_M**2
-    normal[np.diag_indices(size)] += 1e-9 * (total + 1)  # what nothing says anything about stays
+    normal[np.diag_indices(size)] += 1e-9 * (total + 1)  # unconstrained unknowns stay as they are
     step = np.linalg.solve(normal, right)
     moved = [poses[0]]
     for number, pose in enumerate(poses[1:]):
@@ -111,7 +111,7 @@ def _rays(points: Floats) -> Floats:
 
 
 def _residuals(pair: Pairs, poses: Sequence[CameraPose], bias: Floats) -> Floats:
-    """Return a's points less b's, (n, 3), in the space of the first camera, biases taken away."""
+    """Return a's points minus b's, (n, 3), in the space of the first camera, with biases removed."""
     off = bias[pair.joint, None]
     return np.asarray(
         poses[pair.a].place(pair.points_a - off * _rays(pair.points_a))
@@ -120,7 +120,7 @@ def _residuals(pair: Pairs, poses: Sequence[CameraPose], bias: Floats) -> Floats
 
 
 def _scatter(pairs: Sequence[Pairs], residuals: Sequence[Floats]) -> Floats:
-    """Return meters for each joint, (19,): the weighted median of how far two cameras have it from each other."""
+    """Return meters for each joint, (19,): the weighted median distance between two cameras' positions of it."""
     joints = np.concatenate([pair.joint for pair in pairs])
     weights = np.concatenate([pair.weights for pair in pairs])
     lengths = np.linalg.norm(np.concatenate(list(residuals)), axis=1)
@@ -147,14 +147,12 @@ def _slopes(pair: Pairs, poses: Sequence[CameraPose], bias: Floats, size: int) -
             at = N_POSE * (camera - 1)
             slopes[:, :, at : at + 3] = sign * _turning((points - off * rays) @ rotation.T)
             slopes[:, :, at + 3 : at + 6] = sign * np.eye(3)
-            slopes[:, :, at + 6] = (
-                -sign * speeds
-            )  # b is looked at later if a's clock continues, earlier if its own does
+            slopes[:, :, at + 6] = -sign * speeds  # b is read later if a's clock advances, earlier if its own does
     return slopes
 
 
 def _turning(points: Floats) -> Floats:
-    """Return the derivative of points (n, 3) by a small turn: minus their cross product matrices, (n, 3, 3)."""
+    """Return the derivative of points (n, 3) by a small rotation: minus their cross product matrices, (n, 3, 3)."""
     x, y, z = points.T
     zero = np.zeros_like(x)
     return np.stack((zero, z, -y, -z, zero, x, y, -x, zero), axis=1).reshape(-1, 3, 3)

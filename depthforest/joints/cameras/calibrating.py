@@ -1,8 +1,8 @@
 """Calibration without a checkerboard: cameras' poses and clocks from the people who walk through all views.
 
-For two cameras, every pair of their people and many offsets of their clocks are tried on a few steady joints. The best
-trial says who is who; from then on all joints of all people fit the pose, and the offset is refined. Cameras are
-linked to the first one along the best pairs, and at last each is fitted to all others together.
+For two cameras, every pair of their people and many clock offsets are tried on a few stable joints. The best trial
+matches the people; after that, the pose is fitted to all joints of all people, and the offset is refined. Cameras are
+linked to the first one along the best pairs, and finally each is fitted to all others together.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from depthforest.joints.files import FrameJoints
 
 MAX_OFFSET_S = 5.0
 COARSE_STEP_S = 0.1
-"""Offsets are tried in such steps: a walker moves 15 cm meanwhile."""
+"""Step between the offsets that are tried, in seconds: a walking person moves 15 cm in that time."""
 
 ROUNDS = 12
-"""Of the refinement: pose, then offset, in turn."""
+"""Rounds of the refinement, which alternates between pose and offset."""
 
 STEADY = [JOINTS.index(name) for name in ("head", "neck", "spine", "shoulder_l", "shoulder_r", "hip_l", "hip_r")]
-"""Joints of the trials: the trunk, which a forest finds best."""
+"""Joints for the trials: those of the trunk, which a forest finds best."""
 
 TRIED_PEOPLE, TRIED_MOMENTS, USED_MOMENTS, BUNDLED_MOMENTS = 4, 60, 600, 300
-"""Number of the longest tracks of each camera that are tried, and of the evenly spaced moments of a trial, a fit and
+"""Number of the longest tracks of each camera that are tried, and of evenly spaced moments in a trial, in a fit and in
 the final fit of all cameras."""
 
 NEAR_M = 0.4
-"""Meters between the joints of two people, by their median, who are the same person."""
+"""Two people whose joints have a smaller median distance, in meters, are the same person."""
 
 LEAST_TRIED = 21
-"""Pairs of joints of a trial: three moments of the trunk."""
+"""Fewest pairs of joints in a trial: three moments of the trunk."""
 
 LEAST_PAIRS = 75
-"""Pairs of joints, after weighing, below which two cameras have not seen enough together: about ten moments."""
+"""Fewest weighted pairs of joints that two cameras must see together: about ten moments."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Link:
-    """How camera b stands to camera a: b's points to a's space, b's times to a's clock."""
+    """The pose of camera b relative to camera a: maps b's points to a's space, and b's times to a's clock."""
 
     a: int
     b: int
@@ -65,7 +65,7 @@ def calibrate(
     fps: float = 30.0,
     max_offset_s: float = MAX_OFFSET_S,
 ) -> CameraRig:
-    """Find where cameras stand and how their clocks differ, from the joints of people whom they see together.
+    """Find the poses and clock offsets of cameras from the joints of people whom they see together.
 
     Parameters
     ----------
@@ -73,14 +73,14 @@ def calibrate(
         For each camera its frames in order, joints in its own space; ids need not agree between cameras. The first
         camera is the reference. Smoothed joints (`JointTracks`) are late, but all alike.
     names : sequence of str, optional
-        Of the cameras; default: "camera 1" and so on.
+        Names of the cameras. Default: "camera 1" and so on.
     floors : sequence of (up, height) or None, optional
-        For each camera the unit vector up in its space and its meters above the floor, as `find_world` tells; None
-        where it is not known. With it the cameras' tilts and heights are those of the floor, not of the joints.
+        For each camera the unit vector up in its space and its height above the floor in meters, as from `find_world`;
+        None if unknown. A camera with a floor takes its tilt and height from it, not from the joints.
     fps : float
         Frames per second, for frames without a time.
     max_offset_s : float
-        Clocks differ by at most so much. Recordings whose times do not overlap are laid start on start first.
+        Largest difference between clocks. Recordings whose times do not overlap are first aligned at their starts.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def calibrate(
 
 
 def _link(seen: list[CameraView], floors: list[Floor | None], a: int, b: int, max_offset_s: float) -> _Link | None:
-    """Return how two cameras stand to each other; None if they do not see enough together."""
+    """Return the relative pose of two cameras; None if they do not see enough together."""
     first, second, known = seen[a], seen[b], [floors[a], floors[b]]
     base = _base_offset(first, second)
     n = round(max_offset_s / COARSE_STEP_S)
@@ -140,24 +140,24 @@ _Trial = tuple[float, Floats, Floats, float]
 
 
 def _base_offset(first: CameraView, second: CameraView) -> float:
-    """Return 0 where two clocks overlap, else what lays start on start."""
+    """Return 0 if two recordings overlap in time, else the offset that aligns their starts."""
     is_apart = first.times[-1] < second.times[0] or second.times[-1] < first.times[0]
     return float(first.times[0] - second.times[0]) if is_apart else 0.0
 
 
 def _longest(view: CameraView) -> list[int]:
-    """Return the people who were seen most."""
+    """Return the people who were seen longest."""
     amount = {person: float(weights[:, STEADY].sum()) for person, weights in view.weights.items()}
     return sorted(amount, key=amount.__getitem__, reverse=True)[:TRIED_PEOPLE]
 
 
 def _spread(rows: Longs, n: int) -> Longs:
-    """Return at most n of some rows, evenly spread."""
+    """Return at most n of the rows, evenly spaced."""
     return rows[np.unique(np.linspace(0, len(rows) - 1, min(n, len(rows))).round().astype(np.int64))]
 
 
 def _tried(first: CameraView, second: CameraView, own: int, other: int, offset_s: float) -> _Trial | None:
-    """Return how well one person of each camera fits at an offset: score, rotation, translation, offset."""
+    """Return how well two people match at an offset: score, rotation, translation, offset."""
     is_seen = first.weights[own][:, STEADY].any(axis=1)
     rows = _spread(np.flatnonzero(is_seen), TRIED_MOMENTS)
     target, w_target = first.joints[own][rows], first.weights[own][rows]
@@ -199,7 +199,7 @@ def _chained(links: list[_Link], names: Sequence[str]) -> list[CameraPose]:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Joints of a camera in its own space, their velocities, where other cameras have them, weights: (n, 3), (n,)."""
+    """A camera's joints in its own space, velocities, positions in other cameras, (n, 3), and weights (n,)."""
 
     source: Floats
     speeds: Floats
@@ -208,7 +208,7 @@ class _Pairs:
 
 
 def _pairs(seen: list[CameraView], poses: list[CameraPose], number: int) -> _Pairs:
-    """Return the joints that a camera and another one have of the same person: within `NEAR_M` of each other."""
+    """Return the joints that a camera and another one both have of the same person: within `NEAR_M` of each other."""
     columns: list[tuple[Floats, Floats, Floats, Floats]] = []
     own, pose = seen[number], poses[number]
     rows = _spread(np.arange(len(own.times)), USED_MOMENTS)
@@ -230,7 +230,7 @@ def _pairs(seen: list[CameraView], poses: list[CameraPose], number: int) -> _Pai
 
 
 def _met(seen: list[CameraView], poses: list[CameraPose]) -> list[bundle.Pairs]:
-    """Return the joints that every two cameras have of the same person, each in its own space."""
+    """Return for every two cameras the joints that both have of the same person, each in its own space."""
     found = []
     for a, b in combinations(range(len(seen)), 2):
         first, second = seen[a], seen[b]
@@ -256,7 +256,7 @@ def _everybody(view: CameraView, times: Floats) -> Iterator[tuple[Floats, Floats
 
 def _row_medians(distances: Floats) -> Floats:
     """Return the median of each row without NaN; infinite where fewer than three are known."""
-    order = np.sort(distances, axis=1)  # NaN last
+    order = np.sort(distances, axis=1)  # sorts NaN last
     n = (~np.isnan(order)).sum(axis=1)
     middle = order[np.arange(len(order)), np.maximum(n - 1, 0) // 2]
     return np.where(n >= 3, middle, np.inf)
@@ -267,7 +267,7 @@ def _refitted(
 ) -> tuple[CameraPose, float] | None:
     """Return a camera fitted to all others, with a better offset, and the pairs that agree; None if there are too few.
 
-    A clock that is wrong by d moves everything by d times its velocity: least squares along the velocities give d.
+    A clock error of d moves every joint by d times its velocity, so least squares along the velocities give d.
     """
     pose, pairs = poses[number], _pairs(seen, poses, number)
     if len(pairs.weights) < LEAST_TRIED:
@@ -285,7 +285,7 @@ def _refitted(
 
 
 def _judged(seen: list[CameraView], poses: list[CameraPose], number: int) -> CameraPose:
-    """Return a camera with its error against the others."""
+    """Return a camera with its error relative to the others."""
     pose, pairs = poses[number], _pairs(seen, poses, number)
     errors = np.linalg.norm(pose.place(pairs.source) - pairs.target, axis=1)
     error_m = float(np.median(errors)) if len(errors) else float("nan")

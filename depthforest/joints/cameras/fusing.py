@@ -1,7 +1,7 @@
 """Fusion: the joints of several calibrated cameras as one skeleton for each person.
 
-At each moment, people of different cameras whose joints are near each other are one person. Each joint is the mean of
-what the cameras say, weighed by confidence and visibility; a camera that contradicts the others counts little.
+At each moment, people in different cameras whose joints are near each other are one person. Each joint is the mean of
+the cameras' positions, weighted by confidence and visibility; a camera that contradicts the others has little weight.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from depthforest.joints.cameras.views import CameraView
 from depthforest.joints.files import FrameJoints
 
 NEAR_M = 0.4
-"""Meters between the joints of two people, by their median, who are the same person."""
+"""Two people whose joints have a smaller median distance, in meters, are the same person."""
 
 AGREE_M = 0.1
-"""Meters from the other cameras at which a joint counts a quarter."""
+"""Distance in meters from the other cameras' position at which a joint's weight falls to a quarter."""
 
 MEMORY_S, REACH_M = 1.0, 0.6
-"""Seconds, and meters of the body's middle, within which somebody whom no camera knows is who was there before."""
+"""Within these seconds, and this distance in meters of the body's center, a person without a known camera id is matched
+to the one who was there before."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """Somebody in one camera at one moment: joints (19, 3) in the space of the first camera, weights (19,)."""
+    """A person in one camera at one moment: joints (19, 3) in the space of the first camera, weights (19,)."""
 
     camera: int
     person: int
@@ -46,15 +47,15 @@ def fuse(views: Sequence[Sequence[FrameJoints]], rig: CameraRig, *, fps: float =
     views : sequence of sequences of FrameJoints
         For each camera of the rig its frames in order, joints in its own space; ids need not agree between cameras.
     rig : CameraRig
-        From `calibrate`, or known otherwise.
+        From `calibrate`, or measured in another way.
     fps : float
         Frames per second, for frames without a time.
 
     Returns
     -------
     list of FrameJoints
-        A frame for each of the first camera, with its name and time; joints in its space. A joint's confidence rises
-        with every camera that agrees, and it is visible if any camera saw it.
+        A frame for each frame of the first camera, with its name and time; joints are in its space. A joint's
+        confidence rises with every camera that agrees, and it is visible if any camera saw it.
     """
     if len(views) != len(rig.cameras):
         raise UsageError(f"the rig has {len(rig.cameras)} cameras, but joints of {len(views)} are given")
@@ -76,7 +77,7 @@ def fuse(views: Sequence[Sequence[FrameJoints]], rig: CameraRig, *, fps: float =
 
 
 def _grouped(moment: list[_Seen]) -> list[list[_Seen]]:
-    """Return who is the same person: nearest pairs of different cameras first, nobody twice from one camera."""
+    """Group the people who are the same person: nearest pairs of different cameras first, one per camera."""
     groups = [[one] for one in moment]
     pairs = sorted(
         (distance, i, j)
@@ -93,7 +94,7 @@ def _grouped(moment: list[_Seen]) -> list[list[_Seen]]:
 
 
 def _distance(a: Floats, b: Floats) -> float:
-    """Return the median distance of the joints that both have; infinite if fewer than three."""
+    """Return the median distance of the joints that both have; infinite if they share fewer than three."""
     distances = np.linalg.norm(a - b, axis=1)
     distances = distances[~np.isnan(distances)]
     return float(np.median(distances)) if len(distances) >= 3 else np.inf
@@ -104,7 +105,7 @@ def _mixed(group: list[_Seen]) -> tuple[Floats, Floats]:
     places = np.stack([one.joints for one in group])
     weights = np.stack([one.weights for one in group])
     known = np.where(np.isnan(places), 0.0, places)
-    # begin at the camera that the others agree with most
+    # begin at the camera that agrees best with the others
     apart = np.linalg.norm(known[:, None] - known[None], axis=-1)
     support = (weights[None] * _belief(apart)).sum(axis=1) * (weights > 0)
     mixed = np.take_along_axis(known, support.argmax(axis=0)[None, :, None], axis=0)[0]
@@ -118,7 +119,7 @@ def _mixed(group: list[_Seen]) -> tuple[Floats, Floats]:
 
 
 def _belief(distances: Floats) -> Floats:
-    """Geman and McClure's weight."""
+    """Return Geman and McClure's weight."""
     return np.asarray(1 / (1 + (distances / AGREE_M) ** 2) ** 2)
 
 
@@ -133,14 +134,14 @@ def _as_joints(places: Floats, trust: Floats) -> dict[str, Joint]:
 
 @dataclass
 class _Ids:
-    """Ids that stay: people are known by the ids that cameras gave them, else by where they were."""
+    """Stable ids: people are recognized by the ids that cameras gave them, else by position."""
 
     known: dict[tuple[int, int], int] = field(default_factory=dict)
     last: dict[int, tuple[float, Floats]] = field(default_factory=dict)
     n: int = 0
 
     def of(self, group: list[_Seen], joints: Floats, time: float) -> int:
-        """Return the id of somebody at a moment; nobody has it twice."""
+        """Return a person's id at a moment; ids are unique within a moment."""
         middle = np.nanmedian(joints, axis=0)
         free = {number for number, (when, _) in self.last.items() if when < time}
         votes = Counter(self.known[one.camera, one.person] for one in group if (one.camera, one.person) in self.known)

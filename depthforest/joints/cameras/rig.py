@@ -1,4 +1,4 @@
-"""Where cameras stand and how their clocks differ, and the file that keeps it."""
+"""A calibrated rig: poses and clock offsets of cameras, and its file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CameraPose:
     error_m : float
         Median distance, in meters, between its joints and those of the other cameras; NaN for a single camera.
     n_joints : int
-        Pairs of joints from which the pose was found.
+        Number of pairs of joints that the pose was fitted to.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Rigid motions that fit pairs of points: weighted least squares, and the same when many pairs are wrong."""
+"""Rigid motions that fit pairs of points: weighted least squares, and a robust variant for many wrong pairs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from depthforest.base import Floats
 
 SCALES_M = (1.0, 0.5, 0.25, 0.12, 0.08, 0.08)
-"""Meters at which an error counts half: wide at first, so that a poor start finds its way, then as joints scatter."""
+"""Error in meters at which a pair has half the weight: wide at first, for poor starts, then as large as joint noise."""
 
 
 FLOOR_WEIGHT = 100.0
-"""Square meters: far more than the spread of joints, so that floors come to lie in one plane."""
+"""Weight in square meters: far more than the spread of joints, so that the floors are aligned."""
 
 Floor = tuple[tuple[float, float, float], float]
-"""How a camera stands: the unit vector up in its space, and its meters above the floor."""
+"""A camera's floor: the unit vector up in camera space, and the camera's height above the floor in meters."""
 
 
 def kabsch(
@@ -30,7 +30,7 @@ def kabsch(
     weights : array (n,)
         0 or more, not all 0.
     floors : pair of Floor, optional
-        Of source and target: the motion takes one to the other.
+        Floors of source and target: the motion maps one to the other.
     """
     share = (weights / weights.sum())[:, None]
     a, b = (share * source).sum(axis=0), (share * target).sum(axis=0)
@@ -50,7 +50,7 @@ def kabsch(
 def fit(
     source: Floats, target: Floats, weights: Floats, floors: tuple[Floor, Floor] | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """Return rotation, translation and how much each pair is believed, 0 to 1, when some pairs are wrong.
+    """Return rotation, translation and the weight of each pair, 0 to 1; robust to wrong pairs.
 
     Kabsch with weights that fall with the error (Geman and McClure), whose scale narrows from step to step.
     """

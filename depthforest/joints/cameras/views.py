@@ -1,4 +1,4 @@
-"""What one camera saw: the joints of its people as arrays over time, for any moment in between."""
+"""One camera's view: the joints of its people as arrays over time, interpolated at any moment."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from depthforest.frames import JOINTS
 from depthforest.joints.files import FrameJoints
 
 MAX_STEP_S = 0.25
-"""Joints are interpolated between two frames that are at most so far apart."""
+"""Joints are only interpolated between two frames that are at most this many seconds apart."""
 
 HIDDEN_WEIGHT = 0.25
-"""Of a joint that was predicted or guessed, in the weight of a visible one."""
+"""Weight of a predicted or guessed joint, relative to a visible one."""
 
 
 class RigError(DepthForestError, ValueError):
-    """Recordings from which the cameras' places cannot be told."""
+    """Recordings that do not determine the cameras' poses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class CameraView:
     Parameters
     ----------
     names : tuple of str
-        Of the frames.
+        Names of the frames.
     times : array (n,), float64
         Seconds of the camera's own clock, rising.
     joints : dict of id to array (n, 19, 3), float64
@@ -70,9 +70,9 @@ class CameraView:
         return cls(tuple(frame.name for frame in frames), times, joints, weights)
 
     def at(self, person: int, times: Floats) -> tuple[Floats, Floats]:
-        """Return joints (n, 19, 3) and weights (n, 19) of somebody at some times of this camera's clock.
+        """Return joints (n, 19, 3) and weights (n, 19) of a person at some times of this camera's clock.
 
-        Straight between two frames that follow each other; NaN and 0 where one of them has none.
+        Interpolated linearly between consecutive frames; NaN and 0 where one of them lacks the joint.
         """
         if len(self.times) == 1:
             is_same = np.isclose(times, self.times[0])[:, None]
@@ -85,7 +85,7 @@ class CameraView:
         share = np.clip(share, 0, 1)[:, None]
         joints, weights = self.joints[person], self.weights[person]
         mixed = (1 - share)[..., None] * joints[after - 1] + share[..., None] * joints[after]
-        # at a frame's own time its neighbor does not matter
+        # at a frame's own time, its neighbor must not matter
         mixed = np.where((share < 1e-6)[..., None], joints[after - 1], mixed)
         mixed = np.where((share > 1 - 1e-6)[..., None], joints[after], mixed)
         mixed[~is_inside] = np.nan
@@ -93,9 +93,9 @@ class CameraView:
         return mixed, np.where(np.isnan(mixed[..., 0]), 0.0, weight)
 
     def speeds(self, person: int) -> Floats:
-        """Return the velocity (n, 19, 3) of joints in each frame, in meters a second, NaN where a neighbor has none.
+        """Return the velocity (n, 19, 3) of joints in each frame, in meters per second; NaN if a neighbor lacks it.
 
-        From the frames before and after it: the frame's own noise is not in it.
+        Computed from the frames before and after, so that it is independent of the frame's own noise.
         """
         speeds = np.full(self.joints[person].shape, np.nan)
         if len(self.times) > 2:

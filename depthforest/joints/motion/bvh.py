@@ -15,19 +15,19 @@ BVH_UNIT = 0.01
 
 
 def write_bvh(path: str | Path, motion: Motion, *, fps: float | None = None) -> Floats:
-    """Write a person's motion as BVH: a skeleton with fixed bones, and rotations that reach for the joints.
+    """Write a person's motion as BVH: a skeleton with bones of fixed length, and rotations that follow the joints.
 
-    The bones have the median length of the recording. Each joint lies in the direction of the found one, seen from the
-    joint above it: errors of length do not add up along a limb. Limbs do not twist about themselves: joints do not show
-    that. Missing joints are interpolated.
+    Bones have their median length in the recording. Each joint lies in the direction of the found one, seen from its
+    parent, so that length errors do not add up along a limb. Limbs do not twist, because joints do not show twist.
+    Missing joints are interpolated.
 
     Parameters
     ----------
     path : str or Path
     motion : Motion
-        Every joint is found at least once.
+        Every joint must be found at least once.
     fps : float, optional
-        Frames per second of the file, whose frames are evenly spaced. Default: that of the recording, by its median.
+        Frames per second of the file, whose frames are evenly spaced. Default: the recording's median rate.
 
     Returns
     -------

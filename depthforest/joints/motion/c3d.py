@@ -14,7 +14,7 @@ from depthforest.frames import JOINTS
 from depthforest.joints.motion.motion import Motion
 
 MAX_FRAMES = 65535
-"""The format counts frames in 16 bits; programs disagree on how longer files say so."""
+"""The format counts frames in 16 bits; programs disagree on how to store longer files."""
 
 
 def write_c3d(path: str | Path, motion: Motion, *, fps: float | None = None) -> None:
@@ -25,7 +25,7 @@ def write_c3d(path: str | Path, motion: Motion, *, fps: float | None = None) -> 
     path : str or Path
     motion : Motion
     fps : float, optional
-        Frames per second of the file, whose frames are evenly spaced. Default: that of the recording, by its median.
+        Frames per second of the file, whose frames are evenly spaced. Default: the recording's median rate.
     """
     try:
         ezc3d: Any = importlib.import_module("ezc3d")
@@ -41,10 +41,10 @@ def write_c3d(path: str | Path, motion: Motion, *, fps: float | None = None) -> 
     about["RATE"]["value"], about["UNITS"]["value"], about["LABELS"]["value"] = [rate], ["mm"], JOINTS
     content.add_parameter("POINT", "X_SCREEN", ["+X"])
     content.add_parameter("POINT", "Y_SCREEN", ["+Y"])
-    # as text: single precision would cut the seconds of a clock
+    # as text, because single precision would truncate clock times
     content.add_parameter("DEPTHFOREST", "START_S", [repr(float(times[0]))])
     content["data"]["points"] = points
     with tempfile.TemporaryDirectory() as folder, replacing(path) as file:
-        made = Path(folder) / "made.c3d"  # ezc3d writes under names with this ending alone
+        made = Path(folder) / "made.c3d"  # ezc3d requires this ending
         content.write(str(made))
         file.write(made.read_bytes())

@@ -1,4 +1,4 @@
-"""glTF 2.0 in one binary file: the animated skeleton, and a body of one spindle for each bone that moves with it."""
+"""glTF 2.0 in one binary file: the animated skeleton, and a mesh with one spindle for each bone."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from depthforest.joints.motion.motion import Motion, unit
 from depthforest.joints.motion.skeleton import NODES, TIP, Skeleton
 
 FLOAT, WORD, BYTE = 5126, 5123, 5121
-"""glTF's numbers of the types float32, uint16 and uint8."""
+"""glTF's codes of the types float32, uint16 and uint8."""
 
 WIDTH = 0.12
-"""Width of a bone's spindle in its length, widest at a fifth."""
+"""Width of a bone's spindle as a share of its length; it is widest at a fifth of the length."""
 
 COLOR = (0.75, 0.62, 0.5, 1.0)
 
@@ -32,7 +32,7 @@ def write_gltf(path: str | Path, motion: Motion) -> Floats:
     path : str or Path
         Usually ends in .glb.
     motion : Motion
-        Every joint is found at least once.
+        Every joint must be found at least once.
 
     Returns
     -------
@@ -83,7 +83,7 @@ class _Store:
 
 
 def _nodes(skeleton: Skeleton) -> list[dict[str, Any]]:
-    """Return the joints in the T-pose, and after them the node of the body."""
+    """Return the nodes of the joints in the T-pose, then the node of the body."""
     numbers = {node.name: number for number, node in enumerate(NODES)}
     nodes: list[dict[str, Any]] = []
     for node in NODES:
@@ -94,7 +94,7 @@ def _nodes(skeleton: Skeleton) -> list[dict[str, Any]]:
 
 
 def _rest(skeleton: Skeleton) -> dict[str, Floats]:
-    """Return the places of the joints in the T-pose, the hips at the origin."""
+    """Return the positions of the joints in the T-pose, with the hips at the origin."""
     places: dict[str, Floats] = {}
     for node in NODES:
         offset = skeleton.offsets[node.name]
@@ -105,7 +105,7 @@ def _rest(skeleton: Skeleton) -> dict[str, Floats]:
 def _skin(store: _Store, skeleton: Skeleton) -> dict[str, Any]:
     inverse = np.tile(np.eye(4, dtype=np.float32), (len(NODES), 1, 1))
     inverse[:, :3, 3] = [-place for place in _rest(skeleton).values()]
-    matrices = store.add(inverse.transpose(0, 2, 1), "MAT4", FLOAT)  # column after column
+    matrices = store.add(inverse.transpose(0, 2, 1), "MAT4", FLOAT)  # column by column
     return {"inverseBindMatrices": matrices, "skeleton": 0, "joints": list(range(len(NODES)))}
 
 

@@ -1,7 +1,7 @@
 """Motion of one person: joints over time on a skeleton whose bones keep their length, and the angles at its joints.
 
 `files` and `tracks` deliver the joints; the modules beside this one write the result for other programs. Motion space
-is right-handed with y up: camera space turned by half a turn about x, meters. The camera is the origin.
+is right-handed with y up, in meters: camera space rotated by 180 degrees about x. The camera is the origin.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ LIMBS = tuple(
     )
 )
 MEASURED = (("spine", "neck"), ("neck", "head"), ("neck", "shoulder_l"), ("neck", "shoulder_r"), *LIMBS)
-"""Bones between two joints; the bones of the pelvis, from the middle of the hips, come beside them."""
+"""Bones between two joints. The bones of the pelvis, from the middle of the hips, are not among them."""
 
 NEAR_SHARE = 0.02
-"""Of the time between two frames: so near to one of them, its joints are taken as they are."""
+"""Share of the time between two frames: a time this near to one of them takes its joints unchanged."""
 
 _INDEX = {name: number for number, name in enumerate(JOINTS)}
 
@@ -53,7 +53,7 @@ class BoneLength:
     noise : float
         Standard deviation of single frames around the median, from the median absolute deviation; NaN if never seen.
     n : int
-        Frames that show both ends.
+        Number of frames that show both ends.
     """
 
     median: float
@@ -68,7 +68,7 @@ class Motion:
     Parameters
     ----------
     names : tuple of str
-        Of the frames.
+        Names of the frames.
     times : array (n,), float64
         Seconds, rising.
     found : array (n, 19, 3), float64
@@ -86,7 +86,7 @@ class Motion:
         Parameters
         ----------
         frames : iterable of FrameJoints
-            In order. Either all have a time or none has.
+            In order. Either all frames have a time or none.
         person : int
             The id.
         fps : float
@@ -113,7 +113,7 @@ class Motion:
         return cls(tuple(frame.name for frame in frames), times, found)
 
     def bone_lengths(self) -> dict[str, BoneLength]:
-        """Return the lengths of bones, called as in "elbow_l-wrist_l"."""
+        """Return the lengths of bones by name, such as "elbow_l-wrist_l"."""
         places = {name: self.found[:, number] for name, number in _INDEX.items()}
         places["hips"] = (places["hip_l"] + places["hip_r"]) / 2
         pairs = (("hips", "spine"), ("hip_r", "hip_l"), *MEASURED)
@@ -149,7 +149,7 @@ class Motion:
         Parameters
         ----------
         fps : float, optional
-            Default: that of the recording, by its median.
+            Default: the recording's median rate.
         """
         if fps is None:
             fps = 1 / float(np.median(np.diff(self.times))) if len(self.times) > 1 else 30.0
@@ -159,19 +159,19 @@ class Motion:
         return self.times[0] + np.arange(n) / fps, float(fps)
 
     def sampled(self, times: Floats) -> Floats:
-        """Return joints (n, 19, 3) at some times, straight between two frames that follow each other; else NaN."""
+        """Return joints (n, 19, 3) at some times, linearly between consecutive frames; NaN if one lacks it."""
         after = np.clip(np.searchsorted(self.times, times), 1, max(len(self.times) - 1, 1))
         if len(self.times) == 1:
             return np.repeat(self.found, len(times), axis=0)
         span = self.times[after] - self.times[after - 1]
-        # of a frame's own time, what its neighbor lacks does not matter: a share within rounding of it is the frame's
+        # at a frame's own time, its neighbor must not matter: shares within rounding of 0 or 1 are snapped
         share = np.clip((times - self.times[after - 1]) / span, 0.0, 1.0)[:, None, None]
         before, behind = self.found[after - 1], self.found[after]
         mixed = (1 - share) * before + share * behind
         return np.where(share < NEAR_SHARE, before, np.where(share > 1 - NEAR_SHARE, behind, mixed))
 
     def filled(self, times: Floats) -> Floats:
-        """Return joints (n, 19, 3) at some times, straight between those that were found, at rest before and after."""
+        """Return joints (n, 19, 3) at some times, linearly between found ones, constant before and after."""
         filled = np.empty((len(times), len(JOINTS), 3))
         for joint, name in enumerate(JOINTS):
             known = ~np.isnan(self.found[:, joint, 0])
@@ -197,13 +197,13 @@ def unit(vectors: Floats) -> Floats:
 
 
 def across(vectors: Floats, axes: Floats) -> Floats:
-    """Return what of vectors is at right angles to axes."""
+    """Return the components of vectors perpendicular to axes."""
     axes = unit(axes)
     return np.asarray(vectors - (vectors * axes).sum(axis=-1, keepdims=True) * axes)
 
 
 def base_frames(left: Floats, up: Floats) -> Floats:
-    """Return (n, 3, 3) with left, up and forward as columns: left as given, up at right angles to it."""
+    """Return (n, 3, 3) with left, up and forward as columns: left as given, up made perpendicular to it."""
     x = unit(left)
     y = unit(across(up, x))
     return np.stack((x, y, np.cross(x, y)), axis=-1)

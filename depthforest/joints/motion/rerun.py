@@ -1,4 +1,4 @@
-"""Recordings of the Rerun viewer: joints and bones on a time line, to look at beside other data of a robot."""
+"""Recordings for the Rerun viewer: joints and bones on a timeline, to view beside other data of a robot."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_rerun(path: str | Path, motion: Motion) -> None:
     except ImportError:
         raise UsageError(f"{path}: Rerun recordings need the package rerun-sdk: pip install rerun-sdk") from None
     with tempfile.TemporaryDirectory() as folder, replacing(path) as file:
-        made = Path(folder) / "made.rrd"  # the SDK writes files by name alone
+        made = Path(folder) / "made.rrd"  # the SDK only writes to named files
         with rr.RecordingStream("depthforest") as recording:
             recording.save(made)
             recording.log("person", rr.ViewCoordinates.RIGHT_HAND_Y_UP, static=True)
@@ -46,5 +46,5 @@ def write_rerun(path: str | Path, motion: Motion) -> None:
                 recording.set_time(TIMELINE, duration=float(time))
                 recording.log("person/joints", rr.Points3D(places[is_known], labels=labels, radii=JOINT_RADIUS_M))
                 recording.log("person/bones", rr.LineStrips3D(bones, radii=BONE_RADIUS_M))
-            recording.disconnect()  # ends the file
+            recording.disconnect()  # finishes the file
         file.write(made.read_bytes())

@@ -1,4 +1,4 @@
-"""The skeleton of a motion: bones of fixed length, and rotations that reach for the joints of each frame."""
+"""The skeleton of a motion: bones of fixed length, and rotations that follow the joints of each frame."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from depthforest.frames import JOINTS
 from depthforest.joints.motion.motion import LIMBS, Motion, MotionError, across, base_frames, unit
 
 TIP = 0.05
-"""Meters of the end sites beyond head, hands and feet."""
+"""Length in meters of the end sites beyond head, hands and feet."""
 
 _INDEX = {name: number for number, name in enumerate(JOINTS)}
 
@@ -29,7 +29,7 @@ LEFT, RIGHT, UP, DOWN, FORWARD = (1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0
 
 NODES = (
     Node("hips", "", (0.0, 0.0, 0.0)),
-    Node("lumbar", "hips", (0.0, 0.0, 0.0)),  # at the root, for the bone up: the root turns with the line of the hips
+    Node("lumbar", "hips", (0.0, 0.0, 0.0)),  # at the root, for the bone upward: the root rotates with the hips
     Node("spine", "lumbar", UP),
     Node("neck", "spine", UP),
     Node("head", "neck", UP),
@@ -52,7 +52,7 @@ NODES = (
     Node("ankle_r", "knee_r", DOWN),
     Node("foot_r", "ankle_r", FORWARD),
 )
-"""The skeleton, parents before their children, depth first as the file has it."""
+"""The nodes of the skeleton, parents before their children, depth first, as in files."""
 
 _AIMS = {"lumbar": "spine", "neck": "head", "clavicle_l": "shoulder_l", "clavicle_r": "shoulder_r"} | dict(LIMBS)
 """Node -> the child that its rotation points at."""
@@ -60,14 +60,14 @@ _AIMS = {"lumbar": "spine", "neck": "head", "clavicle_l": "shoulder_l", "clavicl
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """A skeleton in motion.
+    """An animated skeleton.
 
     Parameters
     ----------
     offsets : dict of node to array (3,)
         From the parent, in the T-pose, meters.
     places : dict of node to array (n, 3)
-        In motion space.
+        Positions in motion space.
     turns : dict of node to array (n, 3, 3)
         Rotations from the T-pose to motion space.
     """
@@ -78,10 +78,10 @@ class Skeleton:
 
     @classmethod
     def following(cls, motion: Motion, times: Floats) -> Skeleton:
-        """Return the skeleton that reaches for the joints at some times; every joint is found at least once.
+        """Return the skeleton that follows the joints at some times; every joint must be found at least once.
 
-        The bones have the median length of the recording. Each joint lies in the direction of the found one, seen from
-        the joint above it: errors of length do not add up along a limb. Missing joints are interpolated.
+        Bones have their median length in the recording. Each joint lies in the direction of the found one, seen from
+        its parent, so that length errors do not add up along a limb. Missing joints are interpolated.
         """
         offsets = _rest_offsets(motion)
         return cls(offsets, *_solved(motion.filled(times), offsets))
@@ -92,7 +92,7 @@ class Skeleton:
         return transposed(self.turns[node.parent]) @ turns if node.parent else turns
 
     def joints(self) -> Floats:
-        """Return the places (n, 19, 3) of the joints in the order of `parts.JOINTS`."""
+        """Return the positions (n, 19, 3) of the joints in the order of `parts.JOINTS`."""
         return np.stack([self.places[name] for name in JOINTS], axis=1)
 
 
@@ -100,7 +100,7 @@ def _rest_offsets(motion: Motion) -> dict[str, Floats]:
     """Return the offset of each node from its parent in the T-pose, meters."""
     lengths = {name: bone.median for name, bone in motion.bone_lengths().items()}
     lengths["hips-hip_l"] = lengths["hips-hip_r"] = lengths["hip_r-hip_l"] / 2
-    at = {"lumbar": "hips", "clavicle_l": "neck", "clavicle_r": "neck"}  # nodes in the place of another
+    at = {"lumbar": "hips", "clavicle_l": "neck", "clavicle_r": "neck"}  # nodes at the position of another joint
     offsets = {}
     for node in NODES:
         bone = f"{at.get(node.parent, node.parent)}-{at.get(node.name, node.name)}"
@@ -112,7 +112,7 @@ def _rest_offsets(motion: Motion) -> dict[str, Floats]:
 
 
 def _solved(filled: Floats, offsets: dict[str, Floats]) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Return place (n, 3) and global rotation (n, 3, 3) of every node."""
+    """Return position (n, 3) and global rotation (n, 3, 3) of every node."""
     target = {name: filled[:, number] for name, number in _INDEX.items()}
     places, turns = {"hips": (target["hip_l"] + target["hip_r"]) / 2}, {}
     turns["hips"] = base_frames(target["hip_l"] - target["hip_r"], target["spine"] - places["hips"])
@@ -122,7 +122,7 @@ def _solved(filled: Floats, offsets: dict[str, Floats]) -> tuple[dict[str, Float
             parent = turns[node.parent]
             places[name] = places[node.parent] + parent @ offsets[name]
             aim = _AIMS.get(name)
-            if name == "spine":  # the chest: up to the neck, turned with the line of the shoulders
+            if name == "spine":  # the chest: up to the neck, rotated with the line of the shoulders
                 up = target["neck"] - places[name]
                 turns[name] = base_frames(across(target["shoulder_l"] - target["shoulder_r"], up), up)
             elif aim is None:
@@ -133,7 +133,7 @@ def _solved(filled: Floats, offsets: dict[str, Floats]) -> tuple[dict[str, Float
 
 
 def _swing(start: Floats, end: Floats) -> Floats:
-    """Return the least rotations (n, 3, 3) that take directions to directions."""
+    """Return the smallest rotations (n, 3, 3) that map the start directions to the end directions."""
     a, b = unit(start), unit(end)
     cosine = np.clip((a * b).sum(axis=1), -1, 1)[:, None, None]
     axis = np.cross(a, b)
@@ -141,7 +141,7 @@ def _swing(start: Floats, end: Floats) -> Floats:
     skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0] = axis.T
     skew -= transposed(skew)
     turned = np.eye(3) + skew + skew @ skew / np.maximum(1 + cosine, 1e-9)
-    # opposite directions: half a turn about anything at right angles
+    # opposite directions: half a turn about any perpendicular axis
     other = unit(np.cross(a, np.eye(3)[np.abs(a).argmin(axis=1)]))
     half = 2 * other[:, :, None] * other[:, None, :] - np.eye(3)
     return np.where(cosine < -1 + 1e-8, half, turned)
