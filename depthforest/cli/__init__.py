@@ -10,6 +10,7 @@ Modules, from the ground up:
 - `pictures`: images to look at: the samples of `demo` and the frames of `show`.
 - `info`: what a model file or a checkpoint is, as lines of text.
 - `terminal`: what commands show: a live line or bar on a terminal, plain lines in a log, errors in one line.
+- `outputs`: the model file that a command writes: checked, and told if it replaces another.
 - `warming`: tasks that compile what commands need, done in processes side by side before the first of them.
 - `modelcommands`: the commands about models: `evaluate`, `compare`, `fit-joints`, `fit-confidence`, `fit-leaves`,
   `import-pcl`, `export`, `info`.

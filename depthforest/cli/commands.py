@@ -21,7 +21,6 @@ from depthforest.base import (
     DepthForestError,
     DepthForestWarning,
     UsageError,
-    check_writable,
     counted,
     heed_terminations,
     tame,
@@ -66,6 +65,7 @@ from depthforest.cli.options import (
     group_of,
     with_fields_of,
 )
+from depthforest.cli.outputs import check_output, save_trained
 from depthforest.cli.recipes import refuse_others, train_by_recipe
 from depthforest.cli.recording import recordings
 from depthforest.cli.startup import leave_garbage, spare_linear_algebra
@@ -561,11 +561,11 @@ def train(
     from depthforest.training import TrainConfig
 
     with status("compiling ..."):
-        from depthforest.training import begin_checkpoint, is_checkpoint, remove_checkpoint
+        from depthforest.training import begin_checkpoint, is_checkpoint
         from depthforest.training import train as train_forest
     base = TrainConfig.load(config) if config is not None else TrainConfig()
     chosen = replace(base, **{name: value for name, value in numbers.items() if value is not None})
-    check_writable(output)
+    check_output(output, is_forced=force)
     folder = checkpoint if checkpoint is not None else output.with_name(f"{output.name}.checkpoint")
     begin_checkpoint(folder, is_resumed=resume, is_forced=force)
     given: dict[str, Any] = {"camera": camera, "sensor": sensor, "bodies": bodies, "mocap": mocap}
@@ -583,12 +583,7 @@ def train(
         goes_on = f"; the same command with --resume continues from {folder}" if is_checkpoint(folder) else ""
         complain("warning", f"stopped{goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    try:
-        forest.save(output)
-    except DepthForestError as error:
-        raise DepthForestError(*error.args, f"; the same command with --resume writes it again from {folder}") from None
-    if checkpoint is None:  # one that was named is kept
-        remove_checkpoint(folder)
+    save_trained(forest, output, folder, is_kept=checkpoint is not None)
     print(f"{counted(forest.n_trees, 'trees')}, {forest.n_nodes} nodes, {forest.n_leaves} leaves in {output}")
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from depthforest.base import check_writable, counted
-from depthforest.cli.modelcommands import check_overwriting
+from depthforest.base import counted
 from depthforest.cli.options import (
     DaskOption,
     MemoryOption,
@@ -17,6 +16,7 @@ from depthforest.cli.options import (
     ThreadsOption,
     with_fields_of,
 )
+from depthforest.cli.outputs import check_output, save_trained
 from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, live_lines, on_cluster, progress_bar, status
 
 contexts = typer.Typer()
@@ -49,14 +49,14 @@ def train_context(
 
     from depthforest.training import ContextConfig
 
-    check_writable(output)
+    check_output(output, model=None if resume else model, is_forced=force)
     base = ContextConfig.load(config) if config is not None else ContextConfig()
     chosen = replace(base, **{name: value for name, value in numbers.items() if value is not None})
     folder = checkpoint if checkpoint is not None else output.with_name(f"{output.name}.checkpoint")
     with status("reading the model, compiling ..."):
         from depthforest.forest import load
         from depthforest.io import open_datasets
-        from depthforest.training import begin_checkpoint, is_checkpoint, remove_checkpoint, train_context
+        from depthforest.training import begin_checkpoint, is_checkpoint, train_context
 
         forest, frames = load(model), open_datasets(data, limit)
     begin_checkpoint(folder, is_resumed=resume, is_forced=force)
@@ -69,9 +69,7 @@ def train_context(
         goes_on = f"; the same command with --resume continues from {folder}" if is_checkpoint(folder) else ""
         complain("warning", f"stopped{goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    trained.save(output)
-    if checkpoint is None:  # one that was named is kept
-        remove_checkpoint(folder)
+    save_trained(trained, output, folder, is_kept=checkpoint is not None)
     assert trained.context is not None
     print(f"context of {counted(trained.context.n_trees, 'trees')}, {trained.context.n_leaves} leaves in {output}")
 
@@ -92,8 +90,7 @@ def fit_context(
     dask: DaskOption = None,
 ) -> None:
     """Refit the leaves of a context stage together with the first stage. Run fit-joints next."""
-    check_writable(output)
-    check_overwriting(model, output, force)
+    check_output(output, model=model, is_forced=force)
     with status("reading the model, compiling ..."):
         from depthforest.forest import load
         from depthforest.io import open_datasets

@@ -18,6 +18,7 @@ from depthforest.cli.options import (
     ThreadsOption,
     with_fields_of,
 )
+from depthforest.cli.outputs import check_output, save_trained
 from depthforest.cli.terminal import (
     EXIT_INTERRUPTED,
     complain,
@@ -237,18 +238,6 @@ def _result_table(records: list[dict[str, Any]]) -> Any:
     return table
 
 
-def check_overwriting(model: str, output: Path, is_forced: bool) -> None:
-    """Raise UsageError if a model would be written over itself, unless that is wanted."""
-    from depthforest.forest import find_model
-
-    place = find_model(model)
-    if not is_forced and output.exists() and isinstance(place, Path) and place.resolve() == output.resolve():
-        raise UsageError(
-            f"{output}: is the model that is read; name another file with ", Parameter("output"), ", or pass ",
-            Parameter("force", True), " to overwrite it",
-        )  # fmt: skip
-
-
 @models.command("fit-joints")
 def fit_joints(
     model: Annotated[str, typer.Argument(help="A model file, or the name of a shipped one.", metavar="MODEL")],
@@ -262,8 +251,7 @@ def fit_joints(
     dask: DaskOption = None,
 ) -> None:
     """Learn how to find joints in a model's labels, and store it in the model."""
-    check_writable(output)
-    check_overwriting(model, output, force)
+    check_output(output, model=model, is_forced=force)
     with status("reading the model, compiling ..."):
         from depthforest.forest import load
         from depthforest.io import open_datasets
@@ -318,8 +306,7 @@ def fit_confidence(
     dask: DaskOption = None,
 ) -> None:
     """Calibrate a model's confidence, so that it is the probability that a label is right. Labels stay the same."""
-    check_writable(output)
-    check_overwriting(model, output, force)
+    check_output(output, model=model, is_forced=force)
     with status("reading the model, compiling ..."):
         from depthforest.forest import load
         from depthforest.io import open_datasets
@@ -363,8 +350,7 @@ def fit_leaves(
     dask: DaskOption = None,
 ) -> None:
     """Refit a model's leaves on more frames, with facings; its splits stay. Run fit-joints next."""
-    check_writable(output)
-    check_overwriting(model, output, force)
+    check_output(output, model=model, is_forced=force)
     with status("reading the model, compiling ..."):
         from depthforest.forest import load
         from depthforest.io import open_datasets
@@ -414,13 +400,13 @@ def train_people(
 
     from depthforest.training import PeopleConfig
 
-    check_writable(output)
+    check_output(output, is_forced=force)
     base = PeopleConfig.load(config) if config is not None else PeopleConfig()
     chosen = replace(base, **{name: value for name, value in numbers.items() if value is not None})
     folder = checkpoint if checkpoint is not None else output.with_name(f"{output.name}.checkpoint")
     with status("reading data, compiling ..."):
         from depthforest.io import open_datasets
-        from depthforest.training import begin_checkpoint, is_checkpoint, remove_checkpoint, train_people
+        from depthforest.training import begin_checkpoint, is_checkpoint, train_people
 
         frames = open_datasets(data, limit)
     begin_checkpoint(folder, is_resumed=resume, is_forced=force)
@@ -433,9 +419,7 @@ def train_people(
         goes_on = f"; the same command with --resume continues from {folder}" if is_checkpoint(folder) else ""
         complain("warning", f"stopped{goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    model.save(output)
-    if checkpoint is None:  # one that was named is kept
-        remove_checkpoint(folder)
+    save_trained(model, output, folder, is_kept=checkpoint is not None)
     print(f"{model.scores['candidates']} candidates, {model.scores['people']} of them people; written: {output}")
 
 
@@ -449,9 +433,9 @@ def import_pcl(
     ] = None,
 ) -> None:
     """Convert the trees of PCL's people detector (gpu/people) into a model."""
-    check_writable(output)
     if any(tree.resolve() == output.resolve() for tree in trees):
         raise UsageError(f"{output}: is an input; name another file for the model")
+    check_output(output)
     with status("reading trees ..."):
         from depthforest.forest import pcl
 

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from depthforest.base import Parameter, UsageError
+from depthforest.cli.outputs import check_output
 from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, live_lines, on_cluster, print_table, status
 from depthforest.cli.warming import TRAIN, compile_first
 
@@ -37,6 +38,7 @@ def train_by_recipe(
         if is_dry:
             rows = run.plan()
         else:
+            check_output(output)
             run.check()  # what is missing is told now, before anything is compiled
     if is_dry:
         print_plan(rows)

@@ -48,7 +48,10 @@ class CompareFolder(ClaimedFolder):
         self.check(self.settings)
 
     def begin(self) -> None:
-        """Make the folder and note the settings."""
+        """Make the folder and note the settings; keep other runs out until `unlock`. Later calls do nothing more."""
+        self.lock()
+        self.check(self.settings)  # another run may have made the folder since
+        self.remove_leftovers()
         self.claim(json_bytes(self.settings))
         make_folder(self.path / RECORDS)
 

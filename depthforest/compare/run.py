@@ -114,8 +114,12 @@ class Comparison:
 
     def write_all(self) -> list[Path]:
         """Write tables and plots of all finished learners; plots only where matplotlib is installed."""
-        records = self.folder.results()
-        return self.write_tables() + draw_plots(self.folder.path, records, self.folder.settings["parts"])
+        self.folder.begin()
+        try:
+            records = self.folder.results()
+            return self.write_tables() + draw_plots(self.folder.path, records, self.folder.settings["parts"])
+        finally:
+            self.folder.unlock()
 
     def _record(self, learner: Learner, data: CompareData, tell: Callable[[Fit], object]) -> dict[str, Any]:
         fitter = Fitter(learner, data, self.settings.seed)

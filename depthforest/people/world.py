@@ -120,22 +120,32 @@ def find_world(frames: Frame | Iterable[Frame]) -> World | None:
 
 
 def floor_of(frame: Frame) -> FittedPlane | None:
-    """Return the floor of a frame; None if it shows none."""
-    return find_floor(find_planes(DepthGrid.of(frame), n=MAX_PLANES))
+    """Return the floor of a frame; None if it shows none. A steep one counts only in a room that stands on it."""
+    return _floor_among(find_planes(DepthGrid.of(frame), n=MAX_PLANES))[0]
 
 
 def looks_down(frame: Frame) -> bool | None:
     """Tell whether the camera looks down by 50 degrees or more; None if the room leaves it open.
 
     A plane that faces the camera is a floor seen from above or a wall seen from the front; geometry alone cannot tell.
-    A steep floor counts only in a room that stands on it.
     """
     planes = find_planes(DepthGrid.of(frame), n=MAX_PLANES)
-    floor = find_floor(planes)
-    if floor is not None:
-        return -floor.normal[2] > STEEP_COS and _stands_on(floor, planes)
+    floor, is_refused = _floor_among(planes)
+    if floor is not None or is_refused:
+        return floor is not None and _is_steep(floor)
     is_open = any(plane.area >= FACING_AREA and -plane.normal[2] > FACING_COS for plane in planes)
     return None if is_open else False
+
+
+def _floor_among(planes: tuple[FittedPlane, ...]) -> tuple[FittedPlane | None, bool]:
+    """Return the floor among planes, and whether there is none because the room does not stand on a steep one."""
+    floor = find_floor(planes)
+    is_refused = floor is not None and _is_steep(floor) and not _stands_on(floor, planes)
+    return None if is_refused else floor, is_refused
+
+
+def _is_steep(floor: FittedPlane) -> bool:
+    return bool(-floor.normal[2] > STEEP_COS)
 
 
 def _stands_on(floor: FittedPlane, planes: tuple[FittedPlane, ...]) -> bool:

@@ -11,6 +11,7 @@ Modules, from the ground up:
 - `merging`: every person of a frame labeled separately, and the answers merged into one image.
 - `peoplemaps`: who is where in the frames of a run: given masks, people that are searched for, or all readings.
 - `plausibility`: whether unit, camera and orientation of frames are right, judged by the people in them.
+- `continuity`: whether frames that are tracked follow each other.
 - `tracking`: `Tracker`: everyone in a frame with ids, parts and joints, followed from frame to frame.
 - `outputs`: what is written for a frame, each file whole or not at all, and the video.
 - `outfolder`: the output folder. It gives every input a unique name, knows what is done, and refuses to mix models or

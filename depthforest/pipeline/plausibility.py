@@ -76,7 +76,7 @@ class Finding:
 
     Parameters
     ----------
-    kind : "empty", "scale", "camera", "rotate", "far" or "nobody"
+    kind : "empty", "scale", "camera", "rotate", "far", "nobody" or "track"
         The option to change; "empty": no readings; "nobody": nobody was found, for an unknown reason.
     message : tuple
         Text and parameters.

@@ -34,6 +34,7 @@ from depthforest.io import FrameName, FrameSequence
 from depthforest.joints import JointTracks
 from depthforest.people import People, World
 from depthforest.pipeline.clock import Clock
+from depthforest.pipeline.continuity import Continuity
 from depthforest.pipeline.merging import PeopleLabels, label_people
 from depthforest.pipeline.motions import write_motions
 from depthforest.pipeline.options import LabelOptions
@@ -245,6 +246,7 @@ class LabelRun:
         self._names: dict[str, None] = {}  # of the frames that are there, in order
         self._summary = LabelSummary()
         self._judge = Plausibility(forest, frames.options, is_tried=self._people.is_looked_for)
+        self._continuity = Continuity()
 
     def run(self) -> LabelSummary:
         """Label the frames and write the answers.
@@ -351,12 +353,14 @@ class LabelRun:
         assert task.glance is not None  # it is labeled
         self._summary.count(self._folder.name(task.name) or str(task.name), len(task.glance.people))
         self._judge.add(task.glance)
+        if self._options.is_tracked:
+            self._continuity.add(task.glance.people.ids)
         if video is not None and task.picture is not None:
             video.add(task.picture, task.time)
 
     def _finish(self, video: VideoFile | None) -> None:
         """Write what is made of all frames, and judge how they were read."""
-        self._summary.findings = self._judge.findings()
+        self._summary.findings = (*self._judge.findings(), *self._continuity.findings())
         table = self._folder.path / JOINTS_TABLE
         if JOINTS in self._kinds and self._names and (self._summary.n_labeled or not table.exists()):
             write_table(self._folder.path, self._folder.written(JOINTS))

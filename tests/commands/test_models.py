@@ -142,6 +142,8 @@ def test_train_context_writes_a_model_that_other_commands_take(data, tmp_path, c
     assert df.load(refitted).context.config["fit_context"] == {"frames": 16, "rounds": 1}
     with pytest.raises(UsageError, match="is the model that is read"):
         command("fit-context", refitted, *options, "-o", refitted)
+    with pytest.raises(UsageError, match="is the model that is read"):
+        command("train-context", refitted, "--data", data, "-o", refitted)
     with pytest.raises(UsageError, match="has no context stage"):
         command("fit-context", MODEL, *options, "-o", again)
     assert command("fit-leaves", trained, "--data", data, "-o", again, "--facings", 1, "--rounds", 0) == 0

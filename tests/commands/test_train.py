@@ -230,6 +230,18 @@ def test_a_checkpoint_that_does_not_fit(tmp_path, frames):
     assert (tmp_path / "c").read_bytes() != (tmp_path / "a").read_bytes()
 
 
+def test_a_model_that_is_replaced_is_told(tmp_path, frames):
+    df.write_dataset(tmp_path / "data", frames)
+    line = "depthforest: warning: m: is there already; the new model will replace it when it is finished\n"
+    for more, told in (((), ""), (("--seed", 3), line), (("--resume",), line), (("--force",), "")):
+        done = run("train", "-o", "m", "--data", "data", *NUMBERS, *more, cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, told)
+    (tmp_path / "a.tree").write_text("1\n0 0 0 0 0\n0\n1\n")
+    for told in ("", line.replace(" m:", " pcl:")):
+        done = run("import-pcl", "a.tree", "-o", "pcl", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, told)
+
+
 def test_without_a_checkpoint_resume_starts_afresh_and_says_so(tmp_path, frames):
     df.write_dataset(tmp_path / "data", frames)
     done = run("train", "-o", "m", "--data", "data", *NUMBERS, "--resume", cwd=tmp_path)

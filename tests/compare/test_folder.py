@@ -1,4 +1,5 @@
 import json
+import os
 from copy import deepcopy
 
 import pytest
@@ -69,6 +70,30 @@ def test_a_folder_that_was_stopped_at_any_moment_is_taken_again(tmp_path, monkey
             pass
     assert len(calls) == number
     begun(tmp_path / "out").keep_result("bagging", record("bagging", 0.5))
+
+
+def test_what_a_killed_run_left_half_written_is_removed(tmp_path):
+    begun(tmp_path).unlock()
+    for place in (tmp_path, tmp_path / "learners"):
+        (place / ".0123456789ab.part").write_text("half")
+    (tmp_path / ".mine").write_text("mine")
+    begun(tmp_path).unlock()
+    assert {path.name for path in tmp_path.rglob("*")} == {".mine", "learners", "settings.json"}
+
+
+def test_a_folder_is_of_one_run_at_a_time(tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    other = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with pytest.raises(DepthForestError, match="another run is writing there; wait until it has ended, or name"):
+        begun(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    os.close(other)
+    folder, late = CompareFolder(tmp_path, SETTINGS), CompareFolder(tmp_path, SETTINGS | {"pixels": 20})
+    folder.begin()
+    folder.unlock()
+    with pytest.raises(UsageError, match="pixels was 10, now 20"):  # seen before the other run began
+        late.begin()
 
 
 def test_hidden_files_are_nobodys(tmp_path):

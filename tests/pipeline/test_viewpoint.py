@@ -77,6 +77,7 @@ def test_what_leans_against_the_room_is_no_floor():
     assert -find_floor(planes).normal[2] == pytest.approx(0.7766, abs=0.01)  # the board passes for a steep floor
     assert looks_down(frame) is False
     assert df.choose_model([frame] * 3) == DEFAULT_MODEL
+    assert df.find_world(frame) is None  # by the same rule
 
 
 def test_a_table_top_is_no_floor_below_people():
@@ -94,6 +95,7 @@ def test_a_steep_floor_counts_in_a_furnished_room():
     frame = room_frame(55.0, [floor, WALL, table(1.75), board(2.5)])
     assert looks_down(frame) is True
     assert df.choose_model(frame) == TOP_MODEL
+    assert df.find_world(frame).tilt == pytest.approx(55, abs=1)
 
 
 def test_frames_must_agree_on_a_steep_floor():
