@@ -1,7 +1,7 @@
-"""Background: what a camera that stands still sees when nobody is there; depth and noise of every pixel.
+"""Background: the view of a static camera without people; depth and noise of every pixel.
 
-Learned from one empty frame, from several, or running over a recording in which people come and go: whatever turns out
-to be farther takes the place of what was before it, because nobody can look through a wall.
+It is learned from one empty frame, from several, or continuously from a recording in which people come and go: farther
+readings replace nearer ones, because a camera cannot see through a wall.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from depthforest.people.grid import DepthGrid, noise_at, noise_scale
 from depthforest.people.planes import find_planes, find_up
 
 PRIOR_READINGS = 8.0
-"""Readings that the noise expected at a depth counts for, beside those that a pixel has had itself."""
+"""Weight of the noise expected at a depth, in readings, relative to a pixel's own readings."""
 
 MEMORY = 100.0
-"""Readings that a pixel's mean and noise remember: 3 s of a recording."""
+"""Memory of a pixel's mean and noise in readings: 3 s of a recording."""
 
 SOON = 3
-"""Readings in a row that are farther, after which they are the background: one may be a flicker."""
+"""Consecutive farther readings after which they become the background: a single one may be a flicker."""
 
 PATIENCE = 900
-"""The same for readings that are nearer: a chair that somebody moved is background half a minute later."""
+"""The same for nearer readings: a chair that somebody moved becomes background after half a minute."""
 
 LEAST_MM = 8.0
-"""Millimeters before the background that are always background: rounding, warmth, a lens."""
+"""Millimeters in front of the background that always count as background: rounding, temperature drift, lens."""
 
 WEAK_NOISES, STRONG_NOISES = 2.0, 4.0
-"""Standard deviations before the background from which a reading may be, and is, somebody."""
+"""Standard deviations in front of the background beyond which a reading may be, and is, a person."""
 
 EDGE_MM = 30.0
-"""Millimeters between neighbors, beside noise, that are an edge of the background."""
+"""Millimeters between neighbors, in addition to noise, that make an edge of the background."""
 
 EDGE_SHARE = 1 / 213
-"""Of the longer side of the picture: how far edges wander between frames; 3 pixels of 640."""
+"""How far edges move between frames, as a share of the picture's longer side: 3 pixels of 640."""
 
 BEHIND_MM = 30.0
-"""Millimeters, beside noise, that a reading is behind the background."""
+"""Millimeters, in addition to noise, beyond which a reading is behind the background."""
 
 MOST_BEHIND = 0.08
-"""Share of the readings that may be behind the background; people cause none, a moved camera or door does."""
+"""Largest share of readings behind the background; people cause none, but a moved camera or door does."""
 
 NOBODY, MAYBE, SOMEBODY = 0, 1, 2
-"""What `Background.compare` says of a pixel."""
+"""Values of a pixel in `Background.compare`."""
 
 
 class Background:
@@ -67,7 +67,7 @@ class Background:
     """
 
     patience = PATIENCE
-    """Frames in a row with nearer readings, after which they are the background."""
+    """Consecutive frames with nearer readings after which these become the background."""
 
     def __init__(self, frame: Frame) -> None:
         if not isinstance(frame, Frame):
@@ -127,7 +127,7 @@ class Background:
         return self._up
 
     def add(self, frame: Frame, people: Bytes | None = None) -> None:
-        """Learn from one more frame of the same camera; people may be in it.
+        """Learn from another frame of the same camera, which may contain people.
 
         Parameters
         ----------
@@ -143,11 +143,11 @@ class Background:
                     f"the map of people has shape {people.shape}, the frame {frame.shape}; they must agree"
                 )
             depth_mm = np.where(people > 0, np.uint16(0), depth_mm)
-            depth_mm.setflags(write=False)  # as a frame's are: the kernel is compiled once
+            depth_mm.setflags(write=False)  # read-only, as a frame's depth, so that the kernel is compiled only once
         self._learn(depth_mm)
 
     def _learn(self, depth_mm: npt.NDArray[np.uint16]) -> None:
-        """Take in the readings of a picture that is read-only; 0 where there is nothing to learn."""
+        """Learn the readings of a read-only picture; 0 where there is nothing to learn."""
         _update(
             depth_mm, np.float32(self.noise), self.patience, self._depth, self._variance, self._count, self._other,
             self._other_count,
@@ -156,9 +156,9 @@ class Background:
         self._limits = None
 
     def compare(self, frame: Frame) -> Bytes:
-        """Return for every pixel whether it shows somebody: `NOBODY`, `MAYBE` or `SOMEBODY`, array (rows, cols).
+        """Return for every pixel whether it shows a person: `NOBODY`, `MAYBE` or `SOMEBODY`, array (rows, cols).
 
-        Warns once if much of the picture is behind the background, because the camera has then moved.
+        Warns once if much of the picture is behind the background, because then the camera has moved.
         """
         self._check(frame)
         if self._limits is None:
@@ -184,18 +184,18 @@ class Background:
 
     @property
     def _reach(self) -> int:
-        """Pixels that edges wander."""
+        """Pixels by which edges move between frames."""
         return max(1, round(max(self.shape) * EDGE_SHARE))
 
     def _make_limits(self) -> tuple[npt.NDArray[np.uint16], Bytes]:
-        """Return what readings are compared with, and where the edges are."""
+        """Return the limits that readings are compared with, and the edges."""
         is_edge = np.empty(self.shape, dtype=np.uint8)
         _mark_jumps(self._depth, self._variance, is_edge)
         window = np.ones((2 * self._reach + 1, 2 * self._reach + 1), dtype=np.uint8)
         is_edge = np.asarray(cv2.dilate(is_edge, window))
         limits = np.empty((4, *self.shape), dtype=np.uint16)
         _set_limits(self._depth, self._variance, self._count, is_edge, limits)
-        # what is surely before everything within reach need not be compared with each of it
+        # readings in front of everything within reach need no comparison with each neighbor
         limits[3] = cv2.erode(limits[1], window)
         return limits, is_edge
 
@@ -218,10 +218,10 @@ def _update(
     other: Singles,
     other_count: npt.NDArray[np.int16],
 ) -> None:
-    """Take the readings of a frame into mean, variance and count of every pixel.
+    """Add the readings of a frame to the mean, variance and count of every pixel.
 
-    What does not fit is kept as the other depth, with a count of its readings in a row: above 0 if it is farther,
-    below 0 if it is nearer.
+    A reading that does not fit is kept as the other depth, with a count of consecutive readings: above 0 if it is
+    farther, below 0 if it is nearer.
     """
     for row in range(depth.shape[0]):
         for col in range(depth.shape[1]):
@@ -238,7 +238,7 @@ def _update(
                 n = min(count[row, col] + np.float32(1), np.float32(MEMORY))
                 count[row, col] = n
                 depth[row, col] += difference / n
-                # the squares of readings about the mean, beside what was expected of them
+                # variance of the readings, mixed with the expected one
                 weight = np.float32(1) / (n + np.float32(PRIOR_READINGS))
                 variance[row, col] += (difference * difference - variance[row, col]) * weight
                 other_count[row, col] = 0
@@ -256,7 +256,7 @@ def _update(
 
 @kernel
 def _mark_jumps(depth: Singles, variance: Singles, is_edge: Bytes) -> None:
-    """Write 1 beside jumps, between neighbors, that neither noise nor a floor seen at a grazing angle accounts for."""
+    """Write 1 beside jumps between neighbors that neither noise nor a floor at a grazing angle explains."""
     is_edge[:] = 0
     n_rows, n_cols = depth.shape
     for row in range(n_rows):
@@ -272,9 +272,9 @@ def _mark_jumps(depth: Singles, variance: Singles, is_edge: Bytes) -> None:
 def _set_limits(
     depth: Singles, variance: Singles, count: Singles, is_edge: Bytes, limits: npt.NDArray[np.uint16]
 ) -> None:
-    """Write below what depth a reading may be somebody, below what it is, and above what it is behind everything.
+    """Write the depths below which a reading may be a person, below which it is one, and above which it is behind all.
 
-    Where there never was a reading, everything is somebody; at edges nothing is behind.
+    Where there never was a reading, every reading is a person; at edges, none is behind.
     """
     for row in range(depth.shape[0]):
         for col in range(depth.shape[1]):
@@ -298,16 +298,16 @@ def _compare(
     depth_mm: npt.NDArray[np.uint16], limits: npt.NDArray[np.uint16], is_edge: Bytes, depth: Singles,
     variance: Singles, reach: int, compared: Bytes,
 ) -> tuple[int, int]:  # fmt: skip
-    """Write what every pixel shows; return how many readings there are, and how many are behind the background.
+    """Classify every pixel; return how many readings there are, and how many are behind the background.
 
-    What is near an edge of the background and as deep as something there is nobody: the edge has wandered.
+    A reading near an edge of the background with the depth of something nearby shows nobody: the edge has moved.
     """
     n_readings, n_behind = 0, 0
     for row in range(depth_mm.shape[0]):
         n_doubtful = 0
         for col in range(depth_mm.shape[1]):
             reading = depth_mm[row, col]
-            # no branches: vector instructions
+            # no branches, so that the loop vectorizes
             is_reading = reading > 0
             is_before = is_reading & (reading < limits[0, row, col])
             compared[row, col] = np.uint8(is_before) + np.uint8(is_reading & (reading < limits[1, row, col]))

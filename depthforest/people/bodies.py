@@ -1,7 +1,7 @@
-"""Bodies: which cells of a depth grid are people; what remains when room and furniture are taken away, judged by shape.
+"""Bodies: which cells of a depth grid may be people, by shape, after room and furniture are removed.
 
-Floor and walls (`planes`) and the faces of furniture (`faces`) are taken away. What is left falls into regions at depth
-jumps; regions that are close become one body; and a body is somebody if its size, height and shape are those of people.
+Floor and walls (`planes`) and the faces of furniture (`faces`) are removed. The rest is split into regions at depth
+jumps, and close regions become one body. A body may be a person if it has a person's size, height and shape.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from depthforest.people.survey import SurveyedRoom
 from depthforest.people.touching import part_bodies
 
 MAX_REGIONS, MAX_BODIES = 400, 200
-"""Only the largest regions are looked at, and bodies are numbered in a byte; no room has as many."""
+"""Most regions and most bodies: only the largest regions are used, and body numbers are bytes. No room has as many."""
 
 # -- what a region is --------------------------------------------------------------------------------------------------
 
@@ -46,39 +46,40 @@ PIECE_MIN_AREA_M2 = 0.003
 """Square meters. A smaller region is noise: half a hand is larger."""
 
 PIECE_MIN_CELLS = 3
-"""Cells of the grid. Of fewer cells nothing can be measured."""
+"""Cells of the grid. Fewer cells cannot be measured."""
 
 CORE_MIN_AREA_M2 = 0.03
 """Square meters. A body is built around a core: a region at least as large as a head."""
 
 CORE_MIN_THICKNESS_M = 0.075
-"""Meters from the middle of a core to its border: a head or trunk is thicker, a chair leg thinner."""
+"""Meters from the middle of a core to its border: heads and trunks are thicker, chair legs thinner."""
 
 CORE_MIN_ROUNDNESS = 0.012
 """`regions.roundness` of a core: people are round, boards are flat."""
 
 NEAR_MIN_SHARE = 0.02
-"""Share of the grid's cells from which a region is near the camera. Little of a near body is in the picture."""
+"""A region with this share of the grid's cells is near the camera. Only a small part of a near body is in the
+picture."""
 
 NEAR_MIN_ROUNDNESS = 0.004
-"""`regions.roundness` that is enough for a near core, whose visible part is small and looks flat."""
+"""Smallest `regions.roundness` of a near core, whose visible part is small and looks flat."""
 
 VISITOR_MIN_SHARE = 0.008
-"""Share of the grid's cells from which a region in front of a known background is a person, however near."""
+"""A region in front of a known background with this share of the grid's cells is a person, however near."""
 
 CORE_MAX_FACED_SHARE, PIECE_MAX_FACED_SHARE = 0.25, 0.1
-"""Shares of the border. A core or a piece of which more touches furniture is a part of it: a chair leg, an edge."""
+"""Shares of the border. A core or a piece with more of its border on furniture is part of it: a chair leg, an edge."""
 
 # -- which regions are one body ----------------------------------------------------------------------------------------
 
 GAP_REACH_CELLS = 3
-"""Cells of the grid. Gaps are measured between regions that are at most so far apart in the picture."""
+"""Cells of the grid. Gaps are measured between regions that are at most this far apart in the picture."""
 
 SAME_BODY_GAP_M = 0.12
 """Meters. Regions with a smaller gap in space are one body."""
 
 LIMB_GAP_M = 0.3
-"""Meters. The same for a region that is too small to be a person of its own: an arm, or a leg without a head."""
+"""Meters. The same for a region that is too small to be a separate person: an arm, or a leg."""
 
 LIMB_MAX_OFFSET_M = 0.5
 """Meters, sideways or in depth, between the middle of a body and the middle of such a limb."""
@@ -90,55 +91,55 @@ HEAD_DROP_M = 0.3
 """Meters. A region whose top is this far below the body's top cannot be a standing person's head."""
 
 STACKED_MAX_SIDE_OFFSET_M, STACKED_MAX_DEPTH_OFFSET_M = 0.3, 0.4
-"""Meters between the middles of two regions that are one body, one above the other, with a table in front of it."""
+"""Meters between the middles of two regions of one body, one above the other, with a table in front of the waist."""
 
 STACKED_MAX_SHARED_HEIGHT = 0.5
-"""Share of the smaller region's height. With more in common the two are people side by side."""
+"""Share of the smaller region's height. With more overlap, the two are people side by side."""
 
 STACKED_MIN_HEIGHT_M = 0.01
-"""Meters. The smaller region is taken to be this high at least, because the share divides by its height."""
+"""Meters. Lower bound of the smaller region's height, because the share divides by it."""
 
 PERSON_MAX_HEIGHT_M = 2.1
 """Meters from the lowest to the highest point of one person."""
 
 ARM_REACH_M = 0.45
-"""Meters between a body and a hand held out to the camera: the arm behind the hand cannot be seen."""
+"""Meters between a body and a hand held out to the camera: the hand hides the arm."""
 
 HAND_MAX_AREA_M2 = 0.08
-"""Square meters of such a hand."""
+"""Largest surface of such a hand in square meters."""
 
 LOOSE_MAX_RESTING_SHARE, LOOSE_MAX_BEHIND_SHARE = 0.02, 0.15
-"""Shares of the border of such a hand. More than this resting on room or furniture, or behind something, and the
-region is an object."""
+"""Shares of the border of such a hand. A region with more of its border on room or furniture, or behind something, is
+an object."""
 
 ALONE_MAX_SHARE = 0.95
-"""Share of a body's cells. A region that is more of it is not looked at alone as well."""
+"""Share of a body's cells. A region with more of them is not also a candidate by itself."""
 
 # -- which bodies are people -------------------------------------------------------------------------------------------
 
 PERSON_MIN_AREA_M2 = 0.03
-"""Square meters of the smallest person: a head at the border of the picture."""
+"""Square meters of the smallest visible person: a head at the border of the picture."""
 
 PERSON_MIN_HEIGHT_M, PERSON_MIN_LENGTH_M = 0.28, 0.6
-"""Meters. A body that is less high must be at least this long: somebody lying."""
+"""Meters. A lower body must be at least this long: a person who lies."""
 
 CUT_MIN_CELLS = 5
-"""Cells on the border of the picture from which a body is cut by it. A cut body may be less high and less long."""
+"""With this many cells on the border of the picture, a body is cut by it. A cut body may be lower and shorter."""
 
 
 def find_bodies(grid: DepthGrid, room: SurveyedRoom, is_free: npt.NDArray[np.bool_]) -> list[Bytes]:
-    """Return what may be people, for others to judge: pictures of the cells, numbered from 1 without gaps; 0 = none.
+    """Return possible people as pictures of the cells, numbered from 1 without gaps; 0 = none.
 
-    In the first picture regions are put together to bodies. In the second each is by itself, those aside that are a
-    body of the first already: a thing may stand close to somebody.
+    In the first picture, regions are assembled into bodies. In the second, each region is by itself, except those that
+    are already a body in the first: an object may stand close to a person.
 
     Parameters
     ----------
     grid : DepthGrid
     room : SurveyedRoom
-        Of the grid.
+        Room of the grid.
     is_free : array (rows, cols), bool
-        Cells that may be somebody's.
+        Cells that may belong to a person.
     """
     taken = room.taken + np.uint8(THING) * (~is_free & (room.taken == 0)).view(np.uint8)
     labels, table = _regions(grid, taken, room.axes)
@@ -151,7 +152,7 @@ def find_bodies(grid: DepthGrid, room: SurveyedRoom, is_free: npt.NDArray[np.boo
 
 
 def _regions_alone(labels: Labels, table: Floats, bodies: Bytes) -> Bytes:
-    """Return the cells of regions that may be a person by themselves, but are a part of a body, or of several."""
+    """Return the cells of regions that may be a person by themselves but are part of one or more bodies."""
     n = len(table) + 1
     is_large = np.array([_is_large(row, labels.size) for row in table])
     if not is_large.any():
@@ -160,7 +161,7 @@ def _regions_alone(labels: Labels, table: Floats, bodies: Bytes) -> Bytes:
     _count_shared(labels, bodies, shared)
     sizes = shared.sum(axis=0)
     largest = shared[1:, 1:].argmax(axis=1) + 1
-    # a body of which a region is nearly all is the same candidate
+    # a region that is nearly all of a body is the same candidate
     is_same = shared[np.arange(1, n), largest] > ALONE_MAX_SHARE * sizes[largest]
     chosen = np.flatnonzero(is_large & ~is_same)[:MAX_BODIES]
     renumber = np.zeros(n, dtype=np.uint8)
@@ -169,7 +170,7 @@ def _regions_alone(labels: Labels, table: Floats, bodies: Bytes) -> Bytes:
 
 
 def _renumbered(labels: Labels, numbers: Bytes) -> Bytes:
-    """Return a number for the region of each cell; the last is that of no region."""
+    """Return the number of each cell's region; the last number stands for no region."""
     cells = np.empty(labels.shape, dtype=np.uint8)
     _look_up(labels, numbers, cells)
     return cells
@@ -177,7 +178,7 @@ def _renumbered(labels: Labels, numbers: Bytes) -> Bytes:
 
 @kernel
 def _look_up(labels: Labels, numbers: Bytes, cells: Bytes) -> None:
-    """Write the number of each cell's region; of -1, no region, it is the last."""
+    """Write the number of each cell's region; -1, no region, gets the last number."""
     for row in range(labels.shape[0]):
         for col in range(labels.shape[1]):
             cells[row, col] = numbers[labels[row, col]]
@@ -185,7 +186,7 @@ def _look_up(labels: Labels, numbers: Bytes, cells: Bytes) -> None:
 
 @kernel
 def _keep_regions(labels: Labels, renumber: Labels, is_region: Bytes) -> None:
-    """Give regions their new numbers; write 1 for the cells that have one, in a margin of one cell of 0."""
+    """Renumber regions; write 1 for cells that have a region, with a margin of one cell of 0."""
     is_region[:] = 0
     for row in range(labels.shape[0]):
         for col in range(labels.shape[1]):
@@ -195,21 +196,21 @@ def _keep_regions(labels: Labels, renumber: Labels, is_region: Bytes) -> None:
 
 @kernel
 def _count_shared(labels: Labels, bodies: Bytes, shared: Longs) -> None:
-    """Add up the cells (n_regions + 1, 256) of each region, from 1, and body."""
+    """Count the cells (n_regions + 1, 256) that each region, from 1, shares with each body."""
     for row in range(labels.shape[0]):
         for col in range(labels.shape[1]):
             shared[labels[row, col] + 1, bodies[row, col]] += 1
 
 
 def _numbered(cells: Bytes) -> Bytes:
-    """Give bodies numbers without gaps, in place."""
+    """Renumber bodies without gaps, in place."""
     _close_gaps(cells.reshape(-1))
     return cells
 
 
 @kernel
 def _close_gaps(cells: Bytes) -> None:
-    """Give cells numbers from 1 without gaps, in the order that they have; 0 stays."""
+    """Renumber cells from 1 without gaps, in the same order; 0 stays."""
     numbers = np.zeros(256, dtype=np.uint8)
     for i in range(len(cells)):
         numbers[cells[i]] = 1
@@ -221,9 +222,9 @@ def _close_gaps(cells: Bytes) -> None:
 
 
 def find_visitors(grid: DepthGrid, up: Floats) -> Bytes:
-    """Return the person of every cell, from 1 without gaps, of a grid of what a background does not account for.
+    """Return the person of every cell, from 1 without gaps, in a grid of readings that the background does not explain.
 
-    All of it is people and what they brought: what is near somebody belongs to them.
+    All cells are people and things that they brought; a region near a person belongs to them.
     """
     axes = room_axes(up)
     labels, table = _regions(grid, np.zeros(grid.shape, dtype=np.uint8), axes)
@@ -231,7 +232,7 @@ def find_visitors(grid: DepthGrid, up: Floats) -> Bytes:
 
 
 def _regions(grid: DepthGrid, taken: Bytes, axes: Singles) -> tuple[Labels, Floats]:
-    """Return the regions of the cells that are left, those that are too small aside, and their measures."""
+    """Return the regions of the remaining cells, without those that are too small, and their measures."""
     labels, stack = np.empty(grid.shape, dtype=np.int32), np.empty(taken.size, dtype=np.int32)
     sizes, spacing = np.empty((taken.size, 2)), np.float32(grid.spacing)
     n = label_regions(grid.points, grid.area, taken, spacing, taken, labels, stack, sizes)
@@ -251,7 +252,7 @@ def _regions(grid: DepthGrid, taken: Bytes, axes: Singles) -> tuple[Labels, Floa
 
 
 def _assemble(grid: DepthGrid, labels: Labels, table: Floats, axes: Singles, *, is_furnished: bool) -> Bytes:
-    """Return the body of every cell; without furniture, all that is there is somebody."""
+    """Return the body of every cell; without furniture, every region belongs to a person."""
     if len(table) == 0:
         return np.zeros(grid.shape, dtype=np.uint8)
     gaps = np.empty((len(table), len(table)), dtype=np.float32)
@@ -264,7 +265,7 @@ def _assemble(grid: DepthGrid, labels: Labels, table: Floats, axes: Singles, *, 
     if is_furnished:
         is_somebody = [_is_large(m, labels.size) for m in bodies.merged]
     else:
-        # nobody's, but there: somebody of whom little is seen
+        # not part of a body, but large: a person who is mostly hidden
         is_large = (table[:, AREA] >= PERSON_MIN_AREA_M2) | (table[:, N_CELLS] >= VISITOR_MIN_SHARE * labels.size)
         for k in np.flatnonzero((bodies.body == 0) & is_large):
             bodies.found(int(k))
@@ -277,7 +278,7 @@ def _assemble(grid: DepthGrid, labels: Labels, table: Floats, axes: Singles, *, 
 
 
 class _Assembler:
-    """Regions put together to bodies.
+    """Assembles regions into bodies.
 
     Parameters
     ----------
@@ -300,7 +301,7 @@ class _Assembler:
         self.merged: list[Floats] = []
 
     def found(self, region: int) -> None:
-        """Make a region a body of its own; beyond the numbers that there are, it is none."""
+        """Make a region a body of its own, unless all numbers are used."""
         if len(self.merged) < MAX_BODIES:
             self.merged.append(self._table[region])
             self.body[region] = len(self.merged)
@@ -311,7 +312,7 @@ class _Assembler:
         self.merged[body - 1] = merge_measures(np.stack([self.merged[body - 1], self._table[region]]))
 
     def join_cores(self, is_near: npt.NDArray[np.bool_]) -> None:
-        """Make bodies of cores, the largest first, where they are not a part of a larger one."""
+        """Make bodies of cores, the largest first, unless they are part of a larger body."""
         table, rounds = self._table, roundness(self._table)
         is_core = (
             (table[:, AREA] >= CORE_MIN_AREA_M2)
@@ -330,7 +331,7 @@ class _Assembler:
                 self.found(k)
 
     def join_pieces(self) -> None:
-        """Give pieces to the bodies that they touch, the nearest first; those of furniture to none."""
+        """Add pieces to the bodies that they touch, the nearest first; pieces of furniture to none."""
         is_free = (self.body == 0) & (self._table[:, FACED] <= PIECE_MAX_FACED_SHARE * self._table[:, BORDER])
         joined = np.empty(len(self.body), dtype=np.int64)
         before = self.body.copy()
@@ -338,7 +339,7 @@ class _Assembler:
             self.join(region, int(before[region]))
 
     def adopt(self, is_loose: npt.NDArray[np.bool_]) -> None:
-        """Give loose pieces to the bodies whose boxes are nearest, if they are within an arm's reach."""
+        """Add loose pieces to the bodies with the nearest boxes, if they are within an arm's reach."""
         loose = np.flatnonzero((self.body == 0) & is_loose)
         if self.merged and len(loose):
             bodies, pieces = np.stack(self.merged), self._table[loose]
@@ -352,7 +353,7 @@ class _Assembler:
 
 @kernel
 def _join_nearest(gaps: Singles, is_free: npt.NDArray[np.bool_], body: Bytes, joined: Longs) -> int:
-    """Join free regions to bodies, the nearest first, of equals the first; write which, and return how many."""
+    """Join free regions to bodies, the nearest first and the first among equals; write which, and return how many."""
     n = 0
     while True:
         nearest, piece, owner = np.float32(SAME_BODY_GAP_M), -1, -1
@@ -369,7 +370,7 @@ def _join_nearest(gaps: Singles, is_free: npt.NDArray[np.bool_], body: Bytes, jo
 
 
 def _is_loose(table: Floats) -> npt.NDArray[np.bool_]:
-    """Tell which regions rest on nothing, and nothing is before them: hands that are held out."""
+    """Tell which regions rest on nothing and have nothing in front of them: hands that are held out."""
     border = table[:, BORDER]
     rests = table[:, FACED] + table[:, FLOORED]
     return np.asarray(
@@ -380,7 +381,7 @@ def _is_loose(table: Floats) -> npt.NDArray[np.bool_]:
 
 
 def _is_large(body: Floats, n_cells: int) -> bool:
-    """Tell whether a body is large enough for a person, of a grid of so many cells."""
+    """Tell whether a body is large enough for a person, in a grid of `n_cells` cells."""
     size = body[HIGH : HIGH + 3] - body[LOW : LOW + 3]
     is_tiny = body[AREA] < PERSON_MIN_AREA_M2 and body[N_CELLS] < NEAR_MIN_SHARE * n_cells
     is_short = size[1] < PERSON_MIN_HEIGHT_M and max(size[0], size[2]) < PERSON_MIN_LENGTH_M
@@ -388,7 +389,7 @@ def _is_large(body: Floats, n_cells: int) -> bool:
 
 
 def _belong_together(body: Floats, piece: Floats, gap: float) -> bool:
-    """Tell whether a core is a part of a larger body: a forearm before the trunk, legs under a table."""
+    """Tell whether a core is part of a larger body: a forearm in front of the trunk, legs under a table."""
     if gap < SAME_BODY_GAP_M:
         return True
     apart = np.abs(body[MIDDLE : MIDDLE + 3] / body[AREA] - piece[MIDDLE : MIDDLE + 3] / piece[AREA])

@@ -1,7 +1,7 @@
-"""Faces: flat patches too small for limits of the room; the sides of furniture, grown from where it is flattest.
+"""Faces: flat patches too small for walls or floors, such as sides of furniture, grown from the flattest cells.
 
-A trunk has patches that lie on a plane, too. What tells them apart is that normals on a face vary by noise alone, while
-those on a trunk bend away.
+A trunk has patches that lie on a plane, too. The difference is that normals on a face vary only by noise, while a trunk
+is curved.
 """
 
 from __future__ import annotations
@@ -23,59 +23,60 @@ FACE_AREA = 0.02
 FACE_CELLS = 16
 
 FLAT_WEIGHTS = (9.5, 21.1, 28.9, -1.6, -5.7)
-"""Weights of the sum that is above 0 for a patch of a body and below 0 for a face: of the mean square of angles between
-plane and normals, in squares of the largest allowed; of the mean square of distances from the plane, in tolerances; of
-slant; of the logarithm of the breadth in meters; and of 1. Fitted by logistic regression to the patches of 240
-synthetic rooms, three quarters of them with noise; the last was then raised by 1, because a missing person is worse
-than a chair too many."""
+"""Weights of a sum that is above 0 for a patch of a body and below 0 for a face. Its terms: the mean squared angle
+between plane and normals, relative to the largest allowed one; the mean squared distance from the plane, in tolerances;
+the slant; the logarithm of the width in meters; and 1. Fitted by logistic regression to the patches of 240 synthetic
+rooms, three quarters of them with noise; the last weight was then raised by 1, because a missed person is worse than a
+false chair."""
 
 MOST_SLANT = 0.1
-"""Furniture is upright or level, but backs recline: more slant than this counts no more."""
+"""Slant is clipped to this: furniture is upright or level, but backs recline."""
 
 LEAST_BREADTH = 0.05
-"""Meters that are added to a breadth, so that its logarithm stays tame."""
+"""Meters added to a width, which bounds its logarithm."""
 
 BROAD_AREA = 0.5
-"""Square meters from which a face is one however its normals vary: a trunk shows less."""
+"""A patch of this many square meters is a face however its normals vary: a trunk shows less."""
 
 BODY_RELIEF, BODY_AREA = 0.07, 1.0
-"""Meters from front to back of a trunk that is seen. Where the tolerance of a patch is larger, everybody is flat: only
-what is larger than a person, in square meters, is a face there."""
+"""Depth of a visible trunk in meters. Where a patch's tolerance is larger, every person looks flat; there, only a patch
+larger than a person, in square meters, is a face."""
 
 SEED_LEVELS = (0.06, 0.15, 0.3)
-"""Mean squares, as for `FLAT_WEIGHTS`, among a cell and its neighbors, from which faces are grown, flattest first."""
+"""Largest mean squares, as for `FLAT_WEIGHTS`, of a cell and its neighbors from which a face is grown, flattest
+first."""
 
 SEED_REACH = 2
-"""Cells to those neighbors."""
+"""Distance to those neighbors in cells."""
 
 MAX_FACES = 200
 
 WITHIN, CHEST_AREA = 0.6, 0.25
-"""Share of a face's border on somebody from which it is a part of them, and square meters of the largest such part."""
+"""A face with this share of its border on a person is part of them; and the largest such part in square meters."""
 
 ROOM, FACE, THING = 1, 2, 3
-"""What is known of a cell that is nobody's: `take_faces` says the first two; the third does not look like a person."""
+"""Kinds of cells that belong to nobody: `take_faces` marks the first two; the third does not look like a person."""
 
 
 def take_faces(grid: DepthGrid, planes: Singles, up: Singles, owner: Owners) -> tuple[Bytes, Singles]:
-    """Find the cells that have nothing to do with people.
+    """Find the cells of room and furniture.
 
     Parameters
     ----------
     grid : DepthGrid
     planes : array (n, 5), float32
-        Limits of the room, as `planes.plane_table` gives them.
+        Walls and floors of the room, as from `planes.plane_table`.
     up : array (3,), float32
-        Unit vector.
+        Unit vector that points up.
     owner : array (rows, cols), int16
-        As `planes.assign_planes` gives it; faces are added to it.
+        As from `planes.assign_planes`; faces are added to it.
 
     Returns
     -------
     taken : array (rows, cols), uint8
-        `ROOM`, `FACE`, or 0: the rest, and no reading.
+        `ROOM`, `FACE`, or 0: all others, and cells without a reading.
     planes : array (m, 5), float32
-        The limits of the room, then the planes of the faces.
+        The walls and floors of the room, then the planes of the faces.
     """
     table = np.zeros((len(planes) + MAX_FACES, 5), dtype=np.float32)
     table[: len(planes)] = planes
@@ -88,13 +89,13 @@ def take_faces(grid: DepthGrid, planes: Singles, up: Singles, owner: Owners) -> 
 
 
 def give_back_faces(grid: DepthGrid, planes: Singles, owner: Owners, taken: Bytes, cells: Bytes) -> None:
-    """Give faces that are within somebody, a flat chest for one, to whom they belong.
+    """Return faces that lie within a person, such as a flat chest, to that person.
 
     Parameters
     ----------
     grid : DepthGrid
     planes, owner, taken
-        As `take_faces` has left them.
+        As left by `take_faces`.
     cells : array (rows, cols), uint8
         Person of every cell, from 1; 0 = nobody. Changed.
     """
@@ -112,7 +113,7 @@ def _count_sides(
     points: Singles, area: Singles, spacing: np.float32, owner: Owners, taken: Bytes, cells: Bytes, counts: Floats,
     person: Bytes,
 ) -> None:  # fmt: skip
-    """Add up for each face the sides of cells on its border that have a reading, those on somebody, and its area."""
+    """Add up for each face the sides of its border cells that have a reading, those on a person, and its area."""
     n_rows, n_cols = owner.shape
     for row in range(n_rows):
         for col in range(n_cols):
@@ -136,7 +137,7 @@ def _bent(a: Singles, points: Singles, normals: Singles, i: int) -> np.float32:
     """Return the square of the angle between a plane and a cell's normal, in squares of the largest allowed there."""
     agreement = a[0] * normals[0, i] + a[1] * normals[1, i] + a[2] * normals[2, i]
     allowed = np.float32(ALIKE) + np.float32(NOISE_TILT) * points[3, i] / points[2, i]
-    # 2 (1 - cos) is the square of a small angle; a cell without a normal agrees with nothing
+    # 2 (1 - cos) approximates the squared angle; a cell without a normal agrees with nothing
     return np.float32(np.float32(2) * (np.float32(1) - agreement) / (allowed * allowed))
 
 
@@ -144,7 +145,7 @@ def _bent(a: Singles, points: Singles, normals: Singles, i: int) -> np.float32:
 def _find_seeds(points: Singles, normals: Singles, taken: Bytes, n_cols: int, bend: Singles, seeds: Labels) -> int:
     """Write how much the normals of the neighbors of free cells differ from theirs, as in `_bent`; inf beside a jump.
 
-    Write in reading order which of them faces may be grown from; return how many.
+    Write in reading order the cells that faces may be grown from; return how many.
     """
     n = 0
     own = np.empty(3, dtype=np.float32)
@@ -174,7 +175,7 @@ def _grow(
     points: Singles, normals: Singles, area: Singles, up: Singles, n_cols: int, n_planes: int,
     owner: Owners, taken: Bytes, planes: Singles,
 ) -> int:  # fmt: skip
-    """Grow faces from the flattest cells; write their planes, and which cells are theirs. Return how many planes."""
+    """Grow faces from the flattest cells; write their planes and their cells. Return how many planes there are."""
     plane = np.empty(4, dtype=np.float32)
     bend, seeds, stack = (
         np.empty(len(taken), np.float32),
@@ -208,14 +209,14 @@ def _grow_one(
     points: Singles, normals: Singles, seed: int, taken: Bytes, n_cols: int, number: int, plane: Singles,
     mark: Labels, stack: Labels,
 ) -> int:  # fmt: skip
-    """Grow a patch over its plane, which is fitted anew as it grows; return how many cells it has, now in `stack`."""
+    """Grow a patch along its plane, which is refitted as it grows; return how many cells it has, now in `stack`."""
     n_rows = len(taken) // n_cols
     for axis in range(3):
         plane[axis] = normals[axis, seed]
     plane[3] = -(plane[0] * points[0, seed] + plane[1] * points[1, seed] + plane[2] * points[2, seed])
     mark[seed] = number
     stack[0] = seed
-    n, done, next_fit = int(np.int64(1)), 0, 12  # of a plain 1 numba would compile `_fit` for that number, too
+    n, done, next_fit = int(np.int64(1)), 0, 12  # int64, because numba would compile `_fit` for a literal 1, too
     while done < n:
         if n >= next_fit:
             _fit(points, stack, n, plane)
@@ -264,7 +265,7 @@ def _is_flat(
 
 @kernel
 def _fit(points: Singles, stack: Labels, n: int, plane: Singles) -> float:
-    """Fit a plane to the first cells of a stack by least squares; return their breadth in meters, across the length."""
+    """Fit a plane to the first cells of a stack by least squares; return their width in meters, across their length."""
     spread, axis_out = np.empty((3, 3)), np.empty(3)
     offset = fit_axis(points, stack, n, plane, spread, axis_out)
     sign = 1.0 if offset > 0 else -1.0
@@ -281,13 +282,13 @@ def _fit(points: Singles, stack: Labels, n: int, plane: Singles) -> float:
             least += axis_out[a] * spread[a, b] * axis_out[b]
     rest = total - least
     middle = (rest - np.sqrt(max(rest * rest - 4 * (pairs - least * rest), 0.0))) / 2
-    # of a rectangle, whose variance is a twelfth of the square of its side
+    # as for a rectangle, whose variance is a twelfth of the squared side
     return float(np.sqrt(12 * max(middle, 0.0) / n))
 
 
 @kernel
 def _widen(points: Singles, normals: Singles, planes: Singles, before: Bytes, owner: Owners, taken: Bytes) -> None:
-    """Let faces take the cells beside them that lie on their plane, though an edge has turned their normals."""
+    """Add cells beside a face that lie on its plane although an edge has tilted their normals."""
     n_rows, n_cols = owner.shape
     for row in range(1, n_rows - 1):
         for col in range(1, n_cols - 1):

@@ -1,9 +1,9 @@
-"""find_people: a depth frame to a mask for each person, with a background or without.
+"""find_people: from a depth frame to a mask for each person, with or without a background.
 
-Without a background, floor and walls (`survey`) and what does not look like a person's (`looks`) are taken away, and
-what is left falls into bodies (`bodies`). With one, bodies are what is nearer than it. Either way the judge of the
-person model says how probably each is a person (`candidates`). Without a background, whole pieces are then put right
-(`pieces`). All that works on a coarse grid (`grid`); the masks of people are drawn pixel by pixel (`outlines`).
+Without a background, floor and walls (`survey`) and cells that do not look like a person (`looks`) are removed, and the
+rest is assembled into bodies (`bodies`). With one, bodies are assembled from the readings in front of it. Either way,
+the judge of the person model gives each candidate a probability (`candidates`). Without a background, whole pieces are
+then corrected (`pieces`). All this works on a coarse grid (`grid`); the masks are drawn pixel by pixel (`outlines`).
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ Mask = npt.NDArray[np.bool_]
 BackgroundLike = Frame | Sequence[Frame] | Background
 
 MAX_PEOPLE = 20
-"""At most so many are found in a frame, the most probable: as many as a mask that is given may hold."""
+"""Most people found in a frame; the most probable are kept. A given mask may hold as many."""
 
 MOVED_LOG_ODDS = 4.3
-"""What a background says of a candidate that it does not account for. Of what may be people in a cluttered room without
-one, about a fifth are; of what comes into a known room, about 19 in 20."""
+"""Log odds added for a candidate in front of a background. Without a background, about a fifth of the candidates in a
+cluttered room are people; with one, about 19 in 20."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class People(Sequence[Mask]):
-    """The people of a frame: `people[i]` is the mask of one of them, (rows, cols) bool, the most probable first.
+    """The people in a frame: `people[i]` is the mask of one person, (rows, cols) bool, the most probable first.
 
     Parameters
     ----------
     map : array (rows, cols), uint8
-        For each pixel the id of the person that it shows; 0 = nobody.
+        Id of the person at each pixel; 0 = nobody.
     ids : tuple of int
         Id of each mask, 1 to 255.
     probabilities : tuple of float, optional
@@ -78,7 +78,7 @@ class People(Sequence[Mask]):
 
     @classmethod
     def _in_order(cls, people: npt.NDArray[np.uint8], ids: tuple[int, ...], probabilities: tuple[float, ...]) -> People:
-        """Return the people of a map of which it is known that it has these ids, the most probable first."""
+        """Return the people of a map that is known to have exactly these ids, the most probable first."""
         made = object.__new__(cls)
         people.setflags(write=False)
         for name, value in (("map", people), ("ids", ids), ("probabilities", probabilities)):
@@ -86,7 +86,7 @@ class People(Sequence[Mask]):
         return made
 
     def only(self, ids: Container[int]) -> People:
-        """Return those of these ids; the pixels of the others show nobody."""
+        """Return the people with these ids; pixels of the others become nobody's."""
         kept = {person: p for person, p in zip(self.ids, self.probabilities, strict=True) if person in ids}
         if len(kept) == len(self.ids):
             return self
@@ -185,7 +185,7 @@ def _ids_of(n_pixels: npt.NDArray[np.int64]) -> tuple[int, ...]:
 
 
 def as_background(background: BackgroundLike | None) -> Background | None:
-    """Return what `find_people` takes as a background, learned; None for none."""
+    """Return a `Background` from anything that `find_people` accepts as one; None stays None."""
     if background is None or isinstance(background, Background):
         return background
     if isinstance(background, Frame) or (isinstance(background, Sequence) and not isinstance(background, str | bytes)):

@@ -1,7 +1,7 @@
-"""DepthGrid: a frame on a grid of coarse cells, in meters, with normals: where people and planes are looked for.
+"""DepthGrid: a frame on a grid of coarse cells, in meters, with normals, in which people and planes are searched for.
 
-A cell is a block of pixels. It holds the mean of its nearest surface only, so that thin limbs outlast the coarseness
-and nothing lies between a person and the wall behind.
+A cell is a block of pixels. It holds the mean of its nearest surface only, so that thin limbs are not lost and no cell
+averages a person with the wall behind.
 """
 
 from __future__ import annotations
@@ -15,43 +15,44 @@ from depthforest.base import Ints, Longs, Singles, kernel
 from depthforest.frames import Frame
 
 GRID_COLS = 160
-"""Cells across a picture, about: at 4 m a cell of a Kinect is 3 cm, the half of an arm."""
+"""Approximate number of cells across a picture: at 4 m, a cell of a Kinect is 3 cm, half an arm."""
 
 LEAST_FILLED = 0.3
-"""Share of readings in cells that have any, below which they are scattered."""
+"""Readings are scattered if cells with any reading have a smaller share of them."""
 
 LEAST_READINGS = 4
-"""Readings of a cell, on average, where they are scattered: cells are made twice as long until they have them."""
+"""Mean number of readings per cell where readings are scattered: the cell size is doubled until it is reached."""
 
-# Standard deviation of depth that is reckoned with: that of a Kinect v1, base + gain (z - center)^2 meters, rounding
-# included. It is the noisiest of the common cameras that see a whole room.
+# Expected standard deviation of depth, in meters: that of a Kinect v1, base + gain (z - center)^2, including rounding.
+# It is the noisiest of the common cameras that see a whole room.
 NOISE_BASE = 0.0012
 NOISE_GAIN = 0.0019
 NOISE_CENTER = 0.4
 
 STENCIL_SHARE = 6 / 640
-"""Of the longer side of a picture: where noise is measured, wider than the blobs of a structured light sensor."""
+"""Distance over which noise is measured, as a share of the longer side: wider than the blobs of structured light."""
 
 SCALE_RANGE = (0.15, 3.0)
-"""Multiples of the expected noise that are believed."""
+"""Accepted range of the noise, as multiples of the expected one."""
 
 MEDIAN_DEVIATIONS = 1.4826
-"""Standard deviations of normal noise for each median of its amounts."""
+"""Standard deviation of normal noise over the median of its absolute values."""
 
 LEAST_RATIOS = 100
-"""Places where noise can be measured, below which it is taken to be as expected."""
+"""Fewest places to measure noise at; with fewer, the expected noise is used."""
 
 NORMAL_REACH = 3
-"""Cells from the middle of the window that a normal is fitted to: in smaller ones noise at 4 m tilts it too much."""
+"""Half the size of the window that a normal is fitted to, in cells: in a smaller one, noise at 4 m tilts it too
+much."""
 
 LEAST_SAMPLES = 5
-"""Cells that a normal needs."""
+"""Fewest cells for a normal."""
 
 LANES = 256
-"""Cells of a row whose normals are fitted at once: most grids are narrower."""
+"""Cells of a row whose normals are fitted together: most grids are narrower."""
 
 NONE = 65535
-"""Stands for no reading where readings are counted from 0: a reading less 1 is smaller."""
+"""Code of no reading where readings are stored minus 1: larger than any of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,17 +62,17 @@ class DepthGrid:
     Parameters
     ----------
     step : int
-        Pixels along a cell; cell (row, col) holds the pixels from (row * step, col * step).
+        Side of a cell in pixels; cell (row, col) holds the pixels from (row * step, col * step).
     lens : array (4,), float64
         fx, fy, cx, cy of the frame.
     points : array (4, rows, cols), float32
-        x, y, z in meters, camera space, and the standard deviation of z that is reckoned with; z = 0: no reading.
+        x, y, z in meters, camera space, and the expected standard deviation of z; z = 0: no reading.
     area : array (rows, cols), float32
         Square meters that the cell's readings would cover if they faced the camera.
     normals : array (3, rows, cols), float32
         Unit vectors toward the camera; (0, 0, 0) where there is none.
     noise : float
-        Multiple of the noise of `noise_at` that the frame has.
+        Noise of the frame as a multiple of `noise_at`.
     """
 
     step: int
@@ -99,12 +100,12 @@ class DepthGrid:
         ----------
         frame : Frame
         is_kept : array (rows, cols), bool, optional
-            Readings that count; None: all.
+            Readings to use; None: all.
         noise : float, optional
             As in the class; None measures it.
         """
         depth_mm = frame.depth_mm if is_kept is None else frame.depth_mm * is_kept
-        depth_mm.setflags(write=False)  # as a frame's are: kernels are compiled once
+        depth_mm.setflags(write=False)  # read-only, as a frame's depth, so that kernels are compiled only once
         camera = frame.camera
         lens = np.array([camera.fx, camera.fy, camera.cx, camera.cy])
         n_rows, n_cols = frame.shape
@@ -122,7 +123,7 @@ class DepthGrid:
                 break
             step *= 2
         if not is_dense:
-            area /= np.float32(max(filled, 1e-6))  # a surface is there between scattered readings, too
+            area /= np.float32(max(filled, 1e-6))  # the surface also covers the gaps between scattered readings
         normals = np.empty((3, *shape), dtype=np.float32)
         _fit_normals(points, np.float32(step / min(camera.fx, camera.fy)), normals)
         return cls(step, lens, points, area, normals, noise)
@@ -130,15 +131,16 @@ class DepthGrid:
 
 @kernel
 def noise_at(z: np.float32) -> np.float32:
-    """Return the standard deviation of depth that is reckoned with at a depth, in meters."""
+    """Return the expected standard deviation of depth at a depth, in meters."""
     beyond = max(z - np.float32(NOISE_CENTER), np.float32(0))
     return np.float32(NOISE_BASE) + np.float32(NOISE_GAIN) * beyond * beyond
 
 
 def noise_scale(depth_mm: npt.NDArray[np.uint16]) -> float:
-    """Return how noisy a picture is, as a multiple of the noise that `noise_at` expects.
+    """Return the noise of a picture, as a multiple of the noise that `noise_at` expects.
 
-    The median of second differences of the reciprocal depth, in which planes are straight: edges do not count.
+    It is the median of second differences of the reciprocal depth, in which planes are straight, so edges do not
+    matter.
     """
     offset = max(1, round(max(depth_mm.shape) * STENCIL_SHARE))
     if min(depth_mm.shape) <= 2 * offset:
@@ -149,7 +151,7 @@ def noise_scale(depth_mm: npt.NDArray[np.uint16]) -> float:
     n = _bend(depth_mm, offset, every, ratios)
     if n < LEAST_RATIOS:
         return 1.0
-    # floats from 0 are in the order of their bits, which are counted faster than numpy sorts halves
+    # nonnegative floats sort like their bits, and counting those is faster than numpy's partition
     lower, upper = np.array(_find_middle(ratios.view(np.int32).ravel(), n), dtype=np.int32).view(np.float32)
     scale = np.float32(MEDIAN_DEVIATIONS) * ((lower + upper) / np.float32(2))
     return float(min(max(scale, np.float32(SCALE_RANGE[0])), np.float32(SCALE_RANGE[1])))
@@ -157,7 +159,7 @@ def noise_scale(depth_mm: npt.NDArray[np.uint16]) -> float:
 
 @kernel
 def _bend(depth_mm: npt.NDArray[np.uint16], offset: int, every: int, ratios: Singles) -> int:
-    """Write the second difference at every few pixels of every few rows, in expected standard deviations.
+    """Write the second differences at a subset of pixels, in expected standard deviations.
 
     Return how many there are; where a reading is missing, it is -1.
     """
@@ -166,7 +168,7 @@ def _bend(depth_mm: npt.NDArray[np.uint16], offset: int, every: int, ratios: Sin
     for i in range(ratios.shape[0]):
         for side in range(3):
             line = depth_mm[i * every, side * offset :]
-            if every == 1:  # a copy that vectorizes
+            if every == 1:  # a separate loop that vectorizes
                 for k in range(n_ratios):
                     readings[side, k] = line[k]
             else:
@@ -175,7 +177,7 @@ def _bend(depth_mm: npt.NDArray[np.uint16], offset: int, every: int, ratios: Sin
         bends = ratios[i]
         for k in range(n_ratios):
             left, middle, right = readings[0, k], readings[1, k], readings[2, k]
-            # no branches: vector instructions
+            # no branches, so that the loop vectorizes
             is_bend = (left > 0) & (middle > 0) & (right > 0)
             z = np.float32(middle) * np.float32(0.001)
             bend = np.float32(1000) / left + np.float32(1000) / right - np.float32(2) / z
@@ -187,7 +189,7 @@ def _bend(depth_mm: npt.NDArray[np.uint16], offset: int, every: int, ratios: Sin
 
 @kernel
 def _find_middle(bits: Ints, n: int) -> tuple[int, int]:
-    """Return the two in the middle of the `n` integers that are not below 0; of odd `n`, the one twice."""
+    """Return the two middle ones of the `n` nonnegative integers; for odd `n`, the middle one twice."""
     least, most = 0, 2**31 - 1
     rank = len(bits) - n + n // 2
     while least < most:
@@ -212,8 +214,8 @@ def _gather(
 ) -> tuple[int, int]:  # fmt: skip
     """Write the mean point of every cell's nearest surface; return how many readings and cells with any there are.
 
-    Pixels are taken together down the columns of a row of cells, then columns to cells, in loops without branches:
-    vector instructions. Sums are of integers, therefore exact.
+    Pixels are summed down the columns of a row of cells, then columns to cells, in loops without branches, which
+    vectorize. Sums are of integers and therefore exact.
     """
     n_readings, n_cells, n_cols = 0, 0, area.shape[1]
     inv_fx, inv_fy = np.float32(1 / lens[0]), np.float32(1 / lens[1])
@@ -248,7 +250,8 @@ def _gather(
 
 @kernel
 def _find_nearest(depth_mm: npt.NDArray[np.uint16], top: int, bottom: int, nearest: npt.NDArray[np.uint16]) -> int:
-    """Write the least reading of some rows in every column, less 1, `NONE` without one; return how many there are."""
+    """Write the smallest reading of some rows in every column, minus 1, or `NONE`; return how many readings there
+    are."""
     n = 0
     nearest[:] = NONE
     for row in range(top, bottom):
@@ -288,7 +291,7 @@ def _set_limits(
 def _sum_near(
     depth_mm: npt.NDArray[np.uint16], top: int, bottom: int, limits: npt.NDArray[np.uint16], sums: Ints
 ) -> None:
-    """Write for every column how many readings of some rows are up to its limit, their sum, and that times the row."""
+    """Write for every column the number of readings in some rows up to its limit, their sum, and that times the row."""
     counts, depths, downs = sums[0], sums[1], sums[2]
     sums[:] = 0
     for row in range(top, bottom):
@@ -303,10 +306,11 @@ def _sum_near(
 
 @kernel
 def _fit_normals(points: Singles, spacing: np.float32, normals: Singles) -> None:
-    """Write the normal of every cell: the reciprocal depth of a plane is linear in the picture, so that is fitted.
+    """Write the normal of every cell, by a linear fit of the reciprocal depth, which is linear on a plane.
 
-    It is fitted to the cell and to sixteen around it, at odd distances of rows and columns. A neighbor across a depth
-    jump does not count; on a slope, such as the floor at a grazing angle, it is one if it is off the slope.
+    The fit uses the cell and sixteen around it, at odd distances of rows and columns. A neighbor across a depth jump
+    does not count. On a slope, such as the floor at a grazing angle, a neighbor is across a jump if it is off the
+    slope.
     """
     n_rows, n_cols = points.shape[1], points.shape[2]
     # u, v and reciprocal depth, in a frame without readings
@@ -335,7 +339,7 @@ def _fit_normals(points: Singles, spacing: np.float32, normals: Singles) -> None
 def _fit_lanes(
     points: Singles, spacing: np.float32, rays: Singles, row: int, left: int, n: int, normals: Singles
 ) -> None:
-    """Write the normals of some cells of a row; its loops over them have no branches: vector instructions."""
+    """Write the normals of some cells of a row, in loops without branches, which vectorize."""
     # 0 to 8: sums of 1, u, v, q, uu, uv, vv, uq, vq of neighbors; of the cell itself: u, v, q, limit, slopes
     lanes = np.empty((15, LANES), dtype=np.float32)
     width = points.shape[2] + 2 * NORMAL_REACH
@@ -377,7 +381,7 @@ def _fit_lanes(
         uu, uv, vv = lanes[4, i] / count - mu * mu, lanes[5, i] / count - mu * mv, lanes[6, i] / count - mv * mv
         uq, vq = lanes[7, i] / count - mu * mq, lanes[8, i] / count - mv * mq
         det = uu * vv - uv * uv
-        # neighbors on one line fix no plane
+        # neighbors on one line do not determine a plane
         is_plane = (count >= LEAST_SAMPLES) & (det > np.float32(0.02) * (uu + vv) * (uu + vv))
         a, b = (uq * vv - vq * uv) / det, (vq * uu - uq * uv) / det
         c = lanes[11, i] + mq - a * (lanes[9, i] + mu) - b * (lanes[10, i] + mv)

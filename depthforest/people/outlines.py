@@ -1,7 +1,7 @@
-"""Outlines: who every pixel belongs to, once it is known who the cells of the coarse grid belong to.
+"""Outlines: the person of every pixel, from the persons of the coarse grid's cells.
 
-A pixel goes with the surface, of those of the cells around it, on which its reading lies best. A mask therefore ends at
-the pixel where the person ends, and holds pixels with readings only.
+A pixel joins the surface, among those of the surrounding cells, that fits its reading best. A mask therefore ends
+exactly where the person ends, and only contains pixels with readings.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from depthforest.base import Bytes, Longs, Singles, kernel
 from depthforest.people.grid import DepthGrid, noise_at
 
 SURE = 0.01
-"""Meters from the surface of its own cell, beside 2 standard deviations of noise, within which a pixel is on it."""
+"""A pixel within this many meters of its own cell's surface, plus 2 standard deviations of noise, is on it."""
 
 REACH = 0.06
-"""Meters from the best surface, beside 4 standard deviations, beyond which a pixel is on none."""
+"""A pixel farther than this many meters from the best surface, plus 4 standard deviations, is on none."""
 
 
 def outline_people(
@@ -35,11 +35,11 @@ def outline_people(
     depth_mm : array (rows, cols), uint16
         Readings of the frame.
     grid : DepthGrid
-        Of the frame.
+        Grid of the frame.
     cells : array of the grid's shape, uint8
         Person of every cell, from 1; 0 = nobody.
     owner, planes
-        As `planes.assign_planes` and `planes.plane_table` give them, for cells that lie on a plane.
+        From `planes.assign_planes` and `planes.plane_table`, for cells that lie on a plane.
     allowed : array (rows, cols), uint8, optional
         0 where nobody can be.
     """
@@ -49,7 +49,7 @@ def outline_people(
     left, top, n_cols, n_rows = cv2.boundingRect(cells)
     if n_rows == 0:
         return people, n_pixels
-    # pixels of the cells beside a person's may be theirs, or on the surface of the next cell
+    # pixels of neighboring cells may belong to the person, or lie on the next cell's surface
     down, across = (max(top - 2, 0), top + n_rows + 2), (max(left - 2, 0), left + n_cols + 2)
     box = np.array([down[0], min(down[1], cells.shape[0]), across[0], min(across[1], cells.shape[1])])
     surfaces = np.empty((3, *grid.shape), dtype=np.float32)
@@ -89,7 +89,7 @@ def _fit_surfaces(
                 continue
             a, b, c = normals[0, row, col], normals[1, row, col], normals[2, row, col]
             facing = -(a * x + b * y + c * z)
-            # a surface seen edge-on, or without a normal, is taken to face the camera
+            # a surface that is seen edge-on or has no normal is assumed to face the camera
             if facing < np.float32(0.15) * z:
                 a, b, c, facing = np.float32(0), np.float32(0), np.float32(-1), z
             surfaces[0, row, col], surfaces[1, row, col], surfaces[2, row, col] = -a / facing, -b / facing, -c / facing
@@ -100,7 +100,7 @@ def _outline(
     depth_mm: npt.NDArray[np.uint16], step: int, lens: npt.NDArray[np.float64], scale: np.float32, depth: Singles,
     surfaces: Singles, cells: Bytes, allowed: Bytes, box: Longs, people: Bytes, n_pixels: Longs,
 ) -> None:  # fmt: skip
-    """Write the person of every pixel, and add up the pixels of each. `allowed` may be (1, 1): then everything is."""
+    """Write the person of every pixel, and count each person's pixels. If `allowed` is (1, 1), all are allowed."""
     is_all_allowed = allowed.size == 1
     fx, fy = np.float32(lens[0]), np.float32(lens[1])
     cx, cy = np.float32(lens[2]), np.float32(lens[3])
@@ -137,7 +137,7 @@ def _nearest_surface(
     u: float, v: float, q: np.float32, z: np.float32, best: np.float32, depth: Singles, surfaces: Singles,
     cells: Bytes, row: int, col: int,
 ) -> np.uint8:  # fmt: skip
-    """Return the person of the cell, of those around, on whose surface a reading lies best; 0 if it lies on none."""
+    """Return the person of the surrounding cell whose surface fits a reading best; 0 if none fits."""
     person = np.uint8(0)
     for r in range(max(row - 1, 0), min(row + 2, cells.shape[0])):
         for c in range(max(col - 1, 0), min(col + 2, cells.shape[1])):

@@ -1,7 +1,7 @@
-"""Planes of a room: floor, walls, table tops, found by RANSAC on points with normals; and which way is up.
+"""Planes of a room: floor, walls, table tops, found by RANSAC on points with normals; and the up direction.
 
-One point with its normal is a hypothesis. The one that explains most square meters is fitted to what it explains, that
-is taken away, and the next is looked for among the rest. Tolerances follow the noise of depth along the ray.
+One point with its normal is a hypothesis. The one that explains the most square meters is refitted to its points, these
+are removed, and the search continues in the rest. Tolerances follow the noise of depth along the ray.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from depthforest.base import Floats, Ints, Singles, UsageError, is_whole, kernel
 from depthforest.people.grid import DepthGrid
 
 TOLERANCE = 0.015
-"""Meters from a plane that are still the plane, beside 3 standard deviations of the noise: real floors and lenses."""
+"""Tolerance of a plane in meters, in addition to 3 standard deviations of noise, for real floors and lenses."""
 
 ALIKE = 0.09
-"""Radians between a plane and the normals of its cells that are always allowed, beside what noise does to normals."""
+"""Tolerance in radians between a plane and the normals of its cells, in addition to the effect of noise."""
 
 NOISE_TILT = 65.0
-"""Radians that normals may be off for every meter of noise, at a depth of 1 m: 0.5 in all at 4 m."""
+"""Tolerance of normals in radians per meter of noise, at a depth of 1 m: 0.5 in total at 4 m."""
 
 LEAST_AREA = 0.06
-"""Square meters of the smallest plane: the seat of a chair between the legs of who sits on it."""
+"""Square meters of the smallest plane: the seat of a chair between the legs of a sitting person."""
 
 ROOM_AREA = 0.5
-"""Square meters from which a plane can be a limit of the room."""
+"""Smallest wall or floor of the room, in square meters."""
 
 MOST_BEYOND = 0.02
-"""Share of the readings that may lie beyond a limit of the room: a mirror, a door ajar, noise."""
+"""Largest share of readings beyond a wall or floor of the room: a mirror, an open door, noise."""
 
 FLOOR_COS = 0.5
-"""Least cosine between the floor's normal and the picture's up: cameras look down by up to 60 degrees."""
+"""Smallest cosine between the floor's normal and the picture's up: cameras look down by up to 60 degrees."""
 
 WALL_COS = 0.35
 """Largest such cosine of walls."""
 
 MAX_SAMPLES = 2400
 HYPOTHESES = 64
-"""Drawn in each round: a plane that covers a twentieth of what is left is missed by one round in thirty."""
+"""Hypotheses per round: a plane that covers a twentieth of the remaining points is missed by one round in thirty."""
 
 MAX_ROUNDS = 24
 MAX_FAILURES = 2
-"""Rounds without a plane that end the search."""
+"""The search ends after this many rounds without a plane."""
 
 UP = (0.0, -1.0, 0.0)
-"""Up in camera space where nothing in the picture tells."""
+"""Default up direction in camera space, if the picture does not determine it."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class FittedPlane:
     offset : float
         Distance of the camera in meters, above 0.
     area : float
-        Square meters of it that are seen, about.
+        Approximate visible area in square meters.
     is_room : bool
-        Whether it is a limit of the room: large, and next to nothing lies beyond.
+        Whether it bounds the room: it is large, and hardly anything lies beyond.
     """
 
     normal: tuple[float, float, float]
@@ -76,23 +76,23 @@ class FittedPlane:
 def find_planes(
     grid: DepthGrid, *, n: int = 12, least_area: float = LEAST_AREA, seed: int = 0
 ) -> tuple[FittedPlane, ...]:
-    """Return the planes of a grid, the largest first, about: in the order in which they explain square meters.
+    """Return the planes of a grid, roughly the largest first: in the order in which they were found.
 
     Parameters
     ----------
     grid : DepthGrid
     n : int
-        At most so many, from 0.
+        Most planes to find, 0 or more.
     least_area : float
-        Square meters of the smallest that is looked for.
+        Smallest plane to find, in square meters.
     seed : int
-        Of the hypotheses; the same seed gives the same planes.
+        Seed of the hypotheses; the same seed gives the same planes.
     """
     for name, value in (("n", n), ("seed", seed)):
         if not is_whole(value, 0):
             raise UsageError(f"{name} must be a whole number, 0 or more; got {value!r}")
     n_cells = grid.shape[0] * grid.shape[1]
-    # a stride that divides no row, so that no column is left out
+    # an odd stride, so that no column is skipped
     stride = max(1, n_cells // (2 * MAX_SAMPLES)) | 1
     samples = np.empty((9, -(-n_cells // stride)), dtype=np.float32)
     n_samples = _take_samples(grid.points, grid.normals, grid.area, stride, samples)
@@ -110,13 +110,13 @@ def find_planes(
 
 
 def find_floor(planes: Sequence[FittedPlane]) -> FittedPlane | None:
-    """Return the floor: the largest limit of the room that faces up; None if there is none."""
+    """Return the floor: the largest bounding plane of the room that faces up; None if there is none."""
     floors = [p for p in planes if p.is_room and -p.normal[1] >= FLOOR_COS]
     return max(floors, key=lambda p: p.area, default=None)
 
 
 def find_up(planes: Sequence[FittedPlane]) -> Floats:
-    """Return the unit vector (3,) that points up: the floor's normal, or what is at right angles to the walls."""
+    """Return the unit vector (3,) that points up: the floor's normal, or the direction perpendicular to the walls'."""
     floor = find_floor(planes)
     if floor is not None:
         return np.array(floor.normal)
@@ -130,24 +130,24 @@ def find_up(planes: Sequence[FittedPlane]) -> Floats:
 
 
 def plane_table(planes: Sequence[FittedPlane]) -> Singles:
-    """Return planes for kernels: rows of normal, offset, and 1 for a limit of the room."""
+    """Return planes for kernels: rows of normal, offset, and 1 if the plane bounds the room."""
     rows = [(*p.normal, p.offset, p.is_room) for p in planes]
     return np.array(rows, dtype=np.float32).reshape(-1, 5)
 
 
 @kernel
 def least_agreement(z: np.float32, noise: np.float32) -> np.float32:
-    """Return the least cosine between a plane and the normal of a cell on it at a depth."""
+    """Return the smallest cosine between a plane and the normal of a cell on it at a depth."""
     angle = min(np.float32(ALIKE) + np.float32(NOISE_TILT) * noise / z, np.float32(1))
     return np.float32(1) - np.float32(0.5) * angle * angle + angle * angle * angle * angle / np.float32(24)
 
 
 @kernel
 def assign_planes(points: Singles, normals: Singles, planes: Singles, owner: npt.NDArray[np.int16]) -> None:
-    """Write for every cell the plane that it lies on, counted from 0; -1 none, -2 no reading.
+    """Write for every cell the plane that it lies on, numbered from 0; -1 none, -2 no reading.
 
-    What is beyond a limit of the room belongs to it; on other planes normals must agree, since a person passes through
-    the plane of a seat.
+    Cells beyond a plane that bounds the room belong to it. On other planes normals must agree, because a person
+    intersects the plane of a seat.
     """
     for row in range(owner.shape[0]):
         for col in range(owner.shape[1]):
@@ -192,9 +192,9 @@ def _take_samples(points: Singles, normals: Singles, area: Singles, stride: int,
             continue
         samples[0, n], samples[1, n], samples[2, n] = x, y, z
         samples[3, n], samples[4, n], samples[5, n] = a, b, c
-        # the offset of a plane times this is 3 standard deviations at right angles to it
+        # the offset of a plane times this is 3 standard deviations perpendicular to it
         samples[6, n] = np.float32(3) * points[3, row, col] / z
-        # a surface at a grazing angle shows more of itself
+        # at a grazing angle, a cell covers more surface
         samples[7, n] = stride * area[row, col] * min(z / facing, np.float32(6))
         samples[8, n] = least_agreement(z, points[3, row, col])
         n += 1
@@ -203,7 +203,7 @@ def _take_samples(points: Singles, normals: Singles, area: Singles, stride: int,
 
 @kernel
 def _search(samples: Singles, n_samples: int, least_area: float, seed: np.uint64, found: Floats) -> int:
-    """Write normal, offset, area and share beyond of planes; return how many. Samples are moved about."""
+    """Write normal, offset, area and share beyond of planes; return how many. Reorders the samples."""
     state = seed * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
     n_found, n_failures, n_left = 0, 0, n_samples
     plane, chosen = np.zeros(4, dtype=np.float32), np.empty(n_samples, dtype=np.int32)
@@ -233,9 +233,10 @@ def _search(samples: Singles, n_samples: int, least_area: float, seed: np.uint64
 
 @kernel
 def _draw_best(samples: Singles, n: int, state: np.uint64, best: Singles) -> bool:
-    """Write the hypothesis that explains most square meters, the first of equals; False if none explains any.
+    """Write the hypothesis that explains most square meters, the first among equals; False if none explains any.
 
-    All of them are tried on a sample at once: vector instructions. Tolerances are widened, because they are rough.
+    All hypotheses are tested on a sample at once, which vectorizes. Tolerances are widened, because hypotheses are
+    rough.
     """
     # normal, offset, square meters
     lanes = np.empty((5, HYPOTHESES), dtype=np.float32)
@@ -333,7 +334,7 @@ def _refit(samples: Singles, chosen: Ints, n: int, plane: Singles) -> bool:
 def thinnest_axis(spread: Floats, axis: Floats) -> None:
     """Write the eigenvector of the least eigenvalue of a symmetric matrix (3, 3), from a guess in `axis`.
 
-    Powers of the adjugate, which has the same eigenvectors in opposite order, squared to hurry.
+    Power iteration of the adjugate, which has the same eigenvectors in opposite order, with squaring for speed.
     """
     scale = spread[0, 0] + spread[1, 1] + spread[2, 2]
     if scale <= 0:
@@ -360,7 +361,7 @@ def thinnest_axis(spread: Floats, axis: Floats) -> None:
 
 @kernel
 def _take_away(samples: Singles, n: int, chosen: Ints, n_chosen: int) -> int:
-    """Move the samples that are not chosen to the front; return how many. Those that are follow them."""
+    """Move the samples that are not chosen to the front, before the chosen ones; return how many."""
     n_kept, next_chosen = 0, 0
     for i in range(n):
         if next_chosen < n_chosen and chosen[next_chosen] == i:

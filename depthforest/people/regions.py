@@ -1,6 +1,6 @@
-"""Regions of a depth grid: connected cells of one kind, where a depth jump breaks the connection; and their measures.
+"""Regions of a depth grid: connected cells of one kind, separated at depth jumps; and their measures.
 
-Measures of regions add up, so that those of a person in several pieces are the sum of the pieces.
+Measures are additive, so those of a person in several pieces are the sum over the pieces.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from depthforest.base import Singles, kernel, merged
 Labels = npt.NDArray[np.int32]
 
 JUMP = 0.02
-"""Meters between neighbors that always connect, beside what noise and the distance of cells account for."""
+"""Meters between neighbors that always connect, in addition to noise and the distance of cells."""
 
 JUMP_SPACINGS = 2.5
-"""Times the distance of cells that face the camera: surfaces up to 68 degrees off stay whole."""
+"""Multiple of the distance of cells that face the camera: surfaces tilted by up to 68 degrees stay connected."""
 
 JUMP_NOISES = 3.0
 
 
 @kernel
 def jump_at(z: np.float32, noise: np.float32, spacing: np.float32) -> np.float32:
-    """Return the meters between neighboring cells at a depth that still connect; `spacing` is theirs at 1 m."""
+    """Return the largest distance in meters that connects neighboring cells at a depth; `spacing` is that at 1 m."""
     return np.float32(JUMP) + np.float32(JUMP_SPACINGS) * spacing * z + np.float32(JUMP_NOISES) * noise
 
 
 @kernel
 def are_linked(points: Singles, row: int, col: int, r: int, c: int, spacing: np.float32) -> bool:
-    """Tell whether no depth jump lies between two cells with readings, beside each other."""
+    """Tell whether there is no depth jump between two neighboring cells with readings."""
     z = min(points[2, row, col], points[2, r, c])
     dx, dy = points[0, row, col] - points[0, r, c], points[1, row, col] - points[1, r, c]
     dz = points[2, row, col] - points[2, r, c]
@@ -89,7 +89,7 @@ BEFORE, BEHIND = 22, 23  # of them before, and behind, what is beside them
 N_MEASURES = 24
 
 N_SWEEPS = 6
-"""Of rotations over a matrix (3, 3), after which nothing is left to rotate: they converge quadratically."""
+"""Sweeps of Jacobi rotations over a matrix (3, 3) until convergence, which is quadratic."""
 
 
 def room_axes(up: npt.NDArray[np.float64]) -> Singles:
@@ -130,16 +130,16 @@ def measure_candidates(
     points: Singles, normals: Singles, area: Singles, inside: Singles, axes: Singles, cells: npt.NDArray[np.int64],
     ends: npt.NDArray[np.int64], taken: npt.NDArray[np.uint8], spacing: np.float32, table: npt.NDArray[np.float64],
 ) -> None:  # fmt: skip
-    """Write the measures of candidates, which may overlap: of each as if it were the only region.
+    """Write the measures of candidates, which may overlap: each as if it were the only region.
 
     Parameters
     ----------
     points, normals, area, axes, taken, spacing
         As in `measure_regions`.
     inside : array (rows, cols), float32
-        The same for pictures of the candidates as `stack_pictures` writes them.
+        The same for the candidates' pictures from `stack_pictures`.
     cells, ends : arrays (n,), (n_candidates + 1,), int64
-        Cells of the candidates, one after the other, counted line by line, and where those of each begin.
+        Cells of the candidates, one after the other, numbered row by row, and where each candidate begins.
     table : array (n_candidates, N_MEASURES), float64
     """
     n_cols = area.shape[1]
@@ -243,7 +243,7 @@ def merge_measures(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def roundness(table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return how far the normals of each region point out of any plane: 0 for a box's edge, 1/3 for a ball."""
+    """Return how far the normals of each region are from lying in a plane: 0 for a box's edge, 1/3 for a ball."""
     rounds = np.empty(len(table))
     _find_roundness(np.ascontiguousarray(table), rounds)
     return rounds
@@ -251,7 +251,7 @@ def roundness(table: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 @kernel
 def _find_roundness(table: npt.NDArray[np.float64], rounds: npt.NDArray[np.float64]) -> None:
-    """Write the least eigenvalue of the mean products of each region's normals, by Jacobi's rotations."""
+    """Write the smallest eigenvalue of the mean products of each region's normals, by Jacobi rotations."""
     a = np.empty((3, 3))
     for k in range(len(table)):
         column = BENDS
@@ -278,7 +278,7 @@ def _find_roundness(table: npt.NDArray[np.float64], rounds: npt.NDArray[np.float
 
 @kernel
 def measure_gaps(points: Singles, labels: Labels, reach: int, gaps: Singles) -> None:
-    """Write the least distance in meters between regions that come within `reach` cells; inf for others."""
+    """Write the smallest distance in meters between regions that are within `reach` cells; inf for others."""
     n_rows, n_cols = labels.shape
     gaps[:] = np.inf
     if len(gaps) == 1:

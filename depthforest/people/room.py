@@ -1,7 +1,7 @@
 """LearnedRoom: the background of a recording, learned while people are in it; `PeopleTracker` keeps one.
 
-A pixel is learned from whenever no tracked person covers it, so that whoever sits still never becomes room. What turns
-out to be farther than a person who was there is room soon. Changes of readings tell who moves and who stirs.
+A pixel is learned whenever no tracked person covers it, so that a person who sits still never becomes room. A reading
+behind a person who was there soon becomes room. Changes of readings show who walks and who stirs.
 """
 
 from __future__ import annotations
@@ -18,51 +18,51 @@ from depthforest.people.background import LEAST_MM, STRONG_NOISES, Background
 from depthforest.people.grid import NOISE_BASE, NOISE_CENTER, NOISE_GAIN, noise_at, noise_scale
 
 LEARNED_EVERY = 3
-"""Frames from one step of learning to the next: ten steps a second are as good as thirty."""
+"""Frames per step of learning: ten steps a second are as good as thirty."""
 
 SURE_STEPS = 20
-"""Steps (2 s of a recording) that are learned before the room is compared with."""
+"""Steps (2 s of a recording) to learn before frames are compared with the room."""
 
 SETTLED_STEPS = 30
-"""Steps (3 s) after which something nearer that no person covers is room: a chair that was moved."""
+"""Steps (3 s) after which something nearer that no person covers becomes room: a chair that was moved."""
 
 AWAY_STEPS = 100
-"""Steps (10 s) for which a pixel that shows what it showed of a person is not learned from after he was last found."""
+"""Steps (10 s) after a person was last found in which a pixel that still shows the same reading is not learned."""
 
 LASTING_STEPS = 5
-"""Steps in a row with another reading that make a change: borders of things flicker, borders of people move."""
+"""Consecutive steps with a different reading that make a change: borders of things flicker, borders of people move."""
 
 SURFACE_MM = 50
-"""Millimeters. A reading beside a mask and no more than this behind it may be the person's own."""
+"""Millimeters. A reading beside a mask and at most this far behind it may still be the person."""
 
 MOST_CHANGED = 0.5
-"""Share of the readings that differ from those before, in one step, from which the camera has moved."""
+"""If a larger share of readings changes in one step, the camera has moved."""
 
 COMPARED_COLS = 320
-"""Columns of the picture, about, at which changes are looked for."""
+"""Approximate number of picture columns that are checked for changes."""
 
 RATE = 1 / 16
-"""Share by which a reading moves the usual one."""
+"""Weight of a new reading in the usual one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What the room says of the pixels of each id, arrays (256,).
+    """Statistics of each id's pixels compared with the room, arrays (256,).
 
     Parameters
     ----------
     n : array of int
-        Readings that were looked at.
+        Readings that were checked.
     before : array of int
-        Those before a room that is known.
+        Those in front of the known room.
     room : array of int
-        Those of a room that is known, or behind it.
+        Those on the known room, or behind it.
     revealed : array of int
-        Those where the room is unknown and that are farther than whoever was there.
+        Those where the room is unknown and that are farther than the person who was there.
     changed : array of int
-        Those where readings changed for good since a given step.
+        Those where readings changed permanently since a given step.
     unusual : array of int
-        Those that are not what the pixel usually shows.
+        Those that differ from the pixel's usual reading.
     """
 
     n: Longs
@@ -73,7 +73,7 @@ class Survey:
     unusual: Longs
 
     def share(self, what: str, person: int) -> float:
-        """Return the share of an id's readings that are one of these."""
+        """Return the share of an id's readings in one of these arrays."""
         return float(getattr(self, what)[person]) / max(int(self.n[person]), 1)
 
 
@@ -83,14 +83,14 @@ class LearnedRoom(Background):
     Parameters
     ----------
     frame : Frame
-        The first frame: its camera and its noise count, its readings are not learned yet.
+        The first frame: only its camera and its noise are used; its readings are not learned yet.
 
     Attributes
     ----------
     step : int
         Steps of learning so far.
     has_moved : bool
-        Whether the camera has moved since the room was begun: it is of no more use.
+        Whether the camera has moved since the beginning: then the room is useless.
     """
 
     patience = SETTLED_STEPS
@@ -116,11 +116,11 @@ class LearnedRoom(Background):
 
     @property
     def is_step(self) -> bool:
-        """Whether the next frame is one that is learned from."""
+        """Whether the next frame will be learned."""
         return self._n_seen % LEARNED_EVERY == 0
 
     def add(self, frame: Frame, people: Bytes | None = None) -> None:
-        """Learn from the next frame, if it is its turn; `people` are those who are tracked."""
+        """Learn from the next frame if a step is due; `people` is the map of tracked people."""
         self._check(frame)
         self._n_seen += 1
         if (self._n_seen - 1) % LEARNED_EVERY:
@@ -141,11 +141,11 @@ class LearnedRoom(Background):
         if self.step < SURE_STEPS:
             self._n_held += people > 0
         elif self.step == SURE_STEPS:
-            # who was found most of the time was there when he was not, too
+            # a person found most of the time was also there in the other frames
             self.forget(2 * self._n_held >= SURE_STEPS)
 
     def survey(self, frame: Frame, people: Bytes, since: Ints) -> Survey:
-        """Return what the room says of people.
+        """Compare people with the room.
 
         Parameters
         ----------
@@ -163,12 +163,12 @@ class LearnedRoom(Background):
         return Survey(*counts)
 
     def forget(self, is_unknown: npt.NDArray[np.bool_]) -> None:
-        """Forget the room of some pixels: somebody is there, and may have been all the time."""
+        """Forget the room of some pixels: a person is there, and may have been all the time."""
         for values in (self._depth, self._variance, self._count, self._other_count, self._away):
             values[is_unknown] = 0
 
     def settle(self, frame: Frame, is_room: npt.NDArray[np.bool_]) -> None:
-        """Take what some pixels show as room, at once."""
+        """Make the readings of some pixels room, immediately."""
         readings = frame.depth_mm[is_room]
         is_room = is_room.copy()
         is_room[is_room] = readings > 0
@@ -199,14 +199,14 @@ def _hide_people(
     away : array (rows, cols), uint8
         Steps since a pixel was last a person's; changed.
     held : array (rows, cols), uint16
-        Millimeters at which somebody was last seen; changed.
+        Millimeters at which a person was last seen; changed.
     learned : array (rows, cols), uint16
         Output.
     """
     for row in range(depth_mm.shape[0]):
         for col in range(depth_mm.shape[1]):
             reading, is_person = depth_mm[row, col], people[row, col] > 0
-            # no branches: vector instructions
+            # no branches, so that the loop vectorizes
             beside = np.int32(on_people[row, col])
             is_near = is_person | ((beside > 0) & (np.int32(reading) <= beside + SURFACE_MM))
             is_behind = np.int32(reading) > np.int32(held[row, col]) + SURFACE_MM
@@ -228,9 +228,9 @@ def _note_changes(
     n_unusual: Bytes,
     changed: Ints,
 ) -> tuple[int, int]:
-    """Follow the usual reading of some pixels, and write the step at which it last changed for good.
+    """Track the usual reading of some pixels, and write the step at which it last changed permanently.
 
-    Return how many readings there are, and how many are not the usual ones.
+    Return how many readings there are, and how many differ from the usual ones.
     """
     n_readings, n_other = 0, 0
     for row in range(usual.shape[0]):
@@ -287,5 +287,5 @@ def _survey(
 
 @kernel
 def _is_before(reading: np.float32, depth: np.float32, variance: np.float32) -> bool:
-    """Tell whether a reading is before the room by more than noise."""
+    """Tell whether a reading is in front of the room by more than noise."""
     return bool(reading < depth - np.float32(LEAST_MM) - np.float32(STRONG_NOISES) * np.sqrt(variance))

@@ -1,4 +1,4 @@
-"""How large people are: extents in meters along the room's own directions."""
+"""Sizes of people: extents in meters along the room's own directions."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from depthforest.people.grid import DepthGrid
 from depthforest.people.planes import find_planes, find_up
 
 MAX_PLANES = 6
-"""Planes of the room that are looked for."""
+"""Most planes of the room to find."""
 
 LEAST_AREA = 0.5
-"""Square meters of each."""
+"""Smallest area of each in square meters."""
 
 EXTENT_SHARES = (0.01, 0.99)
-"""Shares of a person's readings between which the extent is measured: a stray reading must not count."""
+"""Quantiles of a person's readings between which the extent is measured, so that stray readings do not count."""
 
 CUT_PIXELS = 0.02
-"""Share of the picture's longer side: so many pixels of a mask at the border, and the person is cut by it."""
+"""A person with this many mask pixels at the border, as a share of the picture's longer side, is cut by it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PersonSize:
 
 
 def measure_people(frame: Frame, people: People) -> dict[int, PersonSize]:
-    """Return how large the people of a frame are, by their ids; those without a reading are left out."""
+    """Return the sizes of the people in a frame, by their ids; people without a reading are left out."""
     if not len(people):
         return {}
     up = find_up(find_planes(DepthGrid.of(frame), n=MAX_PLANES, least_area=LEAST_AREA))

@@ -1,6 +1,6 @@
-"""SurveyedRoom: what of a depth grid is floor, wall or flat furniture, which way is up, and how high the camera is.
+"""SurveyedRoom: the cells of a depth grid on floor, walls or flat furniture, the up direction, and the camera's height.
 
-Planes of the room (`planes`) and the faces of furniture (`faces`) are taken away before people are looked for.
+Planes of the room (`planes`) and the faces of furniture (`faces`) are removed before people are searched for.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class SurveyedRoom:
     Parameters
     ----------
     planes : array (n, 5), float32
-        Limits of the room and faces of furniture, as `planes.plane_table` gives them.
+        Walls and floors of the room, and faces of furniture, as from `planes.plane_table`.
     owner : array (rows, cols), int16
         Plane of every cell, as in `planes.assign_planes`.
     taken : array (rows, cols), uint8
-        `faces.ROOM`, `faces.FACE`, or 0: the rest, and no reading.
+        `faces.ROOM`, `faces.FACE`, or 0: all others, and cells without a reading.
     axes : array (3, 3), float32
         As in `regions.room_axes`.
     ground : float
-        Meters from the floor up to the camera; NaN where no floor is seen.
+        Height of the camera above the floor in meters; NaN if no floor is visible.
     """
 
     planes: Singles

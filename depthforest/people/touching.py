@@ -1,4 +1,4 @@
-"""People who touch form one body: separate heads, each over a trunk of its own, tell them apart."""
+"""Touching people form one body; they are separated by their heads, each over a trunk of its own."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ import numpy.typing as npt
 from depthforest.base import Bytes, Longs, Singles, kernel
 
 BIN = 0.05
-"""Meters of a strip of the body, from left to right."""
+"""Width in meters of a vertical strip of the body."""
 
 MAX_STRIPS = 512
-"""Of a body: the last holds all that is farther to the right than 25 m."""
+"""Strips of a body: the last one holds everything farther to the right than 25 m."""
 
 LEAST_WIDTH, LEAST_AREA = 0.6, 0.25
-"""Meters and square meters below which a body is one person's."""
+"""A body with a smaller width (meters) or surface (square meters) is one person."""
 
 APART = 0.3
-"""Meters between the heads of two people."""
+"""Smallest distance in meters between the heads of two people."""
 
 DIP = 0.12
-"""Meters from the lower head down to what connects the two: at least to a chin."""
+"""Meters from the top of the lower head down to the dip between the two: at least to the chin."""
 
 HALF_WIDTH, UPPER, LOWER = 0.16, 0.35, 0.7
-"""Meters: half the width of a box, and where it begins and ends below the top of a head. A trunk fills it; under a
-raised hand, there is not much."""
+"""Meters: half the width of a box, and where it begins and ends below the top of a head. A trunk fills it; a raised
+hand leaves it mostly empty."""
 
 TRUNK = 0.55
-"""Share of that box that is filled under a head."""
+"""Smallest filled share of that box under a head."""
 
 
 def part_bodies(points: Singles, area: Singles, axes: Singles, cells: Bytes) -> None:
-    """Give the people who touch a number each.
+    """Give touching people separate numbers.
 
     Parameters
     ----------
     points, area
-        Of the `DepthGrid`.
+        As in `DepthGrid`.
     axes : array (3, 3), float32
         As in `regions.room_axes`.
     cells : array (rows, cols), uint8
@@ -52,7 +52,7 @@ def part_bodies(points: Singles, area: Singles, axes: Singles, cells: Bytes) -> 
         heads = _find_heads(at, square_meters)
         if not heads:
             continue
-        # people stand on their own ground: the nearest head, seen from above
+        # a cell belongs to the nearest head, seen from above
         distance = np.stack([(at[0] - head[0]) ** 2 + (at[2] - head[2]) ** 2 for head in heads])
         nearest = np.argmin(distance, axis=0)
         for k in range(1, len(heads)):
@@ -63,7 +63,7 @@ def part_bodies(points: Singles, area: Singles, axes: Singles, cells: Bytes) -> 
 def _find_heads(at: Singles, area: Singles) -> list[npt.NDArray[np.float64]]:
     """Return where the heads of a body are, (right, up, ahead) each; `at` is (3, n) along these axes.
 
-    Of a single head, nothing: nobody asks where it is.
+    Empty for a single head, whose position is not needed.
     """
     strips, tops = np.empty(at.shape[1], dtype=np.int64), np.full(MAX_STRIPS, -np.inf, dtype=np.float32)
     places = np.empty(MAX_STRIPS, dtype=np.int64)
@@ -81,9 +81,9 @@ def _middle_of(at: Singles, strips: Longs, i: int, top: float) -> npt.NDArray[np
 
 @kernel
 def _find_tops(at: Singles, area: Singles, strips: Longs, tops: Singles, places: Longs) -> int:
-    """Write the strip of every cell, how high each strip is, and which of them hold heads; return how many do.
+    """Write the strip of every cell, the height of each strip, and which strips contain heads; return how many do.
 
-    `tops` is -inf before. The highest strips come first; a lower one is another head if a dip lies between.
+    `tops` must be -inf. The highest strips come first; a lower one is another head if there is a dip in between.
     """
     low, high = at[0].min(), at[0].max()
     if np.float64(high) - np.float64(low) < LEAST_WIDTH:
@@ -113,7 +113,7 @@ def _find_tops(at: Singles, area: Singles, strips: Longs, tops: Singles, places:
 
 @kernel
 def _has_trunk(at: Singles, area: Singles, right: float, top: float) -> bool:
-    """Tell whether a trunk is under the top of a strip."""
+    """Tell whether there is a trunk below the top of a strip."""
     middle, upper, lower = np.float32(right), np.float32(top - UPPER), np.float32(top - LOWER)
     square_meters = 0.0
     for i in range(len(area)):

@@ -1,10 +1,10 @@
-"""PeopleTracker: people of a recording keep their ids from frame to frame, through short occlusions.
+"""PeopleTracker: people in a recording keep their ids from frame to frame, through short occlusions.
 
-Who is found is matched to who was there by the overlap of masks and by position in meters, the surest pair first. Who
-is not found is remembered for a while where he was last going.
+People who are found are matched to known people by the overlap of masks and by position in meters, the surest pair
+first. A person who is not found is remembered for a while, moving on in the last direction.
 
-Without a background the tracker learns the room by itself (`room`). What has walked is somebody for as long as it is
-tracked; what has never walked, does not stir for seconds and is doubtful by its probability is a thing.
+Without a background, the tracker learns the room by itself (`room`). A track that has walked is a person as long as it
+is tracked. A track that has never walked, does not stir for seconds and has a doubtful probability is a thing.
 """
 
 from __future__ import annotations
@@ -23,75 +23,76 @@ from depthforest.people.judging.model import PersonModel, load_person_model
 from depthforest.people.room import LASTING_STEPS, LearnedRoom, Survey
 
 REMEMBERED = 45
-"""Frames for which somebody who is not found is remembered: 1.5 s of a recording."""
+"""Frames for which a person who is not found is remembered: 1.5 s of a recording."""
 
 REACH = 0.5
-"""Meters that somebody's middle may move between frames, as masks gain and lose arms and legs."""
+"""Meters by which a person's middle may move between frames, as masks gain and lose arms and legs."""
 
 STRIDE = 0.06
-"""Meters that the reach grows with every frame in which somebody is not found: 1.8 m/s, a brisk walk."""
+"""Meters by which the reach grows with every frame in which a person is not found: 1.8 m/s, a brisk walk."""
 
 FARTHEST = 1.2
-"""Meters: the reach grows no further."""
+"""Largest reach in meters."""
 
 UPRIGHT = 0.3
-"""Weight of what is up and down in a distance: who is hidden from the waist down has his middle in the chest."""
+"""Weight of vertical differences in a distance: if a person is hidden from the waist down, their middle is in the
+chest."""
 
 GOING = 8
-"""Frames for which somebody who is not found goes on as before; then he is taken to have stopped."""
+"""Frames for which a person who is not found is assumed to keep moving; then to have stopped."""
 
 FASTEST = 0.1
-"""Meters a frame: 3 m/s. A mask's middle moves faster when somebody is uncovered; people do not."""
+"""Largest speed in meters per frame: 3 m/s. A mask's middle moves faster when a person is uncovered; people do not."""
 
 FADING = 0.98
-"""Share of somebody's largest surface that is remembered from frame to frame: half of it after a second."""
+"""Share of a person's largest surface that is remembered from frame to frame: half of it after a second."""
 
 WHOLE = 1.1
 THICK = 0.4
-"""Two masks up to so many meters farther or nearer, which together show no more than this share of somebody's surface,
-may be his two sides behind somebody."""
+"""Two masks whose depths differ by at most this many meters, and which together show at most this share of a person's
+surface, may be the two sides of one person behind another."""
 
 MAX_ID = 255
 EVERY = 2
 """Masks are compared at every second pixel of every second row."""
 
 STILL_STEPS = 100
-"""Steps of `room` (10 s of a recording) without a stir after which what never walked is a thing, if it is doubtful."""
+"""Steps of `room` (10 s of a recording) without stirring after which a doubtful track that never walked is a thing."""
 
 STIRRED, UNUSUAL = 0.018, 0.3
-"""Shares of somebody's pixels, from either of which he stirred: readings that changed for good since he last did, and
-readings that the pixels do not usually show. Of things the borders flicker: 0.003 to 0.013 in 10 s, against 0.03 to
-0.09 of people within 3.5 m who sit and sway by 6 mm (320 x 240, synthetic)."""
+"""Shares of a person's pixels; with more than either, the person stirs: readings that changed permanently since the
+last stir, and unusual readings. The borders of things flicker: 0.003 to 0.013 in 10 s, compared with 0.03 to 0.09 for
+people within 3.5 m who sit and sway by 6 mm (320 x 240, synthetic)."""
 
 WALKED_M, BEFORE = 0.5, 0.5
-"""Meters that somebody went, and the share of him that is before a known room when he has: then he is no thing."""
+"""Meters that a person walked, and the share of them in front of a known room by then: then they are not a thing."""
 
 SAME_AS_ROOM = 0.6
-"""Share of what is found and does not stir that is room, or of somebody new that is farther than whoever was there
-before, from which it is room."""
+"""A found track that does not stir is room if a larger share of it is room. A new track is room if a larger share of it
+is farther than the person who was there before."""
 
 SPLIT = 0.5
-"""Share of somebody new that was another's in the frame before, from which that one came apart: a person leaves a
-chair. Either of the two has to walk to be no thing."""
+"""If a larger share of a new track belonged to another one in the previous frame, that one was split: a person leaves a
+chair. Either of the two must walk to count as a person."""
 
 CERTAIN, LIKELY = 0.9, 0.5
-"""Mean probability from which somebody is no thing, even if he never moves: where a sway could be seen, and where he is
-too far away for that. Where no probability is known, he stays: stillness alone loses people who sit (in synthetic
-recordings one in five)."""
+"""With a higher mean probability, a track is a person even if it never moves: where a sway would be visible, and where
+it is too far away for that. Tracks without a probability are kept: judging by stillness alone loses people who sit (one
+in five in synthetic recordings)."""
 
 SWAY_M, SEEN_PX = 0.006, 0.5
-"""Meters by which people sway at least, and how many pixels of that can be seen."""
+"""Smallest sway of people in meters, and how many pixels it must cover to be visible."""
 
 CERTAINTY_KEPT = 0.9
-"""Share of that mean that is kept from frame to frame."""
+"""Share of the mean probability that is kept from frame to frame."""
 
 
 @dataclass
 class _TrackedPerson:
-    """Somebody: where he was in meters, where he was going in meters a frame, when he was last found; and his surface.
+    """A person: position in meters, velocity in meters per frame, last frame in which they were found, and surface.
 
-    `seen` is what is seen of it in this frame, `surface` the most that was seen of late, square meters. `start` is
-    where he was first, `stirred` the step of the room at which he last stirred, `certainty` the mean of his
+    `seen` is the surface visible in this frame, `surface` the largest one seen lately, in square meters. `start` is the
+    first position, `stirred` the step of the room at which they last stirred, `certainty` the mean of their
     probabilities.
     """
 
@@ -107,11 +108,11 @@ class _TrackedPerson:
     has_walked: bool = False
 
     def begin_again(self, step: int) -> None:
-        """Forget that he walked."""
+        """Forget that the person walked."""
         self.start, self.stirred, self.has_walked = self.position, step + LASTING_STEPS, False
 
     def judge(self, survey: Survey, step: int, focal_px: float) -> bool:
-        """Take note of whether he walks or stirs; return whether he is a thing."""
+        """Note whether the track walks or stirs; return whether it is a thing."""
         went = float(np.linalg.norm((self.position - self.start)[[0, 2]]))
         self.has_walked |= went >= WALKED_M and survey.share("before", self.person) >= BEFORE
         if _stirs(survey, self.person):
@@ -128,7 +129,7 @@ class _TrackedPerson:
 
 
 class PeopleTracker:
-    """Finds the people of the frames of a recording, in order, and keeps their ids.
+    """Finds people in the frames of a recording, in order, and keeps their ids.
 
     Parameters
     ----------
@@ -137,10 +138,10 @@ class PeopleTracker:
     n : int, optional
         Maximum number of people at a time; those who have been there longest are kept.
     learn : bool
-        Without a background, learn the room from the frames: for a camera that stands still. After the first 60 frames,
-        what looks like a person but shows the room is left out. So is what has neither walked nor stirred for 300
-        frames and has a probability below 0.9 (0.5 where it is too far away to see people sway). If the camera moves or
-        frames change size, the room is learned anew.
+        Without a background, learn the room from the frames; for static cameras. After the first 60 frames, candidates
+        that match the room are left out. So are those that have neither walked nor stirred for 300 frames and have a
+        probability below 0.9 (0.5 where they are too far away to see people sway). If the camera moves or frames change
+        size, the room is learned again.
     model, least
         As in `find_people`.
     """
@@ -161,7 +162,7 @@ class PeopleTracker:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everyone, and the room that was learned: the next frame is the first of a recording."""
+        """Forget everyone and the learned room: the next frame is the first of a recording."""
         self._tracks: list[_TrackedPerson] = []
         self._frame = 0
         self._last_id = 0
@@ -171,7 +172,7 @@ class PeopleTracker:
     def add(self, frame: Frame) -> People:
         """Return the people of the next frame; people keep their ids from frame to frame.
 
-        Frames may change size, unless there is a background, which has one.
+        Frames may change size unless there is a background, which has a fixed size.
         """
         found = self._find(frame)
         positions = [_middle(frame, mask) for mask in found]
@@ -197,10 +198,10 @@ class PeopleTracker:
         self._map = people.map
         return people if self._room is None else self._learned(frame, people, self._room)
 
-    # -- the room that is learned --------------------------------------------------------------------------------------
+    # -- the learned room ----------------------------------------------------------------------------------------------
 
     def _find(self, frame: Frame) -> People:
-        """Return who is found; what shows a room that is known is nobody."""
+        """Return the people found, without those that match the known room."""
         if not self._is_learning:
             return find_people(frame, self._background, **self._how)
         found = find_people(frame, **self._how)
@@ -217,23 +218,23 @@ class PeopleTracker:
             if is_room and person not in certain and not _stirs(survey, person):
                 continue
             kept.append(person)
-            if is_room:  # somebody who was missed until now, and learned
+            if is_room:  # a person who was missed until now, and learned as room
                 self._room.forget(found.map == person)
         return found.only(kept)
 
     def _recent(self, frame: Frame, found: People, room: LearnedRoom) -> Survey:
-        """Return what the room says of those who are found, and of changes in the last `STILL_STEPS`."""
+        """Compare the found people with the room, with changes in the last `STILL_STEPS`."""
         return room.survey(frame, found.map, np.full(256, max(room.step - STILL_STEPS, 0), dtype=np.int32))
 
     def _learned(self, frame: Frame, people: People, room: LearnedRoom) -> People:
-        """Return the people who are no things, and learn the room."""
+        """Return the people who are not things, and learn the room."""
         if room.is_step and room.is_sure and len(people):
             people = self._without_things(frame, people, room)
         room.add(frame, people.map)
         return people
 
     def _without_things(self, frame: Frame, people: People, room: LearnedRoom) -> People:
-        """Return the people who are no things; things become room."""
+        """Return the people who are not things; things become room."""
         tracks = [t for t in self._tracks if t.person in people.ids]
         since = np.zeros(256, dtype=np.int32)
         for track in tracks:
@@ -246,12 +247,12 @@ class PeopleTracker:
         self._tracks = [t for t in self._tracks if t.person not in things]
         return people.only([person for person in people.ids if person not in things])
 
-    # -- who is who ----------------------------------------------------------------------------------------------------
+    # -- matching ------------------------------------------------------------------------------------------------------
 
     def _matched(
         self, frame: Frame, found: People, positions: list[npt.NDArray[np.float64]], surfaces: list[float]
     ) -> list[int]:
-        """Return the id of everyone who is found, 0 for what is room, and take note of where they are."""
+        """Return the id of everyone found, 0 for room, and update the tracks' positions."""
         now = self._frame
         self._tracks = [t for t in self._tracks if now - t.last_frame <= REMEMBERED + 1]
         overlap = self._overlaps(found)
@@ -266,13 +267,13 @@ class PeopleTracker:
                     sides.append((share - distance, i, k))
         ids = [0] * len(positions)
         taken: set[int] = set()
-        # the surest first; of equals, the larger person and the older track
+        # the surest first; among equals, the larger person and the older track
         for _, i, k in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
             if ids[i] == 0 and k not in taken:
                 taken.add(k)
                 ids[i] = self._tracks[k].person
                 _move(self._tracks[k], positions[i], surfaces[i], now)
-        # who goes by behind somebody is seen on both sides of him for a while
+        # a person who walks behind another one is visible on both sides for a while
         for _, i, k in sorted([*pairs, *sides], key=lambda pair: (-pair[0], pair[1], pair[2])):
             track = self._tracks[k]
             if ids[i] == 0 and track.last_frame == now and track.seen + surfaces[i] <= WHOLE * track.surface:
@@ -288,7 +289,7 @@ class PeopleTracker:
         self, frame: Frame, found: People, positions: list[npt.NDArray[np.float64]], surfaces: list[float],
         overlap: npt.NDArray[np.float64], ids: list[int],
     ) -> None:  # fmt: skip
-        """Begin a track of everyone who has no id yet; what somebody hid until now gets none and becomes room."""
+        """Begin a track for everyone without an id; candidates that a person hid until now get none and become room."""
         if 0 not in ids:
             return
         room, step = self._room, 0 if self._room is None else self._room.step
@@ -307,7 +308,7 @@ class PeopleTracker:
                     room.settle(frame, found.map == number)
                     continue
                 if not _stirs(survey, number):
-                    stirred = step - STILL_STEPS + LASTING_STEPS  # it has been there, and still, for as long
+                    stirred = step - STILL_STEPS + LASTING_STEPS  # it has been there without stirring for as long
             ids[i] = self._new_id()
             self._tracks.append(
                 _TrackedPerson(
@@ -317,7 +318,7 @@ class PeopleTracker:
             )  # fmt: skip
 
     def _note_certainty(self, found: People, ids: list[int]) -> None:
-        """Take the probabilities of people, where they have any, into their means."""
+        """Update the mean probabilities of people who have one."""
         by_number = _probabilities(found)
         by_id = {
             person: by_number[number] for person, number in zip(ids, found.ids, strict=True) if number in by_number
@@ -329,7 +330,7 @@ class PeopleTracker:
                 track.certainty = CERTAINTY_KEPT * old + (1 - CERTAINTY_KEPT) * new
 
     def _overlaps(self, found: People) -> npt.NDArray[np.float64]:
-        """Return the share of every found mask that was a person's in the frame before, array (256, 256)."""
+        """Return the share of every found mask that each person had in the previous frame, array (256, 256)."""
         if self._map is None or self._map.shape != found.map.shape:
             return np.zeros((256, 256))
         new, old = found.map[::EVERY, ::EVERY].ravel(), self._map[::EVERY, ::EVERY].ravel()
@@ -338,14 +339,14 @@ class PeopleTracker:
         return np.asarray(joint / np.maximum(joint.sum(axis=1, keepdims=True), 1))
 
     def _new_id(self) -> int:
-        """Return the next id; after the last one, the lowest that nobody has."""
+        """Return the next id; after the last one, the lowest free id."""
         if self._last_id < MAX_ID:
             self._last_id += 1
             return self._last_id
         used = {t.person for t in self._tracks}
         free = [i for i in range(1, MAX_ID + 1) if i not in used]
         if not free:
-            # who has been gone for longest is forgotten
+            # forget whoever has been gone longest
             gone = min(self._tracks, key=lambda t: t.last_frame)
             self._tracks.remove(gone)
             free = [gone.person]
@@ -353,17 +354,17 @@ class PeopleTracker:
 
 
 def _stirs(survey: Survey, person: int) -> bool:
-    """Tell whether enough of somebody's pixels changed for good, or show what they do not usually show."""
+    """Tell whether enough of a person's pixels changed permanently or have unusual readings."""
     return survey.share("changed", person) >= STIRRED or survey.share("unusual", person) >= UNUSUAL
 
 
 def _probabilities(found: People) -> dict[int, float]:
-    """Return how probably each of those who are found is a person."""
+    """Return the probability of each found person."""
     return dict(zip(found.ids, found.probabilities, strict=True))
 
 
 def _certain(found: People) -> frozenset[int]:
-    """Return who is certainly a person."""
+    """Return the ids of those who are certainly people."""
     return frozenset(person for person, probability in _probabilities(found).items() if probability >= CERTAIN)
 
 
@@ -383,6 +384,6 @@ def _move(track: _TrackedPerson, position: npt.NDArray[np.float64], surface: flo
     step *= min(1.0, FASTEST / max(float(np.linalg.norm(step)), FASTEST))
     track.seen = surface
     track.surface = max(surface, FADING * track.surface)
-    # half of what it seems: masks gain and lose arms
+    # smoothed, because masks gain and lose arms
     track.velocity = 0.5 * track.velocity + 0.5 * step if now - track.last_frame == 1 else step
     track.position, track.last_frame = position, now

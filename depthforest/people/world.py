@@ -1,4 +1,4 @@
-"""The world frame: the floor says which way is up and how high the camera stands."""
+"""The world frame: up and the camera's height, from the floor."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from depthforest.people.grid import DepthGrid
 from depthforest.people.planes import FittedPlane, find_floor, find_planes
 
 MOST_FRAMES = 8
-"""Frames whose floors are averaged: more change the height by less than a millimeter."""
+"""Frames whose floors are combined: more would change the height by less than a millimeter."""
 
 MAX_PLANES = 8
-"""Planes that are looked for; the floor is among the first."""
+"""Most planes to find; the floor is among the first."""
 
 STEEP_COS = math.sin(math.radians(50.0))
-"""A camera looks down at a floor whose normal points at it by more than this: by 50 degrees or more."""
+"""A camera looks down if this component of the floor's normal toward it is larger: by 50 degrees or more."""
 
 LEVEL_COS, PLUMB_COS = math.cos(math.radians(10.0)), math.sin(math.radians(10.0))
-"""Of the angle between the normals of a floor and of what is level or plumb: the walls and table tops of its room."""
+"""Tolerance between the floor's normal and level or vertical planes: the walls and table tops of its room."""
 
 FACING_COS = math.cos(math.radians(35.0))
-"""A plane that is turned from the camera by less may be a floor below it or a wall before it."""
+"""A plane that is turned away from the camera by less may be a floor below it or a wall in front of it."""
 
 FACING_AREA = 1.0
-"""Square meters of such a plane, more than anything on a body has."""
+"""Smallest area of such a plane in square meters: more than any patch of a body."""
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A frame of reference that stands on the floor, right below the camera: x right, y up, z toward the viewer.
+    """A coordinate frame on the floor, right below the camera: x right, y up, z toward the viewer.
 
-    The camera looks along -z. It is the frame of BVH, glTF and most animation tools.
+    The camera looks along -z. BVH, glTF and most animation tools use this frame.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class World:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the frame as JSON holds it."""
+        """Return the frame in JSON form."""
         return {
             "up": list(self.up),
             "height_m": self.height,
@@ -105,7 +105,7 @@ def find_world(frames: Frame | Iterable[Frame]) -> World | None:
     Parameters
     ----------
     frames : Frame or iterable of Frame
-        The first 8 that show a floor count; the median of their floors is taken.
+        The first 8 that show a floor are used; the result is the median of their floors.
     """
     floors: list[FittedPlane] = []
     for frame in [frames] if isinstance(frames, Frame) else frames:
@@ -125,9 +125,10 @@ def floor_of(frame: Frame) -> FittedPlane | None:
 
 
 def looks_down(frame: Frame) -> bool | None:
-    """Tell whether the camera looks down by 50 degrees or more; None if the room leaves it open.
+    """Tell whether the camera looks down by 50 degrees or more; None if the room does not determine it.
 
-    A plane that faces the camera is a floor seen from above or a wall seen from the front; geometry alone cannot tell.
+    A plane that faces the camera is a floor seen from above or a wall seen from the front; its geometry alone cannot
+    decide.
     """
     planes = find_planes(DepthGrid.of(frame), n=MAX_PLANES)
     floor, is_refused = _floor_among(planes)
@@ -149,9 +150,10 @@ def _is_steep(floor: FittedPlane) -> bool:
 
 
 def _stands_on(floor: FittedPlane, planes: tuple[FittedPlane, ...]) -> bool:
-    """Tell whether a room stands on a floor: planes that are neither level nor plumb cover less than the floor does.
+    """Tell whether a room stands on a floor: planes that are neither level nor vertical cover less than the floor does.
 
-    Rooms are built level and plumb. A plane through far, noisy things leans against the walls and tables before it.
+    Rooms are built level and vertical. A plane through distant, noisy things is tilted relative to the walls and tables
+    in front of it.
     """
     up = np.array(floor.normal)
     leaning = sum(p.area for p in planes if PLUMB_COS < abs(float(up @ p.normal)) < LEVEL_COS)

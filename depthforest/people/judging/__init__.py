@@ -1,13 +1,13 @@
-"""Who is a person: proposals among the cells of a grid, what forests see in them, and the model that judges.
+"""Deciding who is a person: proposals among the cells of a grid, the forests' answers on them, and the person model.
 
 Modules, from the ground up:
 
-- `looks`: what forests see in the cells of a grid: the scene forest in whole rooms, the body forest in a candidate.
-- `proposals`: bodies, and what else they may be: regions alone, trimmed bodies, two bodies as one.
-- `columns`: a candidate in numbers.
-- `treesum`: the trees that judge them, as plain arrays.
-- `candidates`: proposals with their columns, and the choice among those that overlap.
-- `pieces`: whole surfaces left out of people, or added, once it is known who is one.
+- `looks`: the forests' answers in the cells of a grid: the scene forest on whole rooms, the body forest on candidates.
+- `proposals`: bodies and their alternatives: single regions, trimmed bodies, two bodies as one.
+- `columns`: the features of a candidate.
+- `treesum`: the trees that classify candidates, as plain arrays.
+- `candidates`: proposals with their columns, and the choice among overlapping ones.
+- `pieces`: removes whole surfaces from people, or adds them, once people are known.
 - `model`: `PersonModel`, its file, and the shipped one.
-- `learning`: labeled frames as what a person model learns from.
+- `learning`: training data of a person model, from labeled frames.
 """

@@ -1,6 +1,6 @@
-"""Candidates: proposals with their columns, as the judge takes them, and the choice among those that overlap.
+"""Candidates: proposals with their columns, the judge's input, and the choice among overlapping ones.
 
-The one way from a grid to candidates: `finding` asks it for frames, training for what the judge learns from.
+`finding` and training both get candidates from here.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from depthforest.people.survey import SurveyedRoom, survey
 from depthforest.trees import DepthTrees
 
 SMOOTH_CELLS = 5
-"""Cells along the square over which the scene forest's answers are averaged."""
+"""Side of the square, in cells, over which the scene forest's answers are averaged."""
 
 BODY_CELLS = 100
-"""Cells of a candidate that the body forest looks at, at most four times as many."""
+"""Fewest cells of a candidate that the body forest labels; at most four times as many."""
 
 MAX_OVERLAP = 0.3
-"""Share of the smaller of two candidates' cells that both may have, if both are people."""
+"""Largest share of the smaller one's cells that two candidates may share if both are people."""
 
 CLOSE = 0.05
-"""Probabilities that differ by less, about, are the same."""
+"""Probabilities that differ by less count as about equal."""
 
 PAIR_PROBABILITY, HELD_SHARE = 0.6, 0.8
-"""A candidate that holds this share of two others, both at least as probable, is two people."""
+"""A candidate that contains this share of two others, both at least as probable, is two people."""
 
 
 @dataclass(frozen=True, eq=False)
 class PersonCandidates:
-    """What may be people; candidates may overlap.
+    """Candidates for people, which may overlap.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class PersonCandidates:
     shape : (int, int)
         Rows and columns of the grid of `places`.
     places : list of array (n_cells,), int64
-        Cells of every candidate, counted line by line.
+        Cells of every candidate, numbered row by row.
     columns : array (n, len(columns.NAMES)), float64
     is_open, person : array (rows, cols), optional
-        Without a background: which cells are neither the room's nor a face's (bool), and how much they look like a
-        person's (float32).
+        Without a background: which cells belong neither to the room nor to a face (bool), and how much each looks like
+        a person (float32).
     """
 
     room: SurveyedRoom
@@ -66,9 +66,10 @@ class PersonCandidates:
     person: Singles | None = None
 
     def choose(self, probable: Floats, is_kept: npt.NDArray[np.bool_]) -> list[int]:
-        """Return the candidates that are kept and do not overlap, the most probable first.
+        """Return kept candidates that do not overlap, the most probable first.
 
-        Of those that are about as probable, the largest is taken: a person without legs looks like one, too.
+        Among about equally probable ones, the largest is chosen, because a person without legs looks like a person,
+        too.
         """
         owner = np.zeros(self.shape[0] * self.shape[1], dtype=np.int64)
         chosen: list[int] = []
@@ -87,7 +88,7 @@ class PersonCandidates:
         return sorted(chosen, key=lambda k: -probable[k])
 
     def _is_pair(self, k: int, sure: Sequence[int]) -> bool:
-        """Tell whether a candidate holds two others that are surely people and share no cells: then it is neither."""
+        """Tell whether a candidate contains two surely real people who share no cells: then it is neither."""
         if len(sure) < 2:
             return False
         mask = np.zeros(self.shape[0] * self.shape[1], dtype=np.bool_)
@@ -101,7 +102,7 @@ class PersonCandidates:
         )
 
     def cells_of(self, chosen: Sequence[int]) -> Bytes:
-        """Return who every cell belongs to, from 1 in the order of `chosen`; of several the first."""
+        """Return the person of every cell, from 1 in the order of `chosen`; the first one if there are several."""
         cells = np.zeros(self.shape[0] * self.shape[1], dtype=np.uint8)
         for number in range(len(chosen), 0, -1):
             cells[self.places[chosen[number - 1]]] = number
@@ -109,7 +110,7 @@ class PersonCandidates:
 
 
 def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_person: float) -> PersonCandidates:
-    """Return what may be people in a room without a background.
+    """Return candidates for people in a room without a background.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_
     scene, body : DepthTrees
         The forests.
     least_person : float
-        Cells that look less like a person's are the room's.
+        Cells that look less like a person belong to the room.
     """
     room = survey(grid)
     coarse = coarse_frame(grid)
@@ -130,22 +131,22 @@ def find_candidates(grid: DepthGrid, scene: DepthTrees, body: DepthTrees, least_
 
 
 def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees, body: DepthTrees) -> PersonCandidates:
-    """Return what may be people before a background.
+    """Return candidates for people in front of a background.
 
     Parameters
     ----------
     grid : DepthGrid
-        Of the readings that the background does not account for. The candidates' cells are its.
+        Grid of the readings that the background does not explain. The candidates' cells are cells of this grid.
     whole : DepthGrid
-        Of all readings of the frame.
+        Grid of all readings of the frame.
     up : array (3,)
-        Unit vector, as the background knows it.
+        Unit vector that points up, from the background.
     scene, body : DepthTrees
         The forests.
     """
     cells = find_visitors(grid, up)
     room, coarse = survey(whole), coarse_frame(whole)
-    # where readings are few, their cells are longer
+    # where readings are few, cells are larger
     rows, cols = (np.arange(n) * whole.step // grid.step for n in whole.shape)
     seen = cells[np.ix_(rows, cols)]
     is_open = (seen > 0) & (coarse.depth_mm > 0)
@@ -156,14 +157,14 @@ def find_moved(grid: DepthGrid, whole: DepthGrid, up: Floats, scene: DepthTrees,
 
 
 def _smoothed(values: Singles, is_used: npt.NDArray[np.bool_]) -> Singles:
-    """Return the mean of the values that are used around every cell."""
+    """Return the mean around every cell, over cells with `is_used`."""
     square = (SMOOTH_CELLS, SMOOTH_CELLS)
     used = is_used.astype(np.float32)
     return np.asarray(cv2.boxFilter(values * used, -1, square) / np.maximum(cv2.boxFilter(used, -1, square), 1e-6))
 
 
 def _different(places: Iterable[Longs]) -> list[Longs]:
-    """Return proposals, those of the same cells once."""
+    """Return proposals without duplicates."""
     return list({one.tobytes(): one for one in reversed(list(places))}.values())[::-1]
 
 
@@ -171,7 +172,7 @@ def describe(
     grid: DepthGrid, room: SurveyedRoom, coarse: Frame, is_open: npt.NDArray[np.bool_], looks: Singles,
     body: DepthTrees, places: Sequence[Longs],
 ) -> Floats:  # fmt: skip
-    """Return the columns (n, len(NAMES)) of candidates; of one without an open cell, 0.
+    """Return the columns (n, len(NAMES)) of candidates; 0 for one without an open cell.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Columns: a candidate in numbers, for the judge: what the forests see in it, its size, and what is around it.
+"""Columns: the features of a candidate for the judge: the forests' answers, its size, and its surroundings.
 
 All lengths are meters and all counts are shares, so that a column means the same for every camera and resolution. Axes
 are those of the room: right, up, ahead.
@@ -28,7 +28,7 @@ from depthforest.people.regions import (
 )
 
 GROUPS = ("head", "neck", "torso", "upper_arm", "forearm", "thigh", "shin", "foot")
-"""Parts of the body forest, taken together."""
+"""Groups of the body forest's parts."""
 
 _PREFIXES = {
     "head": "head", "neck": "neck", "shoulder": "torso", "torso": "torso", "arm_upper": "upper_arm",
@@ -39,13 +39,13 @@ _PREFIXES = {
 QUANTILES = (0.1, 0.5, 0.9)
 
 NO_FLOOR = -9.0
-"""Stands for a height above the floor where no floor is seen: lower than anything."""
+"""Height above the floor where no floor is visible: lower than any real one."""
 
 LEAST_EXTENT_M = 0.02
-"""Meters. A candidate's box is taken to be this long at least in each direction, because columns divide by it."""
+"""Meters. Lower bound of a candidate's box in each direction, because columns divide by it."""
 
 LEAST_SHARE = 1e-6
-"""Below this share a group's height and spread mean nothing, and are 0."""
+"""Below this share, a group's height and spread are meaningless and set to 0."""
 
 _PARTS = tuple(SCENE.names[1:])
 
@@ -62,10 +62,10 @@ NAMES = (
     "distance", "top_above_floor", "bottom_above_floor", "camera_up", "camera_height",
     "clutter", "own_share",
 )  # fmt: skip
-"""What each column is, in order. The file of a model names them, and one of others is refused.
+"""Names of the columns, in order. A model file stores them, and a model with other names is refused.
 
-`clutter` is the share of the readings that are neither the room's nor a face's, `own_share` that of them which is the
-candidate's: in a tidy room whatever stands there is somebody."""
+`clutter` is the share of readings that belong neither to the room nor to a face, `own_share` the candidate's share of
+these: in a tidy room, whatever stands there is a person."""
 
 N_LOOKS = 5 + 3 * len(GROUPS) + 4 + len(_PARTS)
 
@@ -84,24 +84,24 @@ def part_groups(names: tuple[str, ...] = BODY31.names) -> Longs:
 def describe_looks(
     places: Ints, step: int, at: Singles, weights: Singles, shares: Singles, groups: Longs, scene: Singles, out: Floats
 ) -> None:
-    """Write the columns of what forests see in the cells of a candidate.
+    """Write a candidate's columns of the forests' answers.
 
     Parameters
     ----------
     places : array (n, 2), int32
-        Rows and columns of cells, line by line.
+        Rows and columns of cells, row by row.
     step : int
-        Cells from one to the next, along rows and columns.
+        Distance of neighbors in cells, along rows and columns.
     at : array (n, 3), float32
-        Where the cells are, along the axes of the room.
+        Positions of the cells, along the axes of the room.
     weights : array (n,), float32
-        Square meters of the cells, at least one above 0.
+        Surface areas of the cells in square meters, at least one above 0.
     shares : array (n, n_parts), float32
-        Of the body forest.
+        Shares of the body forest.
     groups : array (n_parts,), int64
-        As `part_groups` gives them.
+        From `part_groups`.
     scene : array (n, len(SCENE)), float32
-        Of the scene forest.
+        Shares of the scene forest.
     out : array (N_LOOKS,), float64
     """
     n, n_parts = shares.shape
@@ -157,7 +157,7 @@ def describe_looks(
 
 @kernel
 def _agreement(places: Ints, step: int, shares: Singles) -> float:
-    """Return how probably neighbors, `step` cells apart, are of the same part, on average; 0 where nobody has any."""
+    """Return the mean probability that neighbors, `step` cells apart, have the same part; 0 without neighbors."""
     last = np.full(places[:, 1].max() + 1, -1, dtype=np.int64)  # the one above, in every column
     total, n_pairs = 0.0, 0
     for i in range(len(places)):
@@ -183,7 +183,7 @@ def describe_all_looks(
     Parameters
     ----------
     places, ends, steps
-        As `sample_cells` writes them.
+        From `sample_cells`.
     n_cols : int
         Of the grid.
     at : array (3, n_cells), float32
@@ -223,7 +223,7 @@ def describe_all_looks(
 def sample_cells(
     cells: Longs, ends: Longs, is_open: Bytes, n_cols: int, least: int, places: Longs, place_ends: Longs, steps: Longs
 ) -> None:
-    """Write the open cells of every candidate, where they are many those on a grid, and the step of that grid.
+    """Write the open cells of every candidate, or those on a coarser grid if there are many, and that grid's step.
 
     Parameters
     ----------
@@ -235,9 +235,9 @@ def sample_cells(
     n_cols : int
         Of the grid.
     least : int
-        Of a candidate so many cells are left, at most four times as many.
+        At least this many cells of a candidate are kept, at most four times as many.
     places : array (n,), int64
-        The cells that are chosen; `place_ends` are their ends.
+        The chosen cells; `place_ends` are their ends.
     steps : array (n_candidates,), int64
     """
     n = 0
@@ -253,7 +253,7 @@ def sample_cells(
             if is_open[cell] and is_on_grid:
                 places[n] = cell
                 n += 1
-        if n == place_ends[k]:  # a grid may pass by a thin shape
+        if n == place_ends[k]:  # a grid may miss a thin shape
             steps[k] = 1
             for i in range(ends[k], ends[k + 1]):
                 if is_open[cells[i]]:
@@ -267,7 +267,7 @@ def describe_shapes(
     shape: tuple[int, int], cells: Longs, ends: Longs, measures: Floats, rounds: Floats, room: tuple[float, float],
     counts: tuple[int, int], columns: Floats,
 ) -> None:  # fmt: skip
-    """Write the columns from `N_LOOKS` on, of the sizes and surroundings of candidates.
+    """Write the columns from `N_LOOKS` on: sizes and surroundings of candidates.
 
     Parameters
     ----------
@@ -278,12 +278,12 @@ def describe_shapes(
     ends : array (n_candidates + 1,), int64
         Where the cells of each begin; each has some.
     measures, rounds : arrays (n_candidates, N_MEASURES), (n_candidates,)
-        As `regions.measure_regions` and `regions.roundness` give them.
+        From `regions.measure_regions` and `regions.roundness`.
     room : (float, float)
-        How far the camera's picture is upright, the cosine; meters from the floor up to the camera, NaN where none is
-        seen.
+        Cosine between the picture's up and the room's; height of the camera above the floor in meters, NaN if no floor
+        is visible.
     counts : (int, int)
-        Cells of the grid that are neither the room's nor a face's, and those with a reading.
+        Numbers of grid cells that belong neither to the room nor to a face, and of cells with a reading.
     columns : array (n_candidates, n_columns), float64
     """
     n_rows, n_cols = shape

@@ -1,4 +1,4 @@
-"""What a person model learns from: labeled frames as scenes for the scene forest, and candidates for the judge."""
+"""Training data of a person model: labeled frames as scenes for the scene forest, and candidates for the judge."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _COARSE = {
     "head": "head", "neck": "head", "shoulder": "torso", "torso": "torso", "arm": "arm", "elbow": "arm",
     "wrist": "hand", "hand": "hand", "leg": "leg", "knee": "leg", "ankle": "foot", "foot": "foot",
 }  # fmt: skip
-"""Coarse part of a part, by the first word of its name."""
+"""First word of a part's name -> its coarse part."""
 
 AROUND_CELLS = 3
-"""Cells beside somebody that are still around them."""
+"""Distance in cells that still counts as around a person."""
 
 NO_READING = 10**6
-"""Millimeters: farther from every cell than any reading."""
+"""Millimeters: a distance larger than that of any reading from its cell."""
 
 
 def scene_table(names: tuple[str, ...] = BODY31.names) -> Bytes:
-    """Return the label in `SCENE`, array (256,), of each part of these names; people without a part are torso."""
+    """Return the label in `SCENE`, array (256,), of each part; people without a part count as torso."""
     table = np.full(256, SCENE.index("torso"), dtype=np.uint8)
     for label, name in enumerate(names):
         table[label] = SCENE.index(_COARSE.get(name.split("_")[0], "torso"))
@@ -51,8 +51,8 @@ def cell_pixels(grid: DepthGrid, depth_mm: npt.NDArray[np.uint16]) -> tuple[Ints
 def scene_frame(frame: LabeledFrame) -> LabeledFrame:
     """Return the coarse picture of a whole room, with the labels that a scene forest learns.
 
-    Cells of planes and faces have no label: they are taken away before the forest is asked. Those of people and around
-    them have one, so that it learns what a foot on a floor looks like.
+    Cells of planes and faces have no label, because they are removed before the forest is used. Cells of people and
+    around them have one, so that it learns what a foot on a floor looks like.
     """
     grid = DepthGrid.of(frame)
     coarse, room = coarse_frame(grid), survey(grid)

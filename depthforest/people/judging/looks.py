@@ -1,8 +1,8 @@
-"""Looks: what the forests see in the cells of a grid, before it is known who is where.
+"""Looks: the forests' answers in the cells of a grid, before people are known.
 
-The person model's scene forest says of every cell how much it looks like a person's in this room; it has seen whole
-rooms. The body forest says which parts the cells of a candidate are; it has seen people alone, cut out. Both read the
-grid as a coarse depth picture, whatever the camera.
+The person model's scene forest says how much every cell looks like a person; it was trained on whole rooms. The body
+forest labels the parts of a candidate's cells; it was trained on people who are cut out. Both read the grid as a coarse
+depth picture, for any camera.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from depthforest.people.grid import DepthGrid
 from depthforest.trees import DepthTrees
 
 SCENE = PartSet(("room", "head", "torso", "arm", "hand", "leg", "foot"))
-"""What the scene forest tells apart: the room and everything in it, and coarse parts of people."""
+"""Parts of the scene forest: the room with everything in it, and coarse parts of people."""
 
 
 def coarse_frame(grid: DepthGrid) -> Frame:
@@ -44,7 +44,7 @@ def _coarse_camera(lens: tuple[float, float, float, float], step: int, shape: tu
 
 
 def look_at_cells(scene: DepthTrees, coarse: Frame, is_asked: npt.NDArray[np.bool_]) -> Singles:
-    """Return the scene forest's shares (rows, cols, parts) of the cells that are asked for; 0 elsewhere."""
+    """Return the scene forest's shares (rows, cols, parts) at the requested cells; 0 elsewhere."""
     places = np.flatnonzero(is_asked)
     shares = np.zeros((*is_asked.shape, len(scene.part_set)), dtype=np.float32)
     shares.reshape(-1, len(scene.part_set))[places] = shares_at(scene, coarse, places)

@@ -1,6 +1,6 @@
-"""PersonModel: what is known of people and rooms: a scene forest, a judge of candidates, and limits.
+"""PersonModel: a model that distinguishes people from things: a scene forest, a judge of candidates, and limits.
 
-One small model file (docs/MODEL_FORMAT.md), trained by `training.train_people`. The body forest that looks at
+It is one small model file (docs/MODEL_FORMAT.md), trained by `training.train_people`. The body forest that labels
 candidates is not in it: the file names a shipped one.
 """
 
@@ -42,7 +42,7 @@ KIND = "person_model"
 FORMAT_VERSION = 1
 
 NEAREST_M = 0.35
-"""Meters: nobody is nearer on average, because no depth camera sees a person there; the unit is another."""
+"""Meters: no person is nearer on average, because no depth camera sees a person there; then the unit is wrong."""
 
 DEFAULT_MODEL = "person"
 FOLDER = "people"
@@ -50,7 +50,7 @@ FOLDER = "people"
 
 
 def _prefixed(column: Column, prefix: str) -> Column:
-    """Return a column whose lengths are its owner's own."""
+    """Return a column with a prefix in front of the names of its lengths."""
     return Column(column.dtype, tuple(f"{prefix}_{n}" if isinstance(n, str) else n for n in column.shape))
 
 
@@ -64,22 +64,22 @@ _KEYS = ("background_mm", "body", "columns", "config", "least_person", "least_pr
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PersonModel:
-    """What `find_people` knows of people and rooms.
+    """The model behind `find_people`.
 
     Parameters
     ----------
     scene : DepthTrees
-        Tells the cells of people from those of rooms; its parts are `looks.SCENE`.
+        Distinguishes cells of people from cells of rooms; its parts are `looks.SCENE`.
     judge : TreeSum
-        Over the columns `columns.NAMES`: how probably a candidate is a person.
+        Gives the log odds that a candidate is a person, from the columns `columns.NAMES`.
     body : str
         Name of the shipped body forest that the judge's columns come from.
     least_person : float
-        Cells that look less like a person's, over their neighborhood, are the room's. 0 to 1.
+        Cells that look less like a person, averaged over their neighborhood, belong to the room. 0 to 1.
     least_probability : float
-        Candidates that are less probably people are left out. 0 to 1.
+        Candidates with a lower probability are left out. 0 to 1.
     config, scores : mapping
-        How it was trained, and what it reached.
+        How it was trained, and its scores.
     """
 
     scene: DepthTrees
@@ -105,9 +105,9 @@ class PersonModel:
                 raise ModelError(f"{name} must be a mapping, got {modelfile.shown(getattr(self, name))}")
 
     def probabilities(self, columns: Floats, log_odds: float = 0.0) -> Floats:
-        """Return how probably each candidate is a person, (n,), from its columns.
+        """Return the probability that each candidate is a person, (n,), from its columns.
 
-        `log_odds` is what else is known: how much more probable people are here than among the candidates of training.
+        `log_odds` is prior knowledge: how much more probable people are here than among the training candidates.
         """
         probable = np.minimum(np.maximum(self.judge.sums(columns), 0.0), 1.0)
         probable[columns[:, NAMES.index("distance")] < NEAREST_M] = 0.0
@@ -170,7 +170,7 @@ class PersonModel:
 
 
 def load_person_model(model: str | Place | PersonModel | None = None) -> PersonModel:
-    """Return a person model: the shipped one if none is named, a shipped one by its name, or that of a file."""
+    """Return a person model: the shipped one by default, a shipped one by name, or that of a file."""
     if isinstance(model, PersonModel):
         return model
     if model is None:
@@ -189,7 +189,7 @@ def load_person_model(model: str | Place | PersonModel | None = None) -> PersonM
 
 @lru_cache(maxsize=1)
 def _load_default() -> PersonModel:
-    """Return the shipped model, looked for once: every frame asks for it."""
+    """Return the shipped model; searched for only once, because every frame needs it."""
     path = resources.models_folder() / FOLDER / f"{DEFAULT_MODEL}.safetensors"
     if not path.is_file():
         raise ModelError(f"the shipped person model, {DEFAULT_MODEL}, is missing; name the file of one")
@@ -203,5 +203,5 @@ def _load_shipped(path: Path) -> PersonModel:
 
 @lru_cache(maxsize=2)
 def body_forest(name: str) -> Forest:
-    """Return the shipped forest of a name, read once."""
+    """Return the shipped forest with a name; read only once."""
     return load(name)

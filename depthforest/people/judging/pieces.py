@@ -1,7 +1,7 @@
-"""Pieces: surfaces that are put right once it is known who is a person, by what the scene forest says of all of each.
+"""Pieces: surfaces that are corrected once people are known, by the scene forest's mean answer over each.
 
-A piece is connected without a depth jump. Of one cell the scene forest is often wrong, of a whole piece seldom: a chair
-that a person touches is left out, and an arm that was cut off by a jump comes back.
+A piece is connected without a depth jump. The scene forest is often wrong about one cell, but seldom about a whole
+piece: a chair that a person touches is removed, and an arm that was cut off by a jump is added.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from depthforest.people.grid import DepthGrid
 from depthforest.people.regions import Labels, label_regions
 
 LEAST_OWN = 0.35
-"""Pieces of a person that look less like a person's, on average, are things."""
+"""Pieces of a person that look less like a person, on average, are things."""
 
 LEAST_LEFT = 0.5
-"""Share of a person's cells. If less were left, nothing is left out."""
+"""Share of a person's cells. If fewer would remain, nothing is removed."""
 
 LEAST_ADDED = 0.6
-"""Other pieces that look at least so much like a person's, and are close to one, are theirs."""
+"""Other pieces that look at least this much like a person, and are close to one, are added to that person."""
 
 MOST_ADDED = 0.5
-"""Share of the cells that a person has: a larger piece is rather somebody else."""
+"""Share of a person's cells: a larger piece is probably somebody else."""
 
 GAP_M, REACH_CELLS = 0.45, 3
-"""Meters, an arm's reach, and cells of the grid between a person and a piece that is theirs."""
+"""Largest gap between a person and a piece of theirs: in meters, an arm's reach, and in cells of the grid."""
 
 
 def put_right(grid: DepthGrid, person: Singles, is_open: npt.NDArray[np.bool_], cells: Bytes) -> None:
-    """Leave things out of people, and add pieces that are theirs.
+    """Remove things from people, and add missing pieces of them.
 
     Parameters
     ----------
     grid : DepthGrid
     person : array (rows, cols), float32
-        How much open cells look like a person's.
+        How much open cells look like a person.
     is_open : array (rows, cols), bool
-        Cells with readings that are neither the room's nor a face's.
+        Cells with readings that belong neither to the room nor to a face.
     cells : array (rows, cols), uint8
         Person of every cell, from 1; 0 = nobody. Changed.
     """
@@ -64,7 +64,7 @@ def put_right(grid: DepthGrid, person: Singles, is_open: npt.NDArray[np.bool_], 
 
 @kernel
 def _add_looks(labels: Labels, person: Singles, cells: Bytes, looks: npt.NDArray[np.float64], owners: Bytes) -> None:
-    """Add up how much the cells of each piece look like a person's, and write whose they are."""
+    """Add up how much the cells of each piece look like a person, and write the piece's person."""
     for row in range(labels.shape[0]):
         for col in range(labels.shape[1]):
             if labels[row, col] >= 0:
@@ -76,7 +76,7 @@ def _add_looks(labels: Labels, person: Singles, cells: Bytes, looks: npt.NDArray
 def _find_owners(
     points: Singles, labels: Labels, is_added: npt.NDArray[np.bool_], cells: Bytes, reach: int, owners: Bytes
 ) -> None:
-    """Write the nearest person of pieces, within the gap that is allowed."""
+    """Write the nearest person of each piece, within the allowed gap."""
     gaps = np.full(len(owners), np.float32(GAP_M))
     for row in range(labels.shape[0]):
         for col in range(labels.shape[1]):

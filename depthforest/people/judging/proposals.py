@@ -1,7 +1,7 @@
-"""Proposals: cells of a grid that may be one person's, for the judge; they may overlap.
+"""Proposals: sets of grid cells that may be one person, for the judge; they may overlap.
 
-Bodies as they were assembled, and what else they may be: regions of theirs alone, bodies without the cells that look
-less like a person than the rest (furniture that touches somebody), and two bodies as one (somebody behind a rail).
+They are the assembled bodies and their alternatives: single regions, bodies without the cells that look less like a
+person than the rest (furniture that touches a person), and two bodies as one (a person behind a rail).
 """
 
 from __future__ import annotations
@@ -19,40 +19,41 @@ from depthforest.people.grid import DepthGrid
 from depthforest.people.survey import SurveyedRoom
 
 TRIM_QUANTILE, TRIM_SHARE = 0.75, 0.4
-"""A body's cells that look like a person's less than this share of what this quantile of them does are trimmed off."""
+"""A body's cells are trimmed off if they look like a person less than this share of the body's given quantile."""
 
 TRIM_MIN_SHARE, TRIM_MAX_SHARE = 0.3, 0.95
-"""Shares of a body's cells. Of a trimmed body this much is left at least; more than the second, and it is the same."""
+"""Shares of a body's cells. A trimmed body must keep at least the first; if it keeps more than the second, it is the
+same body."""
 
 PIECE_MIN_SHARE = 0.08
-"""Share of a trimmed body's cells. Connected pieces with fewer are left out: they are what is left of things."""
+"""Share of a trimmed body's cells. Connected pieces with fewer are dropped: they are remains of things."""
 
 UNION_MAX_OFFSET_M = 0.6
-"""Meters between the middles of two bodies, seen from above, that may be one person."""
+"""Largest distance in meters, seen from above, between the middles of two bodies that may be one person."""
 
 UNION_MAX_HEIGHT_M, UNION_MAX_WIDTH_M = 2.3, 1.8
-"""Meters. Two bodies that are higher or wider together are not one person."""
+"""Meters. Two bodies that together are higher or wider are not one person."""
 
 MAX_UNIONS = 8
-"""Of a frame, those with the nearest middles."""
+"""Most pairs in a frame; those with the nearest middles are kept."""
 
 
 def propose(
     grid: DepthGrid, room: SurveyedRoom, person: Singles, is_open: npt.NDArray[np.bool_], least: float
 ) -> list[Longs]:
-    """Return what may be people: the cells of each proposal, counted line by line.
+    """Return possible people: the cells of each proposal, numbered row by row.
 
     Parameters
     ----------
     grid : DepthGrid
     room : SurveyedRoom
-        Of the grid.
+        Room of the grid.
     person : array (rows, cols), float32
-        How much cells look like a person's, over their neighborhood.
+        How much cells look like a person, averaged over their neighborhood.
     is_open : array (rows, cols), bool
-        Cells with readings that are neither the room's nor a face's.
+        Cells with readings that belong neither to the room nor to a face.
     least : float
-        Cells that look less like a person's are the room's.
+        Cells that look less like a person belong to the room.
     """
     pictures = find_bodies(grid, room, is_open & (person >= least))
     if not pictures:
@@ -63,7 +64,7 @@ def propose(
 
 
 def cells_by_number(cells: Bytes) -> Iterator[Longs]:
-    """Return the cells of each number from 1, counted line by line; numbers have no gaps."""
+    """Return the cells of each number from 1, numbered row by row; numbers have no gaps."""
     ends, order = np.zeros(256, dtype=np.int64), np.empty(cells.size, dtype=np.int64)
     n = _sort_cells(cells.reshape(-1), ends, order)
     return (order[begin:end] for begin, end in pairwise(ends[:n].tolist()))
@@ -87,7 +88,7 @@ def _sort_cells(cells: Bytes, ends: Longs, order: Longs) -> int:
 
 
 def _trimmed(body: Longs, person: Singles, is_open: npt.NDArray[np.bool_]) -> Longs | None:
-    """Return a body without the cells that look less like a person's than the rest; None if that changes little."""
+    """Return a body without the cells that look less like a person than the rest; None if that changes little."""
     looks, is_known = person.reshape(-1)[body], is_open.reshape(-1)[body]
     if not is_known.any():
         return None
@@ -104,7 +105,7 @@ def _trimmed(body: Longs, person: Singles, is_open: npt.NDArray[np.bool_]) -> Lo
 
 
 def _quantile(values: Singles, share: float) -> float:
-    """Return the quantile between two values, as numpy does, without its checks, which take longer than the work."""
+    """Return an interpolated quantile as numpy does, without its checks, which take longer than the computation."""
     place = share * (len(values) - 1)
     low = int(place)
     high = min(low + 1, len(values) - 1)

@@ -1,4 +1,4 @@
-"""TreeSum: sums of trees over the columns of a candidate, as plain arrays, and the kernel that asks them.
+"""TreeSum: sums of trees over the columns of a candidate, as plain arrays, and the kernel that evaluates them.
 
 They are fitted with `depthforest.ensemble` and stored without it, so that finding people imports no scikit-learn.
 """
@@ -35,15 +35,15 @@ class TreeSum:
     roots : array (n_trees,), int32
         Node where each tree begins.
     features : array (n_nodes,), int16
-        Column that a node looks at; -1 for leaves.
+        Column that a node tests; -1 for leaves.
     thresholds : array (n_nodes,), float32
-        A value up to it goes to the left child, a larger one to the right.
+        A value up to the threshold goes to the left child, a larger one to the right.
     children : array (n_nodes,), int32
-        The left child, which is behind its parent; the right one follows it. 0 for leaves.
+        The left child, which has a higher index than its parent; the right one follows it. 0 for leaves.
     values : array (n_nodes,), float32
-        Of leaves: what is added to the sum.
+        Values that leaves add to the sum.
     n_columns : int
-        How many columns it looks at.
+        Number of columns.
     """
 
     roots: npt.NDArray[np.int32]
@@ -61,7 +61,7 @@ class TreeSum:
             object.__setattr__(self, name, array)
 
     def sums(self, columns: Floats) -> Floats:
-        """Return what the trees say of each candidate, (n,), from its columns (n, n_columns)."""
+        """Return the sum of the trees for each candidate, (n,), from its columns (n, n_columns)."""
         columns = np.ascontiguousarray(columns, dtype=np.float64)
         if columns.ndim != 2 or columns.shape[1] != self.n_columns:
             raise ModelError(f"trees over {self.n_columns} columns were given an array of shape {columns.shape}")
@@ -82,7 +82,7 @@ def _check(columns: Mapping[str, npt.NDArray[Any]], n_columns: int) -> None:
     is_split = features >= 0
     if (features < -1).any() or (features >= n_columns).any():
         raise ModelError(f"features must be -1 or one of {n_columns} columns")
-    # children behind their parents: no walk goes round in circles
+    # children come after their parents, so there are no cycles
     nodes = np.arange(n)
     if (children[is_split] <= nodes[is_split]).any() or (children[is_split] >= n - 1).any():
         raise ModelError("children must be pairs of nodes behind their parents")
