@@ -250,8 +250,7 @@ def _gather(
 
 @kernel
 def _find_nearest(depth_mm: npt.NDArray[np.uint16], top: int, bottom: int, nearest: npt.NDArray[np.uint16]) -> int:
-    """Write the smallest reading of some rows in every column, minus 1, or `NONE`; return how many readings there
-    are."""
+    """Write the smallest reading of some rows in every column, minus 1, or `NONE`; return the number of readings."""
     n = 0
     nearest[:] = NONE
     for row in range(top, bottom):
