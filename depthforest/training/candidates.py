@@ -1,8 +1,9 @@
-"""Candidates: the probe pairs and thresholds that a node tries, counted from (seed, tree, path to the node, number).
+"""Candidates: the probe pairs and thresholds that a node tries, computed from (seed, tree, path to the node, number).
 
-Nothing is drawn from data or in sequence, so that every shard can make a node's candidates again, alone, in any order.
-Only sums, products, roots and comparisons are used, which IEEE fixes to the bit on every machine. Candidates are small
-(10 bytes) and drawn without a branch, because deep levels draw and read more of them than they have pixels.
+Nothing depends on data or on a sequence, so every shard can make a node's candidates independently, at any time and in
+any order. Only sums, products, roots and comparisons are used, which IEEE defines to the bit on every machine.
+Candidates are small (10 bytes) and drawn without a branch, because deep levels draw and read more of them than they
+have pixels.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ GOLDEN_32, HASH_1, HASH_2 = np.uint32(0x9E3779B9), np.uint32(0x7FEB352D), np.uin
 _16, _15, _LOW_16, _WORDS = np.uint32(16), np.uint32(15), np.uint32(0xFFFF), np.uint32(8)
 
 INTO_DISC = np.float32(0.70703125)
-"""Takes any point of the square into its disc: just below 1 / sqrt(2), and exact in binary."""
+"""Factor that moves any point of the square into its disc: just below 1 / sqrt(2), and exact in binary."""
 
 STREAM_TREE, STREAM_FRAMES, STREAM_PIXELS = 1, 2, 3
-"""First words of keys, so that streams of random numbers never meet."""
+"""First words of keys, so that streams of random numbers never collide."""
 
 
 @kernel
@@ -47,7 +48,7 @@ def _child_keys(parents: Keys, out: Keys) -> None:
 
 
 def key_of(*words: int) -> np.uint64:
-    """Return the key of a stream of random numbers that is named by whole numbers."""
+    """Return the key of the stream of random numbers that the words identify."""
     key = 0
     for word in words:
         key = int(mix(np.uint64((key + (word + 1) * int(GOLDEN)) % 2**64)))
@@ -89,7 +90,7 @@ class Candidates:
     unit_m : float32
         Meters; a power of two, so that products with it are exact.
     channels : array (n_nodes, 2, n) or (0, 2, 0), uint8
-        What u and v read; empty: depth.
+        Channels that u and v read; empty: depth.
     """
 
     probes: npt.NDArray[np.int16]
@@ -99,7 +100,7 @@ class Candidates:
     channels: npt.NDArray[np.uint8]
 
     BYTES = 12
-    """Of one candidate of one node."""
+    """Bytes of one candidate of one node."""
 
     @property
     def meters(self) -> npt.NDArray[np.float32]:
@@ -108,7 +109,7 @@ class Candidates:
 
 
 def steps_of(numbers: npt.NDArray[np.int64], config: TrainConfig) -> npt.NDArray[np.int32]:
-    """Return the threshold steps of candidates by their numbers, millimeters: the ladders take turns."""
+    """Return the threshold steps of candidates by their numbers, in millimeters; candidates alternate between them."""
     steps = [max(1, config.step_mm >> scale) for scale in range(config.threshold_scales)]
     return np.array(steps, dtype=np.int32)[numbers % config.threshold_scales]
 
@@ -192,7 +193,7 @@ def _hash(word):  # type: ignore[no-untyped-def]  # inlined: takes and gives uin
 
 @kernel
 def _fill_words(key: np.uint64, first: np.uint32, number: int, out: npt.NDArray[np.uint32]) -> None:
-    """Fill random number `number` of each candidate from `first` on. It vectorizes, as the two below."""
+    """Fill random number `number` of each candidate from `first` on. It vectorizes, as do the next two functions."""
     low, high = np.uint32(key & _LOW_32), np.uint32(key >> _32)
     start = np.uint32(np.uint32(first * _WORDS) + np.uint32(number))
     for i in range(len(out)):
@@ -215,7 +216,7 @@ def _fill_probes(
     xs: npt.NDArray[np.int16],
     ys: npt.NDArray[np.int16],
 ) -> None:
-    """Make probes of two random words each: the first word if it lies in the disc, or the second, moved into it."""
+    """Make each probe from two random words: the first if it lies in the disc, else the second, moved into it."""
     for i in range(len(ones)):
         x, y = _signed_unit(np.uint32(ones[i] & _LOW_16)), _signed_unit(np.uint32(ones[i] >> _16))
         other_x, other_y = _signed_unit(np.uint32(others[i] & _LOW_16)), _signed_unit(np.uint32(others[i] >> _16))
@@ -224,7 +225,7 @@ def _fill_probes(
         shrink = np.float32(1) if other_is_in else INTO_DISC
         x = x if is_in else np.float32(other_x * shrink)
         y = y if is_in else np.float32(other_y * shrink)
-        # uniform in the disc, times the distance from its middle: uniform in length
+        # uniform in the disc, times the distance from its center, is uniform in length
         length = np.float32(np.sqrt(np.float32(np.float32(x * x) + np.float32(y * y))))
         length = length if shape == 0 else np.float32(1)
         xs[i] = np.int16(np.int32(np.float32(np.float32(x * length) * reach)))
@@ -241,7 +242,7 @@ def _fill_lows(
     ys: npt.NDArray[np.int16],
     lows: npt.NDArray[np.int16],
 ) -> None:
-    """Make some of the probes 0, and shift each ladder by less than a step."""
+    """Set some of the probes to 0, and shift each series of thresholds by less than a step."""
     for i in range(len(words)):
         is_zero = np.uint32(words[i] >> _16) < zero
         xs[i] = np.int16(0) if is_zero else xs[i]
@@ -287,7 +288,7 @@ def _fill_channels(
     lows: npt.NDArray[np.int16],
     channels: npt.NDArray[np.uint8],
 ) -> None:
-    """Fill the channels of each node's candidates; what reads one place gets its ladder where readings are.
+    """Fill the channels of each node's candidates; single reads get thresholds in the range of the readings.
 
     `limits` (4,) are the shares of kinds, summed, in 65,536ths: one group, one group twice, two groups, a position.
     """

@@ -1,12 +1,12 @@
-"""Checkpoints: a folder that holds a training run, so that nothing but the level at work can be lost.
+"""Checkpoints: a folder that saves a training run, so that at most the current level can be lost.
 
     identity.json            what is trained: format, configuration, fingerprint of the data
     tree-000.safetensors     each tree that is finished
     growing.safetensors      the tree at work, after its last whole level
     log.jsonl                one line a level and a tree, for plots
 
-Files are replaced whole, so that a run killed at any moment leaves the last good state. Where pixels are is not stored:
-they walk down the tree again.
+Files are replaced atomically, so that a run killed at any moment leaves the last good state. The nodes of pixels are
+not stored: pixels walk down the tree again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from depthforest.training.growing import GrowingTree
 from depthforest.trees import FIRST_GROUP
 
 FORMAT = 3
-"""Of the folder and of the trainer: raise it whenever the same configuration and data give another forest."""
+"""Format of the folder and version of the trainer: raise it whenever the same configuration and data give a different
+forest."""
 
 KIND = "growing_tree"
 IDENTITY, GROWING, LOG = "identity.json", "growing.safetensors", "log.jsonl"
@@ -57,7 +58,7 @@ _KEYS = ("level", "root", "tree")
 
 @dataclass(frozen=True)
 class State:
-    """What a checkpoint holds: finished trees, the one at work if it has a level, and the identity of the run."""
+    """Content of a checkpoint: finished trees, the current one if it has a level, and the identity of the run."""
 
     identity: Mapping[str, Any]
     finished: list[GrowingTree]
@@ -65,7 +66,7 @@ class State:
 
     @property
     def n_trees(self) -> int:
-        """How many trees the run is to have."""
+        """How many trees the run will have."""
         return int(self.identity["config"]["trees"])
 
     @property
@@ -82,9 +83,9 @@ class Checkpoint(ClaimedFolder):
     path : str or Path
         A new or empty folder, or one that holds a checkpoint.
     identity : mapping
-        What is trained, as JSON holds it.
+        Everything that shapes the forest, in JSON form.
     resume : bool
-        Go on from what the folder holds; without it, a folder that holds a checkpoint is refused.
+        Continue the checkpoint in the folder; otherwise, a folder with a checkpoint is refused.
     """
 
     RECORD = IDENTITY
@@ -105,7 +106,7 @@ class Checkpoint(ClaimedFolder):
 
     @property
     def has_trees(self) -> bool:
-        """Whether there is anything to go on from."""
+        """Whether there is anything to resume from."""
         return any(map(self.has, (GROWING, _tree_name(0))))
 
     def save(self, tree: int, grown: GrowingTree) -> None:
@@ -140,7 +141,7 @@ class Checkpoint(ClaimedFolder):
         return _flat(record)
 
     def _order(self, keys: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        # digests last: what can be named says more
+        # digests last: other differences are more informative
         return sorted(keys, key=lambda pair: (pair[0], pair[1] in _DIGESTS, pair[1]))
 
     def _refuse(self, change: Change) -> None:
@@ -182,10 +183,10 @@ def begin_checkpoint(path: str | Path, *, is_resumed: bool, is_forced: bool) -> 
 
 
 def remove_checkpoint(path: str | Path) -> None:
-    """Remove what a run has left in its folder, and the folder if nothing else is in it."""
+    """Remove a run's files from its folder, and the folder if it is empty then."""
     folder = Path(path)
     names = (GROWING, LOG, *(entry.name for entry in folder.glob("tree*.safetensors")), IDENTITY)
-    with contextlib.suppress(OSError):  # it is in nobody's way then
+    with contextlib.suppress(OSError):  # then it does no harm
         for name in names:
             (folder / name).unlink(missing_ok=True)
         for leftover in folder.glob(".*.part"):
@@ -214,7 +215,7 @@ def _read_state(folder: Path, identity: Mapping[str, Any]) -> State:
 
 
 def last_news(path: str | Path) -> dict[str, Any]:
-    """Return the last whole entry of a run's log that tells of a level, empty if there is none."""
+    """Return the last complete entry of a run's log about a level, empty if there is none."""
     try:
         lines = (Path(path) / LOG).read_bytes().splitlines()
     except OSError:
@@ -228,10 +229,10 @@ def last_news(path: str | Path) -> dict[str, Any]:
 
 
 def write_tree(path: Path, tree: int, grown: GrowingTree) -> None:
-    """Write a tree, whole or in the making.
+    """Write a finished or growing tree.
 
     The file has at most `modelfile.MAX_FILE_BYTES`: 3.5 million leaves of 31 parts, where a full tree of depth 21 has
-    2.1 million. A larger tree is refused, and what the folder holds stays.
+    2.1 million. A larger tree is refused, and the folder stays unchanged.
     """
     content = {"tree": tree, "level": grown.level, "root": grown.root}
     columns = {name: np.asarray(getattr(grown, name), dtype=column.dtype) for name, column in _SCHEMA.items()}
@@ -251,7 +252,7 @@ def _n_channels(config: Mapping[str, Any]) -> int:
 
 
 def read_tree(path: Path, tree: int, n_parts: int, n_channels: int = 1) -> GrowingTree | None:
-    """Read a tree, whole or in the making; None if the file holds another tree than this number."""
+    """Read a finished or growing tree; None if the file has a tree with a different number."""
     advice = "remove this file to grow the tree again"
     try:
         file = modelfile.read(path)
@@ -298,11 +299,11 @@ _DIGESTS = {
     "origin": "synthetic frames of another configuration, seed or version",
     "sample": "other pixels in its frames",
 }
-"""What it means if a digest of the data differs."""
+"""Digest of the data -> what it means if it differs."""
 
 
 def _flat(identity: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
-    """Return what shapes a forest as one mapping: (group, key) to value."""
+    """Return the identity as one flat mapping: (group, key) to value."""
     return {(group, key): value for group in ("config", "data") for key, value in identity[group].items()}
 
 

@@ -18,20 +18,20 @@ from depthforest.forest import Forest
 from depthforest.frames import NO_PART, LabeledFrame
 
 STRIDE = 41
-"""Every so many of a person's labeled pixels one is looked at: neighbors say the same."""
+"""Only every n-th of a person's labeled pixels is used, because neighbors are redundant."""
 
 LEAST_PIXELS = 200
-"""Without which nothing is fitted."""
+"""Fewest pixels to fit a temperature to."""
 
 POWERS = (0.25, 8.0)
-"""Where the best power, 1 / temperature, is looked for."""
+"""Range to search for the best power, 1 / temperature."""
 
 SEARCH_STEPS = 30
-"""Of the golden section: the last interval is a millionth of the first."""
+"""Steps of the golden-section search: the last interval is a millionth of the first."""
 
 GOLDEN = (5**0.5 - 1) / 2
 SAFE = 1e-6
-"""Probabilities stay so far from 0 and 1."""
+"""Probabilities are kept this far from 0 and 1."""
 
 Shares = npt.NDArray[np.float32]
 
@@ -103,7 +103,7 @@ def best_temperature(shares: Shares, truth: npt.NDArray[np.uint8]) -> float:
     Parameters
     ----------
     shares : array (n, n_parts), float32
-        Of parts, before calibration.
+        Shares of parts before calibration.
     truth : array (n,), uint8
     """
     is_right = np.asarray(shares.argmax(axis=1) == truth)
@@ -128,6 +128,6 @@ def best_temperature(shares: Shares, truth: npt.NDArray[np.uint8]) -> float:
 
 
 def log_loss(confidence: Floats, is_right: Bools) -> float:
-    """Return the mean negative logarithm of what was said of what came true."""
+    """Return the mean negative log likelihood of the outcomes under the confidences."""
     safe = np.clip(confidence, SAFE, 1 - SAFE)
     return float(-np.where(is_right, np.log(safe), np.log(1 - safe)).mean())

@@ -12,23 +12,24 @@ from depthforest.base import CRITERIA, TomlConfig, UsageError
 
 PROBE_SHAPES = ("radius", "disc", "square")
 LEAF_COUNTS = ("drawn",)
-"""Only one is left. The field stays, because model files and configurations contain it."""
+"""Allowed values of `leaf_counts`. Only one is left; the field stays, because model files and configurations have
+it."""
 
 MAX_DEPTH = 40
-"""Levels: a tree this deep has more leaves than any data set pixels."""
+"""Largest depth: a tree this deep has more leaves than any data set has pixels."""
 
 MAX_THRESHOLDS = 254
-"""A bin is one byte, and there is one bin more than thresholds."""
+"""Most thresholds: a bin is one byte, and there is one more bin than thresholds."""
 
 MAX_STEP_MM = 8192
-"""Largest step between thresholds, millimeters: bins are found by a float32 product, exact up to twice that."""
+"""Largest step between thresholds in millimeters: bins are computed by a float32 product, exact up to twice that."""
 
 MAX_WEIGHT = 64
-"""Largest class weight: a class that is 64 times rarer than the commonest still counts as much."""
+"""Largest class weight: a class up to 64 times rarer than the most common one can count as much."""
 
 
 MAX_GROUPS = 64
-"""Groups of parts that a context stage reads, at most, as in `trees.channels`."""
+"""Most groups of parts that a context stage reads, as in `trees.channels`."""
 
 
 class TrainConfigError(UsageError):

@@ -1,12 +1,12 @@
-"""Context leaves: what the leaves of a context stage say, fitted so that both stages together are right.
+"""Context leaves: the leaves of a context stage, fitted for the combination of both stages.
 
-Growing counts the parts of the pixels that reach a leaf. But what a leaf says is multiplied with what the first stage
-says of the same pixel (`trees.combine`), and the first stage has led the pixel there: counts would tell its opinion
-twice. Here leaves learn what is left to say, from more frames than growing keeps in memory.
+Growing counts the parts of the pixels that reach a leaf. But a leaf's distribution is multiplied by the first stage's
+for the same pixel (`trees.combine`), and the first stage has already shaped the pixel's path: counts would use its
+information twice. Here leaves learn only what is missing, from more frames than growing keeps in memory.
 
-The likelihood of the true parts under the product rises with each round: a leaf's share of a part is multiplied by how
-often the part was true, over how often both stages together said so (iterative proportional fitting; where a pixel
-walks twice, its two leaves divide it by how much each says of the part, as in `leaves.shares`).
+The likelihood of the true parts under the product rises with each round. A leaf's share of a part is multiplied by how
+often the part was true, divided by how often both stages together predicted it (iterative proportional fitting). If a
+pixel walks twice, its two leaves split it by their shares of the part, as in `leaves.shares`.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ from depthforest.training.sampling import checked_frame
 from depthforest.trees import DOUBT, SHARE_WHOLE, ContextTrees, quantize_leaves
 
 ROUNDS = 2
-"""Default: measured, docs/EXPERIMENTS.md."""
+"""Default number of rounds, by measurement: docs/EXPERIMENTS.md."""
 
 MAX_ROUNDS = 100
-"""Far more than have been found useful."""
+"""Most rounds, far more than are useful."""
 
 BALANCE = 0.9
-"""Of parts, where the configuration of the context stage does not say: as of the first stage's leaves."""
+"""Class-weight exponent if the configuration of the context stage has none: that of the first stage's leaves."""
 
 PERSON_PIXELS = 256
-"""Pixels of a person that leaves learn from, about: neighbors say the same."""
+"""Approximate number of pixels per person that leaves learn from; neighbors are redundant."""
 
 PRIOR_PIXELS = 10.0
-"""Pixels of all parts alike, over which both stages were right, that each leaf gets: few pixels move it little."""
+"""Prior of each leaf, in correctly predicted pixels spread evenly over parts, so that few pixels change it little."""
 
 LEAST_SHARE = 0.006
-"""Of a leaf; smaller ones are dropped. Doubt stands in for them."""
+"""Smallest share in a leaf; smaller ones are dropped. The constant added by `share_rows` covers them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """Pixels that a context stage looks at.
+    """Pixels that a context stage learns from.
 
     Parameters
     ----------
     leaves : array (n, n_walks, n_trees), int32
     shares : array (n, n_parts), uint16
-        The first stage's, as `trees.combine` multiplies them.
+        The first stage's shares, as `trees.combine` multiplies them.
     labels : array (n,), uint8
     """
 
@@ -75,18 +75,18 @@ def fit_context(
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Forest:
-    """Return a forest whose context stage has leaves that are right together with the first stage.
+    """Return a forest whose context stage has leaves fitted for the combination with the first stage.
 
     Parameters
     ----------
     forest : Forest
-        With a context stage. Its splits stay; a calibration is dropped: fit it again, and joints too.
+        A forest with a context stage. Its splits stay. Its calibration is dropped; fit it and the joints again.
     data : sequence of LabeledFrame
-        Many frames that the first stage has not seen, best such that the context stage was not grown on either.
+        Many frames that the first stage has not seen, preferably frames that the context stage was not grown on either.
     rounds : int
-        Times that leaves are fitted, each from those before.
+        How often leaves are fitted, each time starting from the last.
     threads : int, optional
-        Omitted: one for each core. The leaves are the same for any number.
+        Default: one per core. The leaves are the same for any number.
     progress : callable, optional
         Called with 1 after every frame.
 
@@ -116,7 +116,7 @@ def fit_context(
 
 
 def fitted(context: ContextTrees, looks: Looks, rounds: int, balance: float) -> npt.NDArray[np.uint8]:
-    """Return the leaves of a context stage that make the true parts of pixels likely."""
+    """Return leaves of a context stage that maximize the likelihood of the pixels' true parts."""
     n_parts = len(context.part_set)
     counts = np.bincount(looks.labels, minlength=n_parts).astype(np.float64)
     weights = (counts.max() / np.maximum(counts, 1)) ** balance
@@ -155,7 +155,7 @@ def _add_pixels(
     weights: npt.NDArray[np.float64], mirrored: npt.NDArray[np.uint8], rows: npt.NDArray[np.float64],
     true: npt.NDArray[np.float64], said: npt.NDArray[np.float64],
 ) -> None:  # fmt: skip
-    """Add how much of each part was `true` in each leaf, and how much both stages `said` (n_leaves, n_parts)."""
+    """Add how much of each part was `true` in each leaf, and how much both stages predicted (`said`)."""
     n_parts = rows.shape[1]
     n_each = leaves.shape[1] * leaves.shape[2]
     second, both = np.empty((2, n_parts))
@@ -177,7 +177,7 @@ def _add_pixels(
                 leaf = leaves[i, walk, tree]
                 for p in range(n_parts):
                     part = mirrored[p] if walk else p
-                    # what is said of the leaf's part p, as this leaf and the doubt share it
+                    # the prediction of part p, split between this leaf and the added constant
                     own = n_each * rows[leaf, p] / (second[part] + n_each * doubt)
                     said[leaf, p] += weight * own * both[part] / total
                     if part == labels[i]:

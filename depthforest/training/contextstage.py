@@ -1,4 +1,4 @@
-"""Training a context stage: a forest and frames that are new to it in, the same forest with a second stage out."""
+"""Training a context stage: a forest and frames that it has not seen in, the same forest with a second stage out."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def train_context(
 ) -> Forest:
     """Grow a context stage on a forest's answers to labeled frames, and return the forest with it.
 
-    The frames must be new to the forest: of those that it was grown on or its leaves were fitted on, its answers are
-    better than they will ever be again, and the second stage would learn to trust them too much. Stacking
-    (docs/COMBINING.md) asks for the same.
+    The frames must be new to the forest. On frames that it was grown on, or that its leaves were fitted on, its answers
+    are better than on any others, and the second stage would learn to trust them too much. Stacking (docs/COMBINING.md)
+    has the same requirement.
 
     Parameters
     ----------
     forest : Forest
-        The first stage. It answers mirrored and smoothed as it does unless told otherwise.
+        The first stage. It answers with its default mirroring and smoothing.
     source : sequence of LabeledFrame
-        Of the forest's part set, which it has not seen.
+        Frames with the forest's part set that it has not seen.
     config : ContextConfig
-        Everything that shapes the context stage. The options below do not change a byte of it.
+        Everything that shapes the context stage. The options below do not change the result by a single byte.
     progress, threads, shards, memory_mb, checkpoint, resume, client
         As in `train`.
     """

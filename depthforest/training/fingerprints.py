@@ -1,14 +1,14 @@
-"""Fingerprint: what a data set is, in a few values, so that a stopped run continues with the same data or not at all.
+"""Fingerprint: the identity of a data set in a few values, so that a stopped run only continues with the same data.
 
-Reading everything would take longer than many a level, so that what is looked at depends on what the data are:
+Reading everything would take longer than some levels, so the checks depend on the kind of data:
 
     always          the number of frames, the part set, the first camera, and all bytes of up to 64 frames spread evenly
     a folder or     also the names and sizes of all files of depth, parts and people: compressed files rarely keep their
     a Zarr store    size when their content changes
-    a generator     also what it says makes its frames: configuration, seed, version, digests of the files it reads
+    a generator     also its own identity: configuration, seed, version, digests of the files it reads
 
-Every frame of a data set of up to 64 is looked at whole. The folder's own name and times do not count: a copy is the
-same data.
+Data sets of up to 64 frames are read completely. The folder's own name and times do not matter: a copy is the same
+data.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from depthforest.frames import LabeledFrame
 from depthforest.training.sampling import checked_frame
 
 MAX_SAMPLE = 64
-"""Frames that are read whole: about a second of a Zarr store of 640 x 480."""
+"""Frames that are read completely: takes about a second for a Zarr store of 640 x 480."""
 
 FOLDERS = ("depth", "parts", "people")
-"""Of a data set folder and of a Zarr store: what training reads."""
+"""Entries of a data set folder and of a Zarr store that training reads."""
 
 
 def fingerprint(source: Sequence[LabeledFrame], *, threads: int | None = None) -> dict[str, Any]:
-    """Return what a data set is, as JSON holds it.
+    """Return the fingerprint of a data set in JSON form.
 
     Parameters
     ----------
     source : sequence of LabeledFrame
-        If it has a method `identity`, its text counts; if it has a `path` that is a folder, or several `paths`, their
-        files do.
+        If it has a method `identity`, its text is included; if it has a `path` that is a folder, or several `paths`,
+        their files are.
     threads : int, optional
         Default: one per core.
 
@@ -93,11 +93,11 @@ def _sizes(paths: Sequence[Path]) -> str:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, int]]:
-    """Yield the names, with those of the folders between, and sizes of all files below a folder, in order."""
+    """Yield the relative names and sizes of all files below a folder, in order."""
     if not folder.is_dir():
         return
     with os.scandir(folder) as found:
-        # hidden files are of the system, or half written
+        # hidden files are the system's, or partial
         entries = sorted((e for e in found if not e.name.startswith(".")), key=lambda e: e.name)
     for entry in entries:
         if entry.is_dir():

@@ -1,7 +1,7 @@
-"""Growing: one tree, level by level over shards. Histograms of all shards are added, splits chosen, pixels moved.
+"""Growing: one tree, level by level over shards. Adds the histograms of all shards, chooses splits, moves pixels.
 
-A level's open nodes and their candidates go in batches that fit the memory budget. What the budget, the number of
-shards and of threads are does not change the tree: everything that is added is a whole number.
+A level's open nodes and their candidates are processed in batches that fit the memory budget. The budget and the
+numbers of shards and threads do not change the tree, because only whole numbers are added.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from depthforest.training.sweeping import networks, score_pixels
 from depthforest.trees import MAX_OFFSET_M
 
 WEIGHT_UNIT = 4
-"""Class weights are whole quarters."""
+"""Class weights are multiples of a quarter."""
 
 BYTES_PER_COUNT = 4
 
 TASKS_PER_THREAD = 4
-"""Scoring is cut into so many pieces a thread, because nodes take unequal time."""
+"""Scoring is split into this many pieces per thread, because nodes take unequal time."""
 
 SIDE_BYTES = 17
-"""Of a pixel whose node is scored: its share of the node's `Sides`, and its label again."""
+"""Bytes per pixel of a node that is scored: its share of the node's `Sides`, and a copy of its label."""
 
 _OPEN = np.iinfo(np.int32).min
 """A child with the value `_OPEN + i` is open node i."""
@@ -66,7 +66,7 @@ class GrowingTree:
         0, ~0, or open.
     offsets : array (n_nodes, 4), float32
     channels : array (n_nodes, 2), uint8
-        What the probes read; 0 is depth.
+        Channels that the probes read; 0 is depth.
     thresholds : array (n_nodes,), int16
     children : array (n_nodes, 2), int32
         0 or more: node; below 0: leaf `~value`; from -2^31: open node.
@@ -74,7 +74,7 @@ class GrowingTree:
         Training pixels of each leaf.
     open_keys : array (n_open,), uint64
     level : int
-        Of the open nodes.
+        Level of the open nodes.
     """
 
     root: int
@@ -131,7 +131,7 @@ class GrowingTree:
             raise UsageError("its leaves or its level are out of range")
 
     def close_level(self, splits: Splits, counts: Counts) -> None:
-        """Make nodes and leaves of the open nodes, and open the nodes' children."""
+        """Turn the open nodes into nodes and leaves, and open the nodes' children."""
         is_split = splits.children[:, 0] >= 0
         n_split = int(is_split.sum())
         fates = np.empty(self.n_open, dtype=np.int32)
@@ -151,7 +151,7 @@ class GrowingTree:
         self.level += 1
 
     def place(self, shard: Shard) -> npt.NDArray[np.int32]:
-        """Walk a shard's pixels from the root; put them at open nodes and return the leaf of each, -1 if open."""
+        """Walk a shard's pixels from the root; place them at open nodes and return the leaf of each, -1 if open."""
         ends = shard.walk(self.root, self.offsets, self.channels, self.thresholds, self.children)
         is_open = ends <= _LAST_OPEN
         shard.nodes[:] = np.where(is_open, ends - _OPEN, OUT)
@@ -160,19 +160,19 @@ class GrowingTree:
 
 @dataclass(frozen=True)
 class Level:
-    """What growing one level took and gave."""
+    """Figures of growing one level."""
 
     n_nodes: int
     n_splits: int
     n_pixels: int
     n_evaluations: int
     gain: float
-    """Mean over the training pixels that were split: bits, or gini impurity."""
+    """Mean gain over the training pixels of split nodes: bits, or gini impurity."""
 
 
 @dataclass(frozen=True)
 class FoundSplits:
-    """What the open nodes of a level become.
+    """The outcome for the open nodes of a level.
 
     Parameters
     ----------
@@ -205,9 +205,9 @@ class Grower:
     shards : sequence of Shard
     config : TrainConfig
     weights : array (n_parts,), int64
-        Of the classes.
+        Class weights.
     scratch_bytes : int
-        Memory for what a batch counts.
+        Memory for the counts of a batch.
     threads : int, optional
     on_batch : callable
         Called after every batch; whatever it raises stops the growing.
@@ -222,11 +222,11 @@ class Grower:
     _scratch: Scratch = field(default_factory=Scratch)
 
     def place(self, tree: GrowingTree) -> None:
-        """Put all pixels where they are in a tree in the making."""
+        """Place all pixels at their nodes in a growing tree."""
         list(map_in_order(tree.place, self.shards, threads=self.threads))
 
     def grow_level(self, tree: GrowingTree, follow: Follow | None = None) -> Level:
-        """Split the open nodes of a tree, or make leaves of them, and move the pixels of all shards.
+        """Split the open nodes of a tree or turn them into leaves, and move the pixels of all shards.
 
         `follow` is called with the class counts (n_open, n_parts) of the open nodes and a function that moves the
         pixels of any other shard.
@@ -239,7 +239,7 @@ class Grower:
         return found.level(self.config.candidates)
 
     def find_splits(self, tree: GrowingTree) -> FoundSplits:
-        """Return what the open nodes of a tree become; neither the tree nor any pixel is moved."""
+        """Return the outcome for the open nodes of a tree; changes neither the tree nor any pixel."""
         by_shard = list(map_in_order(lambda shard: shard.class_counts(tree.n_open), self.shards, threads=self.threads))
         counts = np.asarray(sum(by_shard))
         totals = counts.sum(axis=1)
@@ -259,14 +259,14 @@ class Grower:
         return FoundSplits(splits, counts, gains, is_tried)
 
     def _batches(self, tried: Counts, totals: Counts) -> Iterator[tuple[Counts, int, int, bool]]:
-        """Yield (nodes, first candidate, last candidate, whether dense) that fit the memory together."""
+        """Yield batches (nodes, first candidate, last candidate, whether dense) that fit the memory."""
         cells = len(self.weights) * (self.config.thresholds + 1) * BYTES_PER_COUNT
         n_all = self.config.candidates
         for is_dense in (True, False):
             nodes = tried[(totals[tried] >= cells) == is_dense]
             if not len(nodes):
                 continue
-            # of one candidate: bins, its draw, and tables of all shards
+            # bytes per candidate: bins, the candidate itself, and tables of all shards
             costs = totals[nodes] + Candidates.BYTES
             if is_dense:
                 costs += cells * (len(self.shards) + 1)
@@ -325,7 +325,7 @@ class Grower:
 
         results = map_in_order(score, pieces, threads=self.threads)
         for (node, start, _), (best, candidate, threshold) in zip(pieces, results, strict=True):
-            if best > scores[node]:  # pieces come in rising candidates: the lowest keeps a tie
+            if best > scores[node]:  # pieces are in order of candidates, so the lowest wins a tie
                 scores[node], chosen[node] = best, (first + start + candidate, threshold)
 
     def _pieces(self, n_nodes: int, n_candidates: int) -> list[tuple[int, int, int]]:
@@ -368,7 +368,7 @@ class Grower:
 
 
 def tried_nodes(counts: Counts, level: int, config: TrainConfig) -> npt.NDArray[np.bool_]:
-    """Tell which nodes of these class counts (n, n_parts) are tried: enough pixels, of two parts, and not too deep."""
+    """Tell which nodes, by class counts (n, n_parts), are tried: enough pixels, two or more parts, not too deep."""
     is_tried = (counts.sum(axis=1) >= config.min_pixels) & (np.count_nonzero(counts, axis=1) > 1)
     return np.asarray(is_tried & (level < config.depth))
 
@@ -381,7 +381,7 @@ def splits_of(
     weights: Counts,
     config: TrainConfig,
 ) -> tuple[Splits, npt.NDArray[np.float64]]:
-    """Return the splits that gain enough, their children numbered in order, and all gains."""
+    """Return the splits with enough gain, with children numbered in order, and all gains."""
     n = len(keys)
     gains = np.zeros(n)
     _fill_gains(information_table(), criteria.is_gini(config.criterion), counts * weights, scores, chosen, gains)
@@ -405,7 +405,7 @@ def numbered_children(is_split: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
 
 
 def class_weights(counts: Counts, power: float) -> Counts:
-    """Return whole class weights for class counts, as `TrainConfig.class_weights` says."""
+    """Return integer class weights for class counts, as defined by `TrainConfig.class_weights`."""
     if power == 0:
         weights = np.ones(len(counts), dtype=np.int64)
     else:

@@ -17,14 +17,14 @@ Leaves = npt.NDArray[np.uint8]
 
 
 class Judge:
-    """Frames that a tree has not seen: their pixels follow its splits, and answer with their node's commonest part.
+    """Frames that a tree has not seen: their pixels follow its splits, and answer with their node's most common part.
 
     Parameters
     ----------
     frames : array (n,), int64
         Numbers of those frames.
     shards : list of Shard
-        Of those frames, in their order.
+        Shards of those frames, in order.
     """
 
     def __init__(self, frames: Counts, shards: list[Shard]) -> None:
@@ -32,7 +32,7 @@ class Judge:
         self._answers = [np.zeros(len(shard), dtype=np.uint8) for shard in shards]
 
     def place(self, grown: GrowingTree) -> None:
-        """Put the pixels where they are in a tree in the making."""
+        """Place the pixels at their nodes in a growing tree."""
         for shard, answers in zip(self._shards, self._answers, strict=True):
             leaves = grown.place(shard)
             is_in = leaves >= 0
@@ -113,7 +113,7 @@ class Votes:
 
 
 def mean_accuracy(hits: Counts, totals: Counts) -> float | None:
-    """Return the mean over classes of hits / totals, of those that are there; None if none is."""
+    """Return the mean of hits / totals over the classes that occur; None if none does."""
     is_there = totals > 0
     if not is_there.any():
         return None

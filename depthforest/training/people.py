@@ -1,7 +1,7 @@
-"""train_people: labeled frames of rooms to a person model: a scene forest, then a judge of candidates.
+"""train_people: from labeled frames of rooms to a person model: a scene forest, then a judge of candidates.
 
-The judge learns from frames that the scene forest has not seen, as stacking must: of frames that it has seen, the
-forest is surer than it will be of others.
+The judge learns from frames that the scene forest has not seen, as stacking requires: the forest is more confident on
+frames that it has seen than on others.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from depthforest.training.progress import Progress
 from depthforest.training.run import train
 
 PERSON_IOU, THING_IOU = 0.5, 0.3
-"""A candidate that fits a person at least so well is one; a thing fits none better than the second. Others teach
-nothing."""
+"""A candidate that fits a person at least this well is a person; one that fits none better than the second is a thing.
+Others are not used."""
 
 TRIED = 12
-"""Columns that are tried at a split of the judge: more than their root, because many say little."""
+"""Columns tried at a split of the judge: more than the square root of their number, because many say little."""
 
 FOLDS = 5
-"""Of the frames of the judge: limits are chosen by answers about frames that were left out."""
+"""Folds of the judge's frames: limits are chosen by predictions on frames that were left out."""
 
 
 class _Varied(FrameSource):
@@ -52,7 +52,7 @@ class _Varied(FrameSource):
 
 
 class _Scenes(FrameSource):
-    """Frames as the scene forest learns them."""
+    """Frames in the form that the scene forest learns from."""
 
     part_set = SCENE
 
@@ -84,13 +84,13 @@ def train_people(
         A data set or a `synth.Generator`; several sensors and cameras make the model fit any.
     config : PeopleConfig, optional
     progress : callable or True, optional
-        Of the scene forest, as in `train`.
+        Progress of the scene forest, as in `train`.
     advance : callable, optional
         Called with 1 after every frame whose candidates were found.
     threads : int, optional
         Default: one per core.
     checkpoint, resume
-        Of the scene forest, as in `train`; what comes after it takes minutes.
+        Checkpoint of the scene forest, as in `train`; the steps after it take minutes.
     """
     config = PeopleConfig() if config is None else config
     if not isinstance(config, PeopleConfig):

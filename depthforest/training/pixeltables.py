@@ -1,7 +1,7 @@
 """Pixel tables: the pixels of labeled frames as rows of a matrix, one column for each pair of probes of a fixed pool.
 
-A depth forest draws new probes at every node; any other learner needs columns. This is what the ensembles, and other
-people's, are trained on for comparison.
+A depth forest draws new probes at every node; any other learner needs columns. Our ensembles and those of other
+libraries are trained on these tables for comparison.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from depthforest.training.sampling import draw_pixels
 from depthforest.trees import BACKGROUND_MM, masked_depth, responses
 
 PROBE_RANGE_M = 0.4
-"""Probes lie up to this far from the pixel, in a disc; what depth forests are trained with."""
+"""Largest distance of probes from the pixel, in a disc; the same as in training depth forests."""
 
 CLIP_MM = 2000
-"""Responses are cut off here: beyond it they say no more than that one probe hit the background."""
+"""Responses are clipped to this: larger ones only mean that one probe hit the background."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class PixelTable:
     labels : (n,) uint8
         Parts.
     frames : (n,) int64
-        Which frame of the data set a pixel is of: a group that no split of the rows should cut.
+        Frame of each pixel in the data set: a group that no split of the rows should cut.
     probes : (n_features, 4) float32
         u_x, u_y, v_x, v_y in meters.
     """
@@ -65,12 +65,12 @@ def pixel_table(
     ----------
     frames : sequence of LabeledFrame
     n : int
-        Pixels in all; the same number, give or take one, of every frame.
+        Total number of pixels; each frame gets the same number, up to one.
     probes : (n_features, 4) float32
-        As `draw_probes` gives them.
+        From `draw_probes`.
     seed : int
     balance : float
-        0 draws parts as often as they are seen, 1 all parts alike.
+        0 draws parts as often as they occur, 1 draws all parts equally often.
     """
     if n < len(frames) or not len(frames):
         raise UsageError(f"at least one pixel a frame is needed: {n} pixels of {len(frames)} frames were asked for")
@@ -110,7 +110,7 @@ def table_pixels(
 def pixel_responses(
     frame: LabeledFrame, pixels: npt.NDArray[np.int64], probes: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return the responses of pixels of people, in millimeters, cut off at `CLIP_MM`.
+    """Return the responses of pixels of people, in millimeters, clipped to `CLIP_MM`.
 
     Parameters
     ----------
@@ -136,12 +136,12 @@ def pixel_responses(
 def person_responses(
     image: npt.NDArray[np.uint16], pixels: npt.NDArray[np.int64], probes: npt.NDArray[np.float32], camera: Camera
 ) -> npt.NDArray[np.float32]:
-    """Return the same for pixels of one person.
+    """Return the responses of pixels of one person.
 
     Parameters
     ----------
     image : (rows, cols) uint16
-        The person alone, as `masked_depth` makes it.
+        The person alone, from `masked_depth`.
     pixels : (n, 2) int64
         Rows and columns with a reading.
     probes : (n_features, 4) float32

@@ -1,7 +1,7 @@
-"""Probing: the compiled loops of a shard over its pixels: the bins of candidates, and the way down a tree.
+"""Probing: the compiled loops of a shard over its pixels: the bins of candidates, and the walk down a tree.
 
 A crop has a border of background, so that a probe clamped to it reads what `features.read_probe` would, without a
-branch. What vectorizes is kept apart from what reads images. Kernels check nothing.
+branch. Loops that vectorize are separate from those that read images. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from depthforest.base import kernel, prefetch
 from depthforest.trees import clamped_offset
 
 _PER_LINE = 32
-"""Numbers of 16 bits in a cache line."""
+"""16-bit numbers in a cache line."""
 
 OUT = -1
 """Node of a pixel that has reached a leaf."""
@@ -33,7 +33,7 @@ def _find_probes(
 ) -> None:
     """Find each probe's position in the crop, clamped to the border. It vectorizes, because it reads no image.
 
-    Positions are unsigned, here and below: an index that may be negative costs a comparison.
+    Positions are unsigned, here and below, because a possibly negative index costs a comparison.
     """
     left, right = np.float32(-col), np.float32(n_cols - 1 - col)
     top, bottom = np.float32(-row), np.float32(n_rows - 1 - row)
@@ -77,7 +77,7 @@ def _find_bins(
 ) -> None:
     """Find the bin of each response: (response - low) / step, clipped to 0 ... highest.
 
-    Half a millimeter more keeps the quotient so far from whole numbers that its rounding cannot matter.
+    Adding half a millimeter keeps the quotient far enough from whole numbers that rounding does not matter.
     """
     for i in range(len(responses)):
         above = np.float32(np.int32(responses[i] - np.int32(lows[i]))) + np.float32(0.5)
@@ -86,7 +86,7 @@ def _find_bins(
 
 @kernel
 def _prefetch_candidates(probes: npt.NDArray[np.int16], lows: npt.NDArray[np.int16], node: int) -> None:
-    """Ask for a node's candidates: on deep levels each pixel's are elsewhere in memory."""
+    """Prefetch a node's candidates: on deep levels, each pixel's are elsewhere in memory."""
     n = lows.shape[1]
     for i in range(0, n, _PER_LINE):
         prefetch(lows, node * n + i)
@@ -96,14 +96,14 @@ def _prefetch_candidates(probes: npt.NDArray[np.int16], lows: npt.NDArray[np.int
 
 @kernel
 def _prefetch_crop(depth: npt.NDArray[np.uint16], start: int, n: int) -> None:
-    """Ask for a crop of n numbers in order, which is faster than to wait for lines here and there."""
+    """Prefetch a crop of n numbers in order, which is faster than waiting for scattered lines."""
     for i in range(start, start + n, _PER_LINE):
         prefetch(depth, i)
 
 
 @kernel
 def _next_open(slots: npt.NDArray[np.int32], p: int) -> int:
-    """Return the next pixel that has a node, from p on; the number of pixels if there is none."""
+    """Return the next pixel with a node, from p on; the number of pixels if there is none."""
     while p < len(slots) and slots[p] < 0:
         p += 1
     return p
@@ -128,7 +128,7 @@ def fill_bins(
 ) -> None:
     """Fill the bins of all candidates of each pixel, image by image, so that depth is read from the cache.
 
-    Where there are `channels`, an image is a stack of them, each of the crop's shape.
+    With `channels`, an image is a stack of them, each of the crop's shape.
     """
     n = probes.shape[2]
     ones, others, responses = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.int32)
@@ -211,7 +211,7 @@ def walk_pixels(
     children: npt.NDArray[np.int32],
     ends: npt.NDArray[np.int32],
 ) -> None:
-    """Walk each pixel from the node it is at to a value below 0."""
+    """Walk each pixel from its current node to a value below 0."""
     for p in range(len(ends)):
         node = ends[p]
         while node >= 0:

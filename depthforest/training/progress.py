@@ -14,8 +14,8 @@ class Progress:
     Parameters
     ----------
     event : "reading", "level", "tree", "finished" or "note"
-        The frames of a tree are being read, a level was grown, a tree is done, the checkpoint holds the whole forest
-        already, or something is worth saying.
+        The frames of a tree are being read, a level was grown, a tree is done, the checkpoint already has the whole
+        forest, or there is a note.
     tree, n_trees : int
         From 0.
     level, depth : int
@@ -25,17 +25,17 @@ class Progress:
     n_pixels, n_evaluations : int
         Training pixels of those nodes; pixels times candidates.
     seconds : float
-        That this level, or this tree, took.
+        Time that this level or tree took.
     gain : float
-        Mean of the splits, by pixels: bits, or gini impurity.
+        Mean gain of the splits, weighted by pixels: bits, or gini impurity.
     out_of_bag : float or None
         Mean per-class accuracy of the tree so far on frames that it has not seen.
     forest_out_of_bag : float or None
-        Of all finished trees together, each frame by those that have not seen it; with "tree" and "finished".
+        The same for all finished trees together, each frame by those that have not seen it; with "tree" and "finished".
     seconds_left : float or None
         An estimate for all trees, see `Outlook`; with "level" and "tree".
     text : str
-        Of a note, and of what is being read.
+        Text of a note, or of what is being read.
     """
 
     event: str
@@ -56,11 +56,11 @@ class Progress:
 
     @property
     def rate(self) -> float:
-        """Candidate evaluations a second."""
+        """Candidate evaluations per second."""
         return self.n_evaluations / self.seconds if self.seconds > 0 else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what is known, as a line of the log holds it: all fields but those that say nothing, and the rate."""
+        """Return a line of the log: all fields that have a value, and the rate."""
         fields = {key: value for key, value in asdict(self).items() if value not in (None, "")}
         return fields | ({"rate": self.rate} if self.event == "level" else {})
 
@@ -82,40 +82,40 @@ class Progress:
 
 
 class Outlook:
-    """How long the rest of a run will take, by the evaluations that are left and the measured rate.
+    """How long the rest of a run will take, from the remaining evaluations and the measured rate.
 
-    A level needs (pixels of nodes that are tried) x candidates. Of the tree at work, each level to come is taken to
-    have as many times the pixels of the one before as the last level had, and at most as many: so the first levels
-    promise pixels x candidates x levels left, the most there can be, and the estimate falls as branches end. Each tree
-    to come is taken to need as much as the finished ones did on average, or as the one at work will. The rate is that
-    of all levels of this run; reading the frames of a tree and judging it takes as long as it did so far.
+    A level needs (pixels of nodes that are tried) x candidates. In the current tree, the pixels of each future level
+    are assumed to shrink by the same factor as at the last level, and never to grow. So the first levels predict pixels
+    x candidates x levels left, the upper bound, and the estimate falls as branches end. Each future tree is assumed to
+    need as much as the finished ones on average, or as the current one will. The rate is that of all levels of this
+    run; reading the frames of a tree and evaluating it are assumed to take as long as so far.
 
     Parameters
     ----------
     n_trees, depth : int
-        Of the forest.
+        Size of the forest.
     n_finished : int
-        Trees that an earlier run has finished.
+        Trees finished by an earlier run.
     """
 
     def __init__(self, n_trees: int, depth: int, n_finished: int = 0) -> None:
         self._depth = depth
         self._n_to_come = n_trees - n_finished
-        self._done: list[float] = []  # evaluations of each tree that was grown from its root
+        self._done: list[float] = []  # evaluations of each tree that was grown entirely in this run
         self._evaluations = self._seconds = self._other_seconds = 0.0
         self._n_overheads = 0
         self._first_level = self._tree_evaluations = self._tree_left = 0.0
         self._n_pixels = 0
 
     def start_tree(self, level: int, seconds: float) -> None:
-        """Note that a tree begins to grow at a level (above 0 if an earlier run began it), after so long a start."""
+        """Note that a tree starts growing at a level (above 0 if an earlier run began it), after `seconds` of setup."""
         self._n_to_come -= 1
         self._first_level, self._tree_evaluations, self._tree_left, self._n_pixels = level, 0.0, 0.0, 0
         self._other_seconds += seconds
         self._n_overheads += 1
 
     def add_level(self, level: int, n_pixels: int, n_evaluations: int, seconds: float, *, is_last: bool) -> None:
-        """Note what a level, counted from 0, took."""
+        """Note the cost of a level, counted from 0."""
         self._evaluations += n_evaluations
         self._seconds += seconds
         self._tree_evaluations += n_evaluations
@@ -125,7 +125,7 @@ class Outlook:
         self._tree_left = n_evaluations * math.fsum(ratio**k for k in range(1, n_levels + 1))
 
     def end_tree(self, seconds: float) -> None:
-        """Note that the tree at work is finished, after so long an end."""
+        """Note that the current tree is finished, after `seconds` of final work."""
         self._other_seconds += seconds
         self._tree_left = 0.0
         if self._first_level == 0:
@@ -141,7 +141,7 @@ class Outlook:
 
 
 def shown_time(seconds: float) -> str:
-    """Return a time for people: two units at most."""
+    """Return a time as text with at most two units."""
     whole = math.ceil(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""Training: a data set and a configuration to a forest; checkpoints, progress and out-of-bag accuracy along the way."""
+"""Training: from a data set and a configuration to a forest, with checkpoints, progress and out-of-bag accuracy."""
 
 from __future__ import annotations
 
@@ -47,17 +47,16 @@ if TYPE_CHECKING:
     from depthforest.training.distributed.growing import ClusterGrower
 
 MEMORY_MB = 2048
-"""Default budget of what training holds at once: half for the people's crops and the pixels' state, half for
-counting."""
+"""Default memory budget: half for the people's crops and the pixels' state, half for counting."""
 
 JUDGES_SHARE = 0.25
-"""Of the crops' half, for those of the frames that judge a tree."""
+"""Share of the crops' half for the out-of-bag frames of a tree."""
 
 PIXEL_BYTES = 20
-"""State of a training pixel, whether its crop is kept or not: label, node, and where it is sorted to."""
+"""Bytes of a training pixel's state, whether its crop is kept or not: label, node, and its rank in sorting."""
 
 NODE_BYTES = 26
-"""Of a split in a model file: four offsets, a threshold, two children."""
+"""Bytes of a split in a model file: four offsets, a threshold, two children."""
 
 Counts = npt.NDArray[np.int64]
 Leaves = npt.NDArray[np.uint8]
@@ -114,7 +113,7 @@ def train(
 
 
 def grow_trees(run: Run, checkpoint: str | Path | None, resume: bool) -> tuple[list[GrowingTree], list[Leaves]]:
-    """Grow the trees of a run; whatever stops it, a message says what is kept."""
+    """Grow the trees of a run; if it is stopped, the message says what is kept."""
     if resume and checkpoint is None:
         raise UsageError("resume needs the folder of a checkpoint")
     book = None
@@ -138,11 +137,11 @@ def grow_trees(run: Run, checkpoint: str | Path | None, resume: bool) -> tuple[l
 
 
 class _GuardedFrames(FrameSource):
-    """A data set whose every frame is a safe point to stop at, and whose troubles are one clear line."""
+    """A data set in which every frame is a safe point to stop at, and errors are one clear line."""
 
     def __init__(self, source: Sequence[LabeledFrame], check: Callable[[], None]) -> None:
         self._source, self._check = source, check
-        # what a fingerprint asks for
+        # needed by the fingerprint
         self.path, self.paths = getattr(source, "path", None), getattr(source, "paths", None)
         self.identity = getattr(source, "identity", None)
 
@@ -201,14 +200,14 @@ class Run:
         self.outlook = Outlook(config.trees, config.depth)
 
     def identity(self) -> dict[str, Any]:
-        """Return what makes the forest what it is: the configuration and a fingerprint of the data."""
+        """Return everything that shapes the forest: the configuration and a fingerprint of the data."""
         config = self.config.to_dict()
         if self.first_stage is not None:
             config["first"] = _digest(self.first_stage)
         return {"config": config, "data": fingerprint(self.source, threads=self.threads)}
 
     def grow(self, book: Checkpoint | None, *, is_resumed: bool) -> tuple[list[GrowingTree], list[Leaves]]:
-        """Grow what is missing of the trees, and return all of them with their leaves."""
+        """Grow the missing trees, and return all of them with their leaves."""
         finished: list[GrowingTree] = list(book.state.finished) if book else []
         if book and is_resumed:
             self._tell_state(book)
@@ -228,7 +227,7 @@ class Run:
         return finished, leaves
 
     def _grow_and_judge(self, tree: int, grown: GrowingTree, book: Checkpoint | None) -> Leaves:
-        """Grow a tree to its end, tell how good it is, and return its leaves."""
+        """Grow a tree to its end, report its accuracy, and return its leaves."""
         started = time.perf_counter()
         judge = self._grow(tree, grown, book)
         grown_at = time.perf_counter()
@@ -269,7 +268,7 @@ class Run:
 
     def _shards(self, frames: Counts, stream: int, keep_bytes: float) -> list[Shard]:
         pieces = [piece for piece in np.array_split(frames, min(self.n_shards, len(frames))) if len(piece)]
-        # what the pixels' state takes is no longer there for crops
+        # the pixels' state reduces the memory for crops
         state = PIXEL_BYTES * self.config.pixels_per_frame * len(frames)
         keep = max(0, int(keep_bytes - state)) // max(len(pieces), 1)
 
@@ -280,14 +279,14 @@ class Run:
         return list(map_in_order(make, pieces, threads=self.threads))
 
     def _judge(self, tree: int) -> Judge | None:
-        """Read the frames that judge a tree; None if it has seen all."""
+        """Read the out-of-bag frames of a tree; None if it has seen all frames."""
         _, frames = frames_of_tree(len(self.source), tree, self.config)
         if not len(frames):
             return None
         return Judge(frames, self._shards(frames, OUT_OF_BAG, JUDGES_SHARE * self.half_bytes))
 
     def _grow(self, tree: int, grown: GrowingTree, book: Checkpoint | None) -> Judge | None:
-        """Grow a tree to its end; return those who judged it, so that their frames are not read again."""
+        """Grow a tree to its end; return its `Judge`, so that out-of-bag frames are not read again."""
         started = time.perf_counter()
         frames, judges = frames_of_tree(len(self.source), tree, self.config)
         share = 1 - JUDGES_SHARE if len(judges) else 1.0
@@ -322,7 +321,7 @@ class Run:
     def _on_threads(
         self, tree: int, frames: Counts, share: float, book: Checkpoint | None
     ) -> tuple[Grower | ClusterGrower, Counts]:
-        """Read the frames of a tree; return what grows it in this process, and the class counts of its pixels."""
+        """Read the frames of a tree; return a grower for this process, and the class counts of its pixels."""
         shards = self._shards(frames, tree, share * self.half_bytes)
         self._check_memory(tree, shards, share, book)
         counts = np.bincount(np.concatenate([s.labels for s in shards]), minlength=len(self.part_set))
@@ -334,7 +333,7 @@ class Run:
     def _on_cluster(
         self, tree: int, frames: Counts, share: float, book: Checkpoint | None
     ) -> tuple[Grower | ClusterGrower, Counts]:
-        """Let workers read the frames of a tree; return what grows it there, and the class counts of its pixels."""
+        """Let workers read the frames of a tree; return a cluster grower, and the class counts of the tree's pixels."""
         from depthforest.training.distributed.growing import ClusterGrower
         from depthforest.training.distributed.tasks import Origin
 
@@ -359,7 +358,7 @@ class Run:
         return grower, grower.facts.counts
 
     def _check_pixels(self, tree: int, n_frames: int, counts: Counts, book: Checkpoint | None) -> None:
-        """Raise DatasetError if the pixels of a tree give nothing to learn; say so if they give little."""
+        """Raise DatasetError if there is nothing to learn from the pixels of a tree; report if there is little."""
         n, n_leaves = int(counts.sum()), 2**self.config.depth
         if n == 0:
             raise DatasetError(
@@ -381,7 +380,7 @@ class Run:
             self._tell(self._news("note", tree, text=text), book)
 
     def _check_memory(self, tree: int, shards: Sequence[Shard], share: float, book: Checkpoint | None) -> None:
-        """Say once what reading frames over and over would need not to be."""
+        """Report once how much memory would avoid reading frames repeatedly."""
         if tree == 0 and not all(shard.is_kept for shard in shards):
             crops = len(shards) * max(shard.n_bytes for shard in shards)
             state = PIXEL_BYTES * self.config.pixels_per_frame * sum(len(shard.per_frame) for shard in shards)
@@ -392,7 +391,7 @@ class Run:
             self._tell(self._news("note", tree, text=text), book)
 
     def _check_size(self, tree: int, grown: GrowingTree) -> None:
-        """Raise UsageError if the forest no longer fits a model file; warn if its first trees promise that."""
+        """Raise UsageError if the forest no longer fits a model file; warn if its first trees suggest that."""
         n_leaves = len(grown.leaf_counts) + grown.n_open
         n_bytes = self.n_file_bytes + NODE_BYTES * len(grown.children) + n_leaves * len(self.part_set)
         fits = f"a model file has {modelfile.MAX_FILE_BYTES:,}; lower depth or trees, or raise min_pixels"
@@ -431,7 +430,7 @@ class Run:
         )
 
     def scores(self) -> dict[str, Any]:
-        """Return what the trees reached out of bag."""
+        """Return the out-of-bag scores of the trees."""
         accuracy = self.votes.accuracy()
         return {} if accuracy is None else {"out_of_bag": {"mean_class_accuracy": round(accuracy, 6)}}
 
@@ -450,7 +449,7 @@ def joined(trees: Sequence[GrowingTree]) -> tuple[npt.NDArray[np.int32], npt.NDA
 
 
 def _digest(forest: Forest) -> str:
-    """Return what tells a first stage from all others."""
+    """Return a digest that identifies a first stage."""
     digest = hashlib.sha256()
     for name in SCHEMA:
         digest.update(np.ascontiguousarray(getattr(forest, name)).tobytes())
@@ -473,14 +472,14 @@ def leaf_distributions(counts: Counts, smoothing: float) -> npt.NDArray[np.float
 
 
 def _kept(book: Checkpoint | None) -> Message:
-    """Return the end of a message: where what was grown is, if anything was."""
+    """Return the end of a message: where the grown trees are kept, if there are any."""
     if book is None or not book.has_trees:
         return ()
     return f"; what was grown is kept in {book.path}: ", Parameter("resume"), " continues from there"
 
 
 def reporter(progress: Callable[[Progress], object] | bool | None) -> Callable[[Progress], object]:
-    """Return what is called with news: the callable itself, a printer, or nothing."""
+    """Return the function to call with news: the callable itself, a printer, or one that does nothing."""
     if callable(progress):
         return progress
     if progress is True:

@@ -1,4 +1,4 @@
-"""Sampling: frames to training pixels. People are cropped, and pixels are drawn by (seed, stream, frame)."""
+"""Sampling: from frames to training pixels. People are cropped, and pixels are drawn by (seed, stream, frame)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from depthforest.trees import (
 )
 
 OUT_OF_BAG = 2**32
-"""Stream of the pixels that judge trees: no tree has this number."""
+"""Stream of out-of-bag pixels: no tree has this number."""
 
 MAX_JUDGES = 256
-"""Frames out of bag that judge a tree, at most: enough for a percent, and few enough to keep in memory."""
+"""Most out-of-bag frames of a tree: enough for a precision of a percent, and few enough to keep in memory."""
 
 MAX_JUDGE_PIXELS = 2**17
-"""Pixels of those frames, about, at most: 16 MB of votes of 31 parts. One frame always judges."""
+"""Approximate limit of the pixels of those frames: 16 MB of votes for 31 parts. At least one frame is used."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Pixels:
     Parameters
     ----------
     depth : array (n,), uint16
-        All crops one after the other, row by row; millimeters. Of a context stage: all channels of all thumbnails.
+        All crops one after the other, row by row; millimeters. For a context stage: all channels of all thumbnails.
     starts : array (n_pixels,), int64
         Where the pixel's crop begins in `depth`.
     shapes : array (n_pixels, 2), int32
@@ -50,7 +50,7 @@ class Pixels:
         Pixels per meter at the pixel's depth, x and y: `features.pixel_scale`.
     labels : array (n_pixels,), uint8
     per_frame : array (n_frames,), int64
-        How many of the pixels are each frame's.
+        Number of pixels of each frame.
     """
 
     depth: npt.NDArray[np.uint16]
@@ -106,14 +106,14 @@ def joined(some: Sequence[Pixels]) -> Pixels:
 
 
 def writable(value: object) -> object:
-    """Return an array that came in a message as one that can be written: kernels are compiled for those only."""
+    """Return an array from a message as a writable one, because kernels are only compiled for those."""
     return np.require(value, requirements="W") if isinstance(value, np.ndarray) else value
 
 
 def frames_of_tree(
     n_frames: int, tree: int, config: TrainConfig
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the frames that a tree is grown on, those with the lowest random numbers, and some that judge it."""
+    """Return the frames that a tree is grown on, those with the lowest random numbers, and some out-of-bag frames."""
     drawn = numbers(key_of(STREAM_FRAMES, config.seed, tree), np.arange(n_frames, dtype=np.uint64))
     order = np.argsort(drawn, kind="stable")
     n = config.frames_of(n_frames)
@@ -124,8 +124,8 @@ def frames_of_tree(
 def quotas(available: npt.NDArray[np.int64], n: int, balance: float) -> npt.NDArray[np.int64]:
     """Return how many pixels to draw of each part: about `n` in all, and never more than there are.
 
-    A part's share is blended between its share of the pixels (balance 0) and the same for every part that is there
-    (balance 1). What a small part cannot give is asked of the others.
+    A part's quota is blended between its share of the pixels (balance 0) and equal shares of all parts that occur
+    (balance 1). If a small part has too few pixels, the others make up for it.
     """
     available = np.asarray(available, dtype=np.int64)
     total = int(available.sum())
@@ -142,7 +142,7 @@ def quotas(available: npt.NDArray[np.int64], n: int, balance: float) -> npt.NDAr
         quota = np.minimum(available, quota + np.floor(left * shares / shares.sum()).astype(np.int64))
         if int(quota.sum()) + np.count_nonzero(quota < available) >= n:
             break
-    # the last few, one each, to the parts with the most pixels left; ties to the lowest label
+    # the last few go to the parts with the most pixels left, one each; ties go to the lowest label
     rest = np.argsort(-(available - quota), kind="stable")[: n - int(quota.sum())]
     quota[rest] += quota[rest] < available[rest]
     return quota
@@ -174,7 +174,7 @@ def draw_pixels(
     available = np.bincount(labels, minlength=len(frame.part_set)).astype(np.int64)
     quota = quotas(available, config.pixels_per_frame, config.class_balance)
     drawn = numbers(key_of(STREAM_PIXELS, config.seed, stream, index), where.astype(np.uint64))
-    # of each part the lowest random numbers, as many as wanted; numbers of one stream are all different
+    # takes the lowest random numbers of each part, up to its quota; numbers of one stream are all different
     by_part = drawn[np.argsort(labels, kind="stable")]
     ends = np.cumsum(available)
     limits = np.zeros(len(available), dtype=np.uint64)
@@ -186,7 +186,7 @@ def draw_pixels(
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """What the probes of a person's pixels read: the crop, or the thumbnail with all its channels."""
+    """The image that the probes of a person's pixels read: the crop, or the thumbnail with all its channels."""
 
     image: npt.NDArray[np.uint16]
     shape: tuple[int, ...]
@@ -266,7 +266,7 @@ def _thumbnails(
 
 
 def checked_frame(source: Sequence[LabeledFrame], index: int, part_set: PartSet) -> LabeledFrame:
-    """Return a frame of a data set if it can be trained on."""
+    """Return a frame of a data set after checking that it can be used for training."""
     frame = source[index]
     if not isinstance(frame, LabeledFrame):
         raise DatasetError(f"frame {index} is a {type(frame).__name__}; training needs LabeledFrames")

@@ -1,9 +1,9 @@
-"""A shard: some frames of a tree and the state of their training pixels. It counts, and it moves its own pixels.
+"""A shard: some frames of a tree and the state of their training pixels. It counts and moves its own pixels.
 
-This is the seam where a distributed engine goes: a shard is asked with nodes' keys and a range of candidates, and
-answers with whole numbers: class histograms of large nodes, bins and labels of the pixels of small ones. Then it is
-told the splits. Where its pixels' crops don't fit the memory, it reads its frames again each time. `distributed` keeps
-shards on the workers of a cluster.
+This is the interface for distributed engines. A shard gets nodes' keys and a range of candidates, and answers with
+whole numbers: class histograms of large nodes, or bins and labels of the pixels of small ones. Then it gets the splits.
+If its pixels' crops don't fit the memory, it reads its frames again each time. `distributed` keeps shards on the
+workers of a cluster.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Batch:
     n_open : int
         How many open nodes the level has.
     candidates : Candidates
-        Of these nodes, drawn from their keys alone.
+        Candidates of these nodes, drawn from their keys alone.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -53,14 +53,14 @@ class Batch:
 
 @dataclass(frozen=True)
 class Splits:
-    """What the open nodes of a level became.
+    """The splits of a level's open nodes.
 
     Parameters
     ----------
     probes : array (n_open, 4), float32
         u_x, u_y, v_x, v_y of the chosen pair, meters.
     channels : array (n_open, 2), uint8
-        What u and v read; 0 is depth.
+        Channels that u and v read; 0 is depth.
     thresholds : array (n_open,), int32
         Millimeters.
     children : array (n_open, 2), int32
@@ -82,23 +82,23 @@ class Shard:
     frames : array (n,), int64
         Numbers of this shard's frames.
     stream : int
-        Names the pixels that are drawn: the tree.
+        Selects the pixels to draw: the number of the tree.
     config : TrainConfig
     part_set : PartSet
     keep_bytes : int, optional
-        Keep the crops in memory if they need no more than this; otherwise read them again each time. Default: keep.
+        Keep the crops in memory if they need at most this; otherwise read them again each time. Default: keep.
     first : DepthTrees, optional
-        The first stage whose answers the pixels' probes read beside depth.
+        The first stage, whose answers the pixels' probes read besides depth.
 
     Attributes
     ----------
     labels : array (n_pixels,), uint8
     nodes : array (n_pixels,), int32
-        The open node of each pixel, `OUT` for those that have reached a leaf.
+        The open node of each pixel; `OUT` for those that have reached a leaf.
     n_bytes : int
-        Memory that the crops and their pixels take, kept or not.
+        Memory of the crops and their pixels, kept or not.
     per_frame : array (n_frames,), int64
-        How many pixels were drawn of each frame.
+        Number of pixels drawn from each frame.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Shard:
         return shard
 
     def at(self, nodes: npt.NDArray[np.int32]) -> Shard:
-        """Return a shard of the same pixels at other nodes; it shares their crops, and no memory that is written."""
+        """Return a shard of the same pixels at other nodes; it shares the crops, but no writable memory."""
         other = copy.copy(self)
         other.nodes, other._scratch = nodes, Scratch()
         return other
@@ -161,7 +161,7 @@ class Shard:
         return self.labels.nbytes + self.nodes.nbytes + (self.n_bytes if self.is_kept else 0)
 
     def pick(self, nodes: npt.NDArray[np.int64], n_open: int) -> tuple[list[Pixels], npt.NDArray[np.int32]]:
-        """Return the pixels of some open nodes with the crops that they need, and each one's place in `nodes`."""
+        """Return the pixels of some open nodes with their crops, and each pixel's position in `nodes`."""
         slot, _ = self._slots(nodes, n_open)
         picked, places = [], [np.zeros(0, dtype=np.int32)]
         for part, pixels in self._pixels():
@@ -195,7 +195,7 @@ class Shard:
             first += len(pixels)
 
     def class_counts(self, n_open: int) -> npt.NDArray[np.int64]:
-        """Return the class counts (n_open, n_parts) of the open nodes, in memory that the next call uses again."""
+        """Return the class counts (n_open, n_parts) of the open nodes, in memory that the next call overwrites."""
         (counts,) = self._scratch.take("counts", ((n_open, len(self._part_set)), np.int64))
         counts[:] = 0
         _count_classes(self.nodes, self.labels, counts)
@@ -218,9 +218,9 @@ class Shard:
         ----------
         batch : Batch
         bins : array (n, n_candidates), uint8
-            Memory to use: a row for each of this shard's pixels in the batch.
+            Scratch: a row for each of this shard's pixels in the batch.
         labels : array (n,), uint8
-            Memory to use.
+            Scratch.
         tables : array (n_nodes, n_candidates, n_parts, n_bins), int32
             Written.
         """
@@ -237,26 +237,26 @@ class Shard:
         bins: npt.NDArray[np.uint8],
         labels: npt.NDArray[np.uint8],
     ) -> None:
-        """Write the bins and labels of the pixels of a batch of nodes to where they are wanted.
+        """Write the bins and labels of a batch's pixels to the requested rows.
 
         Parameters
         ----------
         batch : Batch
         starts : array (n_nodes,), int64
-            The row at which this shard's pixels of each node begin; they come sorted by label.
+            The row at which this shard's pixels of each node begin; they are sorted by label.
         bins : array (n, n_candidates), uint8
-            Written; rows of other shards' pixels are left alone.
+            Written; rows of other shards' pixels stay unchanged.
         labels : array (n,), uint8
             Written.
         """
         self._fill(batch, *self._cells(batch), starts, bins, labels)
 
     def _cells(self, batch: Batch) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        """Return each pixel's place in the batch's nodes, OUT for those of others, and the nodes' class counts."""
+        """Return each pixel's position in the batch's nodes, OUT for other nodes, and the nodes' class counts."""
         return self._slots(batch.nodes, batch.n_open)
 
     def _slots(self, nodes: npt.NDArray[np.int64], n_open: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        slots = np.full(n_open + 1, OUT, dtype=np.int32)  # the last entry is for pixels that are out
+        slots = np.full(n_open + 1, OUT, dtype=np.int32)  # the last entry is for pixels that have reached a leaf
         slots[nodes] = np.arange(len(nodes), dtype=np.int32)
         slot, cells = self._scratch.take(
             "cells", ((len(self.nodes),), np.int32), ((len(nodes), len(self._part_set)), np.int64)
@@ -275,7 +275,7 @@ class Shard:
         bins: npt.NDArray[np.uint8],
         labels: npt.NDArray[np.uint8],
     ) -> None:
-        # a cell begins where the node's cells before it end
+        # a cell begins where the node's previous cells end
         cells[:] = np.cumsum(cells, axis=1) - cells + starts[:, None]
         (ranks,) = self._scratch.take("ranks", ((len(slot),), np.int64))
         _rank(slot, self.labels, cells, ranks, labels)
@@ -289,7 +289,7 @@ class Shard:
             )  # fmt: skip
 
     def apply(self, splits: Splits) -> None:
-        """Move every pixel of an open node to the child that it belongs to."""
+        """Move every pixel of an open node to its child."""
         for part, pixels in self._pixels():
             move_pixels(
                 pixels.depth, pixels.starts, pixels.shapes, pixels.places, pixels.scales,
@@ -304,7 +304,7 @@ class Shard:
         thresholds: npt.NDArray[np.int16],
         children: npt.NDArray[np.int32],
     ) -> npt.NDArray[np.int32]:
-        """Return the value below 0 that each pixel ends at when it walks down a tree's columns."""
+        """Walk each pixel down a tree's columns, and return the value below 0 that it ends at."""
         ends = np.full(len(self), root, dtype=np.int32)
         wide = thresholds.astype(np.int32)
         for part, pixels in self._pixels():
@@ -332,7 +332,7 @@ def _rank(
 ) -> None:
     """Sort pixels by (slot, label), stable: fill each one's rank, and the labels in that order.
 
-    `cells` (n_slots, n_parts) holds where each starts, and afterwards where it ends.
+    `cells` (n_slots, n_parts) has the start of each cell, and afterward its end.
     """
     for p in range(len(slot)):
         if slot[p] >= 0:

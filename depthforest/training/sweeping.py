@@ -1,9 +1,9 @@
-"""Sweeping: the best splits of nodes of few pixels, from the pixels' bins and labels themselves.
+"""Sweeping: the best splits of nodes with few pixels, directly from the pixels' bins and labels.
 
 Deep levels have many nodes with few pixels, where tables of all classes, bins and candidates would be mostly empty.
-There, `LANES` candidates are scored side by side: a sorting network puts each one's pixels in the order of their bins
-without a branch, then all lanes move their pixels to the left side one by one. The scores are those of
-`base.splitting`, to the bit: all sums are whole numbers below 2^53, which float64 holds exactly.
+There, `LANES` candidates are scored together: a sorting network sorts each one's pixels by bin without a branch, then
+all lanes move their pixels to the left side one by one. The scores are those of `base.splitting`, to the bit: all sums
+are whole numbers below 2^53, which float64 holds exactly.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy.typing as npt
 from depthforest.base import NO_SPLIT, Counts, Floats, fill_sides, inlined, kernel, look_up, score_table
 
 LANES = 32
-"""Candidates scored side by side: two registers of 16-bit keys."""
+"""Candidates scored together: two registers of 16-bit keys."""
 
 NETWORK_PIXELS = 256
-"""Largest node that is sorted; above, tables are faster. Measured where the two meet."""
+"""Largest node that is sorted; above this, tables are faster. The break-even was measured."""
 
 _TOGETHER = 8
-"""Candidates of a larger node whose tables are filled together: with a dozen classes they fit the first cache."""
+"""Candidates of a larger node whose tables are filled together: with a dozen classes they fit the L1 cache."""
 
 _LANES = np.uint64(LANES)
 _0, _1, _8, _255 = np.uint64(0), np.uint64(1), np.uint16(8), np.uint16(255)
@@ -55,7 +55,7 @@ def _fill_network(n: int, out: Keys) -> int:
 
 @lru_cache(maxsize=1)
 def networks() -> tuple[Keys, npt.NDArray[np.int64]]:
-    """Return the sorting networks of all sizes up to `NETWORK_PIXELS`: pairs (m, 2), and where each size's begin."""
+    """Return the sorting networks of all sizes up to `NETWORK_PIXELS`: pairs (m, 2), and where each network begins."""
     nothing = np.empty((0, 2), dtype=np.uint16)
     ends = np.cumsum([_fill_network(n, nothing) for n in range(NETWORK_PIXELS + 1)])
     starts = np.concatenate(([0], ends)).astype(np.int64)
@@ -69,7 +69,7 @@ def networks() -> tuple[Keys, npt.NDArray[np.int64]]:
 def _fill_keys(
     bins: npt.NDArray[np.uint8], start: int, column: int, width: int, classes: Keys, n: int, keys: Keys
 ) -> None:
-    """Fill bin * 256 + class of the node's pixels, `LANES` candidates to a pixel; lanes without a candidate hold 0."""
+    """Fill bin * 256 + class of the node's pixels, for `LANES` candidates; lanes without a candidate hold 0."""
     for p in range(n):
         place, row = np.uint64(p) * _LANES, np.uint64(start + p)
         if width < LANES:
@@ -118,15 +118,15 @@ def _sweep(
     total : int
         Weight of the node.
     left, right : array
-        What the next pixel of a class adds to the sums of the sides; entries as `fill_sides` orders them.
+        What the next pixel of a class adds to the sums of the sides, in the order of `fill_sides`.
     at : array (n_classes * LANES,)
         The next entry of each class in each lane.
     sums : array (2, LANES)
-        Of the left and right side; for entropy, of both in the first.
+        Sums of the left and right side; for entropy, the first holds both.
     n_left : array (LANES,)
-        Weight on the left, where it is not even.
+        Weight on the left, if weights are not even.
     scores : array (LANES,)
-        Memory to use.
+        Scratch.
     best, found : array (LANES,)
         Best score, and the number of the last pixel on its left.
     """
@@ -157,7 +157,7 @@ def _sweep(
                 else:
                     score -= np.float64(look_up(table, on_left) + look_up(table, total - on_left))
             scores[i] = score
-        # apart, because it vectorizes: a split lies between two bins, and a branch on that is taken as often as not
+        # a separate loop, because it vectorizes: a branch on whether two bins differ would be unpredictable
         for lane in range(_LANES):
             i = np.uint64(lane)
             is_between = (keys[place + i] ^ keys[place + _LANES + i]) > _255
@@ -168,7 +168,7 @@ def _sweep(
 
 @kernel
 def _fill_steps(places: Counts, sides: Counts, out: Floats) -> float:
-    """Fill the differences between the neighbors of each class in `sides`; return what none on the left sums to."""
+    """Fill the differences between the neighbors of each class in `sides`; return the sum with none on the left."""
     whole = np.int64(0)
     for c in range(len(places) - 1):
         whole += sides[places[c]]
@@ -187,15 +187,15 @@ def _own_classes(
     totals: Counts,
     own_weights: Counts,
 ) -> tuple[int, np.int64, bool]:
-    """Give numbers to the classes that a node has, in the order of its pixels: deep nodes have few.
+    """Renumber the classes that occur in a node, in the order of its pixels, because deep nodes have few.
 
     Parameters
     ----------
     labels : array (n,), uint8
-        Of the node's pixels.
+        Labels of the node's pixels.
     weights : array (n_classes,)
     number : array (n_classes,)
-        Memory to use.
+        Scratch.
     classes : array (n or more,)
         Written: the number of each pixel's class.
     totals, own_weights : array (n_classes,)
@@ -247,7 +247,7 @@ def _score_tables(
 ) -> None:
     """Find the best split of node i, which is too large for a network, from tables of a few candidates at a time.
 
-    Its `n` pixels begin at row `begin` of `bins`; `counts` and `sums` are memory to use.
+    Its `n` pixels begin at row `begin` of `bins`; `counts` and `sums` are scratch.
     """
     n_candidates, n_own = bins.shape[1], len(weights)
     for start in range(0, n_candidates, _TOGETHER):

@@ -26,7 +26,7 @@ from depthforest.training.growing import (
 from depthforest.training.shards import Splits
 
 SCRATCH_SHARE = 0.2
-"""Of a thread's memory, for what a bundle counts."""
+"""Share of a thread's memory for the counts of a bundle."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ShardGroup:
     ----------
     shards : sequence of futures of Shard
     places : sequence of futures of arrays, or None
-        The open nodes of each shard's pixels; None where they are as the shard says.
+        The open nodes of each shard's pixels; None if they are those in the shard.
     nodes : array (n,), int64
         Open nodes of the tree, rising.
     """
@@ -63,12 +63,12 @@ class Scored:
     Parameters
     ----------
     group : ShardGroup
-        For the next level.
+        Group for the next level.
     counts : array (n, n_parts), int64
     futures : list of futures
-        Of (scores, chosen) of a range of candidates.
+        Each gives (scores, chosen) of a range of candidates.
     places : list of slice
-        Which of the nodes each of them is about.
+        The nodes that each future is about.
     """
 
     group: ShardGroup
@@ -78,22 +78,22 @@ class Scored:
 
 
 class ClusterGrower:
-    """What growing a tree on a cluster needs besides the tree.
+    """Everything that growing a tree on a cluster needs besides the tree.
 
     Parameters
     ----------
     crew : Crew
     origin : Origin
     frames : array (n,), int64
-        Of the tree.
+        Frames of the tree.
     stream : int
-        The tree.
+        Number of the tree.
     n_shards : int, optional
         Default: one for each thread of the cluster.
     memory_bytes : int
-        Of a thread, where workers have no limit.
+        Memory of a thread if workers have no limit.
     first : Forest, optional
-        The first stage whose answers the probes of a context stage read.
+        The first stage, whose answers the probes of a context stage read.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class ClusterGrower:
         n, n_parts = tree.n_open, len(self.weights)
         if self._groups is None:
             self._groups = [ShardGroup(self._shards, [None] * self._n_shards, np.arange(n))]
-            self._shards = []  # kept by the groups that use them
+            self._shards = []  # the groups keep those that they use
         found = FoundSplits(
             Splits(
                 np.zeros((n, 4), np.float32),
@@ -183,13 +183,13 @@ class ClusterGrower:
         return found.level(self._config.candidates)
 
     def _grown(self, bundle: Any, ids: Counts) -> tuple[Any, Any, Counts]:
-        """Let a bundle grow by a level; return the futures of its next state and of what it tells."""
+        """Grow a bundle by a level; return the futures of its next state and of its found splits."""
         scratch = int(SCRATCH_SHARE * self._memory)
         state = self._crew.submit(tasks.grow_bundle, bundle, self._config, self.weights, scratch)
         return state, self._crew.submit(tasks.found_of, state), ids
 
     def _counted(self, tree: GrowingTree) -> list[tuple[ShardGroup, Counts]]:
-        """Put all pixels of the groups at the open nodes; return the groups, and the class counts of their nodes."""
+        """Place all pixels of the groups at the open nodes; return the groups, and the class counts of their nodes."""
         crew, groups = self._crew, self._groups
         if not groups:
             return []
@@ -204,10 +204,10 @@ class ClusterGrower:
         return list(zip(placed, crew.gather(sums), strict=True))
 
     def _divided(self, group: ShardGroup, counts: Counts, tree: GrowingTree) -> list[tuple[ShardGroup, Counts]]:
-        """Divide the nodes of a group of many shards among several of fewer, which get the nodes' pixels.
+        """Divide the nodes of a group with many shards among several groups with fewer, which get the nodes' pixels.
 
-        Shards answer each range of candidates and fill each bundle of their group: without that, tasks would be as many
-        as the square of the threads.
+        Each shard answers each range of candidates and fills each bundle of its group. Without dividing, the number of
+        tasks would be the square of the number of threads.
         """
         n = self._ware.n_groups(len(group.shards), self._n_shards, len(group.nodes))
         crew, totals, found = self._crew, counts.sum(axis=1), []
@@ -228,7 +228,7 @@ class ClusterGrower:
         return found
 
     def _handed(self, group: ShardGroup, nodes: Counts, tree: GrowingTree) -> tuple[Any, Any, Counts]:
-        """Hand nodes over to one worker, which grows them by a level at once."""
+        """Hand nodes over to one worker, which grows them by a level right away."""
         crew, config = self._crew, self._config
         picked = [crew.submit(tasks.pick_pixels, *pair, nodes, tree.n_open) for pair in group.pairs]
         keys = tree.open_keys[nodes]
@@ -260,7 +260,7 @@ def _best(
     """Return the best scores of n nodes over ranges of candidates, and their candidates and thresholds."""
     scores, chosen = np.full(n, -np.inf), np.full((n, 2), NO_SPLIT, dtype=np.int32)
     for (its_scores, its_chosen), some in zip(answers, places, strict=True):
-        is_better = its_scores > scores[some]  # ranges come in rising candidates: the lowest keeps a tie
+        is_better = its_scores > scores[some]  # ranges are in order of candidates, so the lowest wins a tie
         scores[some] = np.where(is_better, its_scores, scores[some])
         chosen[some] = np.where(is_better[:, None], its_chosen, chosen[some])
     return scores, chosen

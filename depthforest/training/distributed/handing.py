@@ -1,8 +1,8 @@
-"""Handing over: which nodes become whole subtrees of one worker, and which nodes a group of shards keeps together.
+"""Handing over: which nodes become subtrees of one worker, and which nodes a group of shards keeps.
 
-A node that stays shared costs messages at every level below it: tables or bins of all candidates. A node that is handed
-over costs its pixels once: a few bytes each, and the crops that their probes read. Before that, where there are many
-shards, nodes are divided among groups of fewer. docs/SCALING.md has the arithmetic.
+A shared node costs messages at every level below it: tables or bins of all candidates. Handing a node over costs its
+pixels once: a few bytes each, and the crops that their probes read. Before that, if there are many shards, nodes are
+divided among smaller groups. docs/SCALING.md has the arithmetic.
 """
 
 from __future__ import annotations
@@ -15,54 +15,54 @@ import numpy.typing as npt
 Counts = npt.NDArray[np.int64]
 
 BUNDLES_PER_THREAD = 4
-"""Bundles for each thread of the cluster, at most: threads then end together, and a lost worker costs little."""
+"""Most bundles per thread of the cluster: so threads finish together, and a lost worker costs little."""
 
 BUNDLE_SHARE = 0.4
-"""Of all memory, for the crops of all bundles."""
+"""Share of all memory for the crops of all bundles."""
 
 KEEP_SHARE = 0.3
-"""Of a thread's memory, for the crops of its shards."""
+"""Share of a thread's memory for the crops of its shards."""
 
 TABLE_BYTES = 2**25
-"""Of what is scored together, about: many fit a worker, and a message does not block the others."""
+"""Approximate bytes scored together: many fit a worker, and a message does not block the others."""
 
 TABLE_THREADS = 8
-"""Of a cluster of more threads, more is scored together: the scheduler has more tasks to tend in the same time."""
+"""On clusters with more threads, more is scored together, because the scheduler has more tasks in the same time."""
 
 TABLE_SHARE = 1 / 16
-"""Of a thread's memory, for what is scored together, at most; eight such messages are added at once."""
+"""Largest share of a thread's memory for what is scored together; eight such messages are added at once."""
 
 MAX_RANGES = 16
-"""Ranges of candidates that are scored apart, at most, while tables are small: each is a task for every shard, and the
-scheduler takes about a millisecond for a task."""
+"""Most ranges of candidates that are scored separately while tables are small: each is a task for every shard, and the
+scheduler takes about a millisecond per task."""
 
 LEAST_CANDIDATES = 64
-"""Of a range, as long as one node's fit: drawing and reading crops is shared by them."""
+"""Fewest candidates of a range, if one node's fit: they share the drawing and the reading of crops."""
 
 GROUP_SHARDS = 8
-"""Shards of a group, at least about: a group of twice as many is divided."""
+"""Approximate smallest number of shards in a group: a group with twice as many is divided."""
 
 GROUP_NODES = 4
-"""Nodes of a group, at least about, when it is divided: of few, some groups would get far more pixels than others."""
+"""Approximate smallest number of nodes in a divided group: with few, some groups would get far more pixels."""
 
 MOST_GROUPS = 8
-"""That a group is divided into at once: each of its shards makes a message for each."""
+"""Most groups that one is divided into at once: each of its shards makes a message for each."""
 
 
 @dataclass(frozen=True)
 class Pixelware:
-    """What the pixels of a tree weigh.
+    """Sizes of a tree's pixels, and of the cluster.
 
     Parameters
     ----------
     n_pixels, n_frames : int
-        Of the whole tree.
+        Pixels and frames of the whole tree.
     crop_bytes : float
-        Of one frame.
+        Crop bytes of one frame.
     n_threads : int
-        Of the cluster.
+        Threads of the cluster.
     memory_bytes : int or None
-        Of a thread.
+        Memory of a thread.
     """
 
     n_pixels: int
@@ -73,7 +73,7 @@ class Pixelware:
 
     @property
     def n_bundles(self) -> int:
-        """Into how many bundles all pixels go; 0 if their crops do not fit the workers' memory, and all stay shared."""
+        """Number of bundles for all pixels; 0 if their crops do not fit the workers' memory: then all stay shared."""
         for n in range(BUNDLES_PER_THREAD * self.n_threads, 0, -self.n_threads):
             crops = n * min(self.n_frames, self.n_pixels / n) * self.crop_bytes
             if self.memory_bytes is None or crops <= BUNDLE_SHARE * self.memory_bytes * self.n_threads:
@@ -82,24 +82,24 @@ class Pixelware:
 
     @property
     def bundle_pixels(self) -> int:
-        """How many pixels a bundle should have."""
+        """Target number of pixels in a bundle."""
         return max(1, self.n_pixels // max(1, self.n_bundles))
 
     @property
     def limit(self) -> int:
-        """The largest node, in pixels, that is handed over: half a bundle, so that bundles can be packed evenly."""
+        """Largest node to hand over, in pixels: half a bundle, so that bundles can be packed evenly."""
         return max(1, self.bundle_pixels // 2) if self.n_bundles else 0
 
     @property
     def table_bytes(self) -> int:
-        """Of what is scored together, about."""
+        """Approximate bytes scored together."""
         room = TABLE_BYTES if self.memory_bytes is None else int(TABLE_SHARE * self.memory_bytes)
         return max(TABLE_BYTES, min(room, TABLE_BYTES * self.n_threads // TABLE_THREADS))
 
     def n_groups(self, n_shards: int, n_all: int, n_nodes: int) -> int:
-        """Return into how many groups one of `n_shards` of all `n_all` shards and of `n_nodes` nodes is divided.
+        """Return into how many groups one with `n_shards` of `n_all` shards and `n_nodes` nodes is divided.
 
-        Each group has pixels of nearly all frames, and so their crops: as many as its share of the memory keeps.
+        Each group has pixels of nearly all frames, and so their crops, which must fit its share of the memory.
         """
         n = min(MOST_GROUPS, n_shards // GROUP_SHARDS)
         if self.memory_bytes is not None:
@@ -109,12 +109,12 @@ class Pixelware:
 
 
 def is_dense(totals: Counts, cells: int) -> npt.NDArray[np.bool_]:
-    """Tell which nodes are counted in tables: the bins of the others' pixels are fewer bytes.
+    """Tell which nodes are counted in tables; for the others, the bins of their pixels take fewer bytes.
 
     Parameters
     ----------
     totals : array (n,), int64
-        Pixels of each.
+        Pixels of each node.
     cells : int
         Counts of a table: parts times bins.
     """
@@ -124,7 +124,7 @@ def is_dense(totals: Counts, cells: int) -> npt.NDArray[np.bool_]:
 def questions(
     totals: Counts, n_candidates: int, cells: int, n_threads: int, table_bytes: int
 ) -> list[tuple[slice, int, int]]:
-    """Return which nodes and which range of candidates are asked together: what is scored then fits `table_bytes`.
+    """Return the nodes and the range of candidates of each question, such that the answers fit `table_bytes`.
 
     Parameters
     ----------
@@ -134,10 +134,10 @@ def questions(
     cells : int
         Counts of a table: parts times bins.
     n_threads : int
-        Of the group: there is a range for each of them, up to a limit.
+        Threads of the group: there is a range for each of them, up to a limit.
     table_bytes : int
     """
-    found, costs = [], np.where(is_dense(totals, cells), 4 * cells, totals)  # of a candidate
+    found, costs = [], np.where(is_dense(totals, cells), 4 * cells, totals)  # bytes per candidate
     ends, begin = np.cumsum(costs), 0
     together = table_bytes // min(n_candidates, LEAST_CANDIDATES)
     while begin < len(totals):
@@ -165,5 +165,5 @@ def pack(nodes: Counts, totals: Counts, size: int) -> list[Counts]:
     if not len(nodes):
         return []
     ends = np.cumsum(totals)
-    which = (2 * ends - totals) // (2 * size)  # by where its middle is
+    which = (2 * ends - totals) // (2 * size)  # by the position of its middle
     return np.split(nodes, np.flatnonzero(np.diff(which)) + 1)

@@ -1,4 +1,4 @@
-"""Tasks: what runs on the workers of a cluster. All are pure, so that a task that was lost is simply done again."""
+"""Tasks: the functions that run on the workers of a cluster. All are pure, so a lost task is simply done again."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from depthforest.training.shards import Batch, Shard
 from depthforest.training.sweeping import networks, score_pixels
 
 MAX_MESSAGE = 2**20
-"""Bytes of a data set as a message: it goes with every task that reads."""
+"""Most bytes of a data set as a message, which is sent with every task that reads."""
 
 MESSAGE_BYTES = 2**22
-"""Of what the client has and all workers need: a forest of 30 MB goes in eight messages."""
+"""Bytes of a message with part of a value that all workers need: a forest of 30 MB takes eight messages."""
 
 BIN_BYTES = 2**26
 """Memory for bins while a range of candidates is counted."""
@@ -42,12 +42,12 @@ BIN_BYTES = 2**26
 
 @dataclass(frozen=True)
 class Origin:
-    """What workers need to read frames themselves.
+    """Everything that workers need to read frames themselves.
 
     Parameters
     ----------
     blob : bytes
-        The data set as a message: where it is, not what is in it.
+        The data set as a message: its location, not its content.
     config : TrainConfig
     part_set : PartSet
     """
@@ -62,7 +62,7 @@ class Origin:
         advice = "give a data set that workers can open by its path, or a synth.Generator"
         try:
             blob = pickle.dumps(source)
-        except Exception as error:  # whatever its parts raise
+        except Exception as error:  # pickling can raise anything
             raise UsageError(f"the frames cannot be sent to a cluster ({type(error).__name__}); {advice}") from None
         if len(blob) > MAX_MESSAGE:
             raise UsageError(f"the frames are {len(blob):,} bytes as a message, at most {MAX_MESSAGE:,}; {advice}")
@@ -73,24 +73,24 @@ Places = npt.NDArray[np.int32]
 """The open node of each pixel of a shard."""
 
 Picked = tuple[list[Pixels], Places]
-"""Pixels of a shard, and the place of each one's node among those that were asked for."""
+"""Pixels of a shard, and the position of each one's node among the requested ones."""
 
 
 @lru_cache(maxsize=4)
 def _opened(blob: bytes) -> Any:
-    return pickle.loads(blob)  # our own message, as all of Dask's are
+    return pickle.loads(blob)  # safe: our own message, as all messages of Dask
 
 
 def send(crew: Crew, value: Any) -> Any:
-    """Return the future of a value that the client has, sent in small messages; it can be made again at any time."""
+    """Send a value of the client in small messages; return its future, which can be recomputed at any time."""
     blob = pickle.dumps(value)
     pieces = [blob[i : i + MESSAGE_BYTES] for i in range(0, len(blob), MESSAGE_BYTES)]
     return crew.submit(received, *[crew.submit(held, piece) for piece in pieces])
 
 
 def received(*pieces: bytes) -> Any:
-    """Return a value that came in pieces."""
-    return pickle.loads(b"".join(pieces))  # our own message, as all of Dask's are
+    """Return a value from its pieces."""
+    return pickle.loads(b"".join(pieces))  # safe: our own message, as all messages of Dask
 
 
 def read_shard(origin: Origin, frames: Counts, stream: int, keep_bytes: int, first: Forest | None) -> Shard:
@@ -101,7 +101,7 @@ def read_shard(origin: Origin, frames: Counts, stream: int, keep_bytes: int, fir
 
 @dataclass(frozen=True)
 class ShardFacts:
-    """What the client must know of shards: class counts of all pixels, bytes of crops, frames, whether all are kept."""
+    """Facts about shards for the client: class counts of all pixels, bytes of crops, frames, whether all are kept."""
 
     counts: Counts
     n_bytes: int
@@ -126,7 +126,7 @@ def add_facts(*facts: ShardFacts) -> ShardFacts:
 
 
 def place_shard(shard: Shard, outline: GrowingTree) -> Places:
-    """Return the open node of each pixel of a shard, from the root: cheaper than one candidate a level."""
+    """Return the open node of each pixel of a shard, by a walk from the root: cheaper than one candidate per level."""
     placed = shard.at(np.zeros(len(shard), dtype=np.int32))
     replace(
         outline,
@@ -139,17 +139,17 @@ def place_shard(shard: Shard, outline: GrowingTree) -> Places:
 
 
 def _placed(shard: Shard, places: Places | None) -> Shard:
-    """Return a shard at the open nodes that its pixels were put at, in memory of its own; None: where they are."""
+    """Return a shard with its pixels at the given open nodes, in memory of its own; None: at their current nodes."""
     return shard.at(shard.nodes if places is None else np.require(places, requirements="W"))
 
 
 def held(value: Any) -> Any:
-    """Return a value, which many tasks then take from a worker and not from the scheduler."""
+    """Return a value: as a task's result, many tasks can fetch it from a worker instead of the scheduler."""
     return value
 
 
 def count_classes(shard: Shard, places: Places, nodes: Counts, n_open: int) -> Counts:
-    """Return the class counts (n_nodes, n_parts) of some open nodes in a shard that was placed."""
+    """Return the class counts (n_nodes, n_parts) of some open nodes in a placed shard."""
     return _placed(shard, places).counts_of(nodes, n_open)
 
 
@@ -180,16 +180,16 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What pixels say to a question: tables for nodes of many pixels, bins for those of few, whichever is smaller.
+    """A shard's answer to a question: for each node, tables or the bins of its pixels, whichever is smaller.
 
     Parameters
     ----------
     tables : array (n_dense, n_candidates, n_parts, n_bins), uint8, uint16 or int32
-        As narrow as the counts allow.
+        In the narrowest type for the counts.
     dense : array (n_dense,), int64
-        Their places among the question's nodes.
+        Positions of these nodes among the question's.
     bins, labels : array (n_pixels, n_candidates), (n_pixels,), uint8
-        Of the other nodes' pixels, sorted by node and label.
+        Bins and labels of the other nodes' pixels, sorted by node and label.
     starts : array (n_sparse + 1,), int64
     sparse : array (n_sparse,), int64
     """
@@ -202,7 +202,7 @@ class Answer:
     sparse: Counts
 
     def __sizeof__(self) -> int:
-        """Tell Dask, which puts tasks where their largest inputs are."""
+        """Return the size in bytes: Dask runs tasks where their largest inputs are."""
         return sum(array.nbytes for array in vars(self).values())
 
 
@@ -214,7 +214,7 @@ def narrow(tables: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
 
 
 def answer(shard: Shard, places: Places | None, question: Question, config: TrainConfig) -> Answer:
-    """Return what the pixels of a shard say to a question."""
+    """Return a shard's answer to a question."""
     shard, n_bins = _placed(shard, places), config.thresholds + 1
     keys = np.require(question.keys, requirements="W")
     width = question.last - question.first
@@ -242,7 +242,7 @@ def answer(shard: Shard, places: Places | None, question: Question, config: Trai
 
 @dataclass(frozen=True)
 class Scoring:
-    """What it takes to add and score answers: the number of nodes and parts, class weights, configuration."""
+    """Parameters for adding and scoring answers: the number of nodes and parts, class weights, configuration."""
 
     n_nodes: int
     n_parts: int
@@ -251,7 +251,7 @@ class Scoring:
 
 
 def add_answers(scoring: Scoring, *answers: Answer) -> Answer:
-    """Return the sum of answers: tables of nodes that have one or enough pixels now, and the others' bins."""
+    """Return the sum of answers: tables of nodes that have one or now have enough pixels, and the bins of others."""
     n_nodes, n_bins, width = scoring.n_nodes, scoring.config.thresholds + 1, answers[0].bins.shape[1]
     totals = np.zeros(n_nodes, dtype=np.int64)
     has_table = np.zeros(n_nodes, dtype=np.bool_)
@@ -260,7 +260,7 @@ def add_answers(scoring: Scoring, *answers: Answer) -> Answer:
         has_table[one.dense] = True
     has_table |= is_dense(totals, scoring.n_parts * n_bins)
     dense, sparse = np.flatnonzero(has_table), np.flatnonzero(~has_table)
-    which = np.cumsum(has_table) - 1  # of a node, its place among those with tables
+    which = np.cumsum(has_table) - 1  # the position of a node among those with tables
     tables = np.zeros((len(dense), width, scoring.n_parts, n_bins), dtype=np.int32)
     bins, labels, nodes = [], [], []
     for one in answers:
@@ -306,12 +306,12 @@ def score_answers(
 
 
 def pick_pixels(shard: Shard, places: Places | None, nodes: Counts, n_open: int) -> Picked:
-    """Return the pixels of some open nodes that are in a shard, with their crops."""
+    """Return a shard's pixels of some open nodes, with their crops."""
     return _placed(shard, places).pick(nodes, n_open)
 
 
 def join_shard(config: TrainConfig, part_set: PartSet, nodes: Counts, *picked: Picked) -> Shard:
-    """Return one shard of the pixels of some open nodes that were picked of several."""
+    """Return one shard of pixels that were picked from several."""
     shard = Shard.of_pixels([pixels for some, _ in picked for pixels in some], config, part_set)
     shard.nodes[:] = nodes[np.concatenate([places for _, places in picked])]
     return shard
@@ -324,7 +324,7 @@ class Bundle:
     Parameters
     ----------
     shard : Shard
-        At the nodes of this bundle.
+        Shard with its pixels at the nodes of this bundle.
     keys : array (n_open,), uint64
     level : int
     """
@@ -338,14 +338,14 @@ class Bundle:
 
 
 def join_pixels(config: TrainConfig, part_set: PartSet, keys: Keys, level: int, *picked: Picked) -> tuple[Bundle, None]:
-    """Return the bundle of pixels that were picked of all shards of a group."""
+    """Return the bundle of pixels that were picked from all shards of a group."""
     return Bundle(join_shard(config, part_set, np.arange(len(keys)), *picked), keys, level), None
 
 
 def grow_bundle(
     before: tuple[Bundle, Any], config: TrainConfig, weights: Counts, scratch_bytes: int
 ) -> tuple[Bundle, FoundSplits]:
-    """Grow the subtrees of a bundle by one level; return the bundle at the next, and what its nodes became."""
+    """Grow the subtrees of a bundle by one level; return the bundle at the next level, and the found splits."""
     bundle = before[0]
     shard = bundle.shard.at(bundle.shard.nodes.copy())
     tree = GrowingTree.start(0, len(weights), config)
@@ -358,5 +358,5 @@ def grow_bundle(
 
 
 def found_of(after: tuple[Bundle, FoundSplits]) -> FoundSplits:
-    """Return what is sent to the client of a level of a bundle."""
+    """Return the part of a bundle's level that is sent to the client."""
     return after[1]

@@ -1,6 +1,6 @@
-"""Leaf counts: which parts the pixels of people show in every leaf of a forest, by the way the people face.
+"""Leaf counts: the number of people's pixels of each part in every leaf of a forest, by facing.
 
-What `fit` makes leaves of. Every frame counts twice, as it is and mirrored, so that left and right get the same.
+`fit` makes leaves from them. Every frame counts twice, as it is and mirrored, so that left and right are equal.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from depthforest.training.sampling import checked_frame
 from depthforest.trees import facings, levels
 
 PERSON_PIXELS = 2000
-"""Pixels of a person that are counted, at least, on a grid: neighbors say the same."""
+"""Fewest pixels of a person to count, on a grid; neighbors are redundant."""
 
 FACING_STEP = 10
-"""Every so manyth of them is kept to fit what leaves say about facings."""
+"""Every n-th of them is kept to fit the evidence for facings."""
 
 MAX_COUNT_BYTES = 2**33
-"""Of counts; 8 GiB are a million leaves of 64 facings and parts."""
+"""Most bytes of counts; 8 GiB are enough for a million leaves with 64 facings and 31 parts."""
 
 Counts = npt.NDArray[np.uint32]
 
@@ -45,9 +45,9 @@ def count_leaves(
     Parameters
     ----------
     forest : Forest
-        Only its nodes are looked at.
+        Only its nodes are used.
     data : sequence of LabeledFrame
-        Of the forest's part set. For more than one facing, people without joints are left out.
+        Frames with the forest's part set. With more than one facing, people without joints are left out.
     n_facings : int
     threads : int, optional
         Default: one per core. The counts are the same for any number.
@@ -101,7 +101,7 @@ def faced_people(
         angle = facings.angle_of(frame.joints.get(person, {})) if n_facings > 1 else 0.0
         if angle is None:
             continue
-        # as when people are labeled: probes see all of the person, also what has no label
+        # as in labeling, probes see the whole person, including pixels without a label
         leaves, rows, cols = leaves_of_person(forest, frame, frame.people == person, PERSON_PIXELS)
         labels = frame.parts[rows, cols]
         is_labeled = labels != NO_PART
@@ -125,9 +125,9 @@ class Pruned:
     roots, offsets, thresholds, children
         As in `Forest`.
     counts : array (n_leaves, n_facings, n_parts), uint32
-        Of the new leaves.
+        Counts of the new leaves.
     new_leaves : array (n_old_leaves,), int64
-        What each old leaf has become.
+        The new leaf of each old leaf.
     """
 
     roots: npt.NDArray[np.int32]
@@ -139,7 +139,7 @@ class Pruned:
 
 
 def first_trees(forest: Forest, n: int) -> Forest:
-    """Return a forest of the first `n` trees of another."""
+    """Return a forest with the first `n` trees of another."""
     roots = forest.roots[:n]
     nodes = np.sort(np.concatenate([np.zeros(0, dtype=np.int32), *levels(roots, forest.children)]))
     links = np.concatenate((roots, forest.children[nodes].ravel()))
@@ -164,9 +164,9 @@ def first_trees(forest: Forest, n: int) -> Forest:
 
 
 def prune(forest: Forest, counts: Counts, max_leaves: int, max_depth: int) -> Pruned:
-    """Return a forest of at most so many leaves and levels: nodes that the fewest pixels reach become leaves.
+    """Return a forest with limited leaves and levels: the nodes that the fewest pixels reach become leaves.
 
-    A node's pixels are at least its children's, so that what is kept are whole trees.
+    A node has at least as many pixels as its children, so the kept nodes form complete trees.
     """
     per_leaf = counts.sum(axis=(1, 2), dtype=np.int64)
     per_node = np.zeros(forest.n_nodes, dtype=np.int64)
@@ -181,7 +181,7 @@ def prune(forest: Forest, counts: Counts, max_leaves: int, max_depth: int) -> Pr
         is_kept[level] = True
     n_most = max_leaves - forest.n_trees
     if np.count_nonzero(is_kept) > n_most:
-        # all of those with as many pixels as the first that is too many
+        # drops all nodes with as many pixels as the first one beyond the limit
         least = np.sort(per_node[is_kept])[::-1][n_most] if n_most >= 0 else np.iinfo(np.int64).max
         is_kept &= per_node > least
     return _without(forest, counts, found, is_kept)
@@ -190,9 +190,9 @@ def prune(forest: Forest, counts: Counts, max_leaves: int, max_depth: int) -> Pr
 def _without(
     forest: Forest, counts: Counts, found: Sequence[npt.NDArray[np.int32]], is_kept: npt.NDArray[np.bool_]
 ) -> Pruned:
-    """Return the nodes that are kept, numbered in their old order, and the leaves that the others fall to."""
+    """Return the kept nodes, numbered in their old order, and the leaves that replace the others."""
     numbers = np.cumsum(is_kept) - 1
-    # the node that each node falls to, itself where its parent is kept; -1 where it is kept
+    # for each dropped node the topmost dropped one above it, or itself; -1 for kept nodes
     falls_to = np.full(forest.n_nodes, -1, dtype=np.int64)
     leaf_falls_to = np.full(forest.n_leaves, -1, dtype=np.int64)
     for level in found:

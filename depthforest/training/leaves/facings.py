@@ -1,8 +1,8 @@
-"""Facing fit: what each leaf says about the way a person faces, learned from whole people.
+"""Facing fit: the evidence of each leaf for facings, learned from whole people.
 
-Counts alone (`fit`) take the pixels of a person as independent, which they are not. Here all leaves are
-fitted together: a logistic regression on the leaves that a person's pixels reach, by stochastic descent from where the
-counts begin, one person at a time.
+Counts alone (`fit`) treat the pixels of a person as independent, which they are not. Here all leaves are fitted
+together by a logistic regression on the leaves that a person's pixels reach. Stochastic gradient descent starts from
+the counts and takes one person at a time.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ import numpy.typing as npt
 from depthforest.base import kernel
 
 RATES = (0.1, 0.05, 0.02, 0.01)
-"""Step of each pass over the people."""
+"""Learning rate of each pass over the people."""
 
 SEED = 0
-"""Of the order of the people in each pass."""
+"""Seed of the order of the people in each pass."""
 
 
 @dataclass(frozen=True)
 class FacedPeople:
-    """Some pixels of people whose facing is known.
+    """Some pixels of people with known facings.
 
     Parameters
     ----------
     leaves : array (2, n), int32
-        Leaves that the pixels reach in all trees, person after person; straight, and mirrored.
+        Leaves that the pixels reach in all trees, person after person; plain, and mirrored.
     starts : array (n_people + 1,), int64
-        Where each person's begin.
+        Where each person's leaves begin.
     facings : array (n_people,), int64
     """
 
@@ -48,16 +48,16 @@ class FacedPeople:
 
 
 def fit_evidence(people: FacedPeople, start: npt.NDArray[np.float32], sharpness: float) -> npt.NDArray[np.float32]:
-    """Return the evidence (n_leaves, n_facings) of leaves, log likelihoods, that tells the facing of people best.
+    """Return the evidence (n_leaves, n_facings) of leaves, as log likelihoods, that best predicts people's facings.
 
     Parameters
     ----------
     people : FacedPeople
         Their leaves are below n_leaves, their facings below n_facings.
     start : array (n_leaves, n_facings), float32
-        From where it is fitted.
+        Start of the fit.
     sharpness : float
-        Times that the mean of a person's leaves counts.
+        Factor of the mean evidence of a person's leaves.
     """
     evidence, rng = start.copy(), np.random.default_rng(SEED)
     for rate in RATES:
@@ -76,7 +76,7 @@ def _descend(
     sharpness: float,
     evidence: npt.NDArray[np.float32],
 ) -> None:
-    """Move the evidence of each person's leaves toward the person's facing, by how much it was missed."""
+    """Move the evidence of each person's leaves toward the person's facing, in proportion to the error."""
     n = evidence.shape[1]
     shares = np.empty(n, dtype=np.float64)
     for person in order:

@@ -1,9 +1,9 @@
-"""Leaf fitting: a grown forest's leaves made anew from many more pixels than it was grown on, by facing.
+"""Leaf fitting: new leaves for a grown forest, by facing, from many more pixels than it was grown on.
 
-Growing draws few pixels of each frame, and what it has seen it believes too much. Here every leaf is counted again
-(`counts`), best on frames that the forest was not grown on; small branches fall away; leaves learn to tell which
-way people face (`facings`), and to leave to others what others know (`shares`). It costs minutes, no split is
-tried, and labels come out better.
+Growing draws few pixels of each frame and overfits to them. Here every leaf is counted again (`counts`), preferably on
+frames that the forest was not grown on; small branches are pruned; leaves learn evidence for facings (`facings`), and
+are fitted jointly, so that each leaves to others what they know (`shares`). This takes minutes, tries no split, and
+improves labels.
 """
 
 from __future__ import annotations
@@ -26,28 +26,29 @@ from depthforest.trees import MAX_DEPTH, MAX_FACING_TREES, MAX_NODES, check_smoo
 N_FACINGS = 8
 SMOOTH_M = 0.03
 ROUNDS = 2
-"""Defaults: measured, docs/EXPERIMENTS.md."""
+"""Defaults, by measurement: docs/EXPERIMENTS.md."""
 
 BALANCE = 0.9
 """Class-weight exponent: 0 = natural frequencies, 1 = fully balanced."""
 
 TREE_PIXELS, LEAF_PIXELS = 2.0, 8.0
-"""Pixels of the whole forest's distribution that every leaf gets, and of the leaf's that each of its facings gets."""
+"""Priors in pixels: of the whole forest's distribution for every leaf, and of the leaf's for each of its facings."""
 
 LEAST_SHARE, LEAST_OF_LARGEST = 0.05, 0.25
-"""Shares below the first, and below the second times the row's largest, are dropped: they make files larger and hardly
-change a label. The second is for leaves of many near-even parts: each is small, and together they are all there is."""
+"""A share is dropped if it is below the first value and below the second times the row's largest: such shares make
+files larger and hardly change a label. The second value protects leaves with many about equal parts, where every share
+is small."""
 
 MAX_ROUNDS = 100
-"""Far more than have been found useful."""
+"""Most rounds, far more than are useful."""
 
 CONFIDENCE_FRAMES = 2000
 DOUBTFUL_SHARE, LEAST_SEEN = 0.02, 0.005
-"""Frames that tell how confident labels of people are; the share of people who may pass for furniture; and how much of
-the picture they cover at least: smaller ones are hardly found."""
+"""Frames for measuring the confidence of people's labels; the share of people below the stored limit; and the smallest
+share of the picture that such people cover, because smaller ones are hardly found."""
 
 SHARPNESS = 10.0
-"""Times that the mean log likelihood of a pixel counts for the person: pixels repeat each other."""
+"""Factor of a pixel's mean log likelihood for the person, because pixels are redundant."""
 
 BLOCK = 4096
 """Leaves whose distributions are computed together."""
@@ -72,22 +73,22 @@ def fit_leaves(
     Parameters
     ----------
     forest : Forest
-        Its splits stay, but for branches that fall away. Joint parameters, calibration and context stage are dropped:
-        fit them again. Its `config` gets an entry "fit_leaves" that says how it was fitted.
+        Its splits stay, except for pruned branches. Joint parameters, calibration and context stage are dropped; fit
+        them again. Its `config` gets an entry "fit_leaves" with the settings of the fit.
     data : sequence of LabeledFrame
         Labeled frames, preferably unseen in growing; with joints if there are facings.
     n_facings : int
-        From 1 to `facings.MAX_FACINGS`.
+        Number of facings, from 1 to `facings.MAX_FACINGS`.
     smooth_m : float
-        Radius that the model's labels are smoothed with, meters.
+        Radius of smoothing of the model's labels, in meters.
     max_trees : int, optional
-        Only so many, the first, are kept.
+        Keep only this many trees, the first ones.
     max_leaves, max_depth : int, optional
-        Where the branches that the fewest pixels reach, and the deepest, are cut.
+        Limits for pruning the branches that the fewest pixels reach, and the deepest ones.
     mirror : bool, optional
-        Whether the model shall walk twice; default: as it did.
+        Whether the model uses the mirrored walk. Default: as before.
     rounds : int
-        Times that leaves are fitted together after they were counted each by itself; every one looks at all frames.
+        How often leaves are fitted jointly after counting; each round reads all frames.
     threads : int, optional
         Default: one per core.
     progress : callable, optional
@@ -120,7 +121,7 @@ def fit_leaves(
     options = {"max_trees": max_trees, "max_leaves": max_leaves, "max_depth": max_depth, "mirror": mirror}
     fitted = {"frames": len(data), "facings": n_facings, "rounds": rounds, "smooth_m": smooth_m}
     fitted |= {name: value for name, value in options.items() if value is not None}
-    forest = replace(forest, joints=None, context=None, calibration=None, scores={})  # these are of the old leaves
+    forest = replace(forest, joints=None, context=None, calibration=None, scores={})  # these belong to the old leaves
     forest = replace(
         forest,
         roots=pruned.roots,
@@ -140,13 +141,13 @@ def fit_leaves(
 
 
 def person_confidence(forest: Forest, data: Sequence[LabeledFrame], *, threads: int | None = None) -> float:
-    """Return the mean share that nearly all people of labeled frames reach, all but the lowest `DOUBTFUL_SHARE`.
+    """Return the mean share that nearly all people in labeled frames reach, all but the lowest `DOUBTFUL_SHARE`.
 
     Parameters
     ----------
     forest : Forest
     data : sequence of LabeledFrame
-        At most `CONFIDENCE_FRAMES` of them are looked at, spread evenly.
+        At most `CONFIDENCE_FRAMES` of them are used, spread evenly.
     threads : int, optional
         Default: one per core.
     """
@@ -167,7 +168,7 @@ def person_confidence(forest: Forest, data: Sequence[LabeledFrame], *, threads: 
 
 
 def _check_size(forest: Forest, n_facings: int, max_leaves: int, max_depth: int) -> None:
-    """Raise UsageError if what comes out could not be stored: before minutes of counting, not after."""
+    """Raise UsageError if the result could not be stored. Called before minutes of counting, not after."""
     if n_facings > 1 and forest.n_trees > MAX_FACING_TREES:
         raise UsageError(
             f"a forest with facings has at most {MAX_FACING_TREES} trees, got {forest.n_trees}; keep fewer (",
@@ -186,14 +187,14 @@ def _check_size(forest: Forest, n_facings: int, max_leaves: int, max_depth: int)
 
 
 def leaves_of_counts(counts: Counts | Shares) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.float32]]:
-    """Return the rows (n_leaves * n_facings, n_parts) of counts, and what they say of facings (n_leaves, n_facings)."""
+    """Return the rows (n_leaves * n_facings, n_parts) of counts, and their evidence (n_leaves, n_facings)."""
     n_leaves, n_facings, n_parts = counts.shape
     totals = counts.sum(axis=(0, 1), dtype=np.float64)
     of_part = (totals.max() / np.maximum(totals, 1)) ** BALANCE
     per_facing = np.zeros((n_leaves, n_facings))
     whole = totals * of_part / (totals * of_part).sum()
     rows = np.empty((n_leaves * n_facings, n_parts), dtype=np.uint8)
-    # a block of leaves at a time: in floats, all counts would need four times their memory
+    # a block of leaves at a time: as floats, all counts would need four times the memory
     for first in range(0, n_leaves, BLOCK):
         weighted = counts[first : first + BLOCK] * of_part
         per_facing[first : first + BLOCK] = weighted.sum(axis=2)
@@ -207,7 +208,7 @@ def leaves_of_counts(counts: Counts | Shares) -> tuple[npt.NDArray[np.uint8], np
 
 
 def _evidence(per_facing: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """Return how much likelier each leaf makes each facing, as logarithms, from the pixels that came of each."""
+    """Return the log likelihood of each facing in each leaf, from the pixels of each facing."""
     n_facings = per_facing.shape[1]
     all_of_them = per_facing.sum(axis=0) + 1
     shares = per_facing + n_facings * all_of_them / all_of_them.sum()

@@ -1,9 +1,9 @@
-"""Leaf shares: which pixels each leaf answers for, so that leaves are fitted together and not each by itself.
+"""Leaf shares: joint fitting of leaves by expectation maximization, instead of each by itself.
 
-Trees that label a pixel share the work: where one knows the part and another does not, the second need not have counted
-it. Given the distributions that leaves have (`fit` counts the first ones), a pixel is dealt out to the leaves that
-it reaches by how much each said of its true part, and leaves are made anew of what they were dealt. That is a step of
-expectation maximization for the mean of the leaves: no step makes the true parts less likely.
+If one tree knows a pixel's part, another tree's leaf need not count the pixel. The current distributions of leaves (at
+first those counted in `fit`) split each pixel among the leaves that it reaches, in proportion to their share of its
+true part; then each leaf's distribution is computed from its shares. This is a step of expectation maximization for the
+mean of the leaves, so no step makes the true parts less likely.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def share_leaves(
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> Shares:
-    """Return how much of the pixels of each part each leaf answers for, from people of each facing.
+    """Return each leaf's share of the pixels of each part, from people of each facing.
 
     Parameters
     ----------
     forest : Forest
-        Its distributions say who answers.
+        Its distributions split the pixels.
     data : sequence of LabeledFrame
         As in `counts.count_leaves`; each frame counts as it is and mirrored.
     threads : int, optional
@@ -46,7 +46,7 @@ def share_leaves(
     Returns
     -------
     array (n_leaves, n_facings, n_parts), float32
-        In pixels; a pixel is as many as there are trees and walks.
+        In pixels; each pixel adds up to the number of trees times walks.
     """
     shares = np.zeros((forest.n_leaves, forest.n_facings, len(forest.part_set)), dtype=np.float32)
     mirrored = forest.part_set.mirror_table
@@ -71,9 +71,9 @@ def _deal_out(
     rows: npt.NDArray[np.uint8],
     shares: Shares,
 ) -> None:
-    """Add the pixels of a person, whose leaves are (2, n, n_trees), straight and mirrored, to the `shares` of leaves.
+    """Add a person's pixels, with leaves (2, n, n_trees), plain and mirrored, to the `shares` of leaves.
 
-    A leaf that says nothing of a part still answers for a 255th of it: what was dropped when stored may come back.
+    A leaf without a part still gets a 255th of it, so that a share that was dropped when stored can come back.
     """
     n_facings = shares.shape[1]
     n_walks = leaves.shape[0] * leaves.shape[2]
