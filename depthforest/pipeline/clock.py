@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Clock:
-    """Times of frames that always rise: those of the source, or, where it tells none or they fall, evenly spaced."""
+    """Increasing times of frames: those of the source, or evenly spaced ones if it has none or they decrease."""
 
     def __init__(self, fps: float) -> None:
         self._fps = fps

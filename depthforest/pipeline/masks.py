@@ -1,4 +1,4 @@
-"""Masks that were given: which pixels are which person, from one file or from a folder, by the names of the frames."""
+"""Given masks: the person of each pixel, from one file or from a folder, by the names of the frames."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from depthforest.io import EIGHT_BIT_KINDS, FrameName, PictureFile, ReadOptions
 from depthforest.people import People
 
 MAX_PEOPLE = 20
-"""Different ids in one mask: a picture with more is no mask, but a photograph, a blurred mask or a picture of parts."""
+"""Most ids in one mask: a picture with more is a photograph, a blurred mask or a picture of parts, not a mask."""
 
 
 class GivenMasks:
-    """Masks of frames, read when they are asked for.
+    """Masks of frames, read on demand.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class GivenMasks:
         A file: the mask of every frame. A folder: `NAME.png` is the mask of frame `NAME`, or `FOLDER/NAME.png` where
         frames of several folders have the same name.
     options : ReadOptions
-        How the frames are read. Masks belong to the raw pictures: they are flipped, undistorted and turned as these.
+        How the frames are read. Masks belong to the raw pictures: they are flipped, undistorted and rotated like them.
     sources : iterable of Path or str
         The files of the frames.
     """
@@ -78,7 +78,7 @@ class GivenMasks:
 
 
 def _as_read(people: npt.NDArray[np.uint8], options: ReadOptions) -> npt.NDArray[np.uint8]:
-    """Return a mask of a raw picture as `Frame.from_array` moves the picture's own pixels."""
+    """Return a mask of a raw picture with its pixels moved as `Frame.from_array` moves those of the picture."""
     if options.flip:
         people = people[:, ::-1]
     if options.camera is not None:

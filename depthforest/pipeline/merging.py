@@ -1,4 +1,4 @@
-"""Frames with several people: every person is labeled by itself, and the answers are merged into one picture."""
+"""Frames with several people: every person is labeled separately, and the answers are merged into one picture."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ ONLY_PERSON = 1
 
 @dataclass(frozen=True, eq=False)
 class PeopleLabels:
-    """What a forest says of all people of a frame.
+    """A forest's answers about all people in a frame.
 
     Parameters
     ----------
     frame : Frame
     people : People
-        Those who are labeled.
+        The people who are labeled.
     parts : array (rows, cols), uint8
         255 = none.
     confidence : array (rows, cols), float32
-        Share of the winning part, 0 to 1; 0 without a label.
+        Confidence of the label, 0 to 1; 0 without a label.
     top : (parts, probabilities) or None
-        The most probable parts, (rows, cols, k) uint8, and their probabilities, float32; if they were asked for.
+        The most probable parts, (rows, cols, k) uint8, and their probabilities, float32; if requested.
     part_set : PartSet
     joints : mapping of person id to mapping of joint name to joint, or None
-        If they were asked for.
+        Joints, if requested.
     facings : mapping of person id to float or None
         Which way people face, see `Labeling.facing`.
     confidences : mapping of person id to float
@@ -77,7 +77,7 @@ def label_people(
     took: dict[str, float] | None = None,
     **options: Any,
 ) -> PeopleLabels:
-    """Label every person of a frame by itself.
+    """Label every person in a frame separately.
 
     Parameters
     ----------
@@ -87,11 +87,11 @@ def label_people(
     top : int, optional
         How many of the most probable parts to keep.
     joints : bool
-        Find the joints too.
+        Also find joints.
     took : dict of str to float, optional
-        The seconds that parts and joints took are put into it, as "parts" and "joints".
+        Filled with the seconds that parts and joints took, as "parts" and "joints".
     **options
-        Of `Forest.label`: mirror, rule, reject, smooth, exact, threads.
+        Options of `Forest.label`: mirror, rule, reject, smooth, exact, threads.
     """
     k = None if top is None else min(top, len(forest.part_set))
     parts = np.full(frame.shape, NO_PART, dtype=np.uint8)
@@ -129,7 +129,7 @@ def label_people(
 
 
 def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
-    """Return for each person what JSON holds: probability, pixels, confidence, facing, centroids of parts."""
+    """Return the JSON form of each person: probability, pixels, confidence, facing, centroids of parts."""
     points = labels.frame.points()
     described = []
     probable = dict(zip(labels.people.ids, labels.people.probabilities, strict=True))
@@ -163,5 +163,5 @@ def summary(labels: PeopleLabels) -> Sequence[Mapping[str, Any]]:
 
 
 def _rounded(value: float) -> float:
-    """Return a share in hundredths of a percent, or meters in tenths of a millimeter."""
+    """Return a value rounded to four digits: hundredths of a percent, or tenths of a millimeter."""
     return round(float(value), 4)

@@ -1,4 +1,4 @@
-"""What `label` writes of a recording's people: one file for each person and output."""
+"""Files that `label` writes for the people in a recording: one for each person and output."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def motion_path(folder: Path, kind: str, person: int) -> Path:
 
 
 def write_motions(folder: Path, kinds: Iterable[str], frames: Sequence[FrameJoints]) -> None:
-    """Write the motion of everybody in the frames, and remove that of people of an earlier run.
+    """Write the motion of everybody in the frames, and remove that of people from an earlier run.
 
-    Of somebody without all joints, what needs a whole skeleton is left out, with a warning.
+    For a person without all joints, outputs that need a complete skeleton are left out, with a warning.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def write_motions(folder: Path, kinds: Iterable[str], frames: Sequence[FrameJoin
     kinds : iterable of str
         Keys of `outputs.MOTION`.
     frames : sequence of FrameJoints
-        Tracked, with times.
+        Tracked frames, with times.
     """
     motions = {person: Motion.of(frames, person) for person in sorted({known for f in frames for known in f.people})}
     for kind in kinds:
@@ -65,11 +65,11 @@ def write_motions(folder: Path, kinds: Iterable[str], frames: Sequence[FrameJoin
 
 
 def clear_motions(folder: Path, kind: str) -> None:
-    """Remove the files of an output, whoever they are of."""
+    """Remove all files of an output."""
     try:
         for path in (folder / kind).glob(f"person_*{MOTION[kind]}"):
             path.unlink()
-        with contextlib.suppress(OSError):  # other files are in it, or it is not there
+        with contextlib.suppress(OSError):  # it contains other files, or does not exist
             (folder / kind).rmdir()
     except OSError as error:
         raise DepthForestError(f"{folder / kind}: cannot be cleared: {reason(error)}") from None

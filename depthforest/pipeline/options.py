@@ -1,4 +1,4 @@
-"""What `label` is asked to do: one value with every default, which the command line shows. Imports nothing heavy."""
+"""The options of `label`: one value with every default, which the command line shows. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class LabelOptions:
     Parameters
     ----------
     mask : Path, optional
-        Who the people are, as in `GivenMasks`.
+        Masks of the people, as in `GivenMasks`.
     background : Path, optional
-        An empty frame, or a folder of them, read as the frames are.
+        An empty frame, or a folder of them, read with the same options as the frames.
     is_background_removed : bool
-        All readings are one person. Without it, a mask or a background, people are looked for by their shape.
+        All readings are one person. Without this, a mask or a background, people are recognized by their shape.
     n_people : int, optional
-        At most so many people are looked for.
+        Most people to find in a frame.
     person_model : str, optional
-        What tells people from things, as in `find_people`.
+        Person model, as in `find_people`.
     is_doubtful_kept : bool
-        Keep whatever was looked at, however improbable it is that it is a person.
+        Keep all candidates, however improbable it is that they are people.
     is_tracked : bool
         The frames are a recording: people keep their ids, and joints are smoothed over time.
     is_world : bool
-        The joints are written in meters above the floor as well; the camera does not move.
+        Also write joints in meters above the floor; the camera must not move.
     mirror, smooth, exact, rule, reject
         As in `Forest.label`.
     fps : float
@@ -54,7 +54,7 @@ class LabelOptions:
 
     def __post_init__(self) -> None:
         from depthforest.labeling import RULES
-        from depthforest.trees import check_smoothing  # heavy: defaults are shown without it
+        from depthforest.trees import check_smoothing  # heavy, and not needed to show defaults
 
         if self.rule not in RULES:
             raise UsageError(f"rule must be one of {', '.join(RULES)}, got {self.rule!r}")
@@ -65,6 +65,6 @@ class LabelOptions:
 
     @property
     def of_forest(self) -> dict[str, Any]:
-        """Those that `Forest.label` takes, as keyword arguments."""
+        """The options that `Forest.label` takes, as keyword arguments."""
         names = ("mirror", "smooth", "exact", "rule", "reject")
         return {name: getattr(self, name) for name in names}

@@ -1,8 +1,8 @@
-"""The folder that `label` writes into: names for frames, what is done already, and what made it, in `label.json`.
+"""The folder that `label` writes into: names of frames, finished frames, and the identity of the run, in `label.json`.
 
-`label.json` is written before the first output. It holds what shapes the answers (the identity: model and options) and
-which input each name belongs to, so that a second run knows what is done, another model or other options never mix
-with what is there, and two inputs never share a name.
+`label.json` is written before the first output. It holds everything that shapes the answers (the identity: model and
+options) and the input that each name belongs to. So a second run knows which frames are done, outputs of different
+models or options never mix, and two inputs never share a name.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ RECORD = "label.json"
 SCHEMA = 1
 
 MAX_NAME_BYTES = 180
-"""Of one name: file systems take 255 bytes, of which page number and ending need some."""
+"""Longest name: file systems allow 255 bytes, and page number and ending need some of them."""
 
 _RESERVED = {"CON", "PRN", "AUX", "NUL", *(f"{device}{i}" for device in ("COM", "LPT") for i in range(10))}
-"""Names of devices on Windows."""
+"""Reserved names of devices on Windows."""
 
 _PAGE = re.compile(r"(.+)_\d{6,}")
-"""How the name of a page of a stack ends, see `FrameName.stem`."""
+"""Pattern of the end of a stack page's name, see `FrameName.stem`."""
 
 
 def safe_name(text: str) -> str:
-    """Return a text as one name that any file system takes and that leads to no other folder."""
+    """Return a text as a file name that any file system accepts and that does not lead to another folder."""
     kept = "".join("_" if c in '<>:"/\\|?*' or unicodedata.category(c)[0] == "C" else c for c in text).strip(". ")
     if kept.split(".")[0].upper() in _RESERVED:
         kept = f"_{kept}"
@@ -57,22 +57,22 @@ def safe_name(text: str) -> str:
 
 
 class OutputFolder(ClaimedFolder):
-    """The folder of a run; see the module.
+    """The folder of a run; the module's docstring describes it.
 
     Parameters
     ----------
     path : str or Path
-        New, empty, or without outputs of anyone else.
+        New, empty, or without outputs of other programs.
     kinds : sequence of str
-        Outputs that are asked for.
+        Requested outputs.
     sources : sequence of Path or str
         Files of the frames; "-" for standard input, or the name of a live camera.
     identity : mapping
-        What shapes the answers, as JSON holds it.
+        Everything that shapes the answers, in JSON form.
     others : iterable of Path
-        Files and folders that are read beside the frames.
+        Files and folders that are read besides the frames.
     is_forced : bool
-        Label again what is done. What was labeled with another identity is removed.
+        Label finished frames again. Frames that were labeled with another identity are removed.
     """
 
     RECORD = RECORD
@@ -105,8 +105,8 @@ class OutputFolder(ClaimedFolder):
         for other in others:
             if self._is_ours(other):
                 raise UsageError(f"{other}: may be overwritten, for outputs go there; name another folder for them")
-        # what is removed before the first output: everything of another identity, or an earlier stream, which may have
-        # been longer than the one that takes its names
+        # removed before the first output: everything of another identity, or of an earlier stream, which may have been
+        # longer than the new one with the same names
         self._stale = {name for name, source in self._record["sources"].items() if source in streams}
         if self.change(self._record, self._identity) is not None:
             self._record, self._earlier, self._stale = self._new_record(), set(), self._earlier
@@ -132,13 +132,13 @@ class OutputFolder(ClaimedFolder):
             self._is_begun = True
 
     def remove_leftovers(self) -> None:
-        """Remove what a run that was killed had half written, where outputs go; the folder may hold other things."""
+        """Remove partial files of a run that was killed, only where outputs go; the folder may hold other things."""
         self._remove_leftovers(self.path.glob(".*.part*"))
         for kind in (*ENDINGS, *MOTION):
             self._remove_leftovers((self.path / kind).rglob(".*.part*"))
 
     def _content(self) -> bytes | None:
-        """Return the bytes of the record, None if there is none or it cannot be read."""
+        """Return the bytes of the record, None if it is missing or cannot be read."""
         try:
             return (self.path / RECORD).read_bytes()
         except OSError:
@@ -165,7 +165,7 @@ class OutputFolder(ClaimedFolder):
         return bool(self._earlier) and bool(self.written(kind))
 
     def is_done(self, frame: FrameName, inputs: Iterable[Path]) -> bool:
-        """Tell whether all outputs of a frame are there, from an earlier run, and not older than its inputs."""
+        """Tell whether an earlier run has written all outputs of a frame, and none is older than its inputs."""
         name = self.name(frame)
         if name is None or self._is_forced or self._base_name(frame) not in self._earlier:
             return False
@@ -184,7 +184,7 @@ class OutputFolder(ClaimedFolder):
     # -- the record ----------------------------------------------------------------------------------------------------
 
     def _checked_record(self, is_stream: bool) -> dict[str, Any]:
-        """Return the record to go on with, the folder's own or a new one."""
+        """Return the record to continue with, the folder's own or a new one."""
         earlier = self.check(self._identity)
         if earlier is None:
             return self._new_record()
@@ -224,7 +224,7 @@ class OutputFolder(ClaimedFolder):
             )
 
     def _clear(self, names: set[str]) -> None:
-        """Remove the outputs of these names and the video, so that old and new never mix."""
+        """Remove the outputs with these names and the video, so that old and new never mix."""
         try:
             for kind in ENDINGS:
                 for name in self._outputs(kind):
@@ -248,7 +248,7 @@ class OutputFolder(ClaimedFolder):
     # -- names ---------------------------------------------------------------------------------------------------------
 
     def _plan(self) -> dict[Path | str, str]:
-        """Give every input a name: that of an earlier run, or its own, with its folders where names collide."""
+        """Give every input a name: that of an earlier run, or its own, preceded by its folders if names collide."""
         sources: dict[str, str] = self._record["sources"]
         earlier = {source: name for name, source in sources.items()}
         bases = _bases(self._inputs)
@@ -269,7 +269,7 @@ class OutputFolder(ClaimedFolder):
         return names
 
     def _source_id(self, source: Path | str) -> str:
-        """Return what the record calls an input: its path from the folder, so that both can be moved together."""
+        """Return an input's key in the record: its path relative to the folder, so that both can be moved together."""
         if isinstance(source, str):
             return source
         try:
@@ -278,12 +278,12 @@ class OutputFolder(ClaimedFolder):
             return source.as_posix()
 
     def _base_name(self, frame: FrameName) -> str | None:
-        # what a stream delivers is called as if it were a file
+        # a stream's frames are named as if it were a file
         streams = (source for source in self._names if stream_name(source) == str(frame.path))
         return self._names.get(next(streams, _absolute(frame.path)))
 
     def _is_ours(self, path: Path) -> bool:
-        """Tell whether a path is where outputs go; nothing there is ever an input."""
+        """Tell whether a path is where outputs go; such files are never inputs."""
         resolved = path.resolve()
         return any(place == resolved or place in resolved.parents for place in self._places)
 
@@ -295,7 +295,7 @@ def _absolute(source: Path | str) -> Path | str:
 
 
 def _bases(sources: Iterable[Path | str]) -> dict[Path | str, str]:
-    """Return what inputs are called: without their ending, but for those that only their ending tells apart."""
+    """Return the names of inputs without their endings, except where only the endings differ."""
     bases = {source: safe_name(Path(stream_name(source) or source).stem) for source in sources}
     whole = {s: safe_name(f"{s.stem}_{s.suffix[1:]}") for s in bases if isinstance(s, Path) and s.suffix}
     uses = Counter((s.parent, _key(name)) for s in whole for name in (bases[s], whole[s]))
@@ -306,7 +306,7 @@ def _bases(sources: Iterable[Path | str]) -> dict[Path | str, str]:
 
 
 def _key(name: str) -> str:
-    """Return what is equal for names that some file system takes for the same."""
+    """Return a key that is equal for names that some file system treats as the same."""
     return unicodedata.normalize("NFC", name).casefold()
 
 
@@ -325,7 +325,7 @@ def _candidates(base: str, source: Path | str) -> Iterator[str]:
 
 
 def _is_free(name: str, taken: set[str], uses: Mapping[str, int]) -> bool:
-    """Tell whether neither an input nor a page of one has the name."""
+    """Tell whether no input and no page of one has the name."""
     key = _key(name)
     page = _PAGE.fullmatch(key)
     if page and (page[1] in taken or uses.get(page[1])):
@@ -343,7 +343,7 @@ def _is_newer(outputs: Iterable[Path], inputs: Iterable[Path]) -> bool:
 
 
 def _checked(record: Any, path: Path) -> dict[str, Any]:
-    """Return a record if it is one, and leads to no other folder."""
+    """Return a record after checking it; its names must not lead to other folders."""
     if isinstance(record, dict) and record.get("schema", SCHEMA) != SCHEMA:
         raise DepthForestError(
             f"{path}: has schema {record['schema']!r}, this version knows {SCHEMA}; name another folder"

@@ -1,4 +1,4 @@
-"""What `label` writes of a frame: pictures, probabilities and figures, each in a folder of its own."""
+"""The outputs of `label` for a frame: pictures, probabilities and figures, each kind in a folder of its own."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from depthforest.joints import TO_UP, FrameJoints, read_joints, write_joints
 from depthforest.pipeline.merging import PeopleLabels, summary
 
 SCHEMA = 1
-"""Of the JSON files; docs/LABELING.md describes it."""
+"""Schema version of the JSON files; docs/LABELING.md describes it."""
 
 TOP_PARTS = 3
-"""How many of the most probable parts the npz files hold; all of 31 would be ten times the size."""
+"""How many of the most probable parts the npz files have; all 31 would take ten times the space."""
 
 JOINTS = "joints"
 JOINTS_TABLE = "joints.csv"
-"""The joints of all frames of a run."""
+"""File with the joints of all frames of a run."""
 
 ENDINGS = {
     "parts": ".png",
@@ -33,7 +33,7 @@ ENDINGS = {
     JOINTS: ".json",
     "ply": ".ply",
 }
-"""Output of a frame -> ending of its file; the folder is called as the output."""
+"""Output of a frame -> ending of its file; the folder has the output's name."""
 
 MOTION = {
     "bvh": ".bvh",
@@ -44,7 +44,7 @@ MOTION = {
     "bones": ".csv",
     "wide": ".csv",
 }
-"""Output of a tracked person -> ending of its file; the folder is called as the output."""
+"""Output of a tracked person -> ending of its file; the folder has the output's name."""
 
 VIDEO = "video"
 VIDEO_FILE = "video.mp4"
@@ -52,7 +52,7 @@ VIDEO_FILE = "video.mp4"
 DEFAULT = ("parts", "overlay")
 
 _POINT = np.dtype([("place", "<f4", 3), ("color", "u1", 3), ("part", "u1"), ("person", "u1")])
-"""A point of a PLY file."""
+"""Layout of a point in a PLY file."""
 
 
 def parse_outputs(text: str | None) -> tuple[str, ...]:
@@ -107,20 +107,20 @@ def write_outputs(
     overlay: drawing.Picture | None = None,
     origin: dict[str, Any] | None = None,
 ) -> None:
-    """Write the outputs of a frame, each whole or not at all.
+    """Write the outputs of a frame, each atomically.
 
     Parameters
     ----------
     folder : Path
     name : str
-        Of the frame in the folder.
+        Name of the frame in the folder.
     labels : PeopleLabels
     kinds : iterable of str
         Keys of `ENDINGS`.
     overlay : picture, optional
-        What `picture` returned, where it is at hand.
+        The result of `picture`, if it is available.
     origin : dict, optional
-        What the JSON says of where the frame comes from and how it was labeled.
+        JSON entries about the source of the frame and how it was labeled.
     """
     for kind in kinds:
         path = output_path(folder, kind, name)
@@ -134,7 +134,7 @@ def write_outputs(
         elif kind == "probabilities":
             _write_probabilities(path, labels)
         elif kind == JOINTS:
-            assert labels.joints is not None  # asked for with this output
+            assert labels.joints is not None  # requested with this output
             write_joints(path, [FrameJoints(name, labels.joints, labels.frame.time_s, labels.frame.camera)])
         elif kind == "ply":
             _write_cloud(path, labels)
@@ -147,7 +147,7 @@ def write_outputs(
 
 
 def _write_probabilities(path: Path, labels: PeopleLabels) -> None:
-    assert labels.top is not None  # asked for with this output
+    assert labels.top is not None  # requested with this output
     parts, probabilities = labels.top
     names = np.array(labels.part_set.names)
     arrays: dict[str, Any] = {"parts": parts, "probabilities": probabilities.astype(np.float16), "names": names}

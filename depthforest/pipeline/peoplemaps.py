@@ -1,4 +1,4 @@
-"""Who is where in the frames of a run: people that are found, masks that were given, or all readings."""
+"""The people in the frames of a run: people found, given masks, or all readings."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from depthforest.pipeline.options import LabelOptions
 
 
 class PeopleMaps:
-    """The people of the frames of a run.
+    """The people in the frames of a run.
 
     Parameters
     ----------
     frames : FrameSequence
     options : LabelOptions
-        Who the people are. If they are tracked, frames must be given in their order, by one thread.
+        How people are determined. If they are tracked, frames must be given in order, by one thread.
     """
 
     def __init__(self, frames: FrameSequence, options: LabelOptions) -> None:
@@ -44,7 +44,7 @@ class PeopleMaps:
         self._n_people = options.n_people
         self._background: Background | None = None
         self.files: list[Path] = [] if self._masks is None else [self._masks.path]
-        """What is read beside the frames."""
+        """Files that are read besides the frames."""
         if options.background is not None:
             empty = FrameSequence([options.background], frames.options)
             self._background = Background.learn(empty)
@@ -62,7 +62,7 @@ class PeopleMaps:
 
     @property
     def is_in_order(self) -> bool:
-        """Whether frames must be given in their order, by one thread."""
+        """Whether frames must be given in order, by one thread."""
         return self._tracker is not None
 
     def of(self, name: FrameName, frame: Frame) -> People:
@@ -82,7 +82,7 @@ class PeopleMaps:
         return [name.path, *self.files]
 
     def identity(self) -> dict[str, Any]:
-        """Return what shapes the answers, as JSON holds it."""
+        """Return everything that shapes the answers, in JSON form."""
         path = self.files[0].resolve().as_posix() if self.files else None
         model = None if self._model is None else self._model.digest()
         return {

@@ -1,7 +1,8 @@
-"""Whether frames were read correctly: unit, camera and orientation, judged by the people in them and by trials.
+"""Checking whether frames were read correctly: unit, camera and orientation, by the people in them and by trials.
 
-People who are read correctly are labeled with confidence. Where nobody is, a few frames are tried in other units, with
-other focal lengths and turned: what makes people of them is the likely reason. People who stand are measured, too.
+People in correctly read frames are labeled with high confidence. If nobody is found, a few frames are tried in other
+units, with other focal lengths and rotated: the variant in which people appear is the likely mistake. Standing people
+are also measured.
 """
 
 from __future__ import annotations
@@ -21,53 +22,53 @@ from depthforest.people import People, PersonSize, find_people, measure_people
 from depthforest.pipeline.merging import PeopleLabels, label_people
 
 MAX_TRIED = 3
-"""Frames that are tried in other ways: the first, then those at powers of two, so that a recording may begin empty."""
+"""Most frames that are tried in other ways: the first, then those at powers of two, as a recording may begin empty."""
 
 MAX_MEASURED = 30
-"""Frames of which people are measured."""
+"""Most frames in which people are measured."""
 
 SURE_TIMES = 2.2
 """Multiple of `Forest.person_confidence` that correctly read people nearly always reach: 0.45 for body31; 0.38 to
 0.65 were seen in real frames, and up to 0.44 in frames that were turned or had a wrong camera."""
 
 CONVINCING_TIMES = 2.4
-"""The same that a trial must reach: of furniture, now and then, one of ten trials makes something like a person."""
+"""The same for trials: with furniture, one of ten trials occasionally produces something like a person."""
 
 LEAST_GAIN = 1.25
-"""Multiple of the confidence that there is, which a trial must reach."""
+"""Multiple of the present confidence that a trial must reach."""
 
 HEIGHT_RANGE_M = (1.0, 2.5)
-"""Meters: the median height of people who stand, within which nothing is said."""
+"""Meters: range of the median height of standing people without a finding."""
 
 LEAST_MEASURED, LEAST_DOUBTFUL = 3, 10
-"""People who stand and are seen as a whole, below which their height says nothing; and where labels are not sure."""
+"""Fewest standing, completely visible people whose height counts; and the number if labels are not confident."""
 
 SLENDER, MAX_DEPTH_M = 1.8, 0.7
-"""How many times higher than wide somebody is who stands, and how deep at most, in meters."""
+"""Smallest ratio of height to width of a standing person, and the largest depth, in meters."""
 
 USUAL_HEIGHT_M = 1.7
-"""Meters that a median height is compared with."""
+"""Meters: the height that a median height is compared with."""
 
 NEAR_M, FAR_M = 0.45, 8.0
-"""Meters: a median depth below or above is not that of a room with people in it."""
+"""Meters: plausible range of the median depth of a room with people."""
 
 TOO_NEAR_M = 0.3
-"""Meters: no depth camera has half of its readings nearer, whoever seems to be found there."""
+"""Meters: no depth camera has half of its readings nearer, even if people seem to be found."""
 
 ROOM_M = (0.6, 6.0)
-"""Meters within which the median depth of a room with people is."""
+"""Meters: usual range of the median depth of a room with people."""
 
 REACH_M = 5.0
-"""Meters up to which people are found."""
+"""Largest distance in meters at which people are found."""
 
 UNITS: tuple[str | float, ...] = ("mm", "cm", "m", "tum", 0.0001, 0.00025)
-"""Scales that cameras and files have, the likeliest first."""
+"""Scales of cameras and files, the likeliest first."""
 
 FOCAL_LENGTHS = (0.5, 2.0)
-"""Multiples of the focal length that are tried."""
+"""Multiples of the focal length to try."""
 
 UNIT_SLACK = 1.25
-"""Factor within which a ratio of heights is taken for that of two units."""
+"""Tolerance, as a factor, between a ratio of heights and the ratio of two units."""
 
 
 @dataclass(frozen=True)
@@ -89,21 +90,21 @@ class Finding:
         return text_of(self.warning())
 
     def warning(self) -> DepthForestWarning:
-        """Return it as a warning."""
+        """Return the finding as a warning."""
         return DepthForestWarning(*self.message)
 
 
 @dataclass(frozen=True, eq=False)
 class Glance:
-    """What one frame adds to the judgment.
+    """One frame's contribution to the check.
 
     Parameters
     ----------
     frame : Frame
     people : People
-        Who was found, and looks like a person.
+        The people found.
     confidence : float
-        Mean share of the labels of the surest of them, before calibration; 0 if there is nobody.
+        Mean share of the most confident person's labels, before calibration; 0 if there is nobody.
     median_m : float
         Median depth; NaN without a reading.
     """
@@ -115,7 +116,7 @@ class Glance:
 
     @classmethod
     def at(cls, labels: PeopleLabels) -> Glance:
-        """Return what the labels of a frame say."""
+        """Return the glance at a labeled frame."""
         some = labels.frame.depth_mm[::4, ::4]
         readings = some[some > 0]
         median_m = float(np.median(readings)) / 1000 if readings.size else math.nan
@@ -124,7 +125,7 @@ class Glance:
 
 @dataclass
 class Plausibility:
-    """Judges how the frames of a run were read; `add` takes them one by one, `findings` tells.
+    """Checks how the frames of a run were read; `add` takes them one by one, `findings` returns the result.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ class Plausibility:
     reading : ReadOptions, optional
         How they were read.
     is_tried : bool
-        Whether frames may be tried in other ways: people were looked for.
+        Whether frames may be tried in other ways, because people were searched for.
     """
 
     forest: Forest
@@ -140,7 +141,7 @@ class Plausibility:
     is_tried: bool = True
 
     def __post_init__(self) -> None:
-        # with context, what is turned or has a wrong camera is labeled as surely as people are
+        # a context stage is as confident on rotated frames and with wrong cameras as on correct ones
         self._first = replace(self.forest, context=None)
         self._n = 0
         self._tried: list[Glance] = []
@@ -151,7 +152,7 @@ class Plausibility:
         self._n_with_people = 0
 
     def add(self, glance: Glance) -> None:
-        """Take note of one more frame."""
+        """Note one more frame."""
         is_kept = self._n & (self._n - 1) == 0  # 0, 1, 2, 4, 8, ...
         if self.forest.context is not None and len(glance.people) and (is_kept or self._n_measured < MAX_MEASURED):
             glance = Glance.at(label_people(self._first, glance.frame, glance.people, threads=1))
@@ -170,7 +171,7 @@ class Plausibility:
             self._heights += [size.height_m for size in sizes.values() if _stands(size)]
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return what is probably wrong, the likeliest cause alone; empty if nothing is."""
+        """Return what is probably wrong, only the likeliest cause; empty if nothing is."""
         if self._n == 0:
             return ()
         if not self._n_with_people:
@@ -221,7 +222,7 @@ class Plausibility:
     # -- trials --------------------------------------------------------------------------------------------------------
 
     def _best_trial(self) -> Finding | None:
-        """Return what makes people of the frames that were kept, if something clearly does."""
+        """Return the trial in which people clearly appear in the kept frames, if there is one."""
         convincing = CONVINCING_TIMES * self.forest.person_confidence
         if not self.is_tried or convincing == 0:
             return None
@@ -238,7 +239,7 @@ class Plausibility:
         return None if best is None else self._told(best[0], glances, best[1], before, reached)
 
     def _tried_as(self, trial: _Trial, frame: Frame) -> Glance:
-        """Return a glance at a frame that is read in another way."""
+        """Return a glance at a frame that is read as in a trial."""
         changed = trial.of(frame)
         found = find_people(changed)
         return Glance.at(label_people(self._first, changed, found, threads=1))
@@ -246,7 +247,7 @@ class Plausibility:
     def _told(
         self, trial: _Trial, before: list[Glance], after: list[Glance], confidence: float, reached: float
     ) -> Finding:
-        """Return what a trial has shown."""
+        """Return the finding of a trial."""
         gain = f"(confidence {reached:.2f}" + (f" instead of {confidence:.2f})" if confidence else ")")
         if trial.kind == "rotate":
             rotate = (self.reading.rotate + trial.degrees) % 360
@@ -267,7 +268,7 @@ class Plausibility:
     # -- sizes ---------------------------------------------------------------------------------------------------------
 
     def _judge_height(self, least: int) -> Finding | None:
-        """Return that people who stand, at least so many, are too small or too large."""
+        """Return a finding if standing people, at least `least` of them, are too small or too large."""
         if len(self._heights) < least:
             return None
         height = float(np.median(self._heights))
@@ -290,14 +291,14 @@ class Plausibility:
 
 @dataclass(frozen=True)
 class _Trial:
-    """Another way to read frames: depths or a focal length so many times larger, or turned clockwise."""
+    """Another way to read frames: with larger depths, with a larger focal length, or rotated clockwise."""
 
     kind: str
     times: float = 1.0
     degrees: int = 0
 
     def of(self, frame: Frame) -> Frame:
-        """Return a frame that is read so."""
+        """Return a frame as read in this trial."""
         depth_mm, camera = frame.depth_mm, frame.camera
         if self.kind == "rotate":
             return Frame(np.rot90(depth_mm, -self.degrees // 90), camera.rotated(self.degrees))
@@ -317,9 +318,9 @@ def _trials(reading: ReadOptions) -> Iterator[_Trial]:
 
 
 def doubt_depth(medians_m: Iterable[float], reading: ReadOptions) -> Finding | None:
-    """Return that the unit is probably another, if the median depths of frames are not those of rooms.
+    """Return a finding that the unit is probably wrong, if the median depths of frames are not those of rooms.
 
-    Nobody is looked for: this is what can be said of frames at once.
+    Does not search for people, so it can be used for any frames right away.
     """
     medians = [median for median in medians_m if not math.isnan(median)]
     median = float(np.median(medians)) if medians else math.nan
@@ -327,14 +328,14 @@ def doubt_depth(medians_m: Iterable[float], reading: ReadOptions) -> Finding | N
 
 
 def _other_unit(found: str, median: float, reading: ReadOptions) -> Finding:
-    """Return that the unit is another, by a median depth that is not that of a room."""
+    """Return the finding that the unit is wrong, from a median depth that is not a room's."""
     unit = _unit_of(lambda times: ROOM_M[0] <= median * times <= ROOM_M[1], reading)
     where = f"half of the readings are {'within' if median < NEAR_M else 'beyond'} {median:.2g} m"
     return Finding("scale", (found, f"{where}; the unit is probably another: pass ", *unit))
 
 
 def _other_units(reading: ReadOptions) -> dict[str | float, float]:
-    """Return how many times larger depths are in each other unit than in the one in which they were read."""
+    """Return for each other unit how many times larger depths are in it than in the one used."""
     times = {name: _meters(name) / abs(_meters(reading.scale)) for name in UNITS}
     return {name: value for name, value in times.items() if not math.isclose(value, 1)}
 
@@ -347,15 +348,15 @@ def _meters(scale: Scale) -> float:
 
 
 def _unit_of(fits: Callable[[float], bool], reading: ReadOptions) -> Message:
-    """Return the scale to pass, with which depths are so many times larger as fits."""
+    """Return the scale to pass: one whose ratio to the present scale satisfies `fits`."""
     name = next((name for name, times in _other_units(reading).items() if fits(times)), None)
-    if name is None or _meters(reading.scale) < 0:  # z points backwards, which no name says
+    if name is None or _meters(reading.scale) < 0:  # z points backwards, which no named scale has
         return (Parameter("scale"), " (meters per unit)")
     return (Parameter("scale", name),)
 
 
 def _stands(size: PersonSize) -> bool:
-    """Tell whether somebody stands, and is seen as a whole."""
+    """Tell whether a person stands and is completely visible."""
     return not size.is_cut and size.height_m >= SLENDER * size.width_m and size.depth_m <= MAX_DEPTH_M
 
 
@@ -371,14 +372,14 @@ def check_frames(frames: Frame | Iterable[Frame], forest: Forest | None = None) 
     Parameters
     ----------
     frames : Frame or iterable of Frame
-        With people in them, as `read_depth`, `read_frames` or `Frame.from_array` give them.
+        Frames with people, from `read_depth`, `open_source` or `Frame.from_array`.
     forest : Forest, optional
         Default: the shipped one.
 
     Returns
     -------
     tuple of Finding
-        Each is also a `DepthForestWarning`. Empty if everything looks right, or nothing can be said.
+        Each can be turned into a `DepthForestWarning`. Empty if everything looks right, or if nothing can be concluded.
     """
     chosen = load() if forest is None else forest
     judge = Plausibility(chosen)

@@ -1,4 +1,4 @@
-"""The joints of a whole recording in memory: people tracked, each labeled, joints as found in each frame."""
+"""The joints of a whole recording in memory: tracks and labels people, and finds joints in each frame."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from depthforest.pipeline.clock import Clock
 from depthforest.pipeline.merging import label_people
 
 FLOOR_EVERY, MOST_FLOORS = 30, 8
-"""The floor is looked for in one frame of so many, until it was seen so often."""
+"""The floor is searched for in every n-th frame, until it was found this often."""
 
 
 def joints_of_recording(
     forest: Forest, frames: Iterable[Frame], *, fps: float = 30.0
 ) -> tuple[list[FrameJoints], World | None]:
-    """Return the joints of everybody in each frame of a recording, and how its camera stands if a floor is seen.
+    """Return the joints of everybody in each frame of a recording, and the world frame if a floor is visible.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""A run of `label`: frames in, outputs written; several at a time, in order, each by itself.
+"""A run of `label`: frames in, outputs written, several frames at a time.
 
-The caller's thread reads and does what needs the frames in order; workers label frames and write what is asked for, so
-that reading, labeling and writing overlap and a few frames are in memory, however many there are.
+The caller's thread reads frames and does everything that needs their order; workers label frames and write the outputs.
+So reading, labeling and writing overlap, and only a few frames are in memory at a time.
 """
 
 from __future__ import annotations
@@ -59,26 +59,26 @@ from depthforest.pipeline.video import VideoFile
 from depthforest.trees import SCHEMA
 
 MAX_COUNTED = 1000
-"""Frames whose people are listed in a summary."""
+"""Most frames whose people are listed in a summary."""
 
 
 @dataclass
 class LabelSummary:
-    """What came of a run.
+    """The result of a run.
 
     Parameters
     ----------
     n_labeled, n_done_before : int
-        Frames.
+        Numbers of frames.
     n_people, n_with_people : int
-        People in the frames of this run, and how many of these frames show any.
+        People in the frames of this run, and the number of frames with people.
     people_by_frame : dict of str to int
-        How many people each of the first `MAX_COUNTED` frames shows, by the name of its outputs.
+        Number of people in each of the first `MAX_COUNTED` frames, by the name of its outputs.
     failures : list of DepthForestError
     findings : tuple of Finding
         What is probably wrong with how the frames were read.
     world : World, optional
-        How the camera stands, if that was asked for and a floor was seen.
+        The world frame of the camera, if requested and a floor was visible.
     """
 
     n_labeled: int = 0
@@ -91,7 +91,7 @@ class LabelSummary:
     world: World | None = None
 
     def count(self, name: str, n_people: int) -> None:
-        """Take note of a frame that is labeled."""
+        """Count a labeled frame."""
         self.n_labeled += 1
         if len(self.people_by_frame) < MAX_COUNTED:
             self.people_by_frame[name] = n_people
@@ -100,12 +100,12 @@ class LabelSummary:
 
 
 def run_identity(forest: Forest, frames: FrameSequence, options: LabelOptions, people: PeopleMaps) -> dict[str, Any]:
-    """Return what shapes the answers of a run, as JSON holds it."""
+    """Return everything that shapes the answers of a run, in JSON form."""
     reading = frames.options
     camera = reading.camera.to_dict() if isinstance(reading.camera, Camera) else reading.camera
     has_clouds = any(Path(source).suffix.lower() == ".pcd" for source in frames.sources)
     if isinstance(reading.camera, Camera) and _is_guess(reading.camera) and not has_clouds:
-        camera = None  # what is taken for such pictures anyway; clouds tell their own
+        camera = None  # the default for pictures of this size; point clouds have their own
     return {
         **({} if frames.topics is None else {"topic": frames.topics}),
         "model": model_digest(forest),
@@ -125,7 +125,7 @@ def run_identity(forest: Forest, frames: FrameSequence, options: LabelOptions, p
 
 
 def _is_guess(camera: Camera) -> bool:
-    """Return whether a camera is the one that is guessed for pictures of its size."""
+    """Return whether a camera is the one that would be guessed from the picture size."""
     guess = Camera.guess(camera.width, camera.height)
     return guess is not None and guess[1] == camera
 
@@ -143,12 +143,12 @@ def model_digest(forest: Forest) -> str:
 
 
 LABEL_BLOCK = 4
-"""Frames that a worker of a cluster labels together."""
+"""Frames per task on a cluster."""
 
 
 @dataclass(frozen=True)
 class _Labeler:
-    """What labels a frame, in a thread of this process or on the worker of a cluster."""
+    """Labels a frame, in a thread of this process or on a worker of a cluster."""
 
     forest: Forest
     people: PeopleMaps
@@ -157,7 +157,7 @@ class _Labeler:
     has_joints: bool
 
     def __call__(self, task: _Task) -> _Task:
-        """Return a task with the answers of the forest, or with its failure."""
+        """Return a task with the forest's answers, or with its failure."""
         return task if task.frame is None else self.attempted(self._with_labels, task, task.frame)
 
     def _with_labels(self, task: _Task, frame: Frame) -> _Task:
@@ -174,7 +174,7 @@ class _Labeler:
         return replace(task, labels=labels)
 
     def attempted(self, step: Callable[[_Task, Frame], _Task], task: _Task, frame: Frame) -> _Task:
-        """Return what a step makes of a task, or the task's failure; misuse stops the run."""
+        """Return the task after a step, or with its failure; misuse stops the run."""
         try:
             return step(task, frame)
         except UsageError:
@@ -190,14 +190,14 @@ class LabelRun:
     ----------
     forest : Forest
     frames : FrameSequence
-        From `read_frames`.
+        From `open_source`.
     output : str or Path
         See `OutputFolder`.
     options : LabelOptions, optional
     outputs : tuple of str
         From `outputs.parse_outputs`.
     is_forced : bool
-        Label again what is done.
+        Label finished frames again.
     threads : int, optional
         Default: one per core.
     progress : callable, optional
@@ -235,7 +235,7 @@ class LabelRun:
         self._motions = [kind for kind in outputs if kind in MOTION]
         self._is_video_wanted = VIDEO in outputs and not self._folder.is_video_done(self._files())
         self._is_drawn = self._is_video_wanted or "overlay" in self._kinds
-        # pictures of one folder are all alike: with joints, if an earlier run wrote them
+        # all pictures of a folder are alike: with joints, if an earlier run wrote joints
         is_shown = self._is_drawn and self._folder.has_earlier(JOINTS)
         self._has_joints = JOINTS in self._kinds or bool(self._motions) or is_shown
         top = TOP_PARTS if "probabilities" in self._kinds else None
@@ -243,7 +243,7 @@ class LabelRun:
         is_smoothed = self._options.is_tracked and self._has_joints
         self._tracks = JointTracks(self._options.fps, keep=bool(self._motions)) if is_smoothed else None
         self._clock = Clock(self._options.fps)
-        self._names: dict[str, None] = {}  # of the frames that are there, in order
+        self._names: dict[str, None] = {}  # names of existing frames, in order
         self._summary = LabelSummary()
         self._judge = Plausibility(forest, frames.options, is_tried=self._people.is_looked_for)
         self._continuity = Continuity()
@@ -254,7 +254,7 @@ class LabelRun:
         Returns
         -------
         LabelSummary
-            Frames that cannot be read, or whose mask cannot, are among its failures; what cannot be written is raised.
+            Its failures include frames that cannot be read, or whose masks cannot. Errors of writing are raised.
         """
         if self._folder.n_ignored:
             warnings.warn(
@@ -270,7 +270,7 @@ class LabelRun:
         return self._summary
 
     def _run(self) -> None:
-        # Ctrl-C is how a live camera ends: what was seen until then is finished as ever
+        # Ctrl-C ends a live camera: frames until then are finished as usual
         ending = contextlib.suppress(KeyboardInterrupt) if self._frames.is_live else contextlib.nullcontext()
         with self._opened_video() as video, ending, _opencv_on_one_thread(), patient_interrupts() as check:
             read = map(self._read, _until_stopped(self._frames.named(unless=self._is_passed_over), check))
@@ -293,13 +293,13 @@ class LabelRun:
     # -- the steps of a frame ------------------------------------------------------------------------------------------
 
     def _is_passed_over(self, name: FrameName) -> bool:
-        """Tell whether nothing is to be done for a frame: it is an output, came before, or is labeled already."""
+        """Tell whether to skip a frame: it is an output, a repetition, or labeled already."""
         own = self._folder.name(name)
         if own is None or own in self._names:
             self._advance(1)
             return True
         self._names[own] = None
-        # a recording is one whole: what comes later depends on what was before
+        # frames of a recording are not independent: later ones depend on earlier ones
         is_whole = self._is_video_wanted or self._options.is_tracked
         is_done = not is_whole and self._folder.is_done(name, self._people.inputs(name))
         if is_done:
@@ -308,7 +308,7 @@ class LabelRun:
         return is_done
 
     def _read(self, item: tuple[FrameName, Frame | DepthForestError]) -> _Task:
-        """Return a frame as a task, with its people where they must be found in the order of the frames."""
+        """Return a frame as a task, with its people if they must be found in the order of the frames."""
         name, frame = item
         if isinstance(frame, DepthForestError):
             return _Task(name, error=frame)
@@ -329,12 +329,12 @@ class LabelRun:
         return replace(task, labels=replace(task.labels, joints=joints))
 
     def _written(self, task: _Task) -> _Task:
-        """Write the outputs of a task; keep its picture alone, where the video needs it."""
+        """Write the outputs of a task; keep only its picture, if the video needs it."""
         if task.labels is None:
             return task
         drawn = picture(task.labels) if self._is_drawn else None
         own = self._folder.name(task.name)
-        assert own is not None  # such frames are passed over
+        assert own is not None  # such frames are skipped
         how = {key: self._identity[key] for key in ("mirror", "smooth_m", "exact", "rule", "reject")}
         self._folder.begin()
         write_outputs(
@@ -344,7 +344,7 @@ class LabelRun:
         return _Task(task.name, glance=Glance.at(task.labels), picture=shown, time=task.time)
 
     def _count(self, task: _Task, video: VideoFile | None) -> None:
-        """Take note of a task that is over, and add its picture to the video."""
+        """Count a finished task, and add its picture to the video."""
         self._advance(1)
         if task.error is not None:
             self._names.pop(self._folder.name(task.name) or "", None)
@@ -359,7 +359,7 @@ class LabelRun:
             video.add(task.picture, task.time)
 
     def _finish(self, video: VideoFile | None) -> None:
-        """Write what is made of all frames, and judge how they were read."""
+        """Write the outputs over all frames, and check how they were read."""
         self._summary.findings = (*self._judge.findings(), *self._continuity.findings())
         table = self._folder.path / JOINTS_TABLE
         if JOINTS in self._kinds and self._names and (self._summary.n_labeled or not table.exists()):
@@ -385,7 +385,7 @@ class LabelRun:
 
 @contextlib.contextmanager
 def _opencv_on_one_thread() -> Iterator[None]:
-    """Keep OpenCV from starting threads of its own: there is a frame for every core already."""
+    """Keep OpenCV from starting threads of its own: every core already has a frame."""
     n = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:
@@ -395,7 +395,7 @@ def _opencv_on_one_thread() -> Iterator[None]:
 
 
 def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | None = None) -> tuple[bytes, LabelSummary]:
-    """Return the indexed PNG of the only frame of a sequence, and what came of it."""
+    """Return the indexed PNG of the only frame of a sequence, and the summary."""
     options = options or LabelOptions()
     people = PeopleMaps(frames, options)
     found = list(itertools.islice(frames.named(), 1 if frames.is_live else 2))
@@ -420,14 +420,14 @@ def label_one(forest: Forest, frames: FrameSequence, options: LabelOptions | Non
 
 
 def _named(error: DepthForestError, name: FrameName, inputs: Iterable[Path]) -> DepthForestError:
-    """Return an error that names the frame or its mask, as those of reading do."""
+    """Return an error that names the frame or its mask, as errors of reading do."""
     is_named = any(str(error).startswith(f"{known}:") for known in (name, *inputs))
     return error if is_named else type(error)(f"{name}: ", *error.args)
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A frame on its way, and what has come of it so far."""
+    """A frame in progress, and its results so far."""
 
     name: FrameName
     frame: Frame | None = None
@@ -442,10 +442,10 @@ class _Task:
 def _until_stopped(
     items: Iterator[tuple[FrameName, Frame | DepthForestError]], check: Callable[[], None]
 ) -> Iterator[tuple[FrameName, Frame | DepthForestError]]:
-    """Yield items until Ctrl-C: what was begun is finished, and the block of `patient_interrupts` then raises."""
+    """Yield items until Ctrl-C: started work is finished, and the block of `patient_interrupts` then raises."""
     try:
         for item in items:
             check()
             yield item
-    except KeyboardInterrupt:  # of the check, or of a camera that waits for a frame
+    except KeyboardInterrupt:  # raised by the check, or by a camera that waits for a frame
         return

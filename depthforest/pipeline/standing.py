@@ -1,4 +1,4 @@
-"""How the camera of a run stands, and the joints in meters above the floor: what `label --world` adds."""
+"""The pose of a run's camera above the floor, and joints in meters above the floor: the outputs of `label --world`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from depthforest.pipeline.outputs import JOINTS, output_path
 
 WORLD_TABLE, WORLD_FILE = "joints_world.csv", "world.json"
 N_SAMPLES = 8
-"""Frames, evenly over a recording, in which the floor is looked for; of a stream, the first that show one."""
+"""Frames in which the floor is searched for: evenly spaced in a recording; in a stream, the first that show one."""
 
 
 class Standing:
@@ -27,7 +27,7 @@ class Standing:
     Parameters
     ----------
     frames : FrameSequence
-        All frames of the run. Files are sampled, so that a run that goes on where it was stopped finds the same.
+        All frames of the run. Files are sampled evenly, so that a resumed run finds the same.
     """
 
     def __init__(self, frames: FrameSequence) -> None:
@@ -37,7 +37,7 @@ class Standing:
         self._world: World | None = None
 
     def see(self, frame: Frame) -> None:
-        """Look at a frame of a stream, which cannot be looked at again."""
+        """Use a frame of a stream, which cannot be read again."""
         if self._is_stream and len(self._floors) < N_SAMPLES:
             floor = floor_of(frame)
             self._floors += [] if floor is None else [floor]
@@ -59,12 +59,12 @@ class Standing:
         for number in np.unique(np.linspace(0, n - 1, N_SAMPLES).round().astype(int)).tolist():
             try:
                 yield self._frames[number]
-            except DepthForestError:  # who labels it says so
+            except DepthForestError:  # labeling will report it
                 continue
 
 
 def write_world(folder: Path, world: World, names: Iterable[str]) -> None:
-    """Write how the camera stands, and the table of all joints of the frames with these names in the world."""
+    """Write the world frame, and the table of all joints of the frames with these names in it."""
     frames = (frame for name in names for frame in read_joints(output_path(folder, JOINTS, name)))
     standing = (
         FrameJoints(f.name, {person: world.joints(joints) for person, joints in f.people.items()}, f.time)

@@ -1,4 +1,4 @@
-"""Live loops: a frame in, everyone in it out, with ids, parts and joints that are followed from frame to frame.
+"""Live loops: a frame in, everyone in it out, with ids, parts and joints tracked from frame to frame.
 
 `Tracker.add` takes one frame; `track` takes them as they come. Both do what `depthforest label --track` does.
 """
@@ -29,15 +29,15 @@ class SeenPerson:
     Attributes
     ----------
     id : int
-        The same in every frame of a recording in which this person is followed, from 1.
+        Id from 1, the same in every frame in which this person is tracked.
     mask : array (rows, cols), bool
         The pixels of the person.
     joints : dict of str to TrackedJoint
-        By name, those of `parts.JOINTS` that are known: `position` (x, y, z) in meters, `confidence`, `is_visible`.
+        Known joints of `parts.JOINTS` by name: `position` (x, y, z) in meters, `confidence`, `is_visible`.
     probability, confidence : float
-        How probably this is a person, and the mean confidence of the labels; 0 to 1.
+        Probability that this is a person, and mean confidence of the labels; 0 to 1.
     facing : float or None
-        Degrees, 0 to the camera; None if the model does not tell.
+        Facing in degrees, 0 is toward the camera; None if the model has no facings.
     """
 
     id: int
@@ -58,9 +58,9 @@ class SeenPeople(Sequence[SeenPerson]):
     ----------
     frame : Frame
     parts : array (rows, cols), uint8
-        The part of every pixel of a person, a number of `part_set`; 255 = nobody.
+        Part of every pixel of a person, a label of `part_set`; 255 = nobody.
     confidence : array (rows, cols), float32
-        Of these, 0 to 1.
+        Confidence of the parts, 0 to 1.
     part_set : PartSet
     """
 
@@ -105,7 +105,7 @@ class Tracker:
     n : int, optional
         Maximum number of people at a time; those who have been there longest are kept.
     fps : float
-        Frames per second, for frames that do not say when they were taken.
+        Frames per second, for frames without a time.
     person_model : str, Path or PersonModel, optional
         Person model; default: the shipped one.
     """
@@ -145,7 +145,7 @@ class Tracker:
         return SeenPeople(labels, self._tracks.add(labels.joints or {}, time=self._time_of(frame)))
 
     def _time_of(self, frame: Frame) -> float | None:
-        """Return when a frame was taken, if it says so, and later than the one before; else a step after that one."""
+        """Return a frame's time if it has one that is later than the last; else one step after the last."""
         if frame.time_s is None or (self._last is not None and frame.time_s <= self._last):
             self._last = None if self._last is None else self._last + 1 / self._fps
             return self._last
@@ -162,7 +162,7 @@ def track(
     fps: float = 30.0,
     person_model: str | Path | PersonModel | None = None,
 ) -> Iterator[SeenPeople]:
-    """Find, label and follow the people of frames as they come, and yield everyone in each.
+    """Find, label and track people in frames as they come, and yield everyone in each.
 
     Parameters
     ----------

@@ -23,15 +23,15 @@ VIDEO_CODEC = "mp4v"
 """MPEG-4 part 2: every build of OpenCV with a video writer encodes it, whereas H.264 is missing in those of PyPI."""
 
 TICKS = 90_000
-"""A second of H.264 has so many ticks: what MP4 uses."""
+"""Ticks per second of H.264 in MP4."""
 
 
 class _Encoder(Protocol):
     def write(self, picture: drawing.Picture, time: float | None) -> None:
-        """Take the next picture, RGB."""
+        """Add the next picture, RGB."""
 
     def close(self) -> None:
-        """End the file."""
+        """Finish the file."""
 
 
 class _PyAV:
@@ -93,25 +93,24 @@ def _pyav() -> Any:
 
 
 class VideoFile:
-    """An MP4 of pictures that takes its place when the block ends well and at least one picture was added.
+    """An MP4 file, which is renamed to its path when the block ends without an error and has at least one picture.
 
     Parameters
     ----------
     path : Path
         In a folder that exists.
     fps : float
-        Pictures a second, for pictures without a time; OpenCV knows no others.
+        Pictures per second, for pictures without a time; OpenCV supports only these.
 
     Notes
     -----
-    The video is as large as its first picture, rounded up to even numbers. Pictures of other sizes are scaled to fit,
-    with black borders.
+    The video has the size of its first picture, rounded up to even numbers. Pictures of other sizes are letterboxed.
     """
 
     def __init__(self, path: Path, fps: float) -> None:
         self._path = path
         self._fps = fps
-        # OpenCV knows the container by the ending
+        # OpenCV chooses the container by the ending
         self._temporary = path.with_name(f".{secrets.token_hex(6)}.part{path.suffix}")
         self._writer: _Encoder | None = None
         self._size = 0, 0
@@ -130,7 +129,7 @@ class VideoFile:
         self.n_resized += is_resized
         try:
             self._writer.write(fitted, time)
-        except (OSError, ValueError) as error:  # PyAV's errors are both; reading back tells what it means
+        except (OSError, ValueError) as error:  # PyAV raises both
             raise DepthForestError(f"{self._path}: cannot be written: {_said(error)}") from None
         self._n_added += 1
 
@@ -152,7 +151,7 @@ class VideoFile:
         return writer
 
     def _closed(self, writer: _Encoder) -> bool:
-        """End the file; tell whether that went well."""
+        """Finish the file; tell whether that succeeded."""
         try:
             writer.close()
         except (OSError, ValueError):
@@ -160,7 +159,7 @@ class VideoFile:
         return True
 
     def _is_whole(self) -> bool:
-        """Tell whether the file holds all pictures: OpenCV tells nothing about a full disk."""
+        """Tell whether the file has all pictures, because OpenCV does not report a full disk."""
         reader = cv2.VideoCapture(str(self._temporary))
         try:
             if not reader.isOpened() or int(reader.get(cv2.CAP_PROP_FRAME_COUNT)) != self._n_added:

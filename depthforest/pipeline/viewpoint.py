@@ -1,8 +1,8 @@
-"""Which shipped model fits the way a camera stands: body31, or body31-top for cameras that look down.
+"""Choosing the shipped model for a camera's viewpoint: body31, or body31-top for cameras that look down.
 
-The floor tells it, where one is seen at a slant and the room stands on it. A plane that faces the camera is a floor
-seen from above or a wall seen from the front; geometry alone cannot tell. Then both models label the people before it,
-and the surer one wins.
+The floor decides if it is seen at a slant and the room stands on it. A plane that faces the camera is a floor seen from
+above or a wall seen from the front; geometry alone cannot decide. Then both models label the people in front of it, and
+the more confident one wins.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from depthforest.people import People, find_people, looks_down
 from depthforest.pipeline.merging import label_people
 
 LEAST_LEAD = -0.05
-"""Mean confidence by which the model for cameras that look down may be behind. Where the room leaves it open, it
-is behind by less in 95 % of the frames of the bench set `top`, and by more in 95 % of those of `cut`: people near a
-camera that looks at a wall."""
+"""Mean confidence by which the model for cameras that look down may be behind. Where the room does not decide, it is
+behind by less in 95 % of the frames of the bench set `top`, and by more in 95 % of those of `cut`: people near a camera
+that looks at a wall."""
 
 MOST_FRAMES = 3
-"""Frames whose floors must all be steep, or with people that both models label where the room alone does not tell."""
+"""Number of frames: the floors of this many must all be steep; or, where the room does not decide, both models label
+people in this many."""
 
 MOST_LOOKED_AT = 30
-"""Frames that are looked at for people."""
+"""Most frames that are searched for people."""
 
 
 def choose_model(frames: Frame | Iterable[Frame]) -> str:
@@ -36,8 +37,8 @@ def choose_model(frames: Frame | Iterable[Frame]) -> str:
     Parameters
     ----------
     frames : Frame or iterable of Frame
-        Of one camera that does not move. Frames are taken one by one until the answer is clear: one whose room says
-        that the camera does not look down is enough, else the first few with a floor at a slant or people in them.
+        Frames of one static camera. They are taken one by one until the answer is clear: one whose room shows that the
+        camera does not look down is enough, else the first few with a floor at a slant or with people.
     """
     leads: list[float] = []
     n_steep = 0
@@ -63,7 +64,7 @@ def _checked(frames: Frame | Iterable[Frame]) -> Iterator[Frame]:
 
 
 def _lead_of_top(frame: Frame, people: People) -> float:
-    """Return by how much the model for cameras that look down is surer of the people of a frame."""
+    """Return by how much the model for cameras that look down is more confident about the people in a frame."""
     is_person = people.map > 0
     top, level = (
         float(label_people(_shipped(name), frame, people).confidence[is_person].mean())
