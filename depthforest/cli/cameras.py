@@ -93,7 +93,7 @@ def fuse(
 def _joints_of(
     views: list[str], model: str | None, camera: str | None, fps: float
 ) -> tuple[list[list[FrameJoints]], list[Floor | None]]:
-    """Return the joints of each view, read or found in a recording, and its floor where it is known."""
+    """Return the joints of each view, read or found in a recording, and its floor if it is known."""
     known = [_read(Path(view)) for view in views]
     found: list[list[FrameJoints]] = []
     floors: list[Floor | None] = []
@@ -107,7 +107,7 @@ def _joints_of(
 
 
 def _floor(folder: Path) -> Floor | None:
-    """Return how the camera of a folder of label --world stands."""
+    """Return the floor in the camera space of a folder of label --world."""
     path = folder / "world.json"
     if not path.is_file():
         return None

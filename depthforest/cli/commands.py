@@ -97,10 +97,10 @@ ORDER = (
     "demo show label view record synth train train-context fit-context train-people fit-leaves fit-joints "
     "fit-confidence fit-convention evaluate compare info export import-pcl calibrate fuse warm-up"
 )
-"""Commands in the order of their list: use, train, judge, export, several cameras."""
+"""Commands in the order of the help: use, train, evaluate, export, several cameras."""
 
 TYPES = {r" ?<list\[\w+\]>": "", r"<(int|float) range>": r"<\1>", "<str>": "<text>"}
-"""Types as the command line names them, and as people do."""
+"""typer's names of types -> plain names."""
 
 
 class _Commands(typer.core.TyperGroup):
@@ -150,7 +150,7 @@ app = typer.Typer(
 
 PREVIEW_FRAMES = 24
 MAX_LISTED = 20
-"""Frames of `label` that are listed with the number of people in each; of more, only the sum is told."""
+"""Most frames that `label` lists with the number of people in each; with more, only the sum is printed."""
 
 TRAIN_FRAMES = 2000
 
@@ -263,7 +263,7 @@ def label(
     from depthforest.io import open_source
 
     frames = open_source(inputs, camera, scale=scale, flip=flip, rotate=rotate, size=size, topic=topic)
-    frames.check_camera()  # before the model is read and kernels are compiled
+    frames.check_camera()  # fails before the model is read and kernels are compiled
     with status("reading the model ..."):
         spare_linear_algebra()
         from depthforest.forest import load
@@ -303,15 +303,15 @@ def label(
 
 
 def _fitting_model(frames: FrameSequence) -> str:
-    """Return the shipped model that fits how the camera stands, and say so if it is not the usual one."""
+    """Return the shipped model for the camera's viewpoint, and say so if it is not the usual one."""
     from depthforest.forest import DEFAULT_MODEL, TOP_MODEL
     from depthforest.pipeline import choose_model
 
-    if frames.total is None:  # a stream can be read but once
+    if frames.total is None:  # a stream can be read only once
         return DEFAULT_MODEL
     try:
         name = choose_model(frames)
-    except DepthForestError:  # a frame that cannot be read is told when its turn comes
+    except DepthForestError:  # an unreadable frame is reported when it is labeled
         return DEFAULT_MODEL
     if name == TOP_MODEL:
         line = f"the camera looks down: {TOP_MODEL} labels; --model {DEFAULT_MODEL} takes the usual model"
@@ -368,7 +368,7 @@ def view(
         port=port,
     )
     for name in filter(None, (model, compare)):
-        find_model(name)  # a name that is mistyped is told before anything is compiled
+        find_model(name)  # a mistyped name is reported before anything is compiled
     compile_first(label_tasks())
     serve(options, show=partial(_show_address, options.is_local), tell=_tell_refusal, is_opened=is_opened)
 
@@ -406,7 +406,7 @@ def _label_into(
     is_whole: bool,
     n_asked: int | None,
 ) -> None:
-    """Label all frames of a run under a bar of progress, and tell what came of it."""
+    """Label all frames of a run with a progress bar, and print the summary."""
     began = time.monotonic()
     try:
         with progress_bar(total) as advance:
@@ -417,7 +417,7 @@ def _label_into(
             goes_on = "; the same command labels all frames again, because a recording is one whole"
         complain("warning", f"stopped; what was labeled is in {output}{'' if is_stream else goes_on}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
-    # of a single frame it would tell how long everything takes to start
+    # for a single frame it would measure the startup
     rate = f", {summary.n_labeled / max(time.monotonic() - began, 1e-9):.1f}/s" if summary.n_labeled > 1 else ""
     before = f"; done before: {summary.n_done_before}" if summary.n_done_before else ""
     if summary.n_labeled or before:
@@ -435,7 +435,7 @@ def _label_into(
 
 
 def _tell_findings(summary: LabelSummary, n_asked: int | None) -> None:
-    """Tell what is probably wrong with how frames were read; exit 1 if somebody was asked for and nobody is there."""
+    """Print what is probably wrong with how frames were read; exit 1 if people were requested and nobody was found."""
     is_missed = n_asked is not None and summary.n_labeled > 0 and summary.n_people + summary.n_done_before == 0
     for finding in summary.findings:
         complain("error" if is_missed else "warning", finding.warning())
@@ -477,7 +477,7 @@ def synth(
     from depthforest.io import check_claim
     from synth import provenance
 
-    if not recording:  # at once, before bodies are read; a recording tells its own below
+    if not recording:  # fails before bodies are read; a recording has its own check below
         check_claim(output, kind, identity=provenance.identity(chosen, seed))
     with status("reading bodies and poses, compiling ..."):
         from synth import Generator, Recording, produce
@@ -616,7 +616,7 @@ def warm_up(
 def _training_frames(
     data: list[str] | None, n: int | None, config: Path | None, given: dict[str, Any], seed: int
 ) -> Any:
-    """Return the frames of data sets, or such as are made while they are asked for."""
+    """Return the frames of data sets, or synthetic ones that are generated on demand."""
     if data:
         if any(value is not None for value in (n, config, *given.values())):
             raise UsageError("--data brings its own frames; leave out the options of synthetic ones")
@@ -630,7 +630,7 @@ def _training_frames(
 
 
 def _synth_config(config: Path | None, given: dict[str, Any]) -> Any:
-    """Return the configuration of a file, changed by what was given on the command line."""
+    """Return the configuration of a file, overridden by options of the command line."""
     from dataclasses import replace
 
     from synth import Config
@@ -640,7 +640,7 @@ def _synth_config(config: Path | None, given: dict[str, Any]) -> Any:
 
 
 def _check_apart(inputs: list[str], output: Path) -> None:
-    """Raise UsageError if outputs would mix with inputs, or an input is meant for a flag."""
+    """Raise UsageError if outputs would mix with inputs, or an input is meant as a flag's value."""
     for given in inputs:
         if given.lower() in ("true", "false", "yes", "no", "on", "off") and not Path(given).exists():
             raise UsageError(f"{given!r} is not a file; flags take no value: write --flip alone, or leave it out")
@@ -663,14 +663,14 @@ def main() -> None:
     is_debugging = os.environ.get("DEPTHFOREST_DEBUG", "") not in ("", "0")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a name in letters that the terminal lacks must not stop us
+            stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show must not stop us
     leave_garbage()
     stopped_by = heed_terminations()
     warnings.simplefilter("always", DepthForestWarning)
     warnings.showwarning = warn_in_one_line(set())
     try:
         code = app(standalone_mode=False, prog_name="depthforest")
-        sys.stdout.flush()  # while a failure can still be told
+        sys.stdout.flush()  # while a failure can still be reported
     except Exception as error:
         if is_debugging:
             raise

@@ -1,4 +1,4 @@
-"""`depthforest train-context` and `fit-context`: a second stage that looks at a model's answers; see `cli`."""
+"""`depthforest train-context` and `fit-context`: a second stage that reads a model's answers; see `cli`."""
 
 from __future__ import annotations
 

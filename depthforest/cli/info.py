@@ -1,4 +1,4 @@
-"""What a file of ours is, as lines for people: `depthforest info`."""
+"""`depthforest info`: the description of a model file or a checkpoint, as lines of text."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from depthforest.training import GrowingTree, Progress, is_checkpoint, last_news
 Lines = list[tuple[str, str]]
 
 MAX_VALUE_CHARS = 200
-"""A longer value is cut: the lines are for reading."""
+"""Longest value; a longer one is cut, because the lines are for reading."""
 
 GROUPS = ("calibration", "config", "context.config", "joints", "scores")
-"""What has so many entries that they are counted, not shown, unless everything is asked for."""
+"""Groups with so many entries that they are only counted, unless everything is requested."""
 
 
 def describe(path: str | Place, *, everything: bool = True) -> Lines:
-    """Return what a model file holds, as (name, value) lines; everything in it has been checked.
+    """Return the content of a model file, as (name, value) lines; everything in it has been checked.
 
     Parameters
     ----------
     path : str, Path or RemotePath
         A model file of a kind in `_DESCRIBERS`, or the checkpoint folder of a training run.
     everything : bool
-        False: of configuration, joints and scores, how many entries there are, so that a screen is enough.
+        False: only count the entries of configuration, joints and scores, so that the lines fit a screen.
     """
     lines = _described(path)
     if everything:
@@ -95,7 +95,7 @@ def _size_of(tree: GrowingTree) -> str:
 
 
 def _last_level(entry: Mapping[str, Any]) -> Lines:
-    """Return a line of the latest news, as training told them, if the log holds any."""
+    """Return the latest progress line of training, if the log has one."""
     known = {field.name for field in fields(Progress)}
     try:
         news = Progress(**{key: value for key, value in entry.items() if key in known})
@@ -164,6 +164,6 @@ def _entries(prefix: str, content: Mapping[str, Any]) -> Lines:
 
 
 def _cut(text: str) -> str:
-    # text from a file must not steer the terminal
+    # text from a file must not control the terminal
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= MAX_VALUE_CHARS else text[: MAX_VALUE_CHARS - 3] + "..."

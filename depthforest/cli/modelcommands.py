@@ -134,7 +134,7 @@ def evaluate(
 
 
 def _refuse_options(given: Mapping[str, object], *, people: bool) -> None:
-    """Refuse options that mean nothing when people are judged, or when they are not."""
+    """Refuse options that have no meaning with --people, or without it."""
     name = next((name for name, value in given.items() if value), None)
     if name is not None and people:
         raise UsageError(

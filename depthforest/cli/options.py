@@ -1,4 +1,4 @@
-"""Options that several commands share, or that are made of a configuration's fields; errors' parameters as options."""
+"""Options that several commands share, options made from a configuration's fields, and parameters as options."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPTION_NAMES = {
     "output": "-o",
     "outputs": "--write",
 }
-"""Parameter that a message may name -> its option, where that is called otherwise."""
+"""Parameter that a message may name -> its option, if the option has a different name."""
 
 
 OPTION_GROUPS = {
@@ -50,20 +50,20 @@ def group_of(options: Sequence[str]) -> str:
 
 
 def as_option(parameter: Parameter) -> str:
-    """Return a parameter that a message names as it is typed on the command line."""
+    """Return a parameter that a message names, as typed on the command line."""
     option = OPTION_NAMES.get(parameter.name, f"--{parameter.name.replace('_', '-')}")
     return option if parameter.value is None or parameter.value is True else f"{option} {parameter.value}"
 
 
 def complete_camera(incomplete: str) -> list[str]:
-    """Return the presets that begin like this."""
+    """Return the presets that begin with a text."""
     from depthforest.frames import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
 
 
 def complete_scale(incomplete: str) -> list[str]:
-    """Return the units that begin like this."""
+    """Return the units that begin with a text."""
     from depthforest.frames import NAMED_SCALES
 
     return [name for name in NAMED_SCALES if name.startswith(incomplete)]
@@ -233,13 +233,13 @@ ForceOption = Annotated[
 def with_fields_of(config: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command one option for each field of a config dataclass, so that none can be forgotten.
 
-    What the docstring of the class, or of one that it stands on, says of the field is the option's help, with its
-    default; words in quotes are the choices. Omitted options arrive as None.
+    An option's help is the field's description in the docstring of the class or of a base class, plus its default;
+    words in quotes are the choices. Omitted options are passed as None.
     """
     module, _, name = config.rpartition(".")
     config_type = getattr(import_module(module), name)
     helps: dict[str, tuple[list[str], str]] = {}
-    for described in reversed(config_type.__mro__):  # a config may stand on another
+    for described in reversed(config_type.__mro__):  # a config may have a base
         helps |= _described_fields(described.__doc__ or "")
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -263,11 +263,11 @@ def with_fields_of(config: str) -> Callable[[Callable[..., None]], Callable[...,
 
 
 def _described_fields(docstring: str) -> dict[str, tuple[list[str], str]]:
-    """Return for each field of a numpydoc docstring its choices, where it names any in quotes, and its description."""
+    """Return for each field of a numpydoc docstring its choices, if any are in quotes, and its description."""
     entries = re.findall(r"^    (\w+(?:, \w+)*)(?: : (.*))?\n((?:        .+\n)+)", docstring, re.MULTILINE)
     found = {}
     for names, kind, text in entries:
-        # the command line has no use for the quotes of code
+        # no backticks on the command line
         said = " ".join(text.split()).replace("`", "")
         for name in names.split(", "):
             found[name] = re.findall(r'"(\w+)"', kind), said

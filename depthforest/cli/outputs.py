@@ -1,4 +1,4 @@
-"""The one model file that a command writes: checked and told before the work, saved after it."""
+"""The model file that a command writes: checked before the work, saved after it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def check_output(output: Path, *, model: str | None = None, is_forced: bool = Fa
     ----------
     output : Path
     model : str, optional
-        The model that is read: it is not replaced unless that is wanted.
+        The model that is read; it is only replaced if forced.
     is_forced : bool
-        It is wanted.
+        Allow the output to replace it.
     """
     check_writable(output)
     if is_forced or not output.exists():
@@ -36,7 +36,7 @@ def check_output(output: Path, *, model: str | None = None, is_forced: bool = Fa
 
 
 def save_trained(model: Any, output: Path, checkpoint: Path, *, is_kept: bool) -> None:
-    """Save a model that was trained, and remove its checkpoint unless it is kept."""
+    """Save a trained model, and remove its checkpoint unless it is kept."""
     from depthforest.training import remove_checkpoint
 
     try:

@@ -1,4 +1,4 @@
-"""Pictures for people to look at: the bundled samples, frames as they were read, sheets of many."""
+"""Pictures to view: the bundled samples, frames as they were read, contact sheets."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from depthforest.pipeline import PeopleLabels, label_people, panels
 MAX_SHEET_PICTURES = 60
 SHEET_CELL_PX = 320
 NEAR_M = 0.1
-"""A joint that is no farther from the truth counts as found."""
+"""A joint within this distance of the truth counts as found."""
 
 FOUND_IOU = 0.3
-"""A person whose mask overlaps one that was found by so much, intersection over union, counts as found."""
+"""A person counts as found if a found mask has at least this intersection over union with theirs."""
 
 
 def labeled_picture(frame: LabeledFrame) -> drawing.Picture:
-    """Return a labeled frame shaded, and beside it with its parts and joints."""
+    """Return two pictures of a labeled frame side by side: shaded, and with its parts and joints."""
     parts = drawing.overlay(frame, frame.parts, frame.part_set)
     return drawing.side_by_side([drawing.shade(frame), drawing.draw_joints(parts, frame.camera, frame.joints)])
 
 
 @dataclass(frozen=True)
 class SampleFigures:
-    """What a forest made of a sample frame.
+    """A forest's results on a sample frame.
 
     Parameters
     ----------
     people, found, false : int
-        How many there are, how many of them were found, and how many masks are nobody's.
+        Number of true people, of those found, and of false masks.
     right : float or None
-        Share of the people's pixels that got their part; None if the forest knows other parts.
+        Share of the people's pixels with the correct part; None if the forest has different parts.
     joints, near : int
         Visible joints of the frame, and how many of them have a joint of that name within `NEAR_M`.
     seconds : float
-        To find people, label them and place joints, once everything is compiled.
+        Time to find people, label them and find joints, once everything is compiled.
     """
 
     people: int
@@ -61,10 +61,10 @@ class SampleFigures:
 
 
 def draw_samples(output: Path, forest: Forest | None) -> dict[str, SampleFigures]:
-    """Draw the bundled sample frames into a folder; a forest labels them as the command does.
+    """Draw the bundled sample frames into a folder; a forest labels them as `label` does.
 
-    Each row is the shaded frame with the skeletons that were found, the parts that were found, and the true parts and
-    joints. Without a forest, it is the shaded frame and the truth. With one, there are joints.json and its figures.
+    Each row has the shaded frame with the found skeletons, the found parts, and the true parts and joints. Without a
+    forest, it has the shaded frame and the truth. With one, joints.json is written and the figures are returned.
     """
     samples = open_dataset(samples_folder())
     part_set = samples.part_set if forest is None else forest.part_set
@@ -122,14 +122,14 @@ def _figures(frame: LabeledFrame, labels: PeopleLabels, seconds: float) -> Sampl
 def match_people(
     truth: npt.NDArray[np.uint8], found: npt.NDArray[np.uint8], least: float = FOUND_IOU
 ) -> dict[int, tuple[int, float]]:
-    """Return for each person who was found the id of the mask and the IoU, the pairs of the highest first.
+    """Return for each found person the id of the mask and the IoU; pairs with the highest IoU are matched first.
 
     Parameters
     ----------
     truth, found : array (rows, cols), uint8
         Person ids; 0 = nobody.
     least : float
-        IoU of a pair, above 0. Each mask is one person's at most.
+        Smallest IoU of a pair, above 0. Each mask belongs to at most one person.
     """
     pairs: dict[int, tuple[int, float]] = {}
     taken: set[int] = set()
@@ -148,21 +148,21 @@ def match_people(
 def draw_frames(
     frames: FrameSequence, output: Path, tell: Callable[[str, Frame], object], advance: Callable[[int], object]
 ) -> tuple[int, int, list[DepthForestError]]:
-    """Draw frames shaded into a folder, and a sheet of the first of them.
+    """Draw shaded frames into a folder, and a sheet of the first of them.
 
     Parameters
     ----------
     frames : FrameSequence
     output : Path
     tell : callable
-        Called with the name and the frame of those on the sheet.
+        Called with the name and the frame of each picture on the sheet.
     advance : callable
         Called with 1 for every frame.
 
     Returns
     -------
     (int, int, list of DepthForestError)
-        Frames drawn, those on the sheet, and what could not be read.
+        Frames drawn, frames on the sheet, and errors of frames that could not be read.
     """
     failures: list[DepthForestError] = []
     cells: dict[str, drawing.Picture] = {}

@@ -1,4 +1,4 @@
-"""`train --recipe`: the command's inside: the plan as a table, the run under one live line."""
+"""The implementation of `train --recipe`: the plan as a table, the run with one live line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from depthforest.cli.terminal import EXIT_INTERRUPTED, complain, live_lines, on_
 from depthforest.cli.warming import TRAIN, compile_first
 
 PLAN_WIDTH = 110
-"""Of the plan: names of steps, and all figures."""
+"""Widths of the plan's columns: names of steps, and all figures."""
 
 
 def train_by_recipe(
@@ -29,7 +29,7 @@ def train_by_recipe(
     options: Mapping[str, Any],
     dask: str | None = None,
 ) -> None:
-    """Do what a recipe says, or list it."""
+    """Run a recipe, or list its steps."""
     with status("reading the recipe ..."):
         from depthforest.recipes import RecipeRun, RunOptions, read_recipe
 
@@ -39,7 +39,7 @@ def train_by_recipe(
             rows = run.plan()
         else:
             check_output(output)
-            run.check()  # what is missing is told now, before anything is compiled
+            run.check()  # anything missing is reported before anything is compiled
     if is_dry:
         print_plan(rows)
         return
@@ -54,14 +54,14 @@ def train_by_recipe(
 
 
 def refuse_others(given: Mapping[str, object]) -> None:
-    """Refuse options that a recipe answers itself."""
+    """Refuse options that a recipe itself determines."""
     name = next((name for name, value in given.items() if value), None)
     if name is not None:
         raise UsageError("a recipe defines everything that shapes the model; leave out ", Parameter(name))
 
 
 def print_plan(rows: list[dict[str, Any]]) -> None:
-    """Print what a recipe will do, and how long all of it will take."""
+    """Print the steps of a recipe, and the estimated time."""
     from rich.table import Table
 
     from depthforest.recipes import shown_bytes

@@ -1,4 +1,4 @@
-"""The command that keeps what a source shows: record."""
+"""The command that saves frames of a source: record."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def record(
                     writer.add(frame)
                     advance(1)
         except KeyboardInterrupt:
-            is_stopped = True  # what came until then is kept
+            is_stopped = True  # frames until then are kept
     if writer.n_frames:
         print(f"frames recorded into {output}: {writer.n_frames}{', stopped' if is_stopped else ''}")
     elif is_stopped:

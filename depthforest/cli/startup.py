@@ -1,4 +1,4 @@
-"""How a command starts and ends sooner."""
+"""Makes commands start and end faster."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ _LINEAR_ALGEBRA = "scipy.linalg.cython_blas"
 def spare_linear_algebra() -> None:
     """Import numba without SciPy's linear algebra, which no kernel of ours calls: a tenth of a second.
 
-    When numba prepares to load its first kernel, it imports that to learn whether it is there. Here it learns that it
-    is not, and so refuses `np.cov` in kernels of this process; what else needs it imports it when it is compiled.
+    Before numba loads its first kernel, it imports this module to check whether it exists. Here the import fails, so
+    numba refuses `np.cov` in kernels of this process. Other functions that need the module import it when they are
+    compiled.
     """
     modules: dict[str, Any] = sys.modules
     if _LINEAR_ALGEBRA in modules:
         return
-    modules[_LINEAR_ALGEBRA] = None  # Python's way to say that there is no such module
+    modules[_LINEAR_ALGEBRA] = None  # makes an import of it fail
     try:
         import numba.np.arraymath  # noqa: F401
     finally:
@@ -27,5 +28,5 @@ def spare_linear_algebra() -> None:
 
 
 def leave_garbage() -> None:
-    """Let the end of this process look for no garbage, which takes 0.12 s among numba's many objects."""
+    """Skip the garbage collection at the end of this process, which takes 0.12 s with numba's many objects."""
     atexit.register(gc.freeze)

@@ -1,4 +1,4 @@
-"""What commands show: one live line or bar on a terminal, plain lines in a log, complaints in one line."""
+"""The output of commands: one live line or bar on a terminal, plain lines in a log, errors in one line."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from depthforest.io import FrameSequence
 
 EXIT_INTERRUPTED = 130
-"""What shells expect of a program that Ctrl-C has stopped: 128 + SIGINT."""
+"""Exit code that shells expect of a program stopped by Ctrl-C: 128 + SIGINT."""
 
 LOG_SECONDS = 30
-"""How often a long command says where it is when its output goes to a file."""
+"""Seconds between two progress lines of a long command whose output goes to a file."""
 
 
 @contextlib.contextmanager
 def live_lines() -> Iterator[Callable[[object], None]]:
-    """Show the latest news in one live line on a terminal; print them one below the other elsewhere."""
+    """Show the latest news in one live line on a terminal; print a line for each elsewhere."""
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -90,7 +90,7 @@ def _log_lines(total: int | None) -> Callable[[int], None]:
 
 @contextlib.contextmanager
 def on_cluster(address: str | None) -> Iterator[Any]:
-    """Connect to a Dask cluster, on which frames are worked at inside the block; yields its client, or None."""
+    """Connect to a Dask cluster that processes frames inside the block; yields its client, or None."""
     if address is None:
         yield None
         return
@@ -102,7 +102,7 @@ def on_cluster(address: str | None) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def status(text: str) -> Iterator[None]:
-    """Show on a terminal what takes a while."""
+    """Show a status line on a terminal during a longer step."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -112,7 +112,7 @@ def status(text: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def changing_status(text: str) -> Iterator[Callable[[str], None]]:
-    """Show what takes a while: one changing line on a terminal, the first text elsewhere; yields what changes it."""
+    """Show a changing status line on a terminal, only the first text elsewhere; yields a function to change it."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -125,7 +125,7 @@ def changing_status(text: str) -> Iterator[Callable[[str], None]]:
 
 
 def frame_table() -> Any:
-    """Return a table with a row for each frame, as `add_frame` fills it."""
+    """Return a table for `add_frame`, with a row for each frame."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -150,9 +150,9 @@ def add_frame(table: Any, name: str, frame: Frame) -> float:
 
 
 def sample_table(figures: Mapping[str, SampleFigures]) -> Any:
-    """Return a table of what the demo found in each frame, and of all of them in its last row.
+    """Return a table of the demo's results in each frame, with the total in its last row.
 
-    Where there are any, false people have a column of their own.
+    It has a column for false people only if there are any.
     """
     from rich.table import Table
 
@@ -180,26 +180,26 @@ def sample_table(figures: Mapping[str, SampleFigures]) -> Any:
 
 
 def print_table(table: Any, *, least_width: int = 0) -> None:
-    """Print a table as wide as the terminal, or as wide as figures need that must not be cut."""
+    """Print a table as wide as the terminal, or wider if figures would be cut."""
     from rich.console import Console
 
     Console(highlight=False, width=max(Console().width, least_width)).print(table)
 
 
 def complain(kind: str, message: object) -> None:
-    """Print one line on standard error; parameters that it names are written as options."""
+    """Print one line on standard error, with parameters written as options."""
     text = tame(" ".join(text_of(message, as_option).split())) or type(message).__name__
     print(f"depthforest: {kind}: {text}", file=sys.stderr)
 
 
 def tell_drops(frames: FrameSequence) -> None:
-    """Say how many frames of a live camera were missed, if any were."""
+    """Print how many frames of a live camera were dropped, if any were."""
     if frames.n_dropped:
         print(f"frames that came too fast and were dropped: {frames.n_dropped}")
 
 
 def end_with(failures: Sequence[object]) -> None:
-    """Name what failed, and exit 1 if something did."""
+    """Print all failures, and exit 1 if there are any."""
     for failure in failures:
         complain("error", failure)
     if failures:
@@ -207,21 +207,21 @@ def end_with(failures: Sequence[object]) -> None:
 
 
 def report(error: Exception) -> int:
-    """Print what went wrong in one line and return the exit code."""
+    """Print an error in one line and return the exit code."""
     if isinstance(error, DepthForestError):
         complain("error", error)
         return error.exit_code
     if hasattr(error, "format_message"):  # typer's own complaints about options and arguments
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "depthforest"
-        if type(error).__name__ == "NoArgsIsHelpError":  # nothing was asked for; its message is the help
+        if type(error).__name__ == "NoArgsIsHelpError":  # no command was given; its message is the help
             print(error.format_message())
         elif error.format_message():
             text = _unknown_option(error) if hasattr(error, "option_name") and context else error.format_message()
             complain("error", f"{text.rstrip('.')} (see {command} --help)")
         return 2
     if isinstance(error, BrokenPipeError):
-        _drop_output()  # nobody reads
+        _drop_output()  # the reader is gone
         return 1
     if isinstance(error, typer.Abort):
         is_interrupted = isinstance(error.__cause__, KeyboardInterrupt)  # as some versions of typer report it
@@ -235,8 +235,8 @@ def report(error: Exception) -> int:
 
 
 def _unknown_option(error: Any) -> str:
-    """Return which option was not known, and what was probably meant: an option that is spelled much like it."""
-    if not hasattr(error, "possibilities"):  # an option that is known, and used wrongly
+    """Return a message that names the unknown option, and options with similar spelling."""
+    if not hasattr(error, "possibilities"):  # a known option that is used wrongly
         return str(error.format_message())
     given, options = error.option_name, {}
     for parameter in error.ctx.command.params:
@@ -249,15 +249,15 @@ def _unknown_option(error: Any) -> str:
 
 
 def _drop_output() -> None:
-    """Let the last flush succeed."""
+    """Redirect standard output, so that the last flush succeeds."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _system_error(error: OSError) -> str:
-    """Return what the system refused, with the path where it names one."""
+    """Return the system's error, with the path if it names one."""
     if error.filename is not None:
         return f"{os.fsdecode(error.filename)}: {reason(error)}"
-    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO):  # of files, it is told where they are written
+    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO):  # for files, this is reported where they are written
         _drop_output()
         return f"standard output: cannot be written: {reason(error)}"
     if isinstance(error, FileNotFoundError):
@@ -266,7 +266,7 @@ def _system_error(error: OSError) -> str:
 
 
 def warn_in_one_line(said: set[str]) -> Any:
-    """Return what shows our own warnings, one line each, if they are not among those said already."""
+    """Return a function that shows our own warnings in one line each, unless they were shown already."""
 
     def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         if issubclass(category, DepthForestWarning) and str(message) not in said:

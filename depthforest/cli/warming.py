@@ -1,7 +1,7 @@
-"""Tasks that compile what commands need, on the bundled sample frames and small tables; `base.compiling` runs them.
+"""Tasks that compile kernels for commands, on the bundled sample frames and small tables; `base.compiling` runs them.
 
-`python -m depthforest.cli.warming TASK` does one. A task calls what users call, so that the list of kernels and types
-cannot go stale; tests/cli/test_warming.py checks that after the tasks of a command the command compiles nothing more.
+`python -m depthforest.cli.warming TASK` runs one. A task calls the public API, so that the list of kernels and types
+cannot become outdated; tests/cli/test_warming.py checks that after its tasks a command compiles nothing more.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ TRAIN = ("training", "synth")
 """Tasks of `train` on synthetic frames."""
 
 OTHERS = (*TRAIN, "boosting", "forests", "extra trees")
-"""Tasks of all that is not `label` and `demo`."""
+"""Tasks of everything but `label` and `demo`."""
 
 
 def label_tasks() -> tuple[str, ...]:
-    """Return the tasks of `label` and `demo`, the longest first: two for two cores, more for more."""
+    """Return the tasks of `label` and `demo`, the longest first: two for two cores, three for more."""
     from depthforest.base import thread_count
 
     return ("people", "labels", "joints") if thread_count() > 2 else ("labels and joints", "people")
 
 
 def label_people() -> None:
-    """Label the people of two sample frames and draw them; who they are is given."""
+    """Label the people in two sample frames, with given masks, and draw them."""
     from depthforest.base import samples_folder
     from depthforest.forest import load
     from depthforest.frames import drawing
@@ -45,7 +45,7 @@ def label_people() -> None:
 
 
 def find_sample_joints() -> None:
-    """Find the joints of people whose parts are given, so that no labels are needed."""
+    """Find the joints of people from their true parts, so that no labels are needed."""
     import numpy as np
 
     from depthforest.base import samples_folder
@@ -68,7 +68,7 @@ def label_and_find_joints() -> None:
 
 
 def find_everyone() -> None:
-    """Find the people of all sample frames."""
+    """Find the people in all sample frames."""
     from depthforest.base import samples_folder
     from depthforest.io import open_dataset
     from depthforest.people import find_people
@@ -95,7 +95,7 @@ def train_forest() -> None:
 
 
 def fit_forests() -> None:
-    """Fit forests of best splits, depth first and best first, and what is made of them."""
+    """Fit forests of best splits, depth first and best first, and use them."""
     from depthforest.ensemble import AdaBoostClassifier, RandomForestClassifier, RandomForestRegressor
 
     x, numbers, classes, _ = _table()
@@ -115,7 +115,7 @@ def fit_extra_trees() -> None:
 
 
 def fit_boosting() -> None:
-    """Fit gradient and Newton boosting of numbers, two classes and more, and boosted ranking."""
+    """Fit gradient and Newton boosting for regression, two classes and more, and boosted ranking."""
     from depthforest import ensemble
 
     x, numbers, classes, queries = _table()
@@ -140,9 +140,9 @@ TASKS: dict[str, Callable[[], None]] = {
 
 
 def compile_first(tasks: Sequence[str]) -> None:
-    """Compile what tasks stand for in processes side by side, unless that was done before; shows how far it is.
+    """Run tasks in parallel processes, unless they were done before, and show the progress.
 
-    A task that fails is worth a warning: the command compiles by itself what it does not find.
+    A failed task is only a warning: the command compiles missing kernels by itself.
     """
     from depthforest.base import is_needed, tasks_left
 
@@ -152,7 +152,7 @@ def compile_first(tasks: Sequence[str]) -> None:
 
 
 def compile_tasks(tasks: Sequence[str], processes: int | None = None) -> list[str]:
-    """Compile what tasks stand for, and show how far it is; return what went wrong."""
+    """Run tasks and show the progress; return the failures."""
     from depthforest.base import warm_up
 
     with changing_status("compiling, once ...") as show:
