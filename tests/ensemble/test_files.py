@@ -314,8 +314,8 @@ def mixed_splits(columns):
 REFUSED = {
     "feature too large": ("tree", item("feature", 0, 4), "tree 0: node 0 has no column of the table: 4"),
     "feature below -1": ("tree", item("feature", 0, -2), "node 0 has no column of the table: -2"),
-    "child before its parent": ("number_tree", item("child", 0, 0), "node 0 must have its children behind it"),
-    "child outside": ("tree", item("child", 0, 2), "behind it and within the 3 nodes: 2"),
+    "child before its parent": ("number_tree", item("child", 0, 0), "node 0 must have its children after it"),
+    "child outside": ("tree", item("child", 0, 2), "after it and within the 3 nodes: 2"),
     "child huge": ("tree", item("child", 0, 2**31 - 1), "within the 3 nodes: 2147483647"),
     "child negative": ("tree", item("child", 0, -5), "within the 3 nodes: -5"),
     "two parents": ("number_tree", item("child", 0, 3), "node [0-9]+ must have one parent, or be the root: [02]"),
@@ -395,8 +395,8 @@ REFUSED = {
     "categorical": ("tree", key("parameters", "categorical_features", [{}]), "categorical_features cannot be"),
     "classes": ("tree", key("classes", None), "classes must be an object with dtype and a list of values, got None"),
     "classes of numbers": ("number_tree", key("classes", [1]), "classes must be null for DecisionTreeRegressor"),
-    "classes twice": ("forest", key("classes", "values", list("aab")), "ascending, and none of them twice"),
-    "classes in another order": ("forest", key("classes", "values", list("bac")), "ascending, and none of them twice"),
+    "classes twice": ("forest", key("classes", "values", list("aab")), "ascending, without duplicates"),
+    "classes in another order": ("forest", key("classes", "values", list("bac")), "ascending, without duplicates"),
     "no classes": ("tree", key("classes", "values", []), "classes must be one or more"),
     "classes missing": ("forest", key("classes", "values", list("ab")), "values must have 2 columns, got 3"),
     "class of another kind": ("forest", key("classes", "values", ["a", "b", 3]), "classes must all be text"),
@@ -422,7 +422,7 @@ REFUSED = {
     "names no text": ("tree", key("feature_names", [1, 2, 3, 4]), "feature_names must be null or 4 texts"),
     "categories": ("forest", key("categories", {}), "categories must be a list"),
     "category": ("forest", key("categories", 0, 1), "an entry of categories must have column, dtype and values"),
-    "category twice": ("forest", key("categories", 0, "values", ["a", "a"]), "at most 1048576, none twice"),
+    "category twice": ("forest", key("categories", 0, "values", ["a", "a"]), "at most 1048576, without duplicates"),
     "column of categories twice": ("forest", key("categories", 1, "column", 1), "column of categories must be"),
     "categories gone": ("forest", key("categories", []), "must have a mask where its column is categorical"),
     "fitted": ("tree", key("fitted", {"n_rows": 1}), "fitted must be an object with no keys"),
@@ -577,7 +577,7 @@ def test_too_many_categories_are_neither_written_nor_read():
     with pytest.raises(UsageError, match="at most 1048576 categories of a column, column 3 has 1048577"):
         pack_categories({3: many})
     content = [{"column": 3, "dtype": "int64", "values": many.tolist()}]
-    with pytest.raises(ModelError, match="categories of column 3 must be at most 1048576, none twice"):
+    with pytest.raises(ModelError, match="categories of column 3 must be at most 1048576, without duplicates"):
         unpack_categories(content, 5)
 
 

@@ -1,4 +1,4 @@
-"""Best first: a tree of a limited number of leaves, grown where it gains most."""
+"""Best first: a tree with a limited number of leaves, grown by splitting the node with the largest gain."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ FIRST, END, DEPTH = range(3)
 """Columns of `places`: a node's rows, and its depth."""
 
 IS_SPLIT = NO_FEATURE - 1
-"""In place of the wanted column of a node that has been split."""
+"""Value in `wanted`, in place of the column, of a node that has been split."""
 
 
 class OpenNodes(NamedTuple):
-    """The nodes of a tree that grows best first, and those that may be split, as a heap.
+    """The nodes of a tree that grows best first, and a heap of those that may be split.
 
     Attributes
     ----------
     places : (n_nodes, 3) int64
     keys : (n_nodes,) uint64
-        What a node draws from.
+        Random keys of the nodes.
     wanted : (n_nodes, 4) int64
         Column, code, side of missing values and rank of the best split.
     thresholds, gains : (n_nodes,) float64
         Of the best split.
     sides_of : (n_nodes, 256) uint8
-        Sides of the categories of the best split; a single row where no column is categorical.
+        Sides of the categories of the best split; a single row if no column is categorical.
     heap : (n_nodes,) int64
-        Nodes that may be split: that at i gains no less than those at 2 i + 1 and 2 i + 2.
+        Nodes that may be split: the gain of the one at i is at least that of those at 2 i + 1 and 2 i + 2.
     """
 
     places: Longs
@@ -52,7 +52,7 @@ class OpenNodes(NamedTuple):
 
     @classmethod
     def of(cls, n_nodes: int, *, has_categories: bool) -> OpenNodes:
-        """Return memory for a tree of up to so many nodes."""
+        """Return memory for a tree of at most `n_nodes` nodes."""
         return cls(
             places=np.empty((n_nodes, 3), dtype=np.int64),
             keys=np.empty(n_nodes, dtype=np.uint64),
@@ -81,7 +81,7 @@ def push(gains: Floats, n: int, node: int, heap: Longs) -> None:
 
 @bare
 def pop(gains: Floats, n: int, heap: Longs) -> Any:
-    """Take the node that gains most out of a heap of n nodes, of equals the lowest."""
+    """Take the node with the largest gain out of a heap of n nodes, the lowest one if equal."""
     best, node = heap[0], heap[n - 1]
     at, child = 0, 1
     while child < n - 1:
@@ -97,7 +97,7 @@ def pop(gains: Floats, n: int, heap: Longs) -> Any:
 
 @bare
 def open_node(split: Split, gain: float, node: int, sides: Sides, n_open: int, opened: OpenNodes) -> None:
-    """Remember the best split of a node, and put the node into the heap of n nodes."""
+    """Store the best split of a node, and put the node into the heap of `n_open` nodes."""
     wanted = opened.wanted
     wanted[node, 0], wanted[node, 1], wanted[node, 2], wanted[node, 3] = (
         split.feature, split.code, split.missing, split.rank,
@@ -111,7 +111,7 @@ def open_node(split: Split, gain: float, node: int, sides: Sides, n_open: int, o
 
 @bare
 def remembered(opened: OpenNodes, node: int, sides: Sides) -> Split:
-    """Return the best split of a node, its categories in `sides`, and mark the node as split."""
+    """Return the stored best split of a node, its categories in `sides`, and mark the node as split."""
     wanted = opened.wanted
     if opened.sides_of.shape[0] > 1:
         for b in range(DIGIT):
@@ -136,8 +136,8 @@ def grow_best(
     opened: OpenNodes,
     tree: TreeTables,
 ) -> None:
-    """Grow a tree of up to `max_leaves` leaves: the node whose split gains most is split next, of equals the first."""
-    first_part, one_part = np.int64(0), np.int64(1)  # typed: a literal would compile `find_split` a second time
+    """Grow a tree of up to `max_leaves` leaves: always split the node with the largest gain, the first one if equal."""
+    first_part, one_part = np.int64(0), np.int64(1)  # typed, because a literal would compile `find_split` again
     places, keys, sides, used = opened.places, opened.keys, memory.sides, tree.used
     places[0, FIRST], places[0, END], places[0, DEPTH] = 0, len(rows.ids), 0
     keys[0], used[N_NODES] = key, 1

@@ -1,7 +1,7 @@
-"""Columns: the codes of a node's rows in one column, sorted or counted; categories in an order that can be cut.
+"""Columns: the codes of a node's rows in one column, sorted or counted; categories in an order for cuts.
 
-`columns` (n_features, 3) int64 says of each where its codes begin in `ranges`, how many it has, and whether they are
-categories. Kernels check nothing.
+For each column, `columns` (n_features, 3) int64 has the start of its codes in `ranges`, their number, and whether it is
+categorical. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ LOW, HIGH = 0, 1
 """Rows of `ranges` (2, n): smallest and largest value of a code."""
 
 RIGHT, LEFT, ABSENT = 0, 1, 2
-"""Side of a category or of missing values; a node that has none of them has no side for them either."""
+"""Side of a category or of missing values; ABSENT if the node has none of them."""
 
 DIGIT = 256
-"""Codes that one pass of sorting tells apart."""
+"""Number of codes that one pass of sorting distinguishes."""
 
 SPARSE = 16
-"""A node with less than one in so many rows has its codes read by row."""
+"""Nodes with less than one in this many rows read their codes by row."""
 
 _INSERTION = 24
-"""Rows up to which insertion sorts fastest."""
+"""Up to this many rows, insertion sort is fastest."""
 
 _POWER_STEPS = 16
-"""Steps of the power iteration that orders categories; the order, not the direction, must settle."""
+"""Steps of the power iteration that orders categories; only the order must converge, not the direction."""
 
 _ATTEMPTS = 64
-"""Draws of a set of categories; of two categories, all fail once in 2^64."""
+"""Attempts at drawing a set of categories; for two categories all fail with probability 2^-64."""
 
 
 @inlined
 def reads_rows(codes: Codes, n: int) -> bool:
-    """Return whether a node's codes are read by row: of few rows, a line of a column has hardly more than one."""
+    """Return whether a node's codes are read by row: with few rows, a cache line of a column rarely holds two."""
     return bool(n * SPARSE <= codes.shape[1])
 
 
@@ -62,7 +62,7 @@ def reads_rows(codes: Codes, n: int) -> bool:
 def gather(
     codes: Codes, by_row: Codes, wide: Ints, feature: int, missing: int, ids: Ints, begin: int, n: int, ints: Ints
 ) -> tuple[Any, Any, Any]:
-    """Fill in the codes of a node's rows; return the smallest and largest known one, and how many are missing."""
+    """Fill in the codes of a node's rows; return the smallest and largest known code, and how many rows are missing."""
     low, high, n_missing = np.int32(missing), np.int32(-1), np.int64(0)
     column = np.uint64(feature)
     if reads_rows(codes, n):
@@ -89,7 +89,7 @@ def gather(
 
 @bare
 def sort(n: int, low: int, high: int, places: Ints, ints: Ints) -> None:
-    """Fill in a node's keys in ascending order and their positions, equal ones as they stand."""
+    """Fill in a node's keys in ascending order and their positions; the sort is stable."""
     if n <= _INSERTION:
         for i in range(n):
             key = ints[KEYS, i]
@@ -136,7 +136,7 @@ def sort(n: int, low: int, high: int, places: Ints, ints: Ints) -> None:
 def count(
     n_channels: int, channels: Ints, amounts: Floats, begin: int, n: int, low: int, high: int, ints: Ints, bins: Floats
 ) -> None:
-    """Add up channels, weights and rows of a node by key, for keys from `low` to `high`."""
+    """Sum channels, weights and rows of a node by key, for keys from `low` to `high`."""
     for b in range(low, high + 1):
         for c in range(n_channels + 2):
             bins[b, c] = 0.0
@@ -150,7 +150,7 @@ def count(
 
 @bare
 def threshold_between(columns: Columns, ranges: Ranges, feature: int, code: int, next_code: int) -> float:
-    """Return the middle between the values of two codes, a float32; infinity where only missing values go right."""
+    """Return the midpoint between the values of two codes, a float32; infinity if only missing values go right."""
     if next_code == columns[feature, N_CODES]:
         return np.inf
     start = columns[feature, START]
@@ -161,7 +161,7 @@ def threshold_between(columns: Columns, ranges: Ranges, feature: int, code: int,
 
 @bare
 def _along(n_channels: int, bins: Floats, b: int, sums: Floats) -> Any:
-    """Return where a category lies along the direction that orders them."""
+    """Return the position of a category along the direction that orders categories."""
     total = 0.0
     for c in range(n_channels):
         total += bins[b, c] * sums[DIRECTION, c]
@@ -181,7 +181,7 @@ def _find_direction(n_channels: int, n: int, ints: Ints, bins: Floats, sums: Flo
             sums[MEANS, c] += bins[b, c]
     for c in range(n_channels):
         sums[MEANS, c] /= weight
-        # no symmetric start: it might be at right angles to what is sought
+        # an asymmetric start, because a symmetric one might be orthogonal to the solution
         sums[DIRECTION, c] = sums[MEANS, c] * (1.0 + c)
     for _ in range(_POWER_STEPS):
         offset = 0.0
@@ -205,13 +205,13 @@ def _find_direction(n_channels: int, n: int, ints: Ints, bins: Floats, sums: Flo
 
 @bare
 def order_categories(n_channels: int, n_codes: int, ints: Ints, bins: Floats, sums: Floats) -> Any:
-    """Put the categories that a node has into an order in which its best split is sought; return their number.
+    """Order the categories of a node so that cuts are good splits; return their number.
 
-    For numbers and for two classes the mean, or the share of one class, gives an order that holds the best of all
-    splits (Breiman et al. 1984). For more classes the shares are projected on the direction in which they vary most
-    (Coppersmith et al. 1999), which is a good guess.
+    For regression and for two classes, sorting by the mean, or by the share of one class, makes one of the cuts the
+    best of all splits (Breiman et al. 1984). For more classes the shares are projected on their first principal
+    component (Coppersmith et al. 1999), which is a good heuristic.
     """
-    n = np.int64(0)  # typed: a literal would compile `_find_direction` a second time
+    n = np.int64(0)  # typed, because a literal would compile `_find_direction` again
     for b in range(n_codes):
         if bins[b, n_channels + 1] > 0.0:
             ints[ORDER, n] = b
@@ -235,7 +235,7 @@ def order_categories(n_channels: int, n_codes: int, ints: Ints, bins: Floats, su
 def draw_categories(
     n: int, n_codes: int, n_missing: int, is_missing_left: bool, key: np.uint64, lane: int, keys: Codes, sides: Sides
 ) -> None:
-    """Draw which categories of a node go left: any set that leaves no side empty."""
+    """Draw the categories of a node that go left: any set that leaves neither side empty."""
     n_here = 0
     for b in range(DIGIT):
         sides[0, b] = ABSENT
@@ -251,7 +251,7 @@ def draw_categories(
             if sides[0, b] != ABSENT:
                 sides[0, b] = number_below(mix(own + GOLDEN * np.uint64(b + 1)), 2)
                 n_left += sides[0, b]
-        # missing rows fill one side already
+        # missing rows already fill one side
         if n_missing == 0 and 0 < n_left < n_here:
             return
         if n_missing > 0 and (n_left < n_here if is_missing_left else n_left > 0):

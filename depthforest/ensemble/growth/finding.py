@@ -1,6 +1,6 @@
-"""Finding: the best split of a node among some columns, by histogram or by sorting, whichever suits the node.
+"""Finding: the best split of a node among some columns, by histogram or by sorting, whichever is faster.
 
-`growing` hands over whole columns, rows and scratch memory; kernels check nothing.
+`growing` passes whole columns, rows and scratch memory; kernels check nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from depthforest.ensemble.growth.splits import Split, draw_column, no_split, per
 from depthforest.ensemble.growth.sweeps import ORDER, SORTED, Rules, sweep_bins, sweep_rows
 
 BIN_COST, CHANNEL_COST = 0.5, 0.25
-"""A histogram is cleared and swept at the cost of sorting so many rows a bin, and so many a bin and channel."""
+"""Cost of clearing and sweeping a histogram, in rows to sort: per bin, and per bin and channel."""
 
 
 @inlined
@@ -135,12 +135,12 @@ def _find_best(
     n_parts: int,
     memory: SplitMemory,
 ) -> Split:
-    """Return the best of all splits of the columns that a node draws."""
+    """Return the best split of the columns that a node draws."""
     columns, drawn = binned.columns, memory.drawn
     n = end - begin
     n_features = drawn.shape[1]
     best: Split = no_split()
-    n_drawn, has_varying = np.int64(0), n_parts > 1  # for all that one of several threads knows
+    n_drawn, has_varying = np.int64(0), n_parts > 1  # one of several threads cannot know
     perfect = perfect_score(rules, n, weight)
     while n_drawn < n_features and (n_drawn < rules.max_features or not has_varying) and best.score < perfect:
         feature = draw_column(mix(key + GOLDEN * np.uint64(n_drawn + 1)), n_drawn, drawn)
@@ -184,12 +184,12 @@ def find_split(
     digits: Ints | None,
     lanes: Lanes | None,
 ) -> Split:
-    """Return the best split of the rows from `begin` to `end`; its feature is NO_FEATURE where no split is allowed.
+    """Return the best split of the rows from `begin` to `end`; its feature is NO_FEATURE if no split is allowed.
 
-    `memory.sums[TOTALS]` holds the node's channels. Columns are drawn one after the other, without replacement;
-    `max_features` of them are looked at, and more until one of them varies. Of equal scores the first stays. Of several
-    threads, each looks at every n_parts-th column. `digits` and `lanes` are `memory.ways`: numba does not compile what
-    needs the one that is None.
+    `memory.sums[TOTALS]` holds the node's channels. Columns are drawn one after the other, without replacement:
+    `max_features` of them, and more until one of them varies. Among equal scores the first stays. With several threads,
+    each considers every n_parts-th column. `digits` and `lanes` are `memory.ways`: one of them is None, and numba does
+    not compile the code for it.
     """
     if digits is not None:
         best: Split = _find_best(table, rules, binned, rows, begin, end, weight, terms, key, part, n_parts, memory)

@@ -1,8 +1,8 @@
-"""Growing: a tree from coded columns, depth first; `bestfirst` takes the best node first.
+"""Growing: a tree from coded columns, depth first; `bestfirst` splits the best node first.
 
-A node is a stretch of the rows; a split puts those that go left in front, in the order they had. What a node draws
-depends on (seed, its place in the tree) alone, so that a tree is the same in whatever order its nodes are split, and on
-however many threads.
+A node is a contiguous range of rows; a split moves those that go left to the front, in stable order. The random draws
+of a node depend only on (seed, its place in the tree), so that the tree does not depend on the order in which nodes are
+split or on the number of threads.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from depthforest.ensemble.growth.sweeps import ORDER, SPARE_ORDER, TARGET, TOTAL
 from depthforest.ensemble.growth.tables import N_NODES, TreeTables, write_leaf, write_node, write_split
 
 _ROUNDING = 1e-15
-"""A gain this far below what is asked for is rounding."""
+"""A gain below the requested one by at most this is rounding."""
 
 
 class Limits(NamedTuple):
-    """When a node stays a leaf; `min_decrease` is of impurity, times the share of `total_weight` that the node has."""
+    """When a node stays a leaf; `min_decrease` is of impurity times the node's share of `total_weight`."""
 
     max_depth: int
     min_samples_split: int
@@ -51,10 +51,10 @@ def weigh(
         present[0], present[1], ends[1] = 1, 0, end - begin
         weighed: tuple[float, float, float, bool] = _weigh_numbers(amounts, begin, end, sums)
         return weighed
-    for k in range(1, present[0] + 1):  # of the last node; all others are 0 already
+    for k in range(1, present[0] + 1):  # of the last node; all others are already 0
         sums[TOTALS, present[k]] = 0.0
     n_present = 1
-    for i in range(begin, end - 1):  # written over until the channel changes: no branch to mispredict
+    for i in range(begin, end - 1):  # overwritten until the channel changes, to avoid mispredicted branches
         present[n_present] = channels[i]
         ends[n_present] = i + 1 - begin
         n_present += channels[i] != channels[i + 1]
@@ -107,9 +107,9 @@ def may_split(rules: Rules, limits: Limits, n: int, depth: int, weight: float, i
 def divide(
     rules: Rules, binned: Binned, rows: TreeRows, begin: int, end: int, split: Split, sides: Sides, memory: SplitMemory
 ) -> Any:
-    """Put the rows that go left in front of the others, with their channels and amounts; return where the others begin.
+    """Move the rows that go left to the front, with their channels and amounts; return where the others begin.
 
-    Boosting parts rows alone: it looks amounts up by row, because only the smaller half of them is counted again.
+    Boosting moves only rows: it looks amounts up by row, because only the smaller half of them is counted again.
     """
     channels, amounts, ints, spare, flags = rows.channels, rows.amounts, memory.ints, memory.spare, memory.keys[0]
     middle = part_rows(binned, begin, end, split, sides, rows.ids, ints[ORDER], flags)
@@ -123,7 +123,7 @@ def divide(
         channel = channels[i]
         channels[at] = channel
         ints[SPARE_ORDER, n_right] = channel
-        if rules.is_number:  # those of classes are 1
+        if rules.is_number:  # targets of classes are 1
             target = amounts[i, target_at]
             amounts[at, target_at] = target
             spare[n_right, target_at] = target
@@ -144,14 +144,14 @@ def divide(
 
 @bare
 def child_key(key: np.uint64, side: int) -> Any:
-    """Return what a child draws from; columns of its parent count from the same key, but never so far."""
+    """Return the random key of a child; draws of its parent's columns count up from the same key, but not that far."""
     return mix(key - GOLDEN * np.uint64(side + 1))
 
 
 @bare
 def is_worth(limits: Limits, gain: float) -> bool:
-    """Return whether a split gains enough."""
-    # where nothing is asked for, a split that gains nothing is made too: rounding must not decide that
+    """Return whether the gain of a split suffices."""
+    # without a minimum, a split without gain is made, too, because rounding must not decide that
     return limits.min_decrease == 0.0 or gain / limits.total_weight + _ROUNDING >= limits.min_decrease
 
 
@@ -171,8 +171,8 @@ def grow_deep(
     lanes: Lanes | None,
     tree: TreeTables,
 ) -> None:
-    """Grow the tree of the rows from `begin` to `end`, every left child first; `digits` and `lanes`: `find_split`."""
-    first_part, one_part = np.int64(0), np.int64(1)  # typed: a literal would compile `find_split` a second time
+    """Grow the tree of the rows from `begin` to `end`, left children first; `digits`, `lanes`: see `find_split`."""
+    first_part, one_part = np.int64(0), np.int64(1)  # typed, because a literal would compile `find_split` again
     used, stack, own_keys = tree.used, memory.stack, memory.stack_keys
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, begin, end, depth
     own_keys[0] = key

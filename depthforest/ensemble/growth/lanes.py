@@ -1,6 +1,6 @@
-"""Lanes: the columns that a node draws, some at a time, and the codes of its rows in them.
+"""Lanes: batches of the columns that a node draws, and the codes of its rows in them.
 
-What waits for memory is done for all columns of a batch together, so that the waits overlap. Kernels check nothing.
+Memory accesses are made for all columns of a batch together, so that latencies overlap. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from depthforest.ensemble.growth.sweeps import KEYS, Rules
 Lanes = Longs
 
 LANE_FEATURE, LANE_RANK, LANE_OWN, LANE_BOTTOM, LANE_TOP, LANE_N_MISSING, LANE_BEGIN, LANE_CODE, LANE_SPAN = range(9)
-"""Rows of `lanes` (9, BATCH) int64: the columns of a batch, their draws' numbers and keys, smallest and largest known
-code, missing rows; and of random cuts the first place in `ranges`, and the code with how many more are in question."""
+"""Rows of `lanes` (9, BATCH) int64: the columns of a batch, numbers and keys of their draws, smallest and largest known
+code, missing rows; for random cuts, the first index in `ranges`, and the code with the number of candidates left."""
 
 N_LANE_ROWS = 9
 
 BATCH = 16
-"""Columns drawn together, at most."""
+"""Largest number of columns drawn together."""
 
 _SMALL, _SMALL_BATCH = 4, 2
-"""Nodes of fewer rows draw few columns at a time: the first often parts them perfectly."""
+"""Nodes with fewer rows draw few columns at a time, because the first one often separates them perfectly."""
 
 _ROWS = 64
-"""Rows read at a time, column after column: their lines stay in the first cache."""
+"""Rows read at a time, column after column: their cache lines stay in the first-level cache."""
 
 
 @bare
@@ -45,7 +45,7 @@ def draw_batch(
 ) -> tuple[int, int]:
     """Draw the next columns of a node of n rows, each with a share for a random cut.
 
-    Returns how many are drawn by now, and how many of the new ones are this thread's.
+    Returns how many columns have been drawn so far, and how many of the new ones are this thread's.
     """
     batch = 1 if is_wide else _SMALL_BATCH if n < _SMALL else BATCH
     until = min(n_drawn + batch, max(rules.max_features, n_drawn + 1))
@@ -79,7 +79,7 @@ def read_batch(
     ints: Ints,
     keys: Codes,
 ) -> None:
-    """Fill in the codes of a node's rows; wide ones, of a single column, into `ints`, and their bytes all the same."""
+    """Fill in the codes of a node's rows; wide ones, of one column, go into `ints`, with their low bytes in `keys`."""
     base = np.uint64(begin)
     if reads_rows(codes, n):
         for first in range(0, n, _ROWS):
@@ -102,7 +102,7 @@ def read_batch(
 
 @bare
 def bound_batch(columns: Columns, is_wide: bool, n: int, n_lanes: int, lanes: Lanes, ints: Ints, keys: Codes) -> None:
-    """Fill in the smallest and largest known code of every column, and how many rows are missing."""
+    """Fill in the smallest and largest known code of every column, and the number of missing rows."""
     for lane in range(n_lanes):
         missing = columns[lanes[LANE_FEATURE, lane], N_CODES]
         bottom, top, n_missing = np.int64(missing), np.int64(0), 0
@@ -128,6 +128,6 @@ def bound_batch(columns: Columns, is_wide: bool, n: int, n_lanes: int, lanes: La
 
 @inlined
 def is_constant(n: int, lane: int, lanes: Lanes) -> bool:
-    """Return whether a column has one value in all rows of a node, or none."""
+    """Return whether a column has at most one value in all rows of a node."""
     n_missing = lanes[LANE_N_MISSING, lane]
     return bool(n_missing == n or (lanes[LANE_BOTTOM, lane] == lanes[LANE_TOP, lane] and n_missing == 0))

@@ -1,6 +1,6 @@
-"""Split memory: what the kernels of tree growing read and work on, bundled by role.
+"""Split memory: the arrays that the kernels of tree growing read and work on, bundled by role.
 
-The coded columns are `binning.Binned`, the tree that is written is `tables.TreeTables`.
+The coded columns are `binning.Binned`; the growing tree is `tables.TreeTables`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from depthforest.ensemble.growth.lanes import BATCH, N_LANE_ROWS, Lanes
 
 
 class TreeRows(NamedTuple):
-    """Rows that a tree is grown from; those of a node stand together, in the order of their channels.
+    """Rows of a growing tree; those of a node are adjacent and sorted by channel.
 
     Attributes
     ----------
     ids : (n,) int32
-        Their numbers in the table.
+        Their indices in the table.
     channels : (n,) int32
     amounts : (n, 2) float64
         Targets and weights.
@@ -32,12 +32,12 @@ class TreeRows(NamedTuple):
 
 
 class SplitMemory(NamedTuple):
-    """Memory of one thread for finding the best split of a node, and for making it; the kernels' modules say more.
+    """Memory of one thread for finding and applying the best split of a node; see the modules of the kernels.
 
     Attributes
     ----------
     present, ends : (n_channels + 1,) int32
-        Channels of a node, and where the rows of each end.
+        Channels of a node, and the end of the rows of each.
     ints : (5, n) int32
     sums : (6, n_channels) float64
     bins : (n_codes + 1, n_channels + 2) float64
@@ -48,16 +48,16 @@ class SplitMemory(NamedTuple):
         Codes of a batch of columns.
     lanes : (9, 16) int64
     at : (16,) float64
-        Where random cuts are.
+        Thresholds of random cuts.
     sides : (2, 256) uint8
-        Row 1 is the side of every category of the best split, row 0 of the one that is tried.
+        Row 1 has the side of every category in the best split, row 0 in the one being tried.
     drawn : (2, n_features) int32
     spare : (n, 2) float64
-        Targets and weights of rows that go right, while a node is divided.
+        Targets and weights of the rows that go right, while a node is divided.
     stack : (n, 4) int64
         Nodes still to be grown, depth first: node, first row, end of its rows, depth. They share no rows.
     stack_keys : (n,) uint64
-        What they draw from.
+        Their random keys.
     """
 
     present: Ints
@@ -77,12 +77,12 @@ class SplitMemory(NamedTuple):
     stack_keys: Counters
 
     def ways(self, *, is_random: bool) -> tuple[Ints | None, Lanes | None]:
-        """Return `digits` and `lanes` of `find_split`: `places` where it seeks the best splits, else `lanes`."""
+        """Return `digits` and `lanes` for `find_split`: `places` for best splits, else `lanes`; the other is None."""
         return (None, self.lanes) if is_random else (self.places, None)
 
     @classmethod
     def of(cls, n_rows: int, n_features: int, n_codes: int, n_channels: int) -> SplitMemory:
-        """Return memory for nodes of up to so many rows."""
+        """Return memory for nodes of at most `n_rows` rows."""
         return cls(
             present=np.zeros(n_channels + 1, dtype=np.int32),
             ends=np.zeros(n_channels + 1, dtype=np.int32),

@@ -1,4 +1,4 @@
-"""Random splits: one random threshold, or set of categories, of a column.
+"""Random splits: one random threshold, or set of categories, per column.
 
 Kernels check nothing.
 """
@@ -61,13 +61,13 @@ from depthforest.ensemble.growth.sweeps import (
 
 @bare
 def _cut_batch(columns: Columns, ranges: Ranges, n_lanes: int, lanes: Lanes, at: Floats) -> None:
-    """Find the code of every cut; `at` holds shares of the way from smallest to largest value, then the places.
+    """Find the code of every cut; `at` holds fractions between smallest and largest value, then the thresholds.
 
-    It is the last code below the largest whose values are up to the place. Sums, because branches would be
-    mispredicted; all columns a step at a time.
+    It is the last code below the largest whose values are at most the threshold. The search uses sums instead of
+    branches, which would be mispredicted, and advances all columns one step at a time.
     """
     widest = np.int64(1)
-    for lane in range(n_lanes):  # all alike, also where there is nothing to cut: within the column's codes
+    for lane in range(n_lanes):  # alike for all columns, even without a cut: within the column's codes
         feature = lanes[LANE_FEATURE, lane]
         start, n_codes = columns[feature, START], columns[feature, N_CODES]
         low, high = min(lanes[LANE_BOTTOM, lane], n_codes - 1), max(lanes[LANE_TOP, lane], 0)
@@ -86,7 +86,7 @@ def _cut_batch(columns: Columns, ranges: Ranges, n_lanes: int, lanes: Lanes, at:
 
 @bare
 def threshold_at(columns: Columns, ranges: Ranges, feature: int, code: int, at: float) -> float:
-    """Return the threshold of a drawn cut: a float32 between the values of a code and those of the next."""
+    """Return the threshold of a random cut: a float32 between the values of a code and those of the next."""
     start = columns[feature, START]
     threshold = np.float64(np.float32(at))
     if ranges[HIGH, start + code] <= threshold < ranges[LOW, start + code + 1]:
@@ -107,7 +107,7 @@ def _recode(
     sides: Sides,
     keys: Codes,
 ) -> None:
-    """Make keys 0 for rows that go left and 1 for others."""
+    """Set keys to 0 for rows that go left and to 1 for others."""
     for i in range(n):
         k = np.int64(ints[KEYS, i]) if is_wide else np.int64(keys[lane, i])
         goes_left: Any = k <= code
@@ -123,7 +123,7 @@ def _sum_terms(table: Counts, rules: Rules, memory: SplitMemory) -> tuple[float,
     """Return the summed terms of the channels on both sides, from running sums over the rows of a node."""
     present, ends, ints, sums, cuts = memory.present, memory.ends, memory.ints, memory.sums, memory.cuts
     left_sum, right_sum = 0.0, 0.0
-    if rules.is_even and not rules.is_entropy:  # whole numbers, which add up faster
+    if rules.is_even and not rules.is_entropy:  # whole numbers, which are faster to add
         left_squares, right_squares, done = np.int64(0), np.int64(0), np.int64(0)
         for k in range(1, present[0] + 1):
             up_to = np.int64(ints[SORTED, ends[k] - 1])
@@ -156,9 +156,9 @@ def _sum_sides(
     last: Any,
     memory: SplitMemory,
 ) -> tuple[float, float, float, float]:
-    """Return summed terms and weight of both sides, or 0s if not allowed; keys up to `last` go left.
+    """Return summed terms and weight of both sides, or zeros if not allowed; keys up to `last` go left.
 
-    Rows stand in the order of their channels: what a channel has on the left is the difference of two running sums.
+    Rows are sorted by channel, so a channel's sum on the left is the difference of two running sums.
     """
     ints, sums, cuts, keys = memory.ints, memory.sums, memory.cuts, memory.keys
     base = np.uint64(begin)
@@ -215,7 +215,7 @@ def _settle_lane(
     is_missing_left = n_missing > 0 and number_below(mix(own + GOLDEN), 2) == LEFT
     if is_categorical:
         draw_categories(n, missing, n_missing, is_missing_left, own, lane, keys, sides)
-    elif lanes[LANE_BOTTOM, lane] >= lanes[LANE_TOP, lane]:  # all that is known has one value: known or missing
+    elif lanes[LANE_BOTTOM, lane] >= lanes[LANE_TOP, lane]:  # all known values are equal: known or missing
         code, threshold, is_missing_left = lanes[LANE_BOTTOM, lane], np.inf, False
     _recode(is_wide, is_categorical, is_missing_left, missing, code, n, lane, memory.ints, sides, keys)
     return code, threshold, is_missing_left
@@ -235,14 +235,14 @@ def find_random(
     n_parts: int,
     memory: SplitMemory,
 ) -> Split:
-    """Return the best of the random splits of the columns that a node draws, as `finding.find_split` does."""
+    """Return the best random split of the columns that a node draws, with the same rules as `finding.find_split`."""
     columns, ranges = binned.columns, binned.ranges
     ints, keys, lanes, at, sides, drawn = memory.ints, memory.keys, memory.lanes, memory.at, memory.sides, memory.drawn
     n = end - begin
     n_features = drawn.shape[1]
     is_wide = binned.codes.shape[0] == 0
     best: Split = no_split()
-    n_drawn, has_varying = np.int64(0), n_parts > 1  # for all that one of several threads knows
+    n_drawn, has_varying = np.int64(0), n_parts > 1  # one of several threads cannot know
     least = max(rules.min_weight, NEGLIGIBLE * weight)
     perfect = perfect_score(rules, n, weight)
     while n_drawn < n_features and (n_drawn < rules.max_features or not has_varying) and best.score < perfect:

@@ -1,6 +1,6 @@
-"""Sparse tables: rows of mostly zeros, made dense only in blocks: some columns to be coded, some rows to be walked.
+"""Sparse tables: rows of mostly zeros, made dense only in blocks: some columns for coding, some rows for walking.
 
-A cell that is not stored is 0; one that is stored as NaN is missing.
+A cell that is not stored is 0; one stored as NaN is missing.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from depthforest.base import Singles
 
 
 class SparseTable:
-    """A table of float32 that stands where a dense one does, and holds the cells that are stored.
+    """A float32 table that stores only some cells and can replace a dense one.
 
-    A slice of its rows is a dense block, which kernels read; rows that are chosen by a mask or by numbers are a sparse
-    table again.
+    A slice of its rows is a dense block, which kernels can read; rows selected by a mask or by indices are again a
+    sparse table.
 
     Parameters
     ----------
@@ -44,6 +44,6 @@ class SparseTable:
         return self.matrix.tocsc()
 
     def columns(self, block: range) -> Singles:
-        """Return some columns that stand side by side, (n, n_columns) float32, dense."""
+        """Return adjacent columns as a dense array, (n, n_columns) float32."""
         part: Singles = self._by_column[:, block.start : block.stop].toarray(order="C")
         return part

@@ -1,4 +1,4 @@
-"""Splits: what a split of a node is, which rows go left, which columns a node draws, and when no better split can come.
+"""Splits: the definition of a split, which rows go left, which columns a node draws, and the bound of all scores.
 
 Kernels check nothing.
 """
@@ -17,14 +17,14 @@ from depthforest.ensemble.growth.sweeps import Rules
 NO_FEATURE = -1
 
 _HUGE = float(np.finfo(np.float64).max)
-"""Below every score but that of no split, and its opposite above all."""
+"""Below every score except that of no split, and its opposite above all."""
 
 
 class Split(NamedTuple):
-    """A split of a node: codes up to `code` of a column go left, values up to `threshold`.
+    """A split of a node: codes up to `code` of a column go left, that is, values up to `threshold`.
 
-    Of a categorical column `sides[1]` holds the side of every category. `missing` is the side of missing values, ABSENT
-    where the node has none.
+    For a categorical column, `sides[1]` holds the side of every category. `missing` is the side of missing values,
+    ABSENT if the node has none.
     """
 
     feature: Any
@@ -33,19 +33,19 @@ class Split(NamedTuple):
     score: float
     missing: Any
     rank: Any
-    """Which of the drawn columns it was: of equal scores the first drawn stays."""
+    """Rank of the column among those drawn: among equal scores the first drawn stays."""
 
 
 @bare
 def no_split() -> Split:
-    """Return the split of a node that has none."""
+    """Return the split of a node without a split."""
     return Split(np.int64(NO_FEATURE), np.int64(0), 0.0, -np.inf, np.int64(ABSENT), np.int64(0))
 
 
 @bare
 def perfect_score(rules: Rules, n: int, weight: float) -> float:
-    """Return a score that no split can beat, so that the search may end there: of equal scores the first stays."""
-    if n == 2:  # there is one way to part two rows
+    """Return a score that no split can beat, which ends the search: among equal scores the first stays."""
+    if n == 2:  # there is only one way to separate two rows
         return -_HUGE
     if rules.is_number:
         return np.inf
@@ -67,9 +67,9 @@ def goes_left(split: Split, key: int, missing: int, is_categorical: bool, sides:
 def part_rows(
     binned: Binned, begin: int, end: int, split: Split, sides: Sides, rows: Ints, spare: Ints, flags: Bytes
 ) -> Any:
-    """Put the rows that go left in front of the others, both in the order they had; return where the others begin.
+    """Move the rows that go left to the front, both groups in stable order; return where the others begin.
 
-    `flags` gets 1 for each row that went left, in the order that they had, unless it is empty.
+    Unless empty, `flags` gets 1 for each row that went left, in the original order.
     """
     codes, by_row, wide, columns = binned.codes, binned.by_row, binned.wide, binned.columns
     feature = np.uint64(split.feature)
@@ -93,7 +93,7 @@ def part_rows(
             is_left = np.uint64(goes_left(split, key, missing, is_categorical, sides))
         if has_flags:
             flags[i - np.uint64(begin)] = is_left
-        # written to both places and counted in one: no branch to mispredict, and nothing unread is written over
+        # written to both positions but counted in one, to avoid mispredicted branches; nothing unread is overwritten
         rows[at] = row
         spare[n_right] = row
         at += is_left
@@ -105,9 +105,9 @@ def part_rows(
 
 @inlined
 def draw_column(bits: np.uint64, n_drawn: int, drawn: Ints) -> Any:
-    """Return one of the columns that are not drawn yet.
+    """Return one of the columns that have not been drawn yet.
 
-    `drawn` (2, n_features) holds all columns, those that were drawn in front, and what was exchanged.
+    `drawn` (2, n_features) holds all columns, with the drawn ones in front, and the exchanges made.
     """
     other = n_drawn + number_below(bits, drawn.shape[1] - n_drawn)
     drawn[1, n_drawn] = other
@@ -119,7 +119,7 @@ def draw_column(bits: np.uint64, n_drawn: int, drawn: Ints) -> Any:
 
 @inlined
 def put_back(n_drawn: int, drawn: Ints) -> None:
-    """Put columns back: every node draws from the same order, whatever was grown before it."""
+    """Restore the order of the columns, so that every node draws from the same order."""
     for i in range(n_drawn - 1, -1, -1):
         other = drawn[1, i]
         feature = drawn[0, i]

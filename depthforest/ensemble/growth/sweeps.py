@@ -1,8 +1,8 @@
-"""Sweeps: the best place to cut a column whose rows or bins stand in order.
+"""Sweeps: the best cut of a column whose rows or bins are in order.
 
-Every row of a node adds weight times target to a channel. For classes the channel is the class and the target 1; for
-numbers there is one channel. The score of a split by gini, and by squared error, is then sum of squares / weight,
-summed over both sides; by entropy it is that of `base.splitting`. The same kernels find all three.
+Every row of a node adds weight times target to a channel. For classification the channel is the class and the target 1;
+for regression there is one channel. The score of a split by gini, and by squared error, is then sum of squares /
+weight, summed over both sides; for entropy it is that of `base.splitting`. The same kernels find all three.
 
 Kernels check nothing.
 """
@@ -16,37 +16,37 @@ import numpy as np
 from depthforest.base import Counts, Floats, Ints, bare, entropy_score, gini_score, inlined, weighed_information
 
 TARGET, WEIGHT = 0, 1
-"""Columns of `amounts` (n, 2), of the rows."""
+"""Columns of `amounts` (n, 2)."""
 
 KEYS, SORTED, ORDER, SPARE_KEYS, SPARE_ORDER = range(5)
-"""Rows of `ints` (5, n): codes of a node's rows, the same in order, their positions in order, and two for moving."""
+"""Rows of `ints` (5, n): codes of a node's rows, sorted codes, their positions in this order, and two buffers."""
 
 TOTALS, LEFT_SUMS, RIGHT_SUMS, DIRECTION, MEANS, STEP = range(6)
-"""Rows of `sums` (6, n_channels): of the node, of the sides, and three for the order of categories."""
+"""Rows of `sums` (6, n_channels): of the node, of both sides, and three for the order of categories."""
 
 
-# `present` (n_channels + 1,) int32 says how many channels a node has, and then which; `ends` (n_channels + 1,) int32,
-# after a 0, how many of its rows are of these channels up to each: rows stand in the order of their channels. `terms`
-# is `sum_terms` of the node
+# `present` (n_channels + 1,) int32 has the number of a node's channels, followed by the channels; `ends` (n_channels +
+# 1,) int32 has 0, followed by the end of each channel's rows, because rows are sorted by channel. `terms` is
+# `sum_terms` of the node
 
 
 NEGLIGIBLE = 2.0**-32
-"""Share of a node's weight below which a side is not judged: its sums, differences of larger ones, would be rounding.
-No side is so light where up to 2^31 rows weigh the same."""
+"""Share of a node's weight below which a side is not evaluated, because its sums, differences of larger ones, would be
+mostly rounding error. No side is that light if up to 2^31 rows have equal weights."""
 
 
 class Rules(NamedTuple):
-    """What splits are allowed, and how they are judged.
+    """Which splits are allowed, and how they are evaluated.
 
     Attributes
     ----------
     is_entropy, is_number : bool
-        Entropy of classes, or squared error of numbers; neither: gini.
+        Entropy of classes, or squared error of numbers; if neither, gini.
     is_even : bool
         Every row weighs 1.
     n_channels, max_features : int
     min_rows, min_weight : int, float
-        Of each side.
+        Least rows and weight of each side.
     """
 
     is_entropy: bool
@@ -60,13 +60,13 @@ class Rules(NamedTuple):
 
 @inlined
 def term(table: Counts, is_entropy: bool, amount: float) -> float:
-    """Return what a channel's amount adds to what decides a score: its information, or its square."""
+    """Return the term of a channel's amount in a score: its information, or its square."""
     return weighed_information(table, amount) if is_entropy else amount * amount
 
 
 @inlined
 def sum_terms(table: Counts, is_entropy: bool, present: Ints, sums: Floats, which: int) -> float:
-    """Return the sum over a node's channels of what decides a score: their information, or their squares."""
+    """Return the sum of the terms of a node's channels: their information, or their squares."""
     total = 0.0
     for k in range(1, present[0] + 1):
         total += term(table, is_entropy, sums[which, present[k]])
@@ -75,7 +75,7 @@ def sum_terms(table: Counts, is_entropy: bool, present: Ints, sums: Floats, whic
 
 @inlined
 def judge(table: Counts, is_entropy: bool, left_sum: float, left: float, right_sum: float, right: float) -> Any:
-    """Return the score of a split from the summed terms and the weights of its sides: larger is purer."""
+    """Return the score of a split from the summed terms and the weights of its sides; larger is purer."""
     if is_entropy:
         return entropy_score(left_sum, weighed_information(table, left), right_sum, weighed_information(table, right))
     return gini_score(left_sum, left, right_sum, right)
@@ -85,7 +85,7 @@ def judge(table: Counts, is_entropy: bool, left_sum: float, left: float, right_s
 def _move(
     table: Counts, rules: Rules, c: int, amount: float, sums: Floats, left_sum: float, right_sum: float
 ) -> tuple[float, float]:
-    """Take an amount of a channel from the right side to the left; return both sides' summed terms."""
+    """Move an amount of a channel from the right side to the left; return the summed terms of both sides."""
     left, right = sums[LEFT_SUMS, c], sums[RIGHT_SUMS, c]
     sums[LEFT_SUMS, c] = left + amount
     sums[RIGHT_SUMS, c] = right - amount
@@ -93,14 +93,14 @@ def _move(
         left_sum += weighed_information(table, left + amount) - weighed_information(table, left)
         right_sum += weighed_information(table, right - amount) - weighed_information(table, right)
         return left_sum, right_sum
-    if rules.is_number:  # one channel: nothing to add up, and nothing to cancel
+    if rules.is_number:  # a single channel: nothing to sum, nothing that cancels
         return (left + amount) * (left + amount), (right - amount) * (right - amount)
     return left_sum + amount * (2.0 * left + amount), right_sum + amount * (amount - 2.0 * right)
 
 
 @bare
 def _start(present: Ints, sums: Floats) -> None:
-    """Put all of a node on the right side."""
+    """Put the whole node on the right side."""
     for k in range(1, present[0] + 1):
         c = present[k]
         sums[LEFT_SUMS, c] = 0.0
@@ -127,9 +127,9 @@ def sweep_rows(
 ) -> tuple[float, int]:
     """Return (score, position) of the best cut after a position of the sorted rows, (best, -1) if none beats `best`.
 
-    Missing rows stand at the end. They go right by themselves; with `is_missing_left` they are taken left first. `cuts`
-    (3, n) holds the sides' summed terms and the left weight after every row, so that a second loop, without branches,
-    can judge several cuts at once.
+    Missing rows are last. They go right by themselves; with `is_missing_left` they go left first. `cuts` (3, n) holds
+    the summed terms of both sides and the left weight after every row, so that a second loop without branches can
+    evaluate several cuts at once.
     """
     _start(present, sums)
     left_sum, right_sum, left_weight = 0.0, terms, 0.0
@@ -181,9 +181,8 @@ def sweep_bins(
 ) -> tuple[float, int]:
     """Return (score, position) of the best cut after a bin, (best, -1) if none beats `best`.
 
-    The bins are `first` and those after it, or the `n_bins` in `ints[ORDER]` where `first` is negative. `missing` is
-    the bin of missing rows, which is taken left first with `is_missing_left`. A bin has its channels, then weight, then
-    rows.
+    The bins are `first` and those after it, or the `n_bins` in `ints[ORDER]` if `first` is negative. `missing` is the
+    bin of missing rows, which goes left first with `is_missing_left`. A bin has its channels, then weight, then rows.
     """
     _start(present, sums)
     left_sum, right_sum = 0.0, terms

@@ -1,7 +1,7 @@
-"""Tree tables: the memory that a growing tree is written to, one row for each node.
+"""Tree tables: the memory of a growing tree, one row per node.
 
 Forests and boosting write the same tables; `trees.Tree.of` turns them into the flat columns of a finished tree.
-`walking` packs finished trees in a layout of its own. Kernels check nothing.
+`walking` packs finished trees in its own layout. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -16,32 +16,32 @@ from depthforest.ensemble.growth.splits import Split
 from depthforest.ensemble.growth.sweeps import WEIGHT, Rules
 
 FEATURE, CHILD, MASK, N_ROWS, MISSING_LEFT, BEGIN = range(6)
-"""Columns of `node_ints`. FEATURE is LEAF at leaves. CHILD is the left child, the right one follows it; at leaves the
-row of `values`. MASK is the row of `masks` of a categorical split, else -1. BEGIN is where a node's rows begin."""
+"""Columns of `node_ints`. FEATURE is LEAF at leaves. CHILD is the left child; the right one follows it; at leaves it is
+the row of `values`. MASK is the row of `masks` of a categorical split, else -1. BEGIN is where a node's rows begin."""
 
 THRESHOLD, IMPURITY, NODE_WEIGHT = range(3)
 """Columns of `node_floats`."""
 
 N_NODES, N_VALUES, N_MASKS = range(3)
-"""Entries of `used`: how much of the memory of a tree is taken."""
+"""Entries of `used`: the numbers of nodes, rows of values and rows of masks in use."""
 
 LEAF = -1
 
 MASK_WORDS = 8
-"""Words of 32 bits that say which of 255 categories go left."""
+"""Number of 32-bit words with a bit for each of 255 categories: 1 goes left."""
 
 
 class TreeTables(NamedTuple):
-    """Memory of a growing tree. What is not written costs nothing.
+    """Memory of a growing tree. Unwritten parts cost nothing.
 
     Attributes
     ----------
     node_ints : (n_nodes, 6) int32
     node_floats : (n_nodes, 3) float64
     values : (n_values, 1) float64
-        What leaves of boosting predict; those of other trees are worked out when the tree is grown (`fill_values`).
+        Predictions of the leaves in boosting; other trees compute theirs when they are grown (`fill_values`).
     masks : (n_masks, 8) uint32
-        Which categories go left; no rows where no column is categorical.
+        Which categories go left; empty if no column is categorical.
     used : (3,) int64
     """
 
@@ -53,7 +53,7 @@ class TreeTables(NamedTuple):
 
     @classmethod
     def of(cls, n_leaves: int, n_values: int, n_shared: int, *, has_categories: bool) -> TreeTables:
-        """Return memory for a tree of up to so many leaves and values; `n_shared` rows of values count as taken."""
+        """Return memory for a tree with these numbers of leaves and values at most; `n_shared` rows count as used."""
         n_nodes = 2 * n_leaves - 1
         masks = np.empty((n_leaves if has_categories else 0, MASK_WORDS), dtype=np.uint32)
         used = np.array([1, n_shared, 0])
@@ -64,7 +64,7 @@ class TreeTables(NamedTuple):
 def write_node(
     node: int, begin: int, end: int, impurity: float, weight: float, node_ints: Ints, node_floats: Floats
 ) -> None:
-    """Write what is known of any node."""
+    """Write the columns that any node has."""
     node_ints[node, N_ROWS] = end - begin
     node_ints[node, BEGIN] = begin
     node_floats[node, IMPURITY] = impurity
@@ -75,7 +75,7 @@ def write_node(
 def write_leaf(
     rules: Rules, is_pure: bool, channel: int, node: int, node_ints: Ints, node_floats: Floats, used: Longs
 ) -> None:
-    """Make a node a leaf, and give it a row of values; the pure leaves of a class, its channel, share one."""
+    """Make a node a leaf with a row of values; the pure leaves of a class, its channel, share one row."""
     node_ints[node, FEATURE] = LEAF
     node_ints[node, MASK] = -1
     node_ints[node, MISSING_LEFT] = 1
@@ -98,10 +98,10 @@ def fill_values(
     tree: TreeTables,
     out: Floats,
 ) -> None:
-    """Fill in what leaves predict, `out` (n_values - n_shared, n_channels): shares of classes, or the mean of `truth`.
+    """Fill in the predictions of leaves, `out` (n_values - n_shared, n_channels): class shares, or means of `truth`.
 
-    `truth` (n_table_rows,) are the targets as they came. Means are taken about one of them, so that a small one is not
-    lost beside large ones that are in other leaves, nor digits of large ones.
+    `truth` (n_table_rows,) holds the original targets. Means are computed relative to one of the targets, so that
+    small ones are not lost next to large ones of other leaves, nor the digits of large ones.
     """
     node_ints = tree.node_ints
     for node in range(tree.used[N_NODES]):
@@ -135,7 +135,7 @@ def write_split(
     masks: Words,
     used: Longs,
 ) -> None:
-    """Make a node an inner one with two new children. What it has not seen will go to its larger side."""
+    """Make a node an inner node with two new children. Values that it has not seen will go to its larger side."""
     node_ints[node, FEATURE] = split.feature
     node_ints[node, CHILD] = used[N_NODES]
     node_ints[node, MASK] = -1

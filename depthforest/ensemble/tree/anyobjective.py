@@ -1,4 +1,4 @@
-"""Planting for any objective: trees of other criteria, of several targets a row, and with monotonic constraints."""
+"""Growing for any objective: trees with other criteria, several targets per row, or monotonic constraints."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from depthforest.ensemble.tree.trees import Tree
 
 
 def plant_general(binned: Binned, truth: npt.NDArray[Any], weights: Floats, growth: Growth, key: np.uint64) -> Tree:
-    """Grow a tree for any objective on this thread; `planting.plant` says more.
+    """Grow a tree for any objective on this thread; see also `planting.plant`.
 
     Parameters
     ----------
     binned : Binned
     truth : (n_rows,) or (n_rows, n_targets)
-        Numbers of classes, or numbers.
+        Class codes, or numbers.
     weights : (n_rows,) float64
     growth : Growth
     key : uint64
-        What the root draws from.
+        Random key of the root.
     """
     targets = np.ascontiguousarray(truth.reshape(len(truth), -1), dtype=np.float64)
     ids = np.flatnonzero(weights).astype(np.int32)
@@ -69,7 +69,7 @@ def plant_general(binned: Binned, truth: npt.NDArray[Any], weights: Floats, grow
 def _objective(targets: Floats, weights: Floats, growth: Growth, ids: Ints) -> Objective:
     kind = KINDS[growth.criterion]
     truth, ranks = targets, np.empty((0, 0), dtype=np.int32)
-    if not growth.is_class and kind != POISSON:  # about one of them: sums of squares do not cancel
+    if not growth.is_class and kind != POISSON:  # minus one of them, so that sums of squares do not cancel
         values = [np.unique(column[ids]) for column in targets.T]
         truth = targets - [v[len(v) // 2] for v in values]
     if kind == ABSOLUTE_ERROR:
@@ -82,16 +82,16 @@ def _objective(targets: Floats, weights: Floats, growth: Growth, ids: Ints) -> O
 
 
 def _with_values(tables: TreeTables, objective: Objective, growth: Growth, ids: Ints, memory: GeneralMemory) -> Tree:
-    """Return the tree of grown tables with what its nodes predict."""
+    """Return the tree of grown tables with the predictions of its nodes."""
     n_shared = growth.n_shared
     empty = np.zeros((int(tables.used[N_VALUES]) - n_shared, growth.n_channels))
     tree = Tree.of(tables._replace(values=empty), n_shared, ids)
     values = np.empty((tree.node_count, growth.n_channels))
     fill_nodes(objective, ids, tree.begins, tree.n_node_samples, memory.split, memory.medians, values)
-    if len(objective.signs) and growth.n_channels == (2 if growth.is_class else 1):  # else there is one class
+    if len(objective.signs) and growth.n_channels == (2 if growth.is_class else 1):  # else there is only one class
         clip_nodes(growth.is_class, objective.signs, tree.feature, tree.child, memory.bounds, values)
         if growth.is_class:
-            np.clip(values, 0.0, 1.0, out=values)  # a share of 1 may have been rounded up, and 1 - it is below 0 then
+            np.clip(values, 0.0, 1.0, out=values)  # a share above 1 by rounding would make the other one negative
     own = np.empty_like(tree.own_values)
     leaves = np.flatnonzero(tree.is_leaf)
     own[tree.child[leaves] - n_shared] = values[leaves]

@@ -1,6 +1,6 @@
-"""Tree checks: whether the columns of a tree are a tree, before a kernel walks it. Kernels check nothing.
+"""Tree checks: whether columns form a valid tree, before a kernel walks it, because kernels check nothing.
 
-`store` asks this of every tree that it reads and of every one that it writes: what is saved can be loaded.
+`store` checks every tree that it reads and every tree that it writes, so that every saved file can be loaded.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from depthforest.ensemble.growth import LEAF
 from depthforest.ensemble.tree.trees import UNDEFINED, Tree
 
 TOLERANCE = 1e-6
-"""Relative error of sums of weights and shares: some billions of rounded additions stay below it."""
+"""Relative error allowed in sums of weights and shares: the rounding of billions of additions stays below it."""
 
 LARGEST = 1e300
-"""Of values and of impurities, times their weight: sums over all nodes, and over all trees, stay finite."""
+"""Largest values, and impurities times weight: sums over all nodes and all trees stay finite."""
 
 
 def check_tree(tree: Tree, n_features: int, is_categorical: Bools) -> None:
-    """Raise ModelError unless a tree is sound; its columns have their types and shapes already.
+    """Raise ModelError unless a tree is valid; its columns already have the right types and shapes.
 
     Parameters
     ----------
     tree : Tree
-        `begins` and `rows` are not looked at.
+        `begins` and `rows` are ignored.
     n_features : int
-        Columns of the tables that it will walk.
+        Columns of the tables that the tree will be used on.
     is_categorical : (n_features,) bool
     """
     _none(~((tree.feature >= LEAF) & (tree.feature < n_features)), "has no column of the table", tree.feature)
@@ -39,14 +39,14 @@ def check_tree(tree: Tree, n_features: int, is_categorical: Bools) -> None:
 
 
 def _none(is_bad: Bools, what: str, values: npt.NDArray[np.generic], name: str = "node", first: int = 0) -> None:
-    """Raise ModelError for the first of the bad nodes, if there are any; `first` is the number of the first of all."""
+    """Raise ModelError for the first bad node, if any; `first` is added to its index in the message."""
     if is_bad.any():
         index = int(np.flatnonzero(is_bad)[0])
         raise ModelError(f"{name} {first + index} {what}: {values[index].tolist()!r}"[:200])
 
 
 def _check_links(tree: Tree) -> None:
-    """Children after their parent, two by two, and each node but the root the child of one: that is a tree."""
+    """Check that children follow their parent, in pairs, and each node but the root is the child of exactly one."""
     n = tree.node_count
     inner = np.flatnonzero(~tree.is_leaf)
     left = tree.child[inner].astype(np.int64)
@@ -56,11 +56,11 @@ def _check_links(tree: Tree) -> None:
         raise ModelError(f"node {fault.index} must have one parent, or be the root: {fault.n_parents}")
     if fault is not None:
         node = int(inner[(fault.index - 1) // 2])
-        raise ModelError(f"node {node} must have its children behind it and within the {n} nodes: {tree.child[node]}")
+        raise ModelError(f"node {node} must have its children after it and within the {n} nodes: {tree.child[node]}")
 
 
 def _check_leaves(tree: Tree) -> None:
-    """Leaves have a row of values: one that is shared, or one of their own."""
+    """Check that each leaf has a row of values, shared or its own."""
     is_leaf, n_values = tree.is_leaf, tree.n_shared + len(tree.own_values)
     _none(is_leaf & ~((tree.child >= 0) & (tree.child < n_values)), f"has no row of the {n_values} values", tree.child)
     n_uses = np.bincount(tree.child[is_leaf], minlength=n_values)
@@ -72,7 +72,7 @@ def _check_leaves(tree: Tree) -> None:
 
 def _check_splits(tree: Tree, is_categorical: Bools) -> None:
     is_inner = ~tree.is_leaf
-    _none(~(tree.threshold > -np.inf), "has no threshold", tree.threshold)  # NaN is not > either
+    _none(~(tree.threshold > -np.inf), "has no threshold", tree.threshold)  # also true for NaN
     _none(tree.missing_go_to_left > 1, "must send missing values to one side, 0 or 1", tree.missing_go_to_left)
     n_masks = len(tree.masks)
     _none(~((tree.mask >= -1) & (tree.mask < n_masks)), f"has no row of the {n_masks} masks", tree.mask)
@@ -83,7 +83,7 @@ def _check_splits(tree: Tree, is_categorical: Bools) -> None:
 
 
 def _check_amounts(tree: Tree) -> None:
-    """Rows and weights are above 0, and those of children add up to their parent's."""
+    """Check that rows and weights are above 0, and those of children add up to those of their parent."""
     rows, weights = tree.n_node_samples.astype(np.int64), tree.weighted_n_node_samples
     _none(rows < 1, "must have at least one row", rows)
     _none(~((weights > 0) & (weights < np.inf)), "must have a finite weight above 0", weights)
@@ -101,18 +101,18 @@ def _check_amounts(tree: Tree) -> None:
 
 
 def _check_values(tree: Tree) -> None:
-    """Numbers are bounded; those of classes are shares."""
+    """Check that values are bounded; class values must be shares."""
     values, n_shared = tree.own_values, tree.n_shared
     if not n_shared:
         weight = max(float(tree.weighted_n_node_samples[0]), 1.0)
-        is_bad = np.any(~(np.abs(values) <= LARGEST / weight), axis=1)  # NaN is not <= either
+        is_bad = np.any(~(np.abs(values) <= LARGEST / weight), axis=1)  # also true for NaN
         _none(is_bad, f"must be up to {LARGEST:g}, times the weight of the tree", values, "row of values")
         return
     check_shares(values, n_shared)
 
 
 def check_shares(values: Floats, n_shared: int = 0) -> None:
-    """Raise ModelError unless rows of values are shares of classes; the first `n_shared` rows are not among them."""
+    """Raise ModelError unless rows of values are shares of classes; `n_shared` only offsets the reported row number."""
     with np.errstate(invalid="ignore", over="ignore"):
         sums = values.sum(axis=1)
         is_good = (values >= 0).all(axis=1) & (values <= 1 + TOLERANCE).all(axis=1) & (np.abs(sums - 1) <= TOLERANCE)

@@ -1,4 +1,4 @@
-"""Decision trees: one tree as a scikit-learn estimator, and a table that many of them can be fitted on (`adaboost`)."""
+"""Decision trees: scikit-learn estimators of one tree, and a table on which many of them can be fitted (`adaboost`)."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ from depthforest.ensemble.tree.trees import Tree
 from depthforest.ensemble.tree.walking import Walk
 
 OF_COLUMNS = ("n_features_in_", "feature_names_in_", "is_categorical_", "categories_")
-"""What a tree knows of the columns of its table."""
+"""Attributes of a tree that describe the columns of its table."""
 
 
 @dataclass(frozen=True, eq=False)
 class CodedTable:
-    """A training table that is checked, encoded and binned once, for many trees of classes with the same parameters.
+    """A training table checked, encoded and binned once, for many classification trees with the same parameters.
 
-    Inside this package `fit` and `predict` of `DecisionTreeClassifier` take it in place of X. The trees are the same,
-    but all of them have the quantile bins of the first weights.
+    Inside this package, `fit` and `predict` of `DecisionTreeClassifier` take it in place of X. The trees are the same,
+    except that all of them use the quantile bins of the first weights.
 
     Attributes
     ----------
     table : (n, n_features) float32, or SparseTable
     binned : Binned
     known : mapping
-        `OF_COLUMNS`, those that there are.
+        `OF_COLUMNS` that are set.
     """
 
     table: Table
@@ -64,7 +64,7 @@ class CodedTable:
 
     @classmethod
     def of(cls, tree: DecisionTreeClassifier, X: Any, weights: Floats) -> Self:
-        """Return the table X, of rows of these weights, as trees with the parameters of this one see it."""
+        """Return the table X, with rows of these weights, encoded for trees with the parameters of this one."""
         first = clone(tree)
         table = fit_table(first, X, first.categorical_features, weights)
         known = {name: getattr(first, name) for name in OF_COLUMNS if hasattr(first, name)}
@@ -72,7 +72,7 @@ class CodedTable:
 
 
 class _BaseTree(ColumnImportances, BaseEstimator):  # type: ignore[misc]
-    """What trees of classes and of numbers share."""
+    """Common base of classification and regression trees."""
 
     _criteria: tuple[str, ...]
     tree_: Tree
@@ -113,7 +113,7 @@ class _BaseTree(ColumnImportances, BaseEstimator):  # type: ignore[misc]
         self._walk = Walk.of([tree])
 
     def apply(self, X: Any) -> Longs:
-        """Return the leaf of every row, (n,): the number of a node of `tree_`."""
+        """Return the leaf of every row, (n,): the index of a node of `tree_`."""
         table = predict_table(self, X)
         return self._walk.leaves(table)[:, 0]
 
@@ -122,24 +122,24 @@ class _BaseTree(ColumnImportances, BaseEstimator):  # type: ignore[misc]
         return decision_path(self.tree_, self.apply(X))
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
-        """Return what larger and larger `ccp_alpha` would leave of the tree that is grown on these rows.
+        """Return the effect of increasing `ccp_alpha` on the tree that is grown on these rows.
 
         Returns
         -------
         Bunch
-            `ccp_alphas` and `impurities`: of all leaves together, after each branch that is pruned.
+            `ccp_alphas`, and `impurities`: total impurity of the leaves after each pruned branch.
         """
         return pruning_path(clone(self).set_params(ccp_alpha=0.0).fit(X, y, sample_weight).tree_)
 
     @property
     def max_features_(self) -> int:
-        """How many columns a node looks at."""
+        """Number of columns considered in a node."""
         check_is_fitted(self)
         return feature_count(self.max_features, self.n_features_in_)
 
     @property
     def n_outputs_(self) -> int:
-        """How many targets a row has."""
+        """Number of targets per row."""
         check_is_fitted(self)
         return self.tree_.n_targets
 
@@ -150,10 +150,10 @@ class _BaseTree(ColumnImportances, BaseEstimator):  # type: ignore[misc]
     def _stored_trees(self) -> tuple[list[Tree], Categories]:
         return [self.tree_], self.categories_
 
-    def _pack(self, columns: Columns) -> dict[str, Any]:  # noqa: ARG002 - a tree has no columns but its own
+    def _pack(self, columns: Columns) -> dict[str, Any]:  # noqa: ARG002 - a tree adds no columns
         return {}
 
-    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:  # noqa: ARG002 - as there
+    def _unpack(self, trees: list[Tree], categories: Categories, fitted: dict[str, Any], columns: Columns) -> None:  # noqa: ARG002 - likewise
         self.categories_, self.is_categorical_ = categories, categorical_flags(self.n_features_in_, categories)
         self._set_tree(trees[0])
 
@@ -169,7 +169,7 @@ class _BaseTree(ColumnImportances, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_importances_(self) -> Floats:
-        """How much of the impurity each column takes away, (n_features,), summing to 1."""
+        """Share of the impurity decrease due to each column, (n_features,), summing to 1."""
         check_is_fitted(self)
         return self.tree_.compute_feature_importances(self.n_features_in_)
 
@@ -183,40 +183,40 @@ class _BaseTree(ColumnImportances, BaseEstimator):  # type: ignore[misc]
 
 
 class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
-    """A decision tree of classes.
+    """A decision tree for classification.
 
     Parameters
     ----------
     criterion : {"gini", "entropy", "log_loss"}, default="gini"
         1 - sum p^2, or -sum p log2 p, which has two names.
     splitter : {"best", "random"}, default="best"
-        The best threshold of a column, or one drawn uniformly between its smallest and largest value in the node.
+        The best threshold of a column, or a random one, uniform between its smallest and largest value in the node.
     max_depth, max_leaf_nodes : int, optional
-        Limits; by default a tree is grown until its leaves are pure. With `max_leaf_nodes` nodes are split in the order
-        of what they gain.
+        Limits; by default a tree grows until its leaves are pure. With `max_leaf_nodes`, nodes are split in the order
+        of their gain.
     min_samples_split, min_samples_leaf : int or float
-        Rows, or their share.
+        Number of rows, or share of all rows.
     min_weight_fraction_leaf : float
-        Share of the weight that a leaf has at least.
+        Least share of the weight in a leaf.
     max_features : int, float, {"sqrt", "log2"}, optional
-        Columns looked at in a node, drawn at random for each node; default: all.
+        Number of columns considered in a node, drawn at random for each node; default: all.
     min_impurity_decrease : float
-        What a split gains at least: impurity times share of the weight.
+        Least gain of a split: decrease of impurity times the node's share of the weight.
     class_weight : dict, "balanced", optional
     ccp_alpha : float
-        Minimal cost-complexity pruning: a branch must take this much off the impurity for each leaf that it adds.
+        Minimal cost-complexity pruning: a branch must decrease the impurity by this much for each additional leaf.
     max_bins : int or None, default=255
-        Columns with more values are split at the edges of so many quantile bins; None: anywhere.
+        Columns with more values than this are split at quantile bin edges; None: at any value.
     categorical_features : "from_dtype", mask, numbers or names of columns, optional
-        Columns whose values have no order, of any kind. Of more than 254 categories the rarest are split as one.
+        Columns with unordered values of any type. Beyond 254 categories, the rarest share one code.
     monotonic_cst : sequence of -1, 0 and 1, or mapping from names to them, optional
-        For each column whether the share of the second class falls or rises with it. For two classes and one target.
+        For each column, whether the share of the second class falls or rises with it. For two classes and one target.
     random_state : int, RandomState, Generator, optional
 
     Attributes
     ----------
     classes_ : (n_classes,) array
-        With several targets a list of these.
+        With several targets, a list of such arrays.
     tree_ : Tree
     feature_importances_ : (n_features,) array
     n_features_in_, feature_names_in_
@@ -224,8 +224,8 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
 
     Notes
     -----
-    NaN is a missing value: a split sends all missing ones to the side where they do better. Where a node has seen none,
-    they go to its larger side; so do categories that it has not seen.
+    NaN is a missing value: a split sends all missing values to the side where the gain is larger. If a node had none in
+    training, they go to its larger side; so do categories that it has not seen.
     """
 
     _layout = CLASS_TREE
@@ -295,7 +295,7 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
 
     @property
     def n_classes_(self) -> Any:
-        """How many classes there are; a list with several targets."""
+        """Number of classes; a list with several targets."""
         check_is_fitted(self)
         return class_count(self.classes_)
 
@@ -312,20 +312,20 @@ class DecisionTreeClassifier(ClassifierMixin, _BaseTree):  # type: ignore[misc]
         return logarithms(self.predict_proba(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the most frequent class in the leaf of every row, of equals the first: (n,), or (n, n_targets)."""
+        """Return the most frequent class in the leaf of every row, the first if equal: (n,), or (n, n_targets)."""
         return best_classes(self._shares(X), self.classes_)
 
 
 class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
-    """A decision tree of numbers.
+    """A decision tree for regression.
 
     Parameters
     ----------
     criterion : {"squared_error", "friedman_mse", "absolute_error", "poisson"}, default="squared_error"
-        The first two are names of one criterion: both choose the same splits. By absolute_error leaves predict medians;
+        The first two are one criterion: both choose the same splits. With absolute_error, leaves predict medians;
         poisson is half of Poisson's deviance, for counts and rates from 0.
     All others
-        As of `DecisionTreeClassifier`.
+        As in `DecisionTreeClassifier`.
 
     Attributes
     ----------
@@ -393,9 +393,9 @@ class DecisionTreeRegressor(RegressorMixin, _BaseTree):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Floats:
-        """Return the mean of the training targets in the leaf of every row, or their median: (n,), or (n, n_targets).
+        """Return the prediction of the leaf of every row, (n,), or (n, n_targets): the mean of its training targets.
 
-        The median with the criterion absolute_error.
+        With criterion absolute_error, it is their median.
         """
         table = predict_table(self, X)
         means = self._walk.mean(table)

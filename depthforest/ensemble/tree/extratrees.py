@@ -1,4 +1,4 @@
-"""Extra trees: single trees of random thresholds, under the names and with the defaults that scikit-learn has."""
+"""Extra trees: single trees with random thresholds, under scikit-learn's names and with its defaults."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from depthforest.ensemble.tree.store import CLASS_TREE, NUMBER_TREE
 
 
 class ExtraTreeClassifier(DecisionTreeClassifier):
-    """A tree of classes with one random threshold for each of some columns in a node: a member of extra trees.
+    """A classification tree with random thresholds, one for each considered column of a node: a member of extra trees.
 
     Parameters and attributes are those of `DecisionTreeClassifier`.
     """
@@ -55,7 +55,7 @@ class ExtraTreeClassifier(DecisionTreeClassifier):
 
 
 class ExtraTreeRegressor(DecisionTreeRegressor):
-    """A tree of numbers with one random threshold for each of some columns in a node: a member of extra trees.
+    """A regression tree with random thresholds, one for each considered column of a node: a member of extra trees.
 
     Parameters and attributes are those of `DecisionTreeRegressor`.
     """

@@ -1,6 +1,6 @@
-"""Frames: the names, types and columns of a table from pandas, polars or Arrow. `inputs` asks which are categories.
+"""Frames: names, types and columns of tables from pandas, polars or Arrow, for `inputs`.
 
-None of these packages is needed, nor imported: a frame is known by what it offers.
+None of these packages is required or imported: a frame is recognized by its attributes.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 CATEGORIES = ("category", "Categorical", "Enum", "dictionary<")
-"""How the names of types begin whose values are one of a list: of pandas, of polars twice, of Arrow."""
+"""Prefixes of the names of categorical types: one of pandas, two of polars, one of Arrow."""
 
 TEXTS = ("string", "str", "String", "Utf8", "large_string", "string_view")
-"""Types of text; pandas writes those of Arrow with [pyarrow] behind."""
+"""Text types; pandas appends [pyarrow] to those of Arrow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +25,11 @@ class NamedTable:
     Attributes
     ----------
     table
-        As it came.
+        The original table.
     names : list
-        Of its columns, as they came.
+        Column names, unchanged.
     kinds : list of str
-        Names of their types.
+        Names of the column types.
     """
 
     table: Any
@@ -37,7 +37,7 @@ class NamedTable:
     kinds: list[str]
 
     def is_category(self, number: int) -> bool:
-        """Return whether a column's type says that its values are one of a list."""
+        """Return whether a column has a categorical type."""
         return self.kinds[number].startswith(CATEGORIES)
 
     def is_text(self, number: int) -> bool:
@@ -48,7 +48,7 @@ class NamedTable:
         return self.is_category(number) or kind in TEXTS
 
     def column(self, number: int) -> npt.NDArray[Any]:
-        """Return the values of a column, (n,): objects where they are no plain numbers."""
+        """Return the values of a column, (n,): objects if they are not plain numbers."""
         if hasattr(self.table, "iloc"):
             return np.asarray(self.table.iloc[:, number].to_numpy())
         column = self.table.column(number) if hasattr(self.table, "column_names") else self.table[self.names[number]]
@@ -59,7 +59,7 @@ class NamedTable:
 
 
 def frame_of(x: Any) -> NamedTable | None:
-    """Return what is known of a frame of pandas, polars or Arrow; None for anything else."""
+    """Return a frame of pandas, polars or Arrow as a `NamedTable`; None for anything else."""
     if hasattr(x, "column_names") and hasattr(x, "schema"):
         return NamedTable(x, list(x.column_names), [str(kind) for kind in x.schema.types])
     if hasattr(x, "columns") and hasattr(x, "dtypes"):

@@ -1,8 +1,8 @@
-"""Inputs: what users pass to fit and predict, as the plain arrays that kernels take, checked once.
+"""Inputs: arguments of fit and predict as the plain arrays that kernels need, checked once.
 
-scikit-learn's validation gives the number and names of columns. Categories of any kind become their positions in a
-list that is kept, so that the same encoding is found again when predicting; one that fitting had not seen is missing.
-Codes fit a byte: of a column with too many categories the rarest share the last code.
+scikit-learn's validation checks the number and names of columns. Categories of any type are encoded as their positions
+in a stored list, so that prediction uses the same encoding; categories not seen in fitting are missing values. Codes
+fit a byte: if a column has too many categories, the rarest share the last code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Table = Singles | SparseTable
 FINITE = "allow-nan"
 
 SHARED_CODE = MAX_BINS - 1
-"""The code of all categories of a column that are not among its most frequent ones, as many as this number."""
+"""The code shared by all categories of a column beyond its most frequent ones; also the number of the latter."""
 
 _CHECKS = {"dtype": np.float32, "order": "C", "ensure_all_finite": FINITE, "accept_sparse": ["csr", "csc"]}
 
@@ -38,10 +38,10 @@ _CHECKS = {"dtype": np.float32, "order": "C", "ensure_all_finite": FINITE, "acce
 def fit_table(estimator: Any, x: Any, categorical_features: Any, sample_weight: Any = None) -> Table:
     """Return the training table (n, n_features), dense or sparse, and keep the estimator's columns and categories.
 
-    Sets `n_features_in_`, `feature_names_in_` where there are names, `is_categorical_` (n_features,) bool and
-    `categories_`, a dict from column to its categories in the order of their codes. `sample_weight` says which of too
-    many categories are rare. What was fitted before is walked no more: if this fit fails, trees of other columns must
-    not be asked.
+    Sets `n_features_in_`, `feature_names_in_` if there are names, `is_categorical_` (n_features,) bool and
+    `categories_`, a dict from columns to their categories in the order of their codes. `sample_weight` determines which
+    of too many categories are rare. The trees of an earlier fit are discarded: if this fit fails, trees for other
+    columns must not be used.
     """
     vars(estimator).pop("_walk", None)
     _refuse_text(x, categorical_features)
@@ -68,15 +68,15 @@ def fit_table(estimator: Any, x: Any, categorical_features: Any, sample_weight: 
 
 
 def category_codes(n_categories: int) -> Longs:
-    """Return the codes of so many categories of a column, (n_categories,): those from `SHARED_CODE` on share it."""
+    """Return the codes of this many categories of a column, (n_categories,): those from `SHARED_CODE` on share it."""
     return np.minimum(np.arange(n_categories), SHARED_CODE)
 
 
 def _frequent_first(codes: Floats, weights: Floats, n_categories: int) -> Longs:
-    """Return an order of categories (n_categories,): the most frequent that get codes of their own, then the others.
+    """Return an order of categories (n_categories,): first the most frequent, with codes of their own, then the rest.
 
-    `codes` (n,) are the places of the rows' categories, NaN where one is missing. Of two that are equally frequent the
-    first has the code of its own. Both parts ascend.
+    `codes` (n,) are the positions of the rows' categories, NaN if missing. Among equally frequent categories the first
+    gets its own code. Both parts are ascending.
     """
     is_known = ~np.isnan(codes)
     amounts = np.bincount(codes[is_known].astype(np.int64), weights[is_known], minlength=n_categories)
@@ -85,7 +85,7 @@ def _frequent_first(codes: Floats, weights: Floats, n_categories: int) -> Longs:
 
 
 def _refuse_text(x: Any, categorical_features: Any) -> None:
-    """Raise where a DataFrame has a column of text that is not said to be categorical."""
+    """Raise if a DataFrame has a text column that is not declared categorical."""
     frame = frame_of(x)
     if frame is None:
         return
@@ -99,13 +99,13 @@ def _refuse_text(x: Any, categorical_features: Any) -> None:
 
 
 def predict_table(estimator: Any, x: Any) -> Table:
-    """Return a table to predict, (n, n_features), dense float32 or sparse, encoded as the training table was."""
+    """Return a table for prediction, (n, n_features), dense float32 or sparse, encoded like the training table."""
     check_is_fitted(estimator)
     return encoded_table(estimator, x)
 
 
 def encoded_table(estimator: Any, x: Any) -> Table:
-    """Return a table encoded as the training table is, which `fit_table` has seen."""
+    """Return a table encoded like the training table, which `fit_table` has processed."""
     if not estimator.categories_:
         return _plain(validate_data(estimator, x, reset=False, **_CHECKS))
     _refuse_sparse(x)
@@ -114,14 +114,14 @@ def encoded_table(estimator: Any, x: Any) -> Table:
 
 
 def _plain(table: Any) -> Table:
-    """Return a table as kernels are compiled for: read-only and unaligned ones, as memory maps are, are copied."""
+    """Return a table in the layout that kernels are compiled for; read-only and unaligned ones are copied."""
     if issparse(table):
         return SparseTable(table)
     return np.require(table, dtype=np.float32, requirements=["C", "A", "W"])
 
 
 def check_weights(sample_weight: Any, x: Table) -> Floats:
-    """Return the weights of rows, (n,) float64: ones where none are given, 0 or more, and not all 0."""
+    """Return the weights of rows, (n,) float64, after checking them; ones if none are given."""
     if sample_weight is not None and not np.asarray(sample_weight).any():
         raise UsageError("sample_weight must not all be zero: there would be nothing to learn from")
     weights = np.asarray(_check_sample_weight(sample_weight, x, dtype=np.float64))
@@ -131,7 +131,7 @@ def check_weights(sample_weight: Any, x: Table) -> Floats:
 
 
 def _categorical_columns(frame: NamedTable | None, categorical_features: Any, n_features: int) -> list[int]:
-    """Return the numbers of the categorical columns: of a mask, of numbers or names, or by the types of a frame."""
+    """Return the indices of the categorical columns, from a mask, indices or names, or from the types of a frame."""
     names = None if frame is None else list(map(str, frame.names))
     if isinstance(categorical_features, str):
         if categorical_features != "from_dtype":
@@ -167,11 +167,11 @@ def _categorical_columns(frame: NamedTable | None, categorical_features: Any, n_
 
 def _refuse_sparse(x: Any) -> None:
     if issparse(x):
-        raise UsageError("categories need a table with every cell, got a sparse matrix: pass X.toarray()")
+        raise UsageError("categories need a dense table, got a sparse matrix: pass X.toarray()")
 
 
 def _column(x: Any, column: int) -> npt.NDArray[Any]:
-    """Return a column (n, 1) as it is: text, numbers or categories."""
+    """Return a column (n, 1) unchanged: text, numbers or categories."""
     frame = frame_of(x)
     values = np.asarray(x)[:, column] if frame is None else frame.column(column)
     if values.dtype.kind == "O":
@@ -180,7 +180,7 @@ def _column(x: Any, column: int) -> npt.NDArray[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    # pandas' NA first: it is neither equal nor unequal to itself
+    # pandas' NA first, because it is neither equal nor unequal to itself
     return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
 
 

@@ -1,4 +1,4 @@
-"""Listings of a fitted tree: its rules as text, its nodes as a DataFrame, its picture in the language of Graphviz."""
+"""Listings of a fitted tree: its rules as text, its nodes as a DataFrame, its graph in Graphviz's language."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def export_text(
     decimals: int = 2,
     show_weights: bool = False,
 ) -> str:
-    """Return the rules of a tree as text, a line for each side of a split and for each leaf; as scikit-learn writes it.
+    """Return the rules of a tree as text in scikit-learn's format, a line for each side of a split and for each leaf.
 
     Parameters
     ----------
     decision_tree : DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier or ExtraTreeRegressor
         Fitted.
     feature_names : sequence of str, optional
-        By default those that it was fitted with, or feature_0, feature_1, ...
+        Default: the names seen in fit, or feature_0, feature_1, ...
     class_names : sequence of str, optional
-        By default `classes_`.
+        Default: `classes_`.
     max_depth : int, default=10
-        Branches below are only named.
+        Deeper branches are only mentioned.
     spacing, decimals : int, default=3 and 2
-        Width of a step to the right; digits of numbers.
+        Width of an indentation; digits of numbers.
     show_weights : bool, default=False
         Write the weight of each class in a leaf.
     """
@@ -76,7 +76,7 @@ def to_dot(
     class_names: Sequence[Any] | None = None,
     decimals: int = 3,
 ) -> str:
-    """Return a tree in the language of Graphviz, whose `dot` draws it.
+    """Return a tree in Graphviz's language, which `dot` can draw.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ def to_dot(
 
 
 def _dot_text(*lines: str) -> str:
-    """Return lines as a quoted text of Graphviz."""
+    """Return lines as a quoted Graphviz string."""
     escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for line in lines)
     return '"' + "\\n".join(escaped) + '"'
 
 
 def _class_labels(decision_tree: Any, class_names: Sequence[Any] | None) -> Any:
-    """Return the names of the classes, None of a regressor."""
+    """Return the names of the classes; None for a regressor."""
     classes = getattr(decision_tree, "classes_", None)
     if class_names is not None and (classes is None or len(class_names) != len(classes)):
         n = 0 if classes is None else len(classes)
@@ -130,14 +130,14 @@ def tree_frame(decision_tree: Any, *, feature_names: Sequence[Any] | None = None
     decision_tree : DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier or ExtraTreeRegressor
         Fitted.
     feature_names : sequence of str, optional
-        By default those that it was fitted with, or feature_0, feature_1, ...
+        Default: the names seen in fit, or feature_0, feature_1, ...
 
     Returns
     -------
     DataFrame
         node, depth, parent, left, right (-1 for none), feature (None at leaves), threshold (NaN at leaves and for
-        categories), categories (those that go left), missing_go_to_left, impurity, n_samples, weight, and what the node
-        would predict: `value`, or a column `share_CLASS` for each class.
+        categories), categories (those that go left), missing_go_to_left, impurity, n_samples, weight, and the node's
+        prediction: `value`, or a column `share_CLASS` for each class.
     """
     try:
         from pandas import DataFrame
@@ -191,7 +191,7 @@ def _names(decision_tree: Any, given: Sequence[Any] | None) -> list[str]:
 
 
 def _rules(tree: Tree, node: int, name: str, digits: int) -> tuple[str, str]:
-    """Return what holds left and right of a split."""
+    """Return the conditions of the left and right side of a split."""
     categories = tree.categories(node)
     if categories is None:
         return f"{name} <= {tree.threshold[node]:.{digits}f}", f"{name} >  {tree.threshold[node]:.{digits}f}"
@@ -199,7 +199,7 @@ def _rules(tree: Tree, node: int, name: str, digits: int) -> tuple[str, str]:
 
 
 def _height(tree: Tree, node: int) -> int:
-    """Return how many levels a branch has."""
+    """Return the number of levels of a branch."""
     if tree.feature[node] < 0:
         return 1
     return 1 + max(_height(tree, int(tree.child[node])), _height(tree, int(tree.child[node]) + 1))

@@ -1,7 +1,7 @@
-"""Tree metadata: what a file says of an ensemble in JSON, beside the columns of its trees (`store`).
+"""Tree metadata: the JSON part of an ensemble's file, besides the columns of its trees (`store`).
 
-Parameters, classes, names and categories become plain JSON values with their types, and come back as they were. What
-comes from a file is untrusted: each function that reads says with one ModelError what is wrong with it.
+Parameters, classes, names and categories become plain JSON values with their types, and are restored exactly. Files are
+untrusted: every function that reads raises one ModelError that says what is wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from depthforest.base import MAX_INTEGER, ModelError, UsageError, is_number, is_whole, shown
 
 RUN_OPTIONS = ("n_jobs", "verbose")
-"""Parameters that do not shape the result, and are not stored."""
+"""Parameters that do not affect the result and are not stored."""
 
 _UNBOUND = {"monotonic_cst": None}
 _PRUNING = {"min_samples_split": 2, "min_weight_fraction_leaf": 0.0, "min_impurity_decrease": 0.0}
@@ -40,7 +40,7 @@ ADDED: Mapping[str, Mapping[str, Any]] = {
     "ExtraTreesClassifier": _UNBOUND,
     "ExtraTreesRegressor": _UNBOUND,
 }
-"""Parameters that files of earlier versions lack, with the value that says what these meant."""
+"""Parameters that files of earlier versions lack, with the value that they had implicitly."""
 
 LISTS = ("categorical_features", "monotonic_cst", "scoring")
 """Parameters that may be lists."""
@@ -51,10 +51,10 @@ GROUPS = "interaction_cst"
 NUMBER_DTYPES = (
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
 )  # fmt: skip
-"""Types of classes and categories that are numbers."""
+"""Numeric types of classes and categories."""
 
 MAX_TEXT_CHARS = 2**24
-"""Of an array of text, whose items all take the memory of the longest: 64 MiB."""
+"""Largest size of an array of text, whose items all take the memory of the longest: 64 MiB."""
 
 MAX_FEATURES = 2**20
 MAX_TARGETS = 2**16
@@ -64,7 +64,7 @@ Array = npt.NDArray[Any]
 
 
 class Codec(NamedTuple):
-    """How a parameter that may be more than a plain value is written and read: functions of its name and its value."""
+    """Functions that write and read a parameter that is not a plain value; they take its name and its value."""
 
     pack: Callable[[str, Any], Any]
     unpack: Callable[[str, Any], Any]
@@ -77,12 +77,12 @@ NO_CODECS: Mapping[str, Codec] = {}
 
 
 def stored_names(kind: type) -> tuple[str, ...]:
-    """Return the names of an estimator's parameters that a file holds."""
+    """Return the names of an estimator's parameters that a file stores."""
     return tuple(name for name in kind().get_params(deep=False) if name not in RUN_OPTIONS)
 
 
 def pack_parameters(estimator: Any, codecs: Mapping[str, Codec] = NO_CODECS) -> dict[str, Any]:
-    """Return the parameters as JSON values; UsageError for what is no number, text, or list or dict of these.
+    """Return the parameters as JSON values; UsageError unless they are numbers, text, or lists or dicts of these.
 
     A parameter with a codec is packed by it, unless it is None.
     """
@@ -131,7 +131,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def unpack_parameters(content: Any, kind: type, codecs: Mapping[str, Codec] = NO_CODECS) -> dict[str, Any]:
-    """Return the parameters of an estimator from what a file says."""
+    """Return the parameters of an estimator from the content of a file."""
     names = stored_names(kind)
     if isinstance(content, dict):
         content = {**ADDED.get(kind.__name__, {}), **content}
@@ -168,7 +168,7 @@ def _is_weight(pair: Any) -> bool:
 
 
 def pack_values(name: str, values: Array) -> dict[str, Any]:
-    """Return an array (n,) of numbers, bool or text as a JSON object of its type and its items."""
+    """Return an array (n,) of numbers, bool or text as a JSON object with its type and its items."""
     kind = values.dtype.kind
     if kind == "U":
         dtype = "str"
@@ -185,7 +185,7 @@ def pack_values(name: str, values: Array) -> dict[str, Any]:
 
 
 def unpack_values(name: str, content: Any) -> Array:
-    """Return the array (n,) of what `pack_values` made."""
+    """Return the array (n,) that `pack_values` stored."""
     if not isinstance(content, dict) or set(content) != {"dtype", "values"} or not isinstance(content["values"], list):
         raise ModelError(f"{name} must be an object with dtype and a list of values, got {shown(content)}")
     dtype, items = content["dtype"], content["values"]
@@ -203,7 +203,7 @@ def unpack_values(name: str, content: Any) -> Array:
 
 
 def _fits(item: Any, dtype: np.dtype[Any]) -> bool:
-    """Return whether a number from a file is exactly one of a type."""
+    """Return whether a type can represent a number from a file exactly."""
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             return isinstance(item, float) and float(dtype.type(item)) == item
@@ -217,7 +217,7 @@ def _unpack_text(name: str, items: list[Any], dtype: str) -> Array:
     if dtype == "object":
         return np.array(items, dtype=object)
     if len(items) * max(map(len, items), default=0) > MAX_TEXT_CHARS:
-        raise ModelError(f"{name} take more memory than {MAX_TEXT_CHARS} characters")
+        raise ModelError(f"{name} need more memory than {MAX_TEXT_CHARS} characters")
     array = np.array(items, dtype=np.str_)
     if array.tolist() != items:
         raise ModelError(f"{name} must not end in a zero character, got {shown(items)}")
@@ -225,14 +225,14 @@ def _unpack_text(name: str, items: list[Any], dtype: str) -> Array:
 
 
 def pack_classes(classes: Any) -> Any:
-    """Return the classes of a classifier as JSON, with several targets a list of those of each."""
+    """Return the classes of a classifier as JSON; with several targets, a list with those of each."""
     if isinstance(classes, list):
         return [pack_values("classes", own) for own in classes]
     return pack_values("classes", classes)
 
 
 def unpack_classes(content: Any) -> Any:
-    """Return the classes of a classifier, (n_classes,), a list of them with several targets."""
+    """Return the classes of a classifier, (n_classes,); with several targets, a list of such arrays."""
     if not isinstance(content, list):
         return _unpack_one_target(content)
     if not 2 <= len(content) <= MAX_TARGETS:
@@ -241,11 +241,11 @@ def unpack_classes(content: Any) -> Any:
 
 
 def _unpack_one_target(content: Any) -> Array:
-    """Return the classes of a target, (n_classes,): at least one, ascending, none twice."""
+    """Return the classes of a target, (n_classes,), after checking that there is one, and that they ascend."""
     classes = unpack_values("classes", content)
     items = classes.tolist()
     if not items or any(not a < b for a, b in pairwise(items)):
-        raise ModelError(f"classes must be one or more, ascending, and none of them twice; got {shown(items)}")
+        raise ModelError(f"classes must be one or more, ascending, without duplicates; got {shown(items)}")
     return classes
 
 
@@ -264,7 +264,7 @@ def pack_categories(categories: Mapping[int, Array]) -> list[dict[str, Any]]:
 
 
 def unpack_categories(content: Any, n_features: int) -> dict[int, Array]:
-    """Return the categories of categorical columns, by column: none twice, and no more than can be split."""
+    """Return the categories of categorical columns, by column, after checking their number and duplicates."""
     if not isinstance(content, list):
         raise ModelError(f"categories must be a list, got {shown(content)}")
     categories: dict[int, Array] = {}
@@ -276,18 +276,20 @@ def unpack_categories(content: Any, n_features: int) -> dict[int, Array]:
         name = f"categories of column {last}"
         values = unpack_values(name, {key: value for key, value in entry.items() if key != "column"})
         if len(set(values.tolist())) != len(values) or len(values) > MAX_CATEGORIES:
-            raise ModelError(f"{name} must be at most {MAX_CATEGORIES}, none twice; got {shown(values.tolist())}")
+            raise ModelError(
+                f"{name} must be at most {MAX_CATEGORIES}, without duplicates; got {shown(values.tolist())}"
+            )
         categories[last] = values
     return categories
 
 
 def pack_names(names: Sequence[str] | None) -> list[str] | None:
-    """Return the names of columns as a JSON list, None where there are none."""
+    """Return the names of columns as a JSON list; None if there are none."""
     return None if names is None else [str(name) for name in names]
 
 
 def unpack_names(content: Any, n_features: int) -> Array | None:
-    """Return the names of columns, (n_features,) object, None where there are none."""
+    """Return the names of columns, (n_features,) object; None if there are none."""
     if content is None:
         return None
     if not isinstance(content, list) or len(content) != n_features or not all(isinstance(n, str) for n in content):
@@ -299,19 +301,19 @@ def unpack_names(content: Any, n_features: int) -> Array | None:
 
 
 def whole(name: str, value: Any, least: int, most: int) -> int:
-    """Return a whole number within bounds from what a file says."""
+    """Return a whole number from a file after checking its bounds."""
     if not is_whole(value) or not least <= value <= most:
         raise ModelError(f"{name} must be a whole number from {least} to {most}, got {shown(value)}")
     return value
 
 
 def pack_number(value: float) -> float | None:
-    """Return a number for JSON, which has no NaN: None for what is not known."""
+    """Return a number for JSON, which has no NaN: None if it is unknown."""
     return float(value) if math.isfinite(value) else None
 
 
 def unpack_number(name: str, value: Any) -> float:
-    """Return what `pack_number` made; None is NaN."""
+    """Return the number that `pack_number` stored; NaN for None."""
     if value is None:
         return math.nan
     if not is_number(value):

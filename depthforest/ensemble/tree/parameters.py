@@ -1,4 +1,4 @@
-"""Parameters: scikit-learn's settings of a tree, checked and worked out for the data at hand."""
+"""Parameters: scikit-learn's settings of a tree, checked and resolved for the data."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from depthforest.ensemble.tree.plans import UNLIMITED, Growth
 CLASS_CRITERIA = ("gini", "entropy", "log_loss")
 NUMBER_CRITERIA = ("squared_error", "friedman_mse", "absolute_error", "poisson")
 SAME_AS = {"log_loss": "entropy", "friedman_mse": "squared_error"}
-"""Names of the same criterion: Friedman's improvement w_l w_r / (w_l + w_r) (mean_l - mean_r)^2 is the fall of the
-squared error."""
+"""Names of the same criterion: Friedman's improvement w_l w_r / (w_l + w_r) (mean_l - mean_r)^2 equals the decrease of
+the squared error."""
 SPLITTERS = ("best", "random")
 
 
@@ -27,9 +27,9 @@ def growth_of(
     starts: tuple[int, ...] = (),
     keeps_rows: bool = False,
 ) -> Growth:
-    """Return how the trees of an estimator are grown on so many rows and columns of this total weight.
+    """Return how the trees of an estimator are grown on this many rows and columns of this total weight.
 
-    The class of the estimator says by `_criteria` which criteria it has.
+    The estimator's class attribute `_criteria` lists its criteria.
     """
     criteria = estimator._criteria
     if estimator.criterion not in criteria:
@@ -55,7 +55,7 @@ def growth_of(
 
 
 def signs_of(estimator: Any, n_channels: int, starts: tuple[int, ...]) -> tuple[int, ...]:
-    """Return for each column whether predictions must rise (1) or fall (-1) with it; nothing where none must."""
+    """Return for each column whether predictions must rise (1) or fall (-1) with it; empty without constraints."""
     if estimator.monotonic_cst is None:
         return ()
     signs = directions_of(estimator, 1)
@@ -73,7 +73,7 @@ def signs_of(estimator: Any, n_channels: int, starts: tuple[int, ...]) -> tuple[
 
 
 def feature_count(max_features: Any, n_features: int) -> int:
-    """Return how many columns a node looks at."""
+    """Return the number of columns considered in a node."""
     if max_features is None:
         return n_features
     if isinstance(max_features, str):
@@ -93,7 +93,7 @@ def feature_count(max_features: Any, n_features: int) -> int:
 
 
 def row_count(name: str, value: Any, n_rows: int, *, least: int) -> int:
-    """Return a number of rows that is given as such or as a share of all."""
+    """Return a number of rows from a number or a share of all rows."""
     if is_whole(value) and value >= least:
         return min(int(value), UNLIMITED)
     if is_number(value) and not is_whole(value) and 0 < value <= 1:

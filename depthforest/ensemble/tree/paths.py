@@ -1,4 +1,4 @@
-"""Paths: which nodes rows pass on their way to a leaf, and what pruning would leave of a tree."""
+"""Paths: the nodes that rows pass on their way to a leaf, and the results of pruning a tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from depthforest.ensemble.tree.trees import Tree
 
 
 def decision_path(tree: Tree, leaves: Longs) -> csr_matrix:
-    """Return the nodes that rows pass, (n, n_nodes) of 0 and 1, given the leaves (n,) where they arrive."""
+    """Return the nodes that rows pass, (n, n_nodes) of 0 and 1, given the leaves (n,) that they reach."""
     depths, parents = tree.depths, tree.parents
     counts = depths[leaves] + 1
     ends = np.cumsum(counts)
@@ -28,7 +28,7 @@ def decision_path(tree: Tree, leaves: Longs) -> csr_matrix:
 
 
 def decision_paths(trees: Sequence[Tree], leaves: Longs) -> tuple[csr_matrix, Longs]:
-    """Return the nodes that rows pass in all trees side by side, and where each tree's columns begin and end.
+    """Return the nodes that rows pass in all trees side by side, and where the columns of each tree begin and end.
 
     `leaves` is (n, n_trees).
     """
@@ -38,10 +38,10 @@ def decision_paths(trees: Sequence[Tree], leaves: Longs) -> tuple[csr_matrix, Lo
 
 
 def pruning_path(tree: Tree) -> Bunch:
-    """Return the alphas at which pruning takes a branch off, and the impurity of all leaves that are left.
+    """Return the alphas at which pruning removes a branch, and the total impurity of the remaining leaves.
 
-    Minimal cost-complexity pruning (Breiman et al. 1984): while alpha rises, the branch that takes least off the
-    impurity for each leaf that it adds becomes a leaf. Branches that are equally weak go together.
+    Minimal cost-complexity pruning (Breiman et al. 1984): as alpha rises, the branch that decreases the impurity least
+    for each additional leaf becomes a leaf. Equally weak branches are removed together.
     """
     share = tree.weighted_n_node_samples / tree.weighted_n_node_samples[0]
     cost = (share * tree.impurity).tolist()

@@ -1,4 +1,4 @@
-"""Growth: how a tree is grown: scikit-learn's parameters, worked out for the data at hand."""
+"""Growth: how to grow a tree: scikit-learn's parameters, resolved for the data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNLIMITED = 2**31 - 1
 
 @dataclass(frozen=True)
 class Growth:
-    """How a tree is grown: scikit-learn's parameters, worked out for the data.
+    """How to grow a tree: scikit-learn's parameters, resolved for the data.
 
     Parameters
     ----------
@@ -20,21 +20,22 @@ class Growth:
     is_random : bool
         Random thresholds instead of the best.
     n_channels : int
-        Classes, or 1 for a number; their sum over targets.
+        Number of classes, or 1 for regression; summed over targets.
     max_features : int
-        Columns looked at in a node.
+        Number of columns considered in a node.
     min_rows, min_weight : int, float
-        Of a leaf.
+        Least rows and least weight of a leaf.
     max_depth, min_samples_split, min_decrease
-        When a node stays a leaf.
+        Conditions under which a node stays a leaf.
     max_leaves : int or None
-        With it the tree is grown where it gains most.
+        If given, the tree is grown best first.
     keeps_rows : bool
-        Whether the tree remembers which rows its leaves hold.
+        Whether the tree records which rows its leaves hold.
     starts : tuple of int
-        First channel of each target, and how many there are; empty for one target.
+        First channel of each target, and finally their total number; empty for one target.
     signs : tuple of int
-        For each column whether predictions rise with it (1), fall (-1), or either (0); empty for no constraint.
+        For each column whether predictions rise with it (1), fall (-1), or are unconstrained (0); empty without
+        constraints.
     """
 
     criterion: str
@@ -53,16 +54,16 @@ class Growth:
 
     @property
     def is_general(self) -> bool:
-        """Whether the kernels for any objective are needed."""
+        """Whether the kernels for general objectives are needed."""
         return self.criterion in ("absolute_error", "poisson") or len(self.starts) > 2 or len(self.signs) > 0
 
     @property
     def is_class(self) -> bool:
-        """Whether targets are classes."""
+        """Whether the target is a class."""
         return self.criterion in ("gini", "entropy")
 
     def rules(self, *, is_even: bool) -> Rules:
-        """Return what kernels need to judge splits of rows that all weigh 1, or not."""
+        """Return what kernels need to evaluate splits; `is_even` says that all rows weigh 1."""
         return Rules(
             self.criterion == "entropy",
             self.criterion == "squared_error",
@@ -75,5 +76,5 @@ class Growth:
 
     @property
     def n_shared(self) -> int:
-        """Rows of values that pure leaves share."""
+        """Number of rows of values that pure leaves share."""
         return self.n_channels if self.is_class and len(self.starts) <= 2 else 0

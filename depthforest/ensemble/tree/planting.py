@@ -1,7 +1,7 @@
-"""Planting: a tree grown from rows, targets and weights, on one thread or several.
+"""Planting: grows a tree from rows, targets and weights, on one thread or several.
 
-With several, the largest nodes are split one after the other, their columns spread over the threads; the subtrees below
-are then grown side by side. `Tree.of` numbers the nodes afterwards, so that no trace of it stays.
+With several threads, the largest nodes are split one after the other, with their columns spread over the threads; the
+subtrees below are then grown in parallel. `Tree.of` renumbers the nodes, so that the result is the same.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from depthforest.ensemble.tree.plans import Growth
 from depthforest.ensemble.tree.trees import Tree
 
 _TOP_ROWS = 8192
-"""Nodes of fewer rows are not worth spreading over threads."""
+"""Nodes with fewer rows are not worth spreading over threads."""
 
 _SEGMENTS = 4
-"""Subtrees for each thread, so that a large one does not leave the others waiting."""
+"""Subtrees per thread, so that a large one does not keep the others waiting."""
 
 
 def plant(
@@ -72,24 +72,24 @@ def plant(
     binned : Binned
         The columns.
     channels : (n_rows,) or (n_rows, n_targets) int32
-        Class of every row, below `growth.n_channels`; 0 for numbers.
+        Class code of every row, below `growth.n_channels`; 0 for regression.
     targets : (n_rows,) or (n_rows, n_targets) float64
-        1 for classes, the number otherwise.
+        1 for classification, else the target.
     weights : (n_rows,) float64
-        0 leaves a row out; finite, none negative, and not all 0.
+        0 leaves a row out; finite, nonnegative, and not all 0.
     growth : Growth
     seed : int
     offset : float
-        A target in the middle of all, which is taken off them to judge splits: sums of their squares do not cancel.
+        A value among the targets that is subtracted to evaluate splits, so that sums of squares do not cancel.
     threads : int
-        Within this tree; the result does not depend on it.
+        Threads within this tree; the result does not depend on them.
     """
     key = np.uint64(mix(np.uint64((seed + 1) * int(GOLDEN) % 2**64)))
     if growth.is_general:
         return plant_general(binned, channels if growth.is_class else targets, weights, growth, key)
     rows = np.flatnonzero(weights).astype(np.int32)
     if growth.n_channels > 1:
-        # in the order of their channels, and every node keeps it; numbers of 16 bits are sorted fastest
+        # sorted by channel, and every node keeps this order; 16-bit numbers sort fastest
         rows = rows[
             np.argsort(channels[rows].astype(np.int16 if growth.n_channels < 2**15 else np.int32), kind="stable")
         ]
@@ -109,7 +109,7 @@ def plant(
 
 @dataclass(frozen=True, eq=False)
 class _Planting:
-    """The rows of a tree that is being grown, and everything that its kernels share."""
+    """The rows of a growing tree, and everything that its kernels share."""
 
     binned: Binned
     growth: Growth
@@ -129,7 +129,7 @@ class _Planting:
         return TreeTables.of(n_leaves, 0, self.growth.n_shared, has_categories=self._has_categories)
 
     def tree(self, tables: TreeTables) -> Tree:
-        """Return what was grown, with what its leaves predict."""
+        """Return the finished tree, with the predictions of its leaves."""
         (ids, channels, amounts), n_shared = self.rows, self.growth.n_shared
         values = np.empty((tables.used[N_VALUES] - n_shared, self.growth.n_channels))
         fill_values(self.rules, n_shared, ids, channels, amounts, self.targets, tables, values)
@@ -145,7 +145,7 @@ class _Planting:
         return tables
 
     def best_first(self, key: np.uint64) -> Tree:
-        """Grow a tree of a limited number of leaves."""
+        """Grow a tree with a limited number of leaves."""
         n = len(self.rows.ids)
         n_leaves = min(n, self.growth.max_leaves or n)
         tables, memory = self._tables(n_leaves), self._memory(n)
@@ -183,7 +183,7 @@ class _Planting:
     def _split_top(
         self, begin: int, end: int, depth: int, key: np.uint64, memories: list[SplitMemory]
     ) -> tuple[Split, SplitMemory, float, float] | None:
-        """Find a node's best split, its columns spread over the threads; None where it has none."""
+        """Find a node's best split, with its columns spread over the threads; None if it has none."""
         table, rules, rows = information_table(), self.rules, self.rows
 
         def search(part: int, n_parts: int) -> tuple[Split, SplitMemory, float, float] | None:
@@ -206,7 +206,7 @@ class _Planting:
         n = len(memories)
         found = [f for f in map_in_order(lambda part: search(part, n), range(n), threads=n) if f is not None]
         if not found:
-            return search(0, 1)  # perhaps none of the first columns varies
+            return search(0, 1)  # maybe none of the first columns varies
         return min(found, key=lambda f: (-f[0].score, f[0].rank))
 
     def _divide_top(
@@ -229,7 +229,7 @@ class _Planting:
 
 
 def _joined(top: TreeTables, roots: list[int], subtrees: list[TreeTables], n_shared: int) -> TreeTables:
-    """Return one table of the top of a tree and the subtrees that hang at some of its nodes."""
+    """Return one table with the top of a tree and the subtrees at some of its nodes."""
     node_ints = [top.node_ints[: top.used[N_NODES]].copy()]
     node_floats = [top.node_floats[: top.used[N_NODES]].copy()]
     masks = [top.masks[: top.used[N_MASKS]]]

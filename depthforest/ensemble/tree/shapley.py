@@ -1,10 +1,10 @@
-"""Shapley values of trees: what each column adds to what a tree says of a row (Lundberg et al. 2020, path-dependent).
+"""Shapley values: the contribution of each column to a tree's prediction (Lundberg et al. 2020, path-dependent).
 
-The value of a set of columns is what the tree says where these are known; at splits of other columns both sides count
-by their weight in training. A leaf then is a product over the columns on its path: 1 or 0 where a column is known (the
-row may pass, or not), the share z of weight that passes where it is not. Of the product of (z + o t) over columns, the
-coefficient of t^k sums all sets of k known columns; that without one column is had by dividing by its factor. Time is
-rows x leaves x (columns on a path)^2.
+The value of a set of columns is the prediction of the tree if only these are known; at splits on other columns both
+sides count, weighted by their training weight. A leaf's value is then a product over the columns on its path: 1 or 0 if
+a column is known (the row may pass, or not), else the share z of the weight that passes. In the product of (z + o t)
+over columns, with o = 1 if the row passes, the coefficient of t^k sums over all sets of k known columns. The product
+without one column follows by dividing by its factor. Time is rows x leaves x (columns on a path)^2.
 
 Kernels check nothing.
 """
@@ -21,18 +21,18 @@ from depthforest.ensemble.tree.trees import Tree
 from depthforest.ensemble.tree.walking import WALK_MORE, WALK_THRESHOLD, Walk, goes_right, in_blocks
 
 _ROWS = 64
-"""Rows that are explained together: the sides that they take at all nodes stay in the caches."""
+"""Rows explained together: the sides that they take at all nodes stay in the caches."""
 
 
 def shapley_values(trees: Sequence[Tree], x: Singles, *, n_columns: int, by_turns: int = 1, threads: int = 1) -> Floats:
-    """Return what each column adds to the sum of all trees, (n, n_features, n_outputs) float64.
+    """Return the contribution of each column to the sum of all trees, (n, n_features, n_outputs) float64.
 
     Parameters
     ----------
     trees : sequence of Tree
     x : (n, n_features) float32, C-contiguous
     n_columns : int
-        Numbers that are predicted: classes, or outputs of boosting.
+        Number of predicted values: classes, or outputs of boosting.
     by_turns : int
         Tree t of boosting adds to output t % by_turns; 1 for trees that predict all of them.
     threads : int
@@ -53,7 +53,7 @@ def shapley_values(trees: Sequence[Tree], x: Singles, *, n_columns: int, by_turn
 
 @kernel
 def _fill_sides(x: Singles, first: int, n: int, feature: Ints, nodes: Ints, masks: Words, sides: Bytes) -> None:
-    """Fill in which side each of n rows takes at each node, 1 for the right one."""
+    """Fill in which side each of n rows takes at each node: 1 is right."""
     thresholds = nodes.view(np.float32)
     for node in range(len(feature)):
         if feature[node] == LEAF:
@@ -75,7 +75,7 @@ def _take_path(
     shares: Floats,
     steps: Longs,
 ) -> tuple[int, int]:
-    """Fill in the columns on the way to a leaf with the share that passes each, and the steps: node, side, place."""
+    """Fill in the columns on the path to a leaf, the share that passes each, and the steps: node, side, position."""
     n_columns, n_steps, node = 0, 0, leaf
     while parents[node] >= 0:
         parent = parents[node]
@@ -94,15 +94,15 @@ def _take_path(
 
 @kernel
 def _weigh_columns(d: int, shares: Floats, passes: Bytes, product: Floats, less: Floats, found: Floats) -> None:
-    """Fill in the Shapley value of each of d columns in a leaf of value 1."""
+    """Fill in the Shapley value of each of d columns for a leaf of value 1."""
     product[0] = 1.0
-    for i in range(d):  # times (share + passes t)
+    for i in range(d):  # multiply by (share + passes t)
         product[i + 1] = 0.0
         for k in range(i + 1, 0, -1):
             product[k] = product[k] * shares[i] + (product[k - 1] if passes[i] else 0.0)
         product[0] *= shares[i]
     for i in range(d):
-        if passes[i]:  # from the top: shares up to 1 let no rounding grow
+        if passes[i]:  # from the highest power, because shares up to 1 keep rounding errors small
             less[d - 1] = product[d]
             for k in range(d - 1, 0, -1):
                 less[k - 1] = product[k] - shares[i] * less[k]

@@ -1,9 +1,9 @@
-"""Tree store: how an ensemble of trees is written to a model file, and read back as an estimator of a given class.
+"""Tree store: writes an ensemble of trees to a model file, and reads it back as an estimator of a given class.
 
-The columns of all trees stand one after the other, in the order of the trees; `ends` says where each stops. Parameters,
-classes and the like are JSON (`metadata`). What a family adds to that (`forests.store`, `boosting.store`,
-`adaboost.store`) comes from the estimator: `_layout` names it, `_stored_trees`, `_pack` and `_unpack` provide it. A
-file is untrusted: every tree is checked (`checks`) before a kernel sees it. docs/MODEL_FORMAT.md describes all of it.
+The columns of all trees are concatenated in the order of the trees; `ends` has the end of each. Parameters, classes and
+the like are JSON (`metadata`). The additions of a family (`forests.store`, `boosting.store`, `adaboost.store`) come
+from the estimator: `_layout` names them; `_stored_trees`, `_pack` and `_unpack` supply them. A file is untrusted: every
+tree is checked (`checks`) before a kernel sees it. docs/MODEL_FORMAT.md describes the format.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ KIND = "tree_ensemble"
 FORMAT_VERSION = 1
 
 MAX_TREES = 2**16
-"""Boosting 31 classes for two thousand rounds fits; it bounds the time that checking takes."""
+"""Enough for boosting of 31 classes with two thousand rounds; limits the time for checks."""
 
 NODE_COLUMNS = {
     "feature": Column("int32", ("nodes",)),
@@ -69,7 +69,7 @@ TREE_COLUMNS = NODE_COLUMNS | {
     "masks": Column("uint32", ("masks", MASK_WORDS)),
     "ends": Column("int64", ("trees", 3)),
 }
-"""Of every ensemble. `ends` counts the nodes, rows of values and rows of masks up to the end of each tree."""
+"""Columns of every ensemble. `ends` has the total number of nodes, rows of values and rows of masks after each tree."""
 
 KEYS = ("categories", "classes", "estimator", "feature_names", "fitted", "n_features", "parameters")
 
@@ -89,7 +89,7 @@ ESTIMATORS = (
     "LambdaMART",
     "AdaBoostClassifier",
 )
-"""Names of all estimators that have a layout: the only ones that files can hold."""
+"""Names of all estimators with a layout: the only ones that files can hold."""
 
 Columns = dict[str, npt.NDArray[Any]]
 Categories = dict[int, npt.NDArray[Any]]
@@ -97,23 +97,23 @@ Categories = dict[int, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Layout:
-    """What the file of an estimator holds: the attribute `_layout` of its class, which subclasses do not inherit.
+    """The content of an estimator's file: the attribute `_layout` of its class, which subclasses do not inherit.
 
     Parameters
     ----------
     schema : mapping of str to Column
-        `TREE_COLUMNS`, and those that the estimator adds.
+        `TREE_COLUMNS`, and those added by the estimator.
     fitted : tuple of str
-        Keys of the object `fitted`: what is known of the whole ensemble.
+        Keys of the object `fitted`: values of the whole ensemble.
     has_classes : bool
-        Whether it predicts classes.
+        Whether it is a classifier.
     has_shares : bool
-        Whether leaves hold shares of classes; else a number, as those of boosted classifiers do.
+        Whether leaves hold shares of classes; else numbers, as in boosted classifiers.
     has_targets : bool
         Whether a row may have several targets.
     max_trees : int
     codecs : mapping of str to Codec
-        Of parameters that may be more than plain values.
+        Codecs of parameters that may be more than plain values.
     """
 
     schema: Schema
@@ -133,12 +133,12 @@ NUMBER_TREE = Layout(TREE_COLUMNS, has_targets=True, max_trees=1)
 
 
 def save_trees(estimator: Any, path: str | Path) -> None:
-    """Write a fitted tree, forest, AdaBoost or boosted ensemble to a file; equal ones give equal bytes.
+    """Write a fitted tree, forest, AdaBoost or boosted ensemble to a file; equal ensembles give equal bytes.
 
     Parameters
     ----------
     estimator
-        Its class has a layout of its own: one that only inherits it may know more than its file would.
+        Its class must have a layout of its own, because a subclass may have more state than the file.
     path : str or Path
     """
     kind = type(estimator)
@@ -163,7 +163,7 @@ def save_trees(estimator: Any, path: str | Path) -> None:
 
 
 def categorical_flags(n_features: int, categories: Categories) -> Bools:
-    """Return which columns are categorical, (n_features,)."""
+    """Return a mask of the categorical columns, (n_features,)."""
     return np.isin(np.arange(n_features), list(categories))
 
 
@@ -183,13 +183,13 @@ def _pack_trees(trees: list[Tree], is_categorical: Bools) -> Columns:
 
 
 def unpack_trees(file: ModelFile, kind: Any) -> Any:
-    """Return the estimator of a file whose container was read, and check everything.
+    """Return the estimator in a file whose container has been read, and check everything.
 
     Parameters
     ----------
     file : ModelFile
     kind : type
-        The class that the file names: one with a layout.
+        The class that the file names; it has a layout.
     """
     file.expect(KIND, FORMAT_VERSION, kind._layout.schema, KEYS)
     try:
@@ -222,7 +222,7 @@ def _unpack(file: ModelFile, kind: Any) -> Any:
 
 
 def _starts(columns: Columns, classes: Any, layout: Layout) -> tuple[int, ...]:
-    """Return where the numbers of each target begin in a row of values; nothing for one target."""
+    """Return where the values of each target begin in a row of values; empty for one target."""
     if isinstance(classes, list) and not layout.has_targets:
         raise ModelError("classes must be those of one target")
     n_outputs = columns["values"].shape[1]
@@ -236,7 +236,7 @@ def _starts(columns: Columns, classes: Any, layout: Layout) -> tuple[int, ...]:
 def _unpack_columns(
     columns: Columns, is_categorical: Bools, n_shared: int, starts: tuple[int, ...], kind: Any
 ) -> list[Tree]:
-    """Return the trees, each with memory of its own, and each sound."""
+    """Return the trees, each with its own memory, and each valid."""
     n_outputs, n_wanted = columns["values"].shape[1], starts[-1] if starts else n_shared or 1
     if n_outputs != n_wanted:
         raise ModelError(f"values must have {n_wanted} columns, got {n_outputs}")
@@ -247,9 +247,9 @@ def _unpack_columns(
     begin = np.zeros(3, dtype=np.int64)
     for number, end in enumerate(ends):
         nodes, values, masks = (slice(*span) for span in zip(begin.tolist(), end.tolist(), strict=True))
-        # copies: read-only columns would make kernels compile again
+        # copies, because kernels would be compiled again for read-only columns
         own: dict[str, Any] = {name: columns[name][nodes].copy() for name in NODE_COLUMNS}
-        at_leaves = np.where(own["threshold"] == np.inf, UNDEFINED, np.nan)  # anything else is a fault
+        at_leaves = np.where(own["threshold"] == np.inf, UNDEFINED, np.nan)  # anything else is an error
         own["threshold"] = np.where(own["feature"] == LEAF, at_leaves, own["threshold"]).astype(np.float32)
         tree = Tree(
             **own,
@@ -269,7 +269,7 @@ def _unpack_columns(
 
 
 def _check_shares(tree: Tree, number: int) -> None:
-    """Raise ModelError unless the classes of each of several targets have shares."""
+    """Raise ModelError unless the values of each of several targets are shares of its classes."""
     for first, end in pairwise(tree.starts):
         try:
             check_shares(tree.own_values[:, first:end])
@@ -278,7 +278,7 @@ def _check_shares(tree: Tree, number: int) -> None:
 
 
 def _own_values(values: npt.NDArray[np.float64], n_shared: int, number: int) -> npt.NDArray[np.float64]:
-    """Return the rows of values after those of the classes, which must be the classes themselves."""
+    """Return the rows of values after the shared ones, which must be one-hot for the classes."""
     if not np.array_equal(values[:n_shared], np.eye(n_shared, values.shape[1])):
         raise ModelError(
             f"tree {number}: the first {n_shared} rows of values must be 1 for their own class and 0 for the others"
@@ -287,7 +287,7 @@ def _own_values(values: npt.NDArray[np.float64], n_shared: int, number: int) -> 
 
 
 def _check_ends(ends: npt.NDArray[np.int64], lengths: tuple[int, int, int], n_shared: int, kind: Any) -> None:
-    """Raise ModelError unless the trees divide the columns among them."""
+    """Raise ModelError unless `ends` divides the columns into trees."""
     most = kind._layout.max_trees
     if not 1 <= len(ends) <= most:
         raise ModelError(f"{kind.__name__} has 1 to {most} trees, got {len(ends)}")

@@ -1,6 +1,6 @@
-"""Targets: y as numbers of classes or as numbers, one a row or several; the weights of classes.
+"""Targets: y as class codes or as numbers, one per row or several; class weights.
 
-`fitting.shares` says how several targets stand side by side.
+`fitting.shares` describes how several targets are concatenated.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Labels = npt.NDArray[Any]
 
 
 class SparseTargetError(UsageError, TypeError):
-    """A y that is a sparse matrix: scikit-learn's types of it."""
+    """A sparse y; has both types that scikit-learn expects."""
 
 
 MAX_WEIGHT = 2**31
-"""Whole weights are counted exactly up to this sum."""
+"""Whole-number weights are counted exactly up to this sum."""
 
 
 def fit_classes(y: Any, table: Table) -> tuple[Any, Ints]:
-    """Return the classes in their order, and the class of every row as a number, (n,); with several targets (n, T)."""
+    """Return the sorted classes, and the class code of every row, (n,); with several targets (n, T)."""
     labels = _by_row(y, table)
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
@@ -38,7 +38,7 @@ def fit_classes(y: Any, table: Table) -> tuple[Any, Ints]:
 
 
 def _by_row(y: Any, table: Table) -> Labels:
-    """Return y as an array, (n,), or (n, T) with more than one target."""
+    """Return y as an array, (n,), or (n, T) for more than one target."""
     if issparse(y):
         raise SparseTargetError("sparse multilabel-indicator for y is not supported.: pass y.toarray()")
     labels = y if hasattr(y, "shape") else np.asarray(y)
@@ -48,10 +48,10 @@ def _by_row(y: Any, table: Table) -> Labels:
 
 
 def fit_numbers(y: Any, table: Table, weights: Floats, *, criterion: str = "squared_error") -> tuple[Floats, float]:
-    """Return targets, and one of them in the middle of those that weigh: about it, sums of squares do not cancel.
+    """Return targets, and a median target of the rows with weight, about which sums of squares do not cancel.
 
-    A middle one, not their mean: differences of whole numbers stay whole, and weights change nothing. Of several
-    targets, (n, T), it is 0: their trees find their own.
+    It is one of the targets and not their mean, so that differences of whole numbers stay whole and weights do not
+    affect it. For several targets, (n, T), it is 0, because their trees find their own.
     """
     targets = check_array(_by_row(y, table), ensure_2d=False, dtype=np.float64, input_name="y")
     if criterion == "poisson":
@@ -63,7 +63,7 @@ def fit_numbers(y: Any, table: Table, weights: Floats, *, criterion: str = "squa
 
 
 def _check_counts(targets: Floats) -> None:
-    """Raise unless targets have a mean that Poisson's deviance can take."""
+    """Raise unless Poisson's deviance is defined for the mean of the targets."""
     if (targets < 0).any():
         raise UsageError(
             "Some value(s) of y are negative which is not allowed for Poisson regression: criterion='poisson' takes "
@@ -78,7 +78,7 @@ def _check_counts(targets: Floats) -> None:
 def weighed_classes(weights: Floats, class_weight: Any, classes: Classes, codes: Ints) -> tuple[Floats, float]:
     """Return the weights of rows times those of their classes, and their unit: fractions are scaled to a mean of 1.
 
-    Scaling changes no split, and keeps entropy, which is summed in fixed point, as fine as it is for whole numbers.
+    Scaling changes no split. Entropy is summed in fixed point, and is then as precise as for whole-number weights.
     """
     if class_weight is not None:
         weights = times_classes(weights, class_weight, classes, codes)
@@ -91,10 +91,10 @@ def weighed_classes(weights: Floats, class_weight: Any, classes: Classes, codes:
 
 
 def times_classes(weights: Floats, class_weight: Any, classes: Classes, codes: Ints) -> Floats:
-    """Return the weights of rows times those of their classes, of all targets."""
+    """Return the weights of rows times the class weights of all targets."""
     labels = labels_of(codes, classes)
     factors = compute_sample_weight(class_weight, labels)
-    if not (factors >= 0).all():  # NaN is not >= either
+    if not (factors >= 0).all():  # also true for NaN
         row = int(np.flatnonzero(~(factors >= 0))[0])
         raise UsageError(f"class_weight must be 0 or more, got {factors[row]:g} for class {labels[row]!s}")
     return check_total("class_weight times sample_weight", weights * factors)

@@ -1,7 +1,7 @@
-"""Trees: the flat columns of a grown tree, and what can be said of it without data.
+"""Trees: the flat columns of a grown tree, and properties that need no data.
 
-Children stand side by side, after their parent; the numbering is that of growing depth first, whichever way a tree was
-grown. Growing writes other, wider tables (`growth.tables`); `Tree.of` makes columns of them.
+The children of a node are adjacent and follow their parent; nodes are numbered depth first, whatever the order of
+growing. Growing writes other, wider tables (`growth.tables`), which `Tree.of` turns into columns.
 """
 
 from __future__ import annotations
@@ -44,32 +44,32 @@ class Tree:
     Attributes
     ----------
     feature : (n_nodes,) int32
-        Column of the split, -1 at leaves.
+        Column of the split; -1 at leaves.
     threshold : (n_nodes,) float32
-        Values up to it go left; at leaves UNDEFINED, as in scikit-learn. Files have infinity there.
+        Values up to it go left; UNDEFINED at leaves, as in scikit-learn. Files have infinity there.
     child : (n_nodes,) int32
-        The left child; the right one follows it. At leaves the row of `values`.
+        The left child; the right one follows it. At leaves, the row of `values`.
     missing_go_to_left : (n_nodes,) uint8
     mask : (n_nodes,) int32
-        Of a categorical split the row of `masks`, else -1.
+        For a categorical split, the row of `masks`; else -1.
     impurity, weighted_n_node_samples : (n_nodes,) float64
     n_node_samples : (n_nodes,) int32
     own_values : (n_values - n_shared, n_outputs) float64
-        What leaves predict that share no row of `values`: shares of the classes, or a number.
+        Predictions of leaves that share no row of `values`: shares of the classes, or a number.
     masks : (n_masks, 8) uint32
-        The bit of a category is set where it goes left.
+        The bit of a category is set if it goes left.
     begins : (n_nodes,) int32
-        Where a node's rows begin in `rows`; empty where they were not kept.
+        Where a node's rows begin in `rows`; empty if rows were not kept.
     rows : (n,) int32
-        Training rows in the order of the leaves; empty where they were not kept.
+        Training rows in the order of the leaves; empty if rows were not kept.
     n_shared : int
-        First rows of `values` that many leaves may share: one for each class, 0 for numbers.
+        Number of first rows of `values` that leaves may share: one for each class, 0 for regression.
     node_values : (n_nodes, n_outputs) float64
-        What every node would predict, where it is not the mean of its leaves; else empty.
+        Prediction of every node, if it is not the mean of its leaves; else empty.
     starts : tuple of int
-        Of several targets: where the numbers that a leaf predicts for each begin, and how many there are. Else empty.
+        For several targets: where the values of each begin in a row, and finally their number. Else empty.
     category_values : mapping
-        From a categorical column to its categories in the order of their codes, where an estimator knows them.
+        From a categorical column to its categories in the order of their codes, if an estimator knows them.
     """
 
     feature: Ints
@@ -93,8 +93,8 @@ class Tree:
     def of(cls, tables: TreeTables, n_shared: int, rows: Ints) -> Tree:
         """Return the tree of grown tables, numbered as if it had been grown depth first.
 
-        Nodes that the root does not reach are left out. `n_shared` is the number of rows of values that leaves share,
-        those of pure classes; `tables.values` has the others. `rows` may be empty.
+        Nodes that cannot be reached from the root are omitted. `n_shared` is the number of rows of values that leaves
+        share, those of pure classes; `tables.values` has the others. `rows` may be empty.
         """
         n, n_values, n_masks = tables.used.tolist()
         used = np.array([1, n_shared, 0])
@@ -121,28 +121,28 @@ class Tree:
         )
 
     def without_rows(self) -> Tree:
-        """Return the tree without the rows that it was grown from."""
+        """Return the tree without its training rows."""
         tree, none = object.__new__(Tree), np.empty(0, dtype=np.int32)
         tree.__dict__.update(self.__dict__, rows=none, begins=none)  # `replace` takes as long as growing a small tree
         return tree
 
     @property
     def values(self) -> Floats:
-        """What leaves predict, (n_values, n_outputs), the rows of a class's pure leaves first, one for each class."""
+        """Predictions of leaves, (n_values, n_outputs): first the rows that pure leaves share, one for each class."""
         return np.concatenate((np.eye(self.n_shared), self.own_values)) if self.n_shared else self.own_values
 
     @property
     def n_outputs(self) -> int:
-        """How many numbers a leaf predicts: the classes, or 1."""
+        """Number of values that a leaf predicts: the number of classes, or 1."""
         return int(self.own_values.shape[1])
 
     @property
     def n_targets(self) -> int:
-        """How many targets a row has."""
+        """Number of targets per row."""
         return max(1, len(self.starts) - 1)
 
     def in_unit(self, unit: float) -> Tree:
-        """Return the tree with weights that are so many times as large."""
+        """Return the tree with weights multiplied by `unit`."""
         return self if unit == 1.0 else replace(self, weighted_n_node_samples=self.weighted_n_node_samples * unit)
 
     @property
@@ -152,7 +152,7 @@ class Tree:
 
     @property
     def is_leaf(self) -> Bools:
-        """Which nodes are leaves, (n_nodes,)."""
+        """Mask of the leaves, (n_nodes,)."""
         return np.asarray(self.feature == LEAF)
 
     @property
@@ -172,7 +172,7 @@ class Tree:
 
     @cached_property
     def parents(self) -> Longs:
-        """Parent of every node, (n_nodes,); -1 of the root."""
+        """Parent of every node, (n_nodes,); -1 for the root."""
         parents = np.full(self.node_count, -1, dtype=np.int64)
         inner = np.flatnonzero(~self.is_leaf)
         parents[self.child[inner]] = inner
@@ -181,7 +181,7 @@ class Tree:
 
     @cached_property
     def depths(self) -> Longs:
-        """Depth of every node, (n_nodes,); 0 of the root."""
+        """Depth of every node, (n_nodes,); 0 for the root."""
         depths = np.zeros(self.node_count, dtype=np.int64)
         _fill_depths(self.feature, self.child, depths)
         return depths
@@ -193,9 +193,9 @@ class Tree:
 
     @cached_property
     def value(self) -> Floats:
-        """What every node would predict, (n_nodes, n_targets, most classes of a target): the mean of its leaves.
+        """Prediction of every node, (n_nodes, n_targets, most classes of a target): the mean of its leaves.
 
-        Of medians and of bounded predictions it is that of the node's own rows.
+        For medians and bounded predictions it is that of the node's own rows.
         """
         if not self.starts:
             return self.flat_value[:, None, :]
@@ -207,7 +207,7 @@ class Tree:
 
     @cached_property
     def flat_value(self) -> Floats:
-        """What every node would predict, (n_nodes, n_outputs), targets one after the other."""
+        """Prediction of every node, (n_nodes, n_outputs), with all targets concatenated."""
         if len(self.node_values):
             return self.node_values
         sums = np.zeros((self.node_count, self.n_outputs))
@@ -221,7 +221,7 @@ class Tree:
         return np.asarray(sums / self.weighted_n_node_samples[:, None])
 
     def categories(self, node: int) -> tuple[Any, ...] | None:
-        """Return the categories that go left at a node, None where it splits numbers; their codes if none are known."""
+        """Return the categories that go left at a node (codes if unknown); None if it splits numbers."""
         if self.mask[node] < 0:
             return None
         bits = np.unpackbits(self.masks[self.mask[node]].astype("<u4").view(np.uint8), bitorder="little")
@@ -231,16 +231,16 @@ class Tree:
         return tuple(values[bits[category_codes(len(values))] == 1].tolist())
 
     def compute_feature_importances(self, n_features: int) -> Floats:
-        """Return how much of the impurity each column takes away, (n_features,), summing to 1; zeros without a split.
+        """Return the share of the impurity decrease due to each column, (n_features,), summing to 1 unless all are 0.
 
-        The importance of a node is w I - w_left I_left - w_right I_right, with w the share of the weight.
+        The importance of a node is w I - w_left I_left - w_right I_right, where w is the share of the weight.
         """
         gains = self.gains(n_features)
         total = gains.sum()
         return np.asarray(gains / total if total > 0 else gains * 0.0)
 
     def gains(self, n_features: int) -> Floats:
-        """Return what the splits of each column take off weight times impurity, (n_features,)."""
+        """Return the decrease of weight times impurity by the splits on each column, (n_features,)."""
         inner = np.flatnonzero(~self.is_leaf)
         left, right = self.child[inner], self.child[inner] + 1
         amount = self.weighted_n_node_samples * self.impurity
@@ -250,7 +250,7 @@ class Tree:
     def without_branches(self, alpha: float) -> Tree:
         """Return the subtree that minimal cost-complexity pruning leaves (Breiman et al. 1984).
 
-        While some branch takes less than `alpha` off the impurity (by share of weight) for each leaf that it adds, the
+        While some branch decreases the impurity (by share of weight) by less than `alpha` for each additional leaf, the
         weakest branch becomes a leaf.
         """
         cost = self.weighted_n_node_samples / self.weighted_n_node_samples[0] * self.impurity
@@ -273,7 +273,7 @@ class Tree:
         return replace(pruned, node_values=self._values_without(becomes_leaf), starts=self.starts)
 
     def _values_without(self, becomes_leaf: Bools) -> Floats:
-        """Return `node_values` of the nodes that stay when some become leaves: their order stays too."""
+        """Return `node_values` of the nodes that remain when some become leaves, in their order."""
         if not len(self.node_values):
             return self.node_values
         stays = np.ones(self.node_count, dtype=bool)
@@ -283,7 +283,7 @@ class Tree:
 
 
 def check_one_target(tree: Tree, what: str) -> None:
-    """Raise where a tree predicts several targets."""
+    """Raise if a tree has several targets."""
     if tree.n_targets > 1:
         raise UsageError(
             f"{what} takes trees of one target per row, got {tree.n_targets}: fit one for each column of y"
@@ -303,10 +303,10 @@ def _renumber(
     masks: Words,
     used: Longs,
 ) -> None:
-    """Copy the nodes that the root reaches: the children of a node together, then all below the left one.
+    """Copy the nodes that are reached from the root: both children of a node, then everything below the left one.
 
-    `ints` are feature, child, mask, rows and where these begin; `floats` impurity and weight. `used` says at first that
-    the root is there, with the shared values, and in the end how much is.
+    `ints` are feature, child, mask, rows and where these begin; `floats` are impurity and weight. `used` initially
+    counts the root and the shared values, and finally everything copied.
     """
     node_ints, node_floats = grown.node_ints, grown.node_floats
     stack = np.empty((n_nodes, 2), dtype=np.int64)
@@ -350,7 +350,7 @@ def _fill_depths(feature: Ints, child: Ints, depths: Longs) -> None:
 
 @kernel
 def _prune(feature: Ints, child: Ints, cost: Floats, alpha: float, becomes_leaf: Bools) -> None:
-    """Mark the inner nodes that are worth no branch: the cost of a branch is that of its leaves, and alpha for each."""
+    """Mark the inner nodes to become leaves: the cost of a branch is that of its leaves plus alpha for each leaf."""
     least = np.empty(len(feature))
     for node in range(len(feature) - 1, -1, -1):
         least[node] = cost[node] + alpha

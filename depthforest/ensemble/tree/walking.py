@@ -1,8 +1,8 @@
-"""Walking: rows of numbers through all trees of an ensemble, with several rows on their way at once.
+"""Walking: takes rows through all trees of an ensemble, several rows at once.
 
-A `Walk` packs trees into rows of 16 bytes: column, threshold, left child, and what else a node needs. Leaves lead to
-themselves, so that a group of rows takes the same steps and their waits for memory overlap. The leaves of one class
-that are pure share a row of values, and add 1 to one sum instead of adding a row.
+A `Walk` packs trees into rows of 16 bytes: column, threshold, left child, and other data of a node. Leaves are their
+own children, so that a group of rows takes the same number of steps and memory latencies overlap. Pure leaves of one
+class share a row of values and add 1 to one sum instead of adding a row.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ Table = Singles | SparseTable
 
 WALK_FEATURE, WALK_THRESHOLD, WALK_CHILD, WALK_MORE = range(4)
 """Columns of `nodes`, packed for walking; a growing tree has others (`growth.tables`). WALK_THRESHOLD holds the bits of
-a float32. WALK_MORE is 2 (mask + 1) + (missing values go left) of inner nodes; of leaves it is 2 (row of values) + 1,
-where the first `n_shared` rows stand for the classes."""
+a float32. WALK_MORE is 2 (mask + 1) + (missing values go left) for inner nodes; for leaves it is 2 (row of values) + 1,
+where the first `n_shared` rows represent the classes."""
 
 LANES = 16
 """Rows that walk a tree together."""
 
 _BLOCK = 512
-"""Rows that walk all trees before the next ones, at least: fewer are not worth a thread."""
+"""Least rows that walk all trees before the next ones: fewer are not worth a thread."""
 
 _BLOCK_BYTES = 1_500_000
-"""Values and sums of the rows of a block. The more rows walk a tree before the next, the more of them find its nodes in
-the caches, while their own values stay there; measured with 10, 40 and 200 columns."""
+"""Values and sums of the rows of a block. With more rows per tree, more of them find its nodes in the caches, as long
+as their own values stay there; measured with 10, 40 and 200 columns."""
 
 _MAX_CATEGORY = 255
 
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """Trees ready to be walked.
+    """Trees packed for walking.
 
     Attributes
     ----------
     nodes : (n_nodes, 4) int32
     roots : (n_trees,) int64
     values : (n_values, n_outputs) float64
-        Of all leaves but the pure ones of classes.
+        Values of all leaves except the pure leaves of classes.
     masks : (n_masks, 8) uint32
     n_shared : int
     """
@@ -60,7 +60,7 @@ class Walk:
 
     @classmethod
     def of(cls, trees: Sequence[Tree]) -> Walk:
-        """Pack trees of the same number of outputs."""
+        """Pack trees with the same number of outputs."""
         n_shared = trees[0].n_shared
         counts = np.array([tree.node_count for tree in trees])
         roots = np.concatenate(([0], np.cumsum(counts)[:-1])).astype(np.int64)
@@ -83,7 +83,7 @@ class Walk:
         return out
 
     def sums(self, x: Table, *, threads: int = 1) -> Floats:
-        """Return the sums of what `mean` returns the mean of."""
+        """Return the sum of all trees' predictions, (n, n_outputs)."""
         out = np.zeros((len(x), self.values.shape[1]))
 
         def add(rows: slice) -> None:
@@ -93,7 +93,7 @@ class Walk:
         return out
 
     def leaves(self, x: Table, *, threads: int = 1) -> Longs:
-        """Return the leaf of every row in every tree, (n, n_trees), as the number of the node in its tree."""
+        """Return the leaf of every row in every tree, (n, n_trees), as the index of the node in its tree."""
         out = np.empty((len(x), len(self.roots)), dtype=np.int64)
 
         def find(rows: slice) -> None:
@@ -104,7 +104,7 @@ class Walk:
 
 
 def in_blocks(function: Callable[[slice], None], x: Table, out: npt.NDArray[Any], threads: int) -> None:
-    """Call a function for blocks of the rows of a table and of what is made of them."""
+    """Call a function for blocks of rows; their size depends on the columns of the table and of the output."""
     n = len(x)
     row_bytes = x.itemsize * x.shape[1] + out.itemsize * out.shape[1]
     size = max(LANES if isinstance(x, SparseTable) else _BLOCK, min(_BLOCK_BYTES // row_bytes, -(-n // threads)))
@@ -126,7 +126,7 @@ def _pack(
     n_masks: int,
     nodes: Ints,
 ) -> None:
-    """Write the nodes of a tree from `root` on; before it there are so many rows of values and masks."""
+    """Write the nodes of a tree from index `root` on; rows of values and masks follow the given numbers of them."""
     thresholds = nodes.view(np.float32)
     for i in range(len(feature)):
         at = root + i
@@ -142,8 +142,8 @@ def _pack(
 
 
 @kernel
-def goes_right(value, threshold, more, masks):  # type: ignore[no-untyped-def]  # inlined: gives 0 or 1
-    """Return 1 where a value goes to the right child of an inner node; NaN and unknown categories are missing."""
+def goes_right(value, threshold, more, masks):  # type: ignore[no-untyped-def]  # inlined: returns 0 or 1
+    """Return 1 if a value goes to the right child of an inner node; NaN and unknown categories are missing."""
     if more >= 2:
         if not 0.0 <= value < _MAX_CATEGORY:
             return 1 - (more & 1)
@@ -156,7 +156,7 @@ def goes_right(value, threshold, more, masks):  # type: ignore[no-untyped-def]  
 
 @kernel
 def is_plain_table(x: Singles, masks: Words) -> bool:
-    """Return whether rows can be walked by comparing alone: nothing is missing, and no split is of categories."""
+    """Return whether rows can be walked by comparisons alone: no missing values and no categorical splits."""
     if masks.shape[0] > 0:
         return False
     n_missing = 0
@@ -178,11 +178,11 @@ def walk_lanes(
     is_plain: bool,
     at: Counters,
 ) -> None:
-    """Walk n rows to their leaves, all a step at a time."""
+    """Walk n rows to their leaves, all of them one step at a time."""
     for lane in range(n):
         at[lane] = root
     changed = np.uint64(1)
-    if is_plain:  # unsigned: an index that may be negative costs a comparison
+    if is_plain:  # unsigned, because an index that may be negative costs a comparison
         while changed:
             changed = np.uint64(0)
             for lane in range(n):

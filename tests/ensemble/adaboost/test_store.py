@@ -406,7 +406,7 @@ REFUSED = {
     "share": ("weighed", item("values", (4, 0), 1.5), "must be shares from 0 to 1 that sum to 1"),
     "pure leaves": ("drawn", item("values", (0, 0), 0.5), "the first 4 rows of values must be 1 for their own class"),
     "outputs": ("stumps", lambda _, c: c.update(values=c["values"][:, :1]), "values must have 2 columns, got 1"),
-    "child outside": ("weighed", at("child", splits, 77), "tree 0: node 0 must have its children behind it"),
+    "child outside": ("weighed", at("child", splits, 77), "tree 0: node 0 must have its children after it"),
     "leaf outside": ("weighed", at("child", leaves, 99), "has no row of the"),
     "no mask": ("drawn", at("mask", lambda c: c["mask"] >= 0, -1), "must have a mask where its column is categorical"),
     "column outside": ("stumps", at("feature", splits, 4), "tree 0: node 0 has no column of the table: 4"),

@@ -421,7 +421,7 @@ REFUSED = {
     "value NaN": ("two_classes", item("values", (0, 0), np.nan), r"tree 0: row of values 0 must be up to 1e\+300"),
     "value huge": ("classes", item("values", (1, 0), -1e299), r"row of values 1 must be up to 1e\+300, times the"),
     "value used twice": ("hinge", at("child", leaves, 1), "row of values 0 must belong to one leaf: 0"),
-    "child outside": ("newton_numbers", at("child", splits, 77), "tree 0: node 0 must have its children behind it"),
+    "child outside": ("newton_numbers", at("child", splits, 77), "tree 0: node 0 must have its children after it"),
     "no mask": ("newton_numbers", at("mask", lambda c: c["mask"] >= 0, -1), "must have a mask where its column is cat"),
     "weight": ("newton_classes", item("weighted_n_node_samples", 0, 1e9), "must weigh as much as its children"),
     "loss no text": ("numbers", key("fitted", "loss", None), "loss must be a text, got None"),

@@ -180,10 +180,10 @@ def test_importances_of_boosting_by_class():
 
 def test_importances_by_class_where_there_are_none():
     x = np.arange(12.0).reshape(6, 2)
-    with pytest.raises(UsageError, match="by_class=True is for classes, DecisionTreeRegressor predicts numbers"):
+    with pytest.raises(UsageError, match="by_class=True needs a classifier, got DecisionTreeRegressor"):
         DecisionTreeRegressor().fit(x, x[:, 0]).importances(by_class=True)
     tree = DecisionTreeClassifier().fit(x, x[:, 0] > 3)
-    with pytest.raises(UsageError, match="a split of these trees serves all classes: take kind='gain'"):
+    with pytest.raises(UsageError, match="a split of these trees serves all classes: use kind='gain'"):
         tree.importances("split", by_class=True)
     with pytest.raises(UsageError, match="importances by class takes trees of one target"):
         DecisionTreeClassifier().fit(x, (x > 5).astype(int)).importances(by_class=True)

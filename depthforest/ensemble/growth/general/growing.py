@@ -1,6 +1,6 @@
-"""Growing for any objective: the tree, and what each of its nodes predicts.
+"""Growing for any objective: the tree, and the predictions of its nodes.
 
-The node that gains most is split next. Where the number of leaves has no limit, that gives the tree of any other order.
+Trees grow best first. Without a limit on the number of leaves, any order gives the same tree.
 Kernels check nothing.
 """
 
@@ -45,11 +45,11 @@ from depthforest.ensemble.growth.tables import (
 )
 
 LOWER, UPPER, VALUE = range(3)
-"""Columns of `bounds` of a node: what its predictions must lie between, and what it would predict."""
+"""Columns of `bounds` of a node: the bounds of its predictions, and its own prediction."""
 
 
 class GeneralMemory(NamedTuple):
-    """Memory of a tree that is grown for any objective.
+    """Memory for growing a tree for any objective.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class GeneralMemory(NamedTuple):
 def _weigh(
     table: Counts, objective: Objective, ids: Ints, begin: int, end: int, split: SplitMemory, medians: MedianMemory
 ) -> tuple[float, float, float, float, bool]:
-    """Sum a node's rows; return its weight, terms, impurity, what it would predict of one target, and purity."""
+    """Sum a node's rows; return its weight, terms, impurity, prediction of a single target, and purity."""
     n, n_targets, sums = end - begin, objective.truth.shape[1], split.sums
     weight, alone, is_pure = sum_rows(objective, ids, begin, end, sums)
     channel: Any = 1 if is_class(objective) and sums.shape[1] > 1 else 0
@@ -85,16 +85,16 @@ def _weigh(
         terms = terms_of(table, objective, np.int64(TOTALS), weight, sums)
     if is_pure:
         return weight, terms, 0.0, value, True
-    # entropy's terms are those of its rows by themselves, 0, less its information
+    # the terms of entropy are those of single rows, 0, minus its information
     impurity = max(gain_of(objective, terms, alone), 0.0) / weight if terms > -np.inf else np.inf
     return weight, terms, impurity, value, False
 
 
 @bare
 def bound_children(sign: int, parent: int, child: int, bounds: Floats) -> None:
-    """Bound what two children may predict: of a column with a sign, the middle between them parts what they may."""
+    """Bound the predictions of two children: with a constraint on the column, their midpoint separates them."""
     middle = 0.5 * (bounds[child, VALUE] + bounds[child + 1, VALUE])
-    middle = min(max(middle, bounds[parent, LOWER]), bounds[parent, UPPER])  # rounding must not pass the bounds
+    middle = min(max(middle, bounds[parent, LOWER]), bounds[parent, UPPER])  # rounding must not exceed the bounds
     for side in range(2):
         bounds[child + side, LOWER], bounds[child + side, UPPER] = bounds[parent, LOWER], bounds[parent, UPPER]
         if sign != 0 and (sign > 0) == (side == 0):
@@ -107,7 +107,7 @@ def bound_children(sign: int, parent: int, child: int, bounds: Floats) -> None:
 def _constrain(
     table: Counts, objective: Objective, ids: Ints, feature: int, parent: int, child: int, memory: GeneralMemory
 ) -> None:
-    """Find what two new children would predict, and bound what may be predicted below them."""
+    """Find the predictions of two new children, and bound the predictions below them."""
     places = memory.opened.places
     for node in range(child, child + 2):
         _, _, _, value, _ = _weigh(
@@ -130,9 +130,9 @@ def _consider(
     known: tuple[float, float, bool],
     memory: GeneralMemory,
 ) -> Any:
-    """Find the best split of a node and put it into the heap of n nodes; return how many are there now.
+    """Find the best split of a node and put it into the heap of `n_open` nodes; return their new number.
 
-    `known` are the node's weight and terms, and whether it is pure; `split.sums` and `medians` are still those of it.
+    `known` has the node's weight and terms, and whether it is pure; `split.sums` and `medians` still belong to it.
     """
     places, opened = memory.opened.places, memory.opened
     begin, end = places[node, FIRST], places[node, END]
@@ -163,7 +163,7 @@ def grow_general(
     memory: GeneralMemory,
     tree: TreeTables,
 ) -> None:
-    """Grow a tree of up to `max_leaves` leaves; `values.fill_nodes` finds what they predict."""
+    """Grow a tree of up to `max_leaves` leaves; `values.fill_nodes` computes their predictions."""
     opened, bounds, split_memory, used, ids = memory.opened, memory.bounds, memory.split, tree.used, rows.ids
     places, keys = opened.places, opened.keys
     places[0, FIRST], places[0, END], places[0, DEPTH] = 0, len(ids), 0

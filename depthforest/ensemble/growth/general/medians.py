@@ -1,7 +1,7 @@
-"""Medians: the absolute error about the weighted median of rows, of a set that grows by one row at a time.
+"""Medians: the absolute error around the weighted median, for a set that grows row by row.
 
-A node's rows get ranks by their target. A Fenwick tree over ranks holds the weights, and weights times targets, of the
-rows in the set; a walk down finds the median. A column of n rows takes n log n steps. Kernels check nothing.
+A node's rows are ranked by target. A Fenwick tree over ranks holds the weights, and weights times targets, of the rows
+in the set; descending it finds the median. A column of n rows takes n log n steps. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from depthforest.ensemble.growth.general.objective import Objective
 from depthforest.ensemble.growth.sweeps import KEYS, ORDER, SORTED
 
 LEFT_LOSS, RIGHT_LOSS, LEFT_VALUE, RIGHT_VALUE = range(4)
-"""Rows of `cuts`: of the sides when rows up to a position go left: summed absolute errors, median of the target."""
+"""Rows of `cuts`, for each side after rows up to a position went left: summed absolute errors, median of the target."""
 
 
 class MedianMemory(NamedTuple):
-    """Memory for medians; of no rows where the criterion needs none.
+    """Memory for medians; empty if the criterion needs none.
 
     Attributes
     ----------
     local : (n_targets, n) int32
-        Ranks of a node's rows among themselves.
+        Ranks of a node's rows within the node.
     levels : (n_targets, n) float64
         Their targets in ascending order.
     tree : (2, n + 1) float64
@@ -40,7 +40,7 @@ class MedianMemory(NamedTuple):
 
     @classmethod
     def of(cls, n_targets: int, n_rows: int) -> MedianMemory:
-        """Return memory for nodes of up to so many rows."""
+        """Return memory for nodes of at most `n_rows` rows."""
         return cls(
             np.empty((n_targets, n_rows), np.int32),
             np.empty((n_targets, n_rows)),
@@ -70,7 +70,7 @@ def rank_rows(
 def node_loss(
     objective: Objective, ids: Ints, begin: int, n: int, target: int, weight: float, ints: Ints, memory: MedianMemory
 ) -> tuple[float, float]:
-    """Return the summed absolute error about the weighted median of a node whose rows are ranked, and that median."""
+    """Return the summed absolute error of a node with ranked rows around its weighted median, and that median."""
     half = 0.5 * weight
     up_to, at = 0.0, np.int64(0)
     while at < n - 1:
@@ -97,7 +97,7 @@ def _insert(tree: Floats, n: int, rank: int, weight: float, target: float) -> No
 
 @bare
 def _descend(tree: Floats, n: int, half: float, takes_equal: bool) -> tuple[Any, float, float]:
-    """Return how many ranks sum to less than half (or to no more), and their weight and sum of targets."""
+    """Return the number of ranks that sum to less than half (or at most half), and their sums of weight and target."""
     step = np.int64(1)
     while 2 * step <= n:
         step *= 2
@@ -114,7 +114,7 @@ def _descend(tree: Floats, n: int, half: float, takes_equal: bool) -> tuple[Any,
 
 @bare
 def _loss(levels: Floats, tree: Floats, n: int, weight: float, total: float) -> tuple[float, float]:
-    """Return the absolute error of the set about its weighted median, and that median."""
+    """Return the absolute error of the set around its weighted median, and that median."""
     at, below, total_below = _descend(tree, n, 0.5 * weight, False)
     at = min(at, n - 1)
     other, _, _ = _descend(tree, n, 0.5 * weight, True)
@@ -127,7 +127,7 @@ def _loss(levels: Floats, tree: Floats, n: int, weight: float, total: float) -> 
 def _fill_side(
     objective: Objective, ids: Ints, begin: int, n: int, target: int, is_left: bool, ints: Ints, memory: MedianMemory
 ) -> None:
-    """Add a target's losses to the cuts of one side, the rows in the order of `ints`; medians are written."""
+    """Add a target's losses to the cuts of one side, with rows in the order of `ints`; medians are overwritten."""
     tree, cuts, levels = memory.tree, memory.cuts, memory.levels[target]
     for i in range(n + 1):
         tree[0, i] = 0.0
@@ -149,7 +149,7 @@ def _fill_side(
 
 @bare
 def fill_losses(objective: Objective, ids: Ints, begin: int, n: int, ints: Ints, memory: MedianMemory) -> None:
-    """Fill `cuts` for all cuts of a node's rows: positions in `ints[ORDER]`, parted where SORTED changes."""
+    """Fill `cuts` for all cuts of a node's rows: positions in `ints[ORDER]`, separated where SORTED changes."""
     for i in range(n):
         memory.cuts[LEFT_LOSS, i] = 0.0
         memory.cuts[RIGHT_LOSS, i] = 0.0

@@ -1,6 +1,6 @@
-"""Objective: what a tree is grown for: a criterion, one target per row or several, and what must rise or fall.
+"""Objective: what a tree optimizes: a criterion, one target per row or several, and monotonic constraints.
 
-A channel is one sum: one for each class of each target, or one for each target that is a number. Kernels check nothing.
+A channel is one sum: for each class of each target, or for each regression target. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _ONE_BIT = 1 << 20
 """Fixed-point value of one bit, as in `base.splitting`."""
 
 _LEAST_SHARE = 1e-12
-"""A side whose targets sum to no more than this share of the node's has no mean that Poisson's deviance could take."""
+"""A side whose targets sum to at most this share of the node's has no mean that Poisson's deviance allows."""
 
 Signs = npt.NDArray[np.int8]
 
 
 class Objective(NamedTuple):
-    """What splits are judged by.
+    """The data for evaluating splits.
 
     Attributes
     ----------
@@ -39,14 +39,14 @@ class Objective(NamedTuple):
     is_random : bool
         Random thresholds instead of the best.
     truth : (n_table_rows, n_targets) float64
-        Numbers of classes, or numbers: about one of them, except for POISSON.
+        Class codes, or numbers: minus one of them, except for POISSON.
     weights : (n_table_rows,) float64
     starts : (n_targets + 1,) int64
         First channel of each target.
     ranks : (n_targets, n_table_rows) int32
-        The order of the truth; (0, 0) where it is not ABSOLUTE_ERROR.
+        The order of the truth; (0, 0) unless the criterion is ABSOLUTE_ERROR.
     signs : (n_features,) int8
-        1 where predictions must rise with a column, -1 where they must fall; empty where nothing must.
+        1 if predictions must rise with a column, -1 if they must fall; empty without constraints.
     """
 
     kind: int
@@ -79,9 +79,9 @@ def add_row(objective: Objective, row: int, side: int, sums: Floats) -> Any:
 
 @bare
 def terms_of(table: Counts, objective: Objective, side: int, weight: float, sums: Floats) -> Any:
-    """Return what a side of this weight adds to the score of a split, larger for purer ones; -inf if it is not allowed.
+    """Return the terms of a side of this weight in the score of a split, larger if purer; -inf if it is not allowed.
 
-    Of ABSOLUTE_ERROR `medians` knows it.
+    For ABSOLUTE_ERROR `medians` computes them.
     """
     n_channels = sums.shape[1]
     total = 0.0
@@ -102,7 +102,7 @@ def terms_of(table: Counts, objective: Objective, side: int, weight: float, sums
 
 @bare
 def gain_of(objective: Objective, terms: float, score: float) -> Any:
-    """Return what a split of this score takes off the weight times impurity of a node with these terms."""
+    """Return the decrease of weight times impurity by a split with this score of a node with these terms."""
     scale = objective.truth.shape[1] * (np.float64(_ONE_BIT) if objective.kind == ENTROPY else 1.0)
     return (score - terms) / scale
 
@@ -111,7 +111,8 @@ def gain_of(objective: Objective, terms: float, score: float) -> Any:
 def sum_rows(objective: Objective, ids: Ints, begin: int, end: int, sums: Floats) -> tuple[float, float, bool]:
     """Sum a node's rows by channel.
 
-    Returns its weight, the terms of each row by itself, which those of the node are taken off, and whether it is pure.
+    Returns its weight, the terms of its single rows, from which those of the node are subtracted, and whether it is
+    pure.
     """
     for c in range(sums.shape[1]):
         sums[TOTALS, c] = 0.0

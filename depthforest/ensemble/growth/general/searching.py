@@ -1,7 +1,7 @@
 """Searching: the best split of a node for any objective.
 
-In each column the rows are put into an order in which every cut is a split: by value, by the mean of their category, or
-for a random split what goes left before what goes right. Kernels check nothing.
+In each column, rows are put into an order in which every cut is a split: by value, by the mean of their category, or
+for a random split with the rows that go left first. Kernels check nothing.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from depthforest.ensemble.growth.sweeps import (
 
 @bare
 def _is_ordered(sign: int, left: float, right: float, lower: float, upper: float) -> bool:
-    """Return whether what the sides predict rises or falls as it must, and stays within the bounds of the node."""
+    """Return whether the sides' predictions rise or fall as required, and stay within the bounds of the node."""
     return bool((left - right) * sign <= 0.0 and lower <= min(left, right) and max(left, right) <= upper)
 
 
@@ -78,7 +78,7 @@ def _sweep(
 ) -> tuple[float, Any]:
     """Return (score, position) of the best cut after a position, (best, -1) if none beats `best`.
 
-    No cut is made after the first `n_first` rows alone: missing ones, which are taken left with others.
+    There is no cut after the first `n_first` rows or fewer: these are missing rows, which go left together with others.
     """
     ints, sums = memory.ints, memory.sums
     has_medians = objective.kind == ABSOLUTE_ERROR
@@ -118,7 +118,7 @@ def _sweep(
 
 @bare
 def _take_missing_first(n: int, n_missing: int, ints: Ints) -> None:
-    """Put the missing rows, the last of the sorted ones, in front."""
+    """Move the missing rows, the last of the sorted ones, to the front."""
     for i in range(n):
         ints[SPARE_KEYS, i], ints[SPARE_ORDER, i] = ints[SORTED, i], ints[ORDER, i]
     for i in range(n):
@@ -128,9 +128,9 @@ def _take_missing_first(n: int, n_missing: int, ints: Ints) -> None:
 
 @bare
 def _rank_categories(objective: Objective, ids: Ints, begin: int, n: int, n_codes: int, memory: SplitMemory) -> Any:
-    """Replace the codes of categories by their places in the order in which they are cut, and missing ones by the next.
+    """Replace the codes of categories by their positions in the cutting order, and missing ones by the next number.
 
-    `sides[0]` keeps the places. Returns how many categories there are.
+    `sides[0]` keeps the positions. Returns the number of categories.
     """
     bins, ints, sums, sides = memory.bins, memory.ints, memory.sums, memory.sides
     n_channels = sums.shape[1]
@@ -152,7 +152,7 @@ def _rank_categories(objective: Objective, ids: Ints, begin: int, n: int, n_code
 
 @bare
 def _keep_sides(n_codes: int, last: int, memory: SplitMemory) -> None:
-    """Keep which categories go left: those whose place is up to `last`."""
+    """Store which categories go left: those with a position of at most `last`."""
     sides = memory.sides
     for b in range(DIGIT):
         sides[1, b] = ABSENT
@@ -177,7 +177,7 @@ def _best_of_column(
     memory: SplitMemory,
     medians: MedianMemory,
 ) -> Split:
-    """Return the best split of a column if it beats `best`, else `best`; `found`: what `gather` says, and its rank."""
+    """Return the best split of a column if it beats `best`, else `best`; `found`: the result of `gather`, and rank."""
     feature, rank, low, high, n_missing = found
     ints = memory.ints
     missing_code = binned.columns[feature, N_CODES]
@@ -212,7 +212,7 @@ def _best_of_column(
 
 @bare
 def _draw_cut(binned: Binned, feature: int, low: int, high: int, key: np.uint64) -> tuple[Any, float]:
-    """Draw a place between the smallest and largest value; return the last code up to it, below the largest one."""
+    """Draw a value between smallest and largest; return the last code up to it, below the largest, and the value."""
     start, ranges = binned.columns[feature, START], binned.ranges
     bottom, top = np.float64(ranges[LOW, start + low]), np.float64(ranges[HIGH, start + high])
     at = bottom + share_of(mix(key - GOLDEN)) * (top - bottom)
@@ -254,7 +254,7 @@ def _random_of_column(
         for i in range(n):
             memory.keys[0, i] = ints[KEYS, i]
         draw_categories(n, missing_code, n_missing, is_missing_left, key, np.int64(0), memory.keys, sides)
-    elif low == high:  # known or missing
+    elif low == high:  # only missing values can be separated
         code, threshold, is_missing_left = np.int64(low), np.inf, False
     else:
         code, at = _draw_cut(binned, feature, low, high, key)
@@ -295,7 +295,7 @@ def search(
     memory: SplitMemory,
     medians: MedianMemory,
 ) -> Split:
-    """Return the best split of a node among the columns that it draws; its feature is NO_FEATURE where there is none.
+    """Return the best split of a node among the columns that it draws; its feature is NO_FEATURE if there is none.
 
     `memory.sums[TOTALS]` holds the node's channels; columns are drawn as in `finding.find_split`.
     """

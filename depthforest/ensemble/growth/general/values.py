@@ -1,4 +1,4 @@
-"""Values: what the nodes of a grown tree predict: shares of classes, means or medians, within their bounds.
+"""Values: the predictions of the nodes of a grown tree: shares of classes, means or medians, within their bounds.
 
 Kernels check nothing.
 """
@@ -19,9 +19,10 @@ from depthforest.ensemble.growth.tables import LEAF
 def fill_nodes(
     objective: Objective, ids: Ints, begins: Ints, counts: Ints, split: SplitMemory, medians: MedianMemory, out: Floats
 ) -> None:
-    """Fill in what nodes predict, `out` (n_nodes, n_channels); `objective.truth` holds the targets as they came.
+    """Fill in the predictions of nodes, `out` (n_nodes, n_channels); `objective.truth` holds the original targets.
 
-    Means are taken about one of them, so that a small one is not lost beside large ones that are in other leaves.
+    Means are computed relative to one of the targets, so that small ones are not lost next to large ones of other
+    leaves.
     """
     of_classes, n_targets = is_class(objective), objective.truth.shape[1]
     for node in range(len(begins)):
@@ -50,7 +51,7 @@ def fill_nodes(
 
 @bare
 def clip_nodes(of_classes: bool, signs: Signs, feature: Ints, child: Ints, bounds: Floats, out: Floats) -> None:
-    """Move what nodes predict into the bounds that constraints set; `bounds` (n_nodes, 3) is filled on the way."""
+    """Clip the predictions of nodes to the bounds of constraints; `bounds` (n_nodes, 3) is filled on the way."""
     bounds[0, LOWER], bounds[0, UPPER] = -np.inf, np.inf
     channel = 1 if of_classes else 0
     for node in range(len(feature)):
