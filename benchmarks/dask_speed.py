@@ -4,9 +4,10 @@
     python benchmarks/dask_speed.py --frames 300 --candidates 100 --depth 10 --workers 2
     python benchmarks/dask_speed.py --data frames.zarr    # make the frames once, and keep them
 
-All grow the same tree in one run, `--repeats` times in turns; the best time of each counts. There are as many threads
-as workers, but no more than cores. The model takes its rate from those threads, and the time of a task from this
-cluster: what it predicts is what the cluster adds.
+All grow the same tree in one run, `--repeats` times, threads and cluster in turns; the best time of each counts. There
+are as many threads as workers, but no more than cores. The model takes its rate from those threads, and the time of a
+task from this cluster: what it predicts is what the cluster adds. Processor time is that of the client, the scheduler
+and the workers; divided by the time it says how much of the cores they had.
 """
 
 from __future__ import annotations
@@ -44,10 +45,11 @@ def parsed() -> argparse.Namespace:
 
 @dataclass
 class Grown:
-    """A tree, how long it took, and what each of its levels needed: seconds, bytes sent, tasks."""
+    """A tree, how long it took by the clock and of processors; of each level the seconds, bytes sent, tasks."""
 
     digest: str
     seconds: float
+    processor_seconds: float
     levels: list[tuple[Progress, int, int]]
 
     @property
@@ -74,6 +76,10 @@ class Counted:
         """Return the bytes that workers have sent."""
         return sum(self._client.run(lambda dask_worker: int(dask_worker.transfer_outgoing_bytes_total)).values())
 
+    def processor_seconds(self) -> float:
+        """Return the processor time of the workers until now."""
+        return float(sum(self._client.run(time.process_time).values()))
+
 
 def grown(source: Any, config: TrainConfig, *, client: Counted | None = None, threads: int | None = None) -> Grown:
     levels: list[tuple[Progress, int, int]] = []
@@ -88,11 +94,15 @@ def grown(source: Any, config: TrainConfig, *, client: Counted | None = None, th
             levels.append((news, now[0] - n_bytes, now[1] - n_tasks))
         n_bytes, n_tasks = now
 
-    began = time.perf_counter()
+    def processor_seconds() -> float:
+        return time.process_time() + (client.processor_seconds() if client else 0)
+
+    spent, began = processor_seconds(), time.perf_counter()
     forest = train(source, config, progress=note, client=client, threads=threads)
     seconds = time.perf_counter() - began
+    spent = processor_seconds() - spent
     columns = (forest.offsets, forest.thresholds, forest.children, forest.leaves)
-    return Grown(hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest(), seconds, levels)
+    return Grown(hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest(), seconds, spent, levels)
 
 
 def task_seconds(client: Any) -> float:
@@ -126,11 +136,11 @@ def main() -> None:
                 grown(source, small, threads=n_threads)
                 grown(source, small, client=client)  # everything is compiled
                 its_task_seconds = task_seconds(own)
+                runs = []
                 for _ in range(asked.repeats):
-                    if n_threads == n or n_threads not in by_threads:
-                        here = grown(source, config, threads=n_threads)
-                        by_threads[n_threads] = min(by_threads.get(n_threads, here), here, key=lambda it: it.seconds)
-                runs = [grown(source, config, client=client) for _ in range(asked.repeats)]
+                    here = grown(source, config, threads=n_threads)
+                    by_threads[n_threads] = min(by_threads.get(n_threads, here), here, key=lambda it: it.seconds)
+                    runs.append(grown(source, config, client=client))
                 memory = min(its["memory_limit"] for its in own.scheduler_info()["workers"].values())
             there, here = min(runs, key=lambda it: it.seconds), by_threads[n_threads]
             if {one.digest for one in runs} != {here.digest}:
@@ -142,11 +152,10 @@ def main() -> None:
                 task_seconds=its_task_seconds, frame_seconds=frame_seconds,
             )  # fmt: skip
             model = list(costs(setting))
-            print(f"{n} workers: {there.seconds:.1f} s, {here.seconds / there.seconds:.2f} of the rate of")
-            print(
-                f"{n_threads} threads of one process: {here.seconds:.1f} s, {rate / 1e6:.0f} M evaluations/s a thread"
-            )
+            print(f"{n} workers: {_shown(there)}, {here.seconds / there.seconds:.2f} of the rate of")
+            print(f"{n_threads} threads of one process: {_shown(here)}, {rate / 1e6:.0f} M evaluations/s a thread")
             print(f"the model: {sum(cost.seconds for cost in model):.1f} s; a task: {its_task_seconds * 1e3:.2f} ms")
+            print(f"reading: {there.seconds - there.level_seconds:.2f} s, model {model[0].seconds:.2f}")
             print("level     nodes  seconds  threads    model   MB sent    model  tasks  model")
             for (news, n_bytes, n_tasks), (alone, _, _), cost in zip(
                 there.levels, here.levels, model[1:], strict=False
@@ -156,6 +165,11 @@ def main() -> None:
                     f"{n_bytes / 1e6:9.2f} {cost.n_bytes / 1e6:8.2f} {n_tasks:6d} {cost.n_tasks:6.0f}",
                     flush=True,
                 )
+
+
+def _shown(tree: Grown) -> str:
+    share = tree.processor_seconds / tree.seconds
+    return f"{tree.seconds:.1f} s, {tree.processor_seconds:.1f} s of processors ({share:.2f} at a time)"
 
 
 if __name__ == "__main__":

@@ -38,6 +38,9 @@ from typing import Any
 SECONDS = 600.0
 """Until a command is taken for one that hangs."""
 
+VISIT_SECONDS = 200.0
+"""Until a step of a visit to `view` is given up; kernels may have to be compiled first."""
+
 VOLATILE = ("log.jsonl",)
 """Files with times in them, which differ from run to run."""
 
@@ -303,7 +306,7 @@ class ServerPlace(Place):
         from websockets.exceptions import WebSocketException
 
         try:
-            ends = time.monotonic() + 120
+            ends = time.monotonic() + VISIT_SECONDS
             while child.poll() is None and not said.read_text().endswith("\n") and time.monotonic() < ends:
                 time.sleep(0.05)
             if address := said.read_text().strip():
@@ -324,21 +327,22 @@ def _joints_of_upload(address: str, path: Path) -> bytes:
     from websockets.sync.client import connect
 
     origin = address[: address.index("/", 7)]
-    with connect(address.replace("http", "ws", 1) + "socket", origin=origin, max_size=None) as page:  # type: ignore[arg-type]
-        session, ends = json.loads(page.recv(timeout=60))["session"], time.monotonic() + 120
+    how: dict[str, Any] = {"origin": origin, "max_size": None, "open_timeout": 60, "ping_interval": None}
+    with connect(address.replace("http", "ws", 1) + "socket", **how) as page:
+        session, ends = json.loads(page.recv(timeout=60))["session"], time.monotonic() + VISIT_SECONDS
         request = urllib.request.Request(
             f"{address}upload?session={session}&name=mine.png", path.read_bytes(), {"origin": origin}
         )
-        urllib.request.urlopen(request, timeout=60).close()
+        urllib.request.urlopen(request, timeout=VISIT_SECONDS).close()
         while time.monotonic() < ends:
-            message = page.recv(timeout=60)
+            message = page.recv(timeout=VISIT_SECONDS)
             if isinstance(message, bytes):
                 header = json.loads(message[4 : 4 + int.from_bytes(message[:4], "little")])
                 page.send(json.dumps({"do": "shown", "value": header["number"]}))
                 if header["name"] == "mine":
-                    with urllib.request.urlopen(f"{address}joints?session={session}", timeout=60) as answer:
+                    with urllib.request.urlopen(f"{address}joints?session={session}", timeout=VISIT_SECONDS) as answer:
                         return bytes(answer.read())
-    raise TimeoutError("the upload was not shown within 120 s")
+    raise TimeoutError("the upload was not shown in time")
 
 
 def kill_once(place: Place, rng: random.Random) -> str:
